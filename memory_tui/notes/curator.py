@@ -210,7 +210,7 @@ class Curator:
         """Return the note as it is before another program gets it. Raises PathRefused, Unreadable, EditRefused."""
         _root, absolute, stored = destination(self.roots, path)
         # Before the note is read, so that a change which is made in between counts as made meanwhile.
-        last = max((entry.id for entry in self.journal.entries()), default=0)
+        last = max((edit.id for edit in self.journal.edits(most=1)), default=0)
         return ExternalEdit(stored, absolute, current(self.roots, stored), standing(self.roots, stored), last)
 
     def finish_external_edit(self, edit: ExternalEdit, program: str) -> AppliedChange | None:
@@ -233,7 +233,7 @@ class Curator:
                 return None
             title = _outside(edit.path, before, after, one_line(program, 40))
             change = Change("edit", title, (FileChange(edit.path, before, after, *edit.was),))
-            entry = self.journal.record(change, reason)
+            entry = self.journal.record(change, reason, edit.last)
             entry, untold = self._followed(entry, change.files, self._movable(change.files))
         self._changed((edit.path,))
         return AppliedChange(entry, change, (), untold)

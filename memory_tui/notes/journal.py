@@ -4,8 +4,8 @@ A change is written down before the first note is touched (`intent`) and again w
 nothing was changed). What is an intent alone was cut off by an error of the disk or by a crash: it counts as made when
 every note has it, else it is taken back. Files that a writer had kept open are looked after then, too.
 
-Three tables: a row of `note_change` for each change, of `note_version` for each note in it, and of `note_text` for each
-text by its SHA-256. A journal of an earlier release, a file of lines beside a folder of texts, is read once and stays.
+It is the part of the record that this program writes about itself. A journal of an earlier release is read once: tables
+of whole texts, or a file of lines beside a folder of texts, which stays.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import groupby
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import apsw
 import msgspec
@@ -33,64 +34,40 @@ from memory_tui.errors import EditFailed, EditRefused, IndexUnavailable, MemoryT
 from memory_tui.locks import WriterLock
 from memory_tui.notes.changes import Busy, Change, FileChange, ThreeWay
 from memory_tui.notes.merge import merge
+from memory_tui.notes.record import EDITOR, KEEP_DAYS, Record, Sight, T, rows, storable, unusable, value
 from memory_tui.notes.write import NEW, OLD, Folder, SameLinesChanged, contents, current, parent, quiet, tag, write
 from memory_tui.secrets.finder import masked
 from memory_tui.workspace.roots import Roots
 
-KEEP_DAYS = 90
-"""So long a change can be looked at and taken back."""
-KEEP_BYTES = 256 * 1024 * 1024
-"""So much room, compressed, the texts of all changes may take; the oldest make way."""
 LOST = "lost"
 """The kind of an entry about lines that another program took out of a note; undo passes it over."""
 _LOCK_SECONDS = 10.0
 State = Literal["intent", "done", "refused", "draft"]
-T = TypeVar("T")
-
-_TABLES = """
-CREATE TABLE IF NOT EXISTS note_change (
-  scope TEXT NOT NULL, id INTEGER NOT NULL, at REAL NOT NULL, state TEXT NOT NULL, kind TEXT NOT NULL,
-  title TEXT NOT NULL, undoes INTEGER NOT NULL, redoes INTEGER NOT NULL, reason TEXT NOT NULL, more TEXT NOT NULL,
-  PRIMARY KEY (scope, id)
-) STRICT;
-CREATE TABLE IF NOT EXISTS note_version (
-  scope TEXT NOT NULL, change INTEGER NOT NULL, place INTEGER NOT NULL, path TEXT NOT NULL, before TEXT, after TEXT,
-  mode INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
-  PRIMARY KEY (scope, change, place)
-) STRICT;
-CREATE INDEX IF NOT EXISTS note_version_path ON note_version (scope, path);
-CREATE TABLE IF NOT EXISTS note_text (name TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;
-"""
 _ENTRIES = """
 SELECT json_object(
   'id', id, 'at', at, 'state', state, 'kind', kind, 'title', title, 'undoes', undoes, 'redoes', redoes,
   'reason', reason, 'more', json(more), 'files', json((
     SELECT json_group_array(json_object(
-      'path', path, 'before', before, 'after', after, 'mode', mode, 'mtime_ns', mtime_ns
-    ) ORDER BY place) FROM note_version AS v WHERE v.scope = c.scope AND v.change = c.id
+      'path', p.path, 'before', before, 'after', after, 'mode', mode, 'mtime_ns', e.mtime_ns
+    ) ORDER BY place) FROM note_edit AS e JOIN note_path AS p ON p.id = e.path
+    WHERE e.scope = (SELECT id FROM note_scope WHERE name = c.scope) AND e.id = c.id
   ))
 ) FROM note_change AS c WHERE scope = ? ORDER BY id
 """
-_DROP_TEXTS = """
-DELETE FROM note_text WHERE name NOT IN (
-  SELECT before FROM note_version WHERE before NOT NULL UNION SELECT after FROM note_version WHERE after NOT NULL
-)
-"""
-_OLD = """
-DELETE FROM note_change WHERE scope = ?1 AND (at < ?2 AND state <> 'intent' OR id <= (
-  SELECT coalesce(max(id), 0) FROM (
-    SELECT id, sum(sum(size)) OVER (ORDER BY id DESC) AS total, max(id) OVER () AS last FROM (
-      SELECT max(change) AS id, length(data) AS size FROM note_version
-      JOIN note_text ON name IN (before, after) WHERE scope = ?1 GROUP BY name
-    ) GROUP BY id
-  ) WHERE total > ?3 AND id < last
-))
-"""
-"""Forgets what is too old, and what is over a size, counted from the newest; each text counts once."""
 
 
 class RecordedNote(Struct, frozen=True):
-    """One note of a recorded change: names of its texts before and after, and mode and time it had before."""
+    """One note of a recorded change: its texts before and after, and mode and time it had before."""
+
+    path: str
+    before: int | None
+    after: int | None
+    mode: int = 0
+    mtime_ns: int = 0
+
+
+class _OldNote(Struct, frozen=True):
+    """A note of a change of an earlier release, which named its texts by their SHA-256."""
 
     path: str
     before: str | None
@@ -133,19 +110,14 @@ def journal_folder(workspace: Path) -> Path:
     return folder / "journal" / private_name(workspace)
 
 
-class Journal:
-    """The changes of the workspace that `folder` names. Every method may raise EditRefused.
+class Journal(Record):
+    """What this program changed in the workspace that `folder` names. Every method may raise EditRefused.
 
-    What a writing method returned from is whole and flushed; what it raised from is not there. `folder` holds the lock,
-    and what an earlier release kept there; it is made when the first change is written.
+    `folder` holds the lock, and what an earlier release kept there; it is made when the first change is written.
     """
 
-    def __init__(self, folder: Path, database: Path | None = None, clock: Callable[[], float] = time.time) -> None:
-        self.folder = folder
-        self.database = database or state_db.default_path()
-        self.clock = clock
-        self._scope = folder.name
-        self._old = folder / "journal.jsonl"
+    _checked = False
+    """Whether nothing of an earlier release is left to be read."""
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -156,19 +128,6 @@ class Journal:
     def has_unsettled(self) -> bool:
         """Return whether a change was cut off, or left hidden files that a writer still had open."""
         return any(entry.state == "intent" or entry.left for entry in self.entries())
-
-    def text(self, name: str | None) -> bytes | None:
-        """Return the text that is kept under `name`. Raises EditRefused when it is gone or damaged."""
-        if name is None:
-            return None
-        row = self._read(lambda c: c.execute("SELECT data FROM note_text WHERE name = ?", (name,)).fetchone(), None)
-        with suppress(zlib.error):
-            if row is not None and text_name(data := zlib.decompress(row[0])) == name:
-                return data
-        raise EditFailed(
-            "A text of the journal is gone or damaged.",
-            f"It would be in {self.database}; the notes are as they are.",
-        )
 
     def change_of(self, entry: JournalEntry) -> Change:
         """Return the recorded change with its texts."""
@@ -181,9 +140,9 @@ class Journal:
     # --- writing -----------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, seconds: float = _LOCK_SECONDS) -> Iterator[None]:
         """Keep others from changing notes, and from settling a change that is on its way. Raises Busy, EditRefused."""
-        until = time.monotonic() + _LOCK_SECONDS
+        until = time.monotonic() + seconds
         try:
             durable.make_folder(self.folder)
             while (lock := WriterLock.acquire(self._old)) is None:
@@ -191,7 +150,7 @@ class Journal:
                     raise Busy("Another memory-tui is changing notes of this workspace.", "Try again in a moment.")
                 time.sleep(0.01)
         except OSError as error:
-            raise _broken(f"{self.folder}: {error.strerror or error}") from None
+            raise unusable(f"{self.folder}: {error.strerror or error}") from None
         except IndexUnavailable as error:
             raise EditFailed(error.message, "Check the folder of the journal.") from None
         with lock:
@@ -200,15 +159,35 @@ class Journal:
     def begin(self, change: Change, *, undoes: int = 0, redoes: int = 0) -> JournalEntry:
         """Write down what is about to be done; its files have mode and time of the notes. Only while `locked`."""
         entry = JournalEntry(0, self.clock(), "intent", change.kind, change.title, (), undoes, redoes)
-        return self.put(entry, change.files)
 
-    def record(self, change: Change, reason: str) -> JournalEntry:
-        """Write down a change that another program has made already. Only while `locked`."""
-        return self.put(JournalEntry(0, self.clock(), "done", change.kind, change.title, reason=reason), change.files)
+        def begin(connection: apsw.Connection) -> JournalEntry:
+            # What somebody else made of the notes before comes first.
+            scope = self._scope_id(connection)
+            for file in change.files if self._began(connection, scope) is not None else ():
+                at = min(entry.at, file.mtime_ns / 1e9 or entry.at)
+                self._observe(connection, scope, Sight(file.path, file.before, at, -1))
+            return self._put(connection, entry, change.files)
+
+        return self._write(begin)
+
+    def record(self, change: Change, reason: str, since: int = 0) -> JournalEntry:
+        """Write down a change that was made while the person's editor had a note. Only while `locked`.
+
+        What was seen of it since the number `since` is told by this one.
+        """
+        entry = JournalEntry(0, self.clock(), "done", change.kind, change.title, reason=reason)
+
+        def record(connection: apsw.Connection) -> JournalEntry:
+            made = self._put(connection, entry, change.files, settled=True)
+            self._set_aside(connection, made, since)
+            return made
+
+        return self._write(record)
 
     def settle(self, entry: JournalEntry, files: Sequence[FileChange] | None = None) -> JournalEntry:
         """Write down how it ended; `files` are what the notes really held before and hold after."""
-        return self.put(replace(entry, at=self.clock()), files)
+        end = replace(entry, at=self.clock())
+        return self._write(lambda connection: self._put(connection, end, files, settled=end.state == "done"))
 
     def draft(self, view: ThreeWay, title: str, number: int = 0) -> JournalEntry:
         """Keep a text that could not be written, in the place of draft `number` unless 0. Only while `locked`."""
@@ -217,92 +196,151 @@ class Journal:
 
     def put(self, entry: JournalEntry, files: Sequence[FileChange] | None = None) -> JournalEntry:
         """Write an entry down, with the texts of `files` unless it has them already; 0 gets the next number."""
-
-        def put(connection: apsw.Connection) -> JournalEntry:
-            last = connection.execute("SELECT max(id) FROM note_change WHERE scope = ?", (self._scope,)).fetchone()
-            numbered = replace(entry, id=entry.id or ((last[0] if last else 0) or 0) + 1)
-            if files is not None:
-                numbered = replace(numbered, files=tuple(_recorded(connection, file) for file in files))
-            self._insert(connection, numbered)
-            return numbered
-
-        return self._write(put)
-
-    def prune(self, days: float = KEEP_DAYS, most: int = KEEP_BYTES) -> int:
-        """Forget what is older than `days` or over `most` bytes, and texts that nothing names; returns how many.
-
-        Only while `locked`.
-        """
-        return self._write(lambda connection: self._forgotten(connection, self.clock() - days * 86_400, most))
-
-    def clear(self) -> None:
-        """Forget every change of this workspace."""
-        if self.database.exists():
-            self._write(lambda connection: self._forgotten(connection, float("inf"), -1))
+        return self._write(lambda connection: self._put(connection, entry, files))
 
     # --- the tables --------------------------------------------------------------------------------------------------
 
-    def _forgotten(self, connection: apsw.Connection, limit: float, most: int) -> int:
-        connection.execute(_OLD, (self._scope, limit, most))
-        count = connection.changes()
-        connection.execute(
-            "DELETE FROM note_version WHERE scope = ?1 AND change NOT IN (SELECT id FROM note_change WHERE scope = ?1)",
-            (self._scope,),
-        )
-        connection.execute(_DROP_TEXTS)
-        return count
-
-    def _insert(self, connection: apsw.Connection, entry: JournalEntry) -> None:
+    def _put(
+        self,
+        connection: apsw.Connection,
+        entry: JournalEntry,
+        files: Sequence[FileChange] | None = None,
+        *,
+        settled: bool = False,
+    ) -> JournalEntry:
+        """Write an entry; the notes of one that is `settled` are now what it left."""
+        scope = self._scope_id(connection)
+        numbered = replace(entry, id=entry.id or self._next(connection, scope))
+        if files is not None:
+            recorded = tuple(self._recorded(connection, scope, file) for file in files)
+            numbered = replace(numbered, files=recorded)
         more = json.dumps({"left": entry.left, "trust": entry.trust, "ledger": entry.ledger})
-        values = entry.id, entry.at, entry.state, entry.kind, entry.title, entry.undoes, entry.redoes, entry.reason
+        fields = numbered.id, entry.at, entry.state, entry.kind, entry.title, entry.undoes, entry.redoes, entry.reason
         connection.execute(
-            f"INSERT OR REPLACE INTO note_change VALUES ({'?, ' * 9}?)", (self._scope, *map(_storable, values), more)
+            f"INSERT OR REPLACE INTO note_change VALUES ({'?, ' * 9}?)", (self._scope, *map(storable, fields), more)
         )
-        connection.execute("DELETE FROM note_version WHERE scope = ? AND change = ?", (self._scope, entry.id))
-        connection.executemany(
-            f"INSERT INTO note_version VALUES ({'?, ' * 7}?)",
-            [
-                (self._scope, entry.id, place, note.path, note.before, note.after, note.mode, note.mtime_ns)
-                for place, note in enumerate(entry.files)
-            ],
-        )
+        connection.execute("DELETE FROM note_edit WHERE scope = ? AND id = ?", (scope, numbered.id))
+        for place, note in enumerate(numbered.files):
+            path = self._path_id(connection, scope, note.path)
+            key = scope, numbered.id, place
+            self._insert(connection, key, path, entry.at, note.before, note.after, note.mode, note.mtime_ns)
+            if settled and self._began(connection, scope) is not None:
+                # Who looks next reads it, whatever its size and time are.
+                sql = "UPDATE note_path SET blob = ?, size = -1, mtime_ns = 0, ctime_ns = 0, device = 0 WHERE id = ?"
+                connection.execute(sql, (note.after, path))
+        return numbered
+
+    def _recorded(self, connection: apsw.Connection, scope: int, file: FileChange) -> RecordedNote:
+        """Keep the texts of a note."""
+        path = self._path_id(connection, scope, file.path)
+        last = "SELECT after FROM note_edit WHERE path = p.id AND after NOT NULL ORDER BY id DESC LIMIT 1"
+        sql = f"SELECT coalesce(p.blob, ({last})) FROM note_path AS p WHERE p.id = ?"
+        before = self._keep(connection, file.before, value(connection, sql, path) or None)
+        return RecordedNote(file.path, before, self._keep(connection, file.after, before), file.mode, file.mtime_ns)
+
+    def _set_aside(self, connection: apsw.Connection, made: JournalEntry, since: int) -> None:
+        """Name the editor for what was seen meanwhile, where it led to this change; what tells the same goes."""
+        sql = """SELECT e.id, before, after FROM note_edit AS e JOIN note_path AS p ON p.id = e.path
+            JOIN note_scope AS s ON s.id = e.scope WHERE s.name = ?1 AND p.path = ?2 AND e.id > ?3 AND e.id < ?4
+            AND rule IS NULL AND e.id NOT IN (SELECT id FROM note_change WHERE scope = ?1) ORDER BY e.id"""
+        scope, note = self._scope_id(connection), made.files[0]
+        seen = rows(connection, sql, self._scope, storable(note.path), since, made.id)
+        steps = [note.before, *(after for _, _, after in seen)]
+        if not seen or [before for _, before, _ in seen] != steps[:-1] or steps[-1] != note.after:
+            return
+        if len(seen) == 1:
+            connection.execute("DELETE FROM note_edit WHERE scope = ? AND id = ?", (scope, seen[0][0]))
+        sql = "UPDATE note_edit SET host = '', session = '', rule = ? WHERE scope = ? AND id = ?"
+        connection.executemany(sql, [(EDITOR.rule, scope, number) for number, _, _ in seen])
+
+    # --- journals of earlier releases ----------------------------------------------------------------------------
+
+    @property
+    def _old(self) -> Path:
+        return self.folder / "journal.jsonl"
+
+    def _waits(self, connection: apsw.Connection) -> bool:
+        old = self._old.exists() and not state_db.was_taken_over(connection, "note_change", self._scope)
+        return old or state_db.has_table(connection, "note_version")
 
     def _read(self, how: Callable[[apsw.Connection], T], nothing: T) -> T:
-        if self._old.exists():
-            return self._write(how)
-        if not self.database.exists():
-            return nothing
-        return self._run(lambda c: how(c) if state_db.has_table(c, "note_text") else nothing, write=False)
+        if not self._checked:
+            exists = self.database.exists()
+            waits = self._run(self._waits, write=False) if exists else self._old.exists()
+            self._checked = exists and not waits
+            if waits:
+                return self._write(how)
+        return super()._read(how, nothing)
 
-    def _write(self, how: Callable[[apsw.Connection], T]) -> T:
-        def prepared(connection: apsw.Connection) -> T:
-            connection.execute(_TABLES)
-            if self._old.exists() and not state_db.was_taken_over(connection, "note_change", self._scope):
-                self._take_over(connection)
-                state_db.mark_taken_over(connection, "note_change", self._scope)
-            return how(connection)
+    def _prepare(self, connection: apsw.Connection) -> None:
+        """Read the journal of an earlier release once: tables of whole texts, or a file of lines beside a folder."""
+        super()._prepare(connection)
+        if state_db.has_table(connection, "note_version"):
+            self._take_over_tables(connection)
+        if self._old.exists() and not state_db.was_taken_over(connection, "note_change", self._scope):
+            self._take_over_file(connection)
+            state_db.mark_taken_over(connection, "note_change", self._scope)
 
-        return self._run(prepared, write=True)
+    def _take_over_tables(self, connection: apsw.Connection) -> None:
+        def load(name: str) -> bytes:
+            return value(connection, "SELECT data FROM note_text WHERE name = ?", name) or b""
 
-    def _take_over(self, connection: apsw.Connection) -> None:
-        """Read the journal of an earlier release; of two lines about one change the later one counts."""
+        sql = """SELECT v.scope, v.change, c.at, v.path, v.before, v.after, v.mode, v.mtime_ns FROM note_version AS v
+            JOIN note_change AS c ON c.scope = v.scope AND c.id = v.change ORDER BY v.scope, v.change, v.place"""
+        for (scope, number, at), notes in groupby(rows(connection, sql), lambda row: row[:3]):
+            files = [_OldNote(*row[3:]) for row in notes]
+            Journal(self.folder.parent / scope, self.database)._adopt(connection, number, at, files, load)
+        connection.execute("DROP TABLE note_version; DROP TABLE note_text")
+
+    def _take_over_file(self, connection: apsw.Connection) -> None:
+        """Read a file of lines; of two about one change the later one counts."""
+
+        def load(name: str) -> bytes:
+            with suppress(OSError):
+                return (self.folder / "texts" / f"{name}.z").read_bytes()
+            return b""
+
         for line in self._old.read_bytes().split(b"\n"):
             # A line that was cut off counts for nothing.
             with suppress(msgspec.MsgspecError):
-                entry = msgspec.json.decode(line, type=JournalEntry)
+                fields = msgspec.json.decode(line, type=dict[str, Any])
+                files = msgspec.convert(fields.pop("files", ()), tuple[_OldNote, ...])
+                entry = msgspec.convert(fields, JournalEntry)
                 # Titles of the oldest ones are as they were.
-                self._insert(connection, replace(entry, title=masked(entry.title)))
-        for name, *_ in connection.execute("SELECT before FROM note_version UNION SELECT after FROM note_version"):
-            # Whoever needs a text that is gone is told.
-            with suppress(OSError):
-                data = (self.folder / "texts" / f"{name}.z").read_bytes()
-                connection.execute("INSERT OR IGNORE INTO note_text VALUES (?, ?)", (name, data))
+                self._put(connection, replace(entry, title=masked(entry.title)))
+                self._adopt(connection, entry.id, entry.at, files, load)
 
-    def _run(self, how: Callable[[apsw.Connection], T], *, write: bool) -> T:
-        try:
-            return state_db.run(self.database, how, write=write)
-        except StateUnavailable as error:
-            raise _broken(error.message.removesuffix(".")) from None
+    def _adopt(
+        self,
+        connection: apsw.Connection,
+        number: int,
+        at: float,
+        notes: Sequence[_OldNote],
+        load: Callable[[str], bytes],
+    ) -> None:
+        """Take over the notes of an old change; `load` gives a text of zlib by its name."""
+        scope = self._scope_id(connection)
+        connection.execute("UPDATE note_scope SET last = max(last, ?) WHERE id = ?", (number, scope))
+        connection.execute("DELETE FROM note_edit WHERE scope = ? AND id = ?", (scope, number))
+        for place, note in enumerate(notes):
+            before = self._adopted(connection, note.before, None, load)
+            after = self._adopted(connection, note.after, before, load)
+            key, path = (scope, number, place), self._path_id(connection, scope, note.path)
+            self._insert(connection, key, path, at, before, after, note.mode, note.mtime_ns)
+
+    def _adopted(
+        self, connection: apsw.Connection, name: str | None, base: int | None, load: Callable[[str], bytes]
+    ) -> int | None:
+        if name is None:
+            return None
+        with suppress(zlib.error):
+            data = zlib.decompress(load(name))
+            if hashlib.sha256(data).hexdigest() == name:
+                return self._keep(connection, data, base)
+        # Whoever needs a text that is gone is told.
+        sql = "INSERT OR IGNORE INTO note_blob (hash, depth, size, data) VALUES (?, 0, 0, x'')"
+        connection.execute(sql, (bytes.fromhex(name)[:16],))
+        return int(value(connection, "SELECT id FROM note_blob WHERE hash = ?", bytes.fromhex(name)[:16]))
 
 
 def undo_stack(entries: tuple[JournalEntry, ...], kind: str) -> tuple[JournalEntry, ...]:
@@ -326,35 +364,9 @@ def undo_stack(entries: tuple[JournalEntry, ...], kind: str) -> tuple[JournalEnt
     return tuple(reversed(undo if kind == "undo" else redo))
 
 
-def text_name(data: bytes) -> str:
-    """Name a text as it is kept: its SHA-256."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def _recorded(connection: apsw.Connection, file: FileChange) -> RecordedNote:
-    """Keep the texts of a note; one that was damaged since is mended."""
-
-    def named(data: bytes | None) -> str | None:
-        if data is None:
-            return None
-        name = text_name(data)
-        connection.execute("INSERT OR REPLACE INTO note_text VALUES (?, ?)", (name, zlib.compress(data, 1)))
-        return name
-
-    return RecordedNote(file.path, named(file.before), named(file.after), file.mode, file.mtime_ns)
-
-
 def _entry(row: tuple[Any, ...]) -> JournalEntry:
     fields = json.loads(row[0])
     return msgspec.convert(fields | fields.pop("more"), JournalEntry)
-
-
-def _storable(value: object) -> Any:  # noqa: ANN401 - what SQLite takes
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-
-
-def _broken(what: str) -> EditFailed:
-    return EditFailed(f"The journal cannot be used: {what}.", "Check the folder and the space on its disk.")
 
 
 # --- what did not come to its end ------------------------------------------------------------------------------------
@@ -567,7 +579,7 @@ def left(journal: Journal, path: str | None = None) -> tuple[Unsaved, ...]:
             if text.at < time.time() - KEEP_DAYS * 86_400:
                 records.remove(text.key)
     except StateUnavailable as error:
-        raise _broken(error.message.removesuffix(".")) from None
+        raise unusable(error.message.removesuffix(".")) from None
     young = [text for text in texts if text.at >= time.time() - KEEP_DAYS * 86_400 and path in (None, text.path)]
     return tuple(sorted(young, key=lambda text: -text.at))
 

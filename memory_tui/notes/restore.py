@@ -17,7 +17,7 @@ from memory_tui.index.index_write import LastText, lost_lines, shrank
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.git import History
-from memory_tui.notes.journal import LOST, Journal, JournalEntry, text_name
+from memory_tui.notes.journal import LOST, Journal, JournalEntry
 from memory_tui.notes.merge import changed_spans
 
 _INEXACT = "put together from the index: blank ends of lines, and annotations, may be missing"
@@ -52,7 +52,7 @@ def versions(journal: Journal, git: History, path: str, now: bytes | None) -> li
 
     Raises EditRefused.
     """
-    seen = {text_name(now)} if now is not None else set[str]()
+    seen = {journal.blob_of(now)}
     rows = []
     for entry in reversed(journal.entries()):
         for file in entry.files if entry.state == "done" else ():

@@ -12,7 +12,7 @@ from memory_tui.formatting import plural
 from memory_tui.inbox.checks import BY_KIND
 from memory_tui.inbox.entries import Findings, Group, Suggestion
 from memory_tui.notes.changes import Change
-from memory_tui.notes.journal import KEEP_DAYS
+from memory_tui.notes.record import KEEP_DAYS
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.note_facts import difference
 from memory_tui.tui.widgets.facts import BAD, GOOD, MUTED, WARN, Fact

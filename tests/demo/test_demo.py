@@ -143,7 +143,7 @@ def kept_of_demo(state: Path) -> list[object]:
     if not (state / "memory-tui" / "state.sqlite").exists():
         return list(files)
     connection = apsw.Connection(str(state / "memory-tui" / "state.sqlite"))
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")} & {"note_change", "note_text"}
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")} & {"note_change", "note_blob"}
     rows = [row for table in tables for row in connection.execute(f"SELECT * FROM {table}")]
     connection.close()
     return [*files, *rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import sqlite3
@@ -13,7 +14,8 @@ import pytest
 
 from memory_tui.errors import EditRefused
 from memory_tui.notes.changes import Conflict
-from memory_tui.notes.journal import KEEP_DAYS, Journal, Typing, Unsaved, left, text_name
+from memory_tui.notes.journal import Journal, Typing, Unsaved, left
+from memory_tui.notes.record import KEEP_DAYS, blob_name
 from tests.support.curate import curator, journal_of, put, workspace
 
 LOG = "memory/2026-03-20.md"
@@ -24,9 +26,13 @@ def folder(tmp_path: Path) -> Path:
     return workspace(tmp_path / "notes")
 
 
-def texts(journal: Journal) -> set[str]:
+def texts(journal: Journal) -> set[bytes]:
     with sqlite3.connect(journal.database) as connection:
-        return {name for (name,) in connection.execute("SELECT name FROM note_text")}
+        return {name for (name,) in connection.execute("SELECT hash FROM note_blob")}
+
+
+def text_name(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def test_reading_makes_no_file(folder: Path) -> None:
@@ -71,7 +77,7 @@ def test_the_texts_of_all_changes_take_bounded_room_and_another_workspace_keeps_
     one.journal.clear()
     assert one.journal.entries() == ()
     assert [entry.title for entry in other.entries()] == ["edit memory/0.md"]
-    assert texts(other) == {text_name(b"the other's")}
+    assert texts(other) == {blob_name(b"the other's")}
 
 
 def test_texts_that_no_entry_names_any_more_are_forgotten_and_a_draft_can_be_thrown_away(folder: Path) -> None:
@@ -85,7 +91,8 @@ def test_texts_that_no_entry_names_any_more_are_forgotten_and_a_draft_can_be_thr
     with one.journal.locked():
         one.journal.prune()
     [kept] = one.drafts()
-    assert texts(one.journal) == {name for file in kept.files for name in (file.before, file.after)}
+    data = [one.journal.text(blob) for file in kept.files for blob in (file.before, file.after)]
+    assert texts(one.journal) == {blob_name(each) for each in data if each is not None}
     assert one.journal.text(kept.files[0].after) == b"mine 4\n"
     one.forget_draft(draft)
     assert one.drafts() == ()
@@ -97,7 +104,7 @@ def test_a_damaged_text_is_not_written_into_a_note(folder: Path) -> None:
     one = curator(folder)
     one.apply(put("MEMORY.md", one.read("MEMORY.md"), b"# Other\n"))
     with sqlite3.connect(one.journal.database) as connection:
-        connection.execute("UPDATE note_text SET data = ?", (b"rubbish",))
+        connection.execute("UPDATE note_blob SET data = ?", (b"rubbish",))
     with pytest.raises(EditRefused, match="damaged"):
         one.undo()
     assert one.read("MEMORY.md") == b"# Other\n"

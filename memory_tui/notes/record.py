@@ -1,0 +1,516 @@
+"""The record keeps what every note was: each text once, and each change of a note with its author and its time.
+
+Five tables of the state database. A row of `note_edit` is one note in one change, whoever made it; `note_change` has
+title, kind and state of those that this program made, which undo reads. A text (`note_blob`) is kept as what differs
+from the version before it, each sixteenth one whole. `note_path` has what each note was when it was last looked at, so
+that whoever looks next sees what became of it, and `note_scope` the numbers of a workspace: both are never told twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import apsw
+from msgspec import Struct
+
+from memory_tui import state_db
+from memory_tui.errors import EditFailed, StateUnavailable
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+KEEP_DAYS = 90
+"""So long a change can be looked at and taken back."""
+KEEP_BYTES = 256 * 1024 * 1024
+"""So much room, compressed, the texts of all changes may take; the oldest make way."""
+_WHOLE_EACH, _SHORTEST_PREFIX = 16, 8
+_LARGE, _LARGEST_WINDOW = 1 << 20, 27
+_MOST_COUNTED = 1 << 22
+"""Bytes between equal heads and tails of which lines are matched; of more, line ends are counted."""
+_SETTLED_SECONDS = 7 * 86_400.0
+_APART_SECONDS = 600.0
+"""Changes of one author that follow each other so closely become one when they are a week old."""
+T = TypeVar("T")
+_P, _C = zstd.CompressionParameter, zstd.DecompressionParameter
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS note_change (
+  scope TEXT NOT NULL, id INTEGER NOT NULL, at REAL NOT NULL, state TEXT NOT NULL, kind TEXT NOT NULL,
+  title TEXT NOT NULL, undoes INTEGER NOT NULL, redoes INTEGER NOT NULL, reason TEXT NOT NULL, more TEXT NOT NULL,
+  PRIMARY KEY (scope, id)
+) STRICT;
+CREATE INDEX IF NOT EXISTS note_change_begun ON note_change (scope) WHERE state = 'intent';
+CREATE TABLE IF NOT EXISTS note_scope (
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, last INTEGER NOT NULL DEFAULT 0, began INTEGER, viewed INTEGER
+) STRICT;
+CREATE TABLE IF NOT EXISTS note_path (
+  id INTEGER PRIMARY KEY, scope INTEGER NOT NULL, path TEXT NOT NULL, blob INTEGER,
+  size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER, device INTEGER, UNIQUE (scope, path)
+) STRICT;
+CREATE TABLE IF NOT EXISTS note_edit (
+  scope INTEGER NOT NULL, id INTEGER NOT NULL, place INTEGER NOT NULL, path INTEGER NOT NULL, at REAL NOT NULL,
+  before INTEGER, after INTEGER, plus INTEGER NOT NULL, minus INTEGER NOT NULL,
+  mode INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, host TEXT, session TEXT, rule TEXT,
+  PRIMARY KEY (scope, id, place)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS note_edit_path ON note_edit (path);
+CREATE TABLE IF NOT EXISTS note_blob (
+  id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, base INTEGER, depth INTEGER NOT NULL, size INTEGER NOT NULL,
+  data BLOB NOT NULL
+) STRICT;
+"""
+_EDITS = """
+SELECT e.id, e.place, e.at, p.path, e.before, e.after, e.plus, e.minus, coalesce(c.kind, ''), coalesce(c.title, ''),
+  e.host, e.session, e.rule
+FROM note_scope AS s CROSS JOIN note_edit AS e {index} ON e.scope = s.id JOIN note_path AS p ON p.id = e.path
+LEFT JOIN note_change AS c ON c.scope = s.name AND c.id = e.id
+WHERE s.name = ?1 AND coalesce(c.state, 'done') = 'done' AND e.id > ?2 AND e.id < ?3 {more}
+ORDER BY e.id {order}, e.place LIMIT ?4
+"""
+_DROP_BLOBS = """
+WITH RECURSIVE needed (id) AS (
+  SELECT before FROM note_edit UNION SELECT after FROM note_edit UNION SELECT blob FROM note_path
+  UNION SELECT base FROM needed JOIN note_blob USING (id)
+)
+DELETE FROM note_blob WHERE id NOT IN (SELECT id FROM needed WHERE id NOT NULL)
+"""
+_TOO_MUCH = """
+SELECT coalesce(max(id), 0) FROM (
+  SELECT id, sum(sum(size)) OVER (ORDER BY id DESC) AS total, max(id) OVER () AS last FROM (
+    SELECT max(e.id) AS id, length(data) AS size FROM note_edit AS e JOIN note_blob AS b ON b.id IN (before, after)
+    WHERE e.scope = ?1 AND b.id NOT IN (SELECT blob FROM note_path WHERE scope = ?1 AND blob NOT NULL) GROUP BY b.id
+  ) GROUP BY id
+) WHERE total > ?2 AND id < last
+"""
+"""The newest change that is over a size, counted from the newest one; each text counts once, and no note's last one."""
+
+
+class Author(Struct, frozen=True):
+    """Who made a change: the host and its session, and the rule that names them; without a host nobody knows."""
+
+    host: str
+    session: str
+    rule: str
+
+
+EDITOR = Author("", "", "editor")
+"""Somebody, while a note was open in the person's own editor; the change that this program wrote down tells of it."""
+
+
+class Edit(Struct, frozen=True):
+    """One note in one change. `at` (epoch seconds) is when the file changed, at the latest when that was seen.
+
+    `id` numbers the changes of a workspace, `place` the notes of one; `before` and `after` name texts, None where the
+    note was not there. `plus` and `minus` count lines. `kind` and `title` are those of a change that this program made,
+    empty for one of somebody else.
+    """
+
+    id: int
+    place: int
+    at: float
+    path: str
+    before: int | None
+    after: int | None
+    plus: int
+    minus: int
+    kind: str = ""
+    title: str = ""
+    author: Author | None = None
+
+
+class Sight(Struct, frozen=True):
+    """A note as it was seen: its bytes, None where it is gone, when they became so, and its size, times and device.
+
+    One that is `fresh` was not there before; of any other that was never seen nothing is known to have changed.
+    """
+
+    path: str
+    data: bytes | None
+    at: float
+    size: int = 0
+    mtime_ns: int = 0
+    ctime_ns: int = 0
+    device: int = 0
+    fresh: bool = True
+
+
+class Head(NamedTuple):
+    """What a note was when it was last seen: its text, None where it was gone, and its size, times and device."""
+
+    blob: int | None
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    device: int
+
+
+class Record:
+    """The record of the workspace that `folder` names. Every method may raise EditRefused.
+
+    What a writing method returned from is whole and flushed; what it raised from is not there.
+    """
+
+    def __init__(self, folder: Path, database: Path | None = None, clock: Callable[[], float] = time.time) -> None:
+        self.folder = folder
+        self.database = database or state_db.default_path()
+        self.clock = clock
+        self.most_days: float = KEEP_DAYS
+        self.most_bytes = KEEP_BYTES
+        self._scope = folder.name
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def edits(self, path: str | None = None, *, since: int = 0, until: int = 0, most: int = -1) -> tuple[Edit, ...]:
+        """Return the changes that were made, newest first: of one note with `path`, between two numbers, at most so
+        many.
+        """
+        more = "AND p.path = ?5" if path is not None else ""
+        index = "INDEXED BY note_edit_path" if path is not None else ""
+        if path is not None:
+            more += " AND e.path = (SELECT id FROM note_path WHERE scope = s.id AND path = ?5)"
+        values = (self._scope, since, until or sys.maxsize, most, *([path] if path is not None else []))
+        return self._edits(_EDITS.format(index=index, more=more, order="DESC"), values)
+
+    def without_author(self, since: int = 0, most: int = 1000) -> tuple[Edit, ...]:
+        """Return the changes of others of whom nobody asked yet who made them, oldest first."""
+        sql = _EDITS.format(index="", more="AND c.id IS NULL AND e.rule IS NULL", order="ASC")
+        return self._edits(sql, (self._scope, since, sys.maxsize, most))
+
+    def text(self, blob: int | None) -> bytes | None:
+        """Return the text that is kept as `blob`. Raises EditRefused when it is gone or damaged."""
+        if blob is None:
+            return None
+        data = self._read(lambda connection: _text(connection, blob), None)
+        if data is None:
+            raise EditFailed(
+                "A text of the journal is gone or damaged.",
+                f"It would be in {self.database}; the notes are as they are.",
+            )
+        return data
+
+    def blob_of(self, data: bytes | None) -> int | None:
+        """Return the text that these bytes are kept as, None where they are not."""
+        if data is None:
+            return None
+        sql = "SELECT id FROM note_blob WHERE hash = ?"
+        blob: int | None = self._read(lambda connection: value(connection, sql, blob_name(data)), None)
+        return blob
+
+    def heads(self) -> tuple[dict[str, Head], int | None]:
+        """Return what each note was when it was last seen, and when all were looked at (ns), None for never."""
+
+        def heads(connection: apsw.Connection) -> tuple[dict[str, Head], int | None]:
+            sql = """SELECT path, blob, size, mtime_ns, ctime_ns, device FROM note_path
+                WHERE scope = (SELECT id FROM note_scope WHERE name = ?) AND size NOT NULL"""
+            known = {path: Head(*row) for path, *row in rows(connection, sql, self._scope)}
+            return known, value(connection, "SELECT began FROM note_scope WHERE name = ?", self._scope) or None
+
+        nothing: tuple[dict[str, Head], int | None] = {}, None
+        return self._read(heads, nothing)
+
+    def unviewed(self) -> tuple[Edit, ...]:
+        """Return what others changed since a person last looked, newest first; nothing before the first look."""
+        sql = "SELECT viewed FROM note_scope WHERE name = ?"
+        since = self._read(lambda connection: value(connection, sql, self._scope), None)
+        return () if since is None else tuple(edit for edit in self.edits(since=since) if not edit.kind)
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def view(self) -> None:
+        """Write down that a person has looked at every change until now."""
+        sql = "UPDATE note_scope SET viewed = last WHERE id = ?"
+        self._write(lambda connection: connection.execute(sql, (self._scope_id(connection),)))
+
+    def set_authors(self, authors: Iterable[tuple[int, int, Author]]) -> None:
+        """Write down who made changes, each by its number and place."""
+
+        def write(connection: apsw.Connection) -> None:
+            scope = self._scope_id(connection)
+            connection.executemany(
+                "UPDATE note_edit SET host = ?, session = ?, rule = ? WHERE scope = ? AND id = ? AND place = ?",
+                [(who.host, who.session, who.rule, scope, number, place) for number, place, who in authors],
+            )
+
+        self._write(write)
+
+    def observe(self, sights: Sequence[Sight], began: int | None = None) -> int:
+        """Write down how notes differ from what they were; returns how many do. Only while the journal is locked.
+
+        With `began` (ns) every note was looked at, from then on.
+        """
+
+        def write(connection: apsw.Connection) -> int:
+            scope = self._scope_id(connection)
+            begun = self._begun(connection, scope)
+            count = sum(self._observe(connection, scope, sight) for sight in sights if sight.path not in begun)
+            if began is not None:
+                sql = "UPDATE note_scope SET began = ?, viewed = coalesce(viewed, last) WHERE id = ?"
+                connection.execute(sql, (began, scope))
+            return count
+
+        return self._write(write)
+
+    def prune(self, days: float | None = None, most: int | None = None) -> int:
+        """Forget what is too old or over a size, and texts that nothing names; returns how many changes.
+
+        Only while the journal is locked.
+        """
+        limit = self.clock() - (self.most_days if days is None else days) * 86_400
+        return self._write(lambda c: self._forgotten(c, limit, self.most_bytes if most is None else most))
+
+    def clear(self, *, others: bool = False) -> None:
+        """Forget every change of this workspace, or those of `others` alone, and what each note was."""
+        if not self.database.exists():
+            return
+
+        def write(connection: apsw.Connection) -> None:
+            scope = self._scope_id(connection)
+            ours = "SELECT id FROM note_change WHERE scope = ?2" if others else "SELECT 0"
+            if not others:
+                connection.execute("DELETE FROM note_change WHERE scope = ?", (self._scope,))
+            sql = f"DELETE FROM note_edit WHERE scope = ?1 AND id NOT IN ({ours})"
+            connection.execute(sql, (scope, self._scope) if others else (scope,))
+            sql = "UPDATE note_path SET blob = NULL, size = NULL WHERE scope = ?"
+            connection.execute(sql, (scope,))
+            connection.execute("UPDATE note_scope SET began = NULL, viewed = NULL WHERE id = ?", (scope,))
+            self._tidy(connection, scope)
+
+        self._write(write)
+
+    # --- the tables --------------------------------------------------------------------------------------------------
+
+    def _scope_id(self, connection: apsw.Connection) -> int:
+        connection.execute("INSERT OR IGNORE INTO note_scope (name) VALUES (?)", (self._scope,))
+        return int(value(connection, "SELECT id FROM note_scope WHERE name = ?", self._scope))
+
+    def _began(self, connection: apsw.Connection, scope: int) -> int | None:
+        """Return from when on every note is known; None while changes of others are not written down."""
+        began: int | None = value(connection, "SELECT began FROM note_scope WHERE id = ?", scope)
+        return began
+
+    def _next(self, connection: apsw.Connection, scope: int) -> int:
+        return int(value(connection, "UPDATE note_scope SET last = last + 1 WHERE id = ? RETURNING last", scope))
+
+    def _path_id(self, connection: apsw.Connection, scope: int, path: str) -> int:
+        values = (scope, storable(path))
+        connection.execute("INSERT OR IGNORE INTO note_path (scope, path) VALUES (?, ?)", values)
+        return int(value(connection, "SELECT id FROM note_path WHERE scope = ? AND path = ?", *values))
+
+    def _observe(self, connection: apsw.Connection, scope: int, sight: Sight) -> int:
+        """Write down what became of one note since it was last seen."""
+        path = self._path_id(connection, scope, sight.path)
+        sql = "SELECT blob, size FROM note_path WHERE id = ?"
+        [(head, size)] = rows(connection, sql, path)
+        if sight.data is None and size is None:
+            return 0
+        blob = self._keep(connection, sight.data, head)
+        changed = blob != head and (size is not None or sight.fresh)
+        if changed:
+            self._insert(connection, (scope, self._next(connection, scope), 0), path, sight.at, head, blob)
+        connection.execute(
+            "UPDATE note_path SET blob = ?, size = ?, mtime_ns = ?, ctime_ns = ?, device = ? WHERE id = ?",
+            (blob, sight.size, sight.mtime_ns, sight.ctime_ns, sight.device, path),
+        )
+        return int(changed)
+
+    def _begun(self, connection: apsw.Connection, scope: int) -> set[str]:
+        """Return the notes into which a change of this program is on its way: who settles it says what they were."""
+        sql = """SELECT p.path FROM note_change AS c JOIN note_edit AS e ON e.scope = ?1 AND e.id = c.id
+            JOIN note_path AS p ON p.id = e.path WHERE c.scope = ?2 AND c.state = 'intent'"""
+        return {str(path) for (path,) in connection.execute(sql, (scope, self._scope))}
+
+    def _insert(
+        self,
+        connection: apsw.Connection,
+        key: tuple[int, int, int],
+        path: int,
+        at: float,
+        before: int | None,
+        after: int | None,
+        mode: int = 0,
+        mtime_ns: int = 0,
+    ) -> None:
+        plus, minus = (0, 0) if before == after else counted(*(_text(connection, blob) for blob in (before, after)))
+        connection.execute(
+            f"INSERT OR REPLACE INTO note_edit VALUES ({'?, ' * 13}?)",
+            (*key, path, at, before, after, plus, minus, mode, mtime_ns, None, None, None),
+        )
+
+    def _keep(self, connection: apsw.Connection, data: bytes | None, base: int | None) -> int | None:
+        """Keep a text, as what differs from `base` where that is whole; returns its number."""
+        if data is None:
+            return None
+        name = blob_name(data)
+        for number, length in rows(connection, "SELECT id, length(data) FROM note_blob WHERE hash = ?", name):
+            if not length:
+                # It was gone when a journal of an earlier release was read.
+                sql = "UPDATE note_blob SET size = ?, data = ? WHERE id = ?"
+                connection.execute(sql, (len(data), _packed(data, None), number))
+            return int(number)
+        depth = 0 if base is None else 1 + value(connection, "SELECT depth FROM note_blob WHERE id = ?", base)
+        prefix = _text(connection, base) if depth % _WHOLE_EACH else None
+        if prefix is None or len(prefix) < _SHORTEST_PREFIX:
+            base, depth, prefix = None, 0, None
+        sql = "INSERT INTO note_blob (hash, base, depth, size, data) VALUES (?, ?, ?, ?, ?)"
+        connection.execute(sql, (name, base, depth, len(data), _packed(data, prefix)))
+        return connection.last_insert_rowid()
+
+    def _forgotten(self, connection: apsw.Connection, limit: float, most: int) -> int:
+        scope = self._scope_id(connection)
+        last = value(connection, _TOO_MUCH, scope, most)
+        connection.execute(
+            "DELETE FROM note_change WHERE scope = ? AND (at < ? AND state <> 'intent' OR id <= ?)",
+            (self._scope, limit, last),
+        )
+        count = connection.changes()
+        sql = """DELETE FROM note_edit WHERE scope = ?1 AND (at < ?2 OR id <= ?3)
+            AND id NOT IN (SELECT id FROM note_change WHERE scope = ?4)"""
+        connection.execute(sql, (scope, limit, last, self._scope))
+        self._thin(connection, scope)
+        self._tidy(connection, scope)
+        return count
+
+    def _thin(self, connection: apsw.Connection, scope: int) -> None:
+        """Make one of changes of one author that follow each other closely, once they are old."""
+        sql = """SELECT path, host, session, id, at, before, after FROM note_edit
+            WHERE scope = ?1 AND at < ?2 ORDER BY path, id"""
+        last: tuple[Any, ...] = (None,) * 7
+        for row in rows(connection, sql, scope, self.clock() - _SETTLED_SECONDS):
+            if row[1] and row[:3] == last[:3] and row[5] == last[6] and row[4] - last[4] <= _APART_SECONDS:
+                row = (*row[:5], last[5], row[6])
+                lines = (0, 0) if row[5] == row[6] else counted(*(_text(connection, blob) for blob in row[5:]))
+                connection.execute("DELETE FROM note_edit WHERE scope = ? AND id = ?", (scope, last[3]))
+                sql = "UPDATE note_edit SET before = ?, plus = ?, minus = ? WHERE scope = ? AND id = ?"
+                connection.execute(sql, (row[5], *lines, scope, row[3]))
+            last = row
+
+    def _tidy(self, connection: apsw.Connection, scope: int) -> None:
+        connection.execute(_DROP_BLOBS)
+        connection.execute(
+            "DELETE FROM note_path WHERE scope = ? AND blob IS NULL AND id NOT IN (SELECT path FROM note_edit)",
+            (scope,),
+        )
+
+    def _edits(self, sql: str, values: tuple[object, ...]) -> tuple[Edit, ...]:
+        def edits(connection: apsw.Connection) -> tuple[Edit, ...]:
+            return tuple(
+                Edit(*(*row[:10], None if row[12] is None else Author(*row[10:])))
+                for row in rows(connection, sql, *map(storable, values))
+            )
+
+        return self._read(edits, ())
+
+    def _read(self, how: Callable[[apsw.Connection], T], nothing: T) -> T:
+        if not self.database.exists():
+            return nothing
+
+        def read(connection: apsw.Connection) -> T:
+            return how(connection) if state_db.has_table(connection, "note_blob") else nothing
+
+        return self._run(read, write=False)
+
+    def _write(self, how: Callable[[apsw.Connection], T]) -> T:
+        def write(connection: apsw.Connection) -> T:
+            self._prepare(connection)
+            return how(connection)
+
+        return self._run(write, write=True)
+
+    def _prepare(self, connection: apsw.Connection) -> None:
+        connection.execute(_TABLES)
+
+    def _run(self, how: Callable[[apsw.Connection], T], *, write: bool) -> T:
+        try:
+            return state_db.run(self.database, how, write=write)
+        except StateUnavailable as error:
+            raise unusable(error.message.removesuffix(".")) from None
+
+
+# --- texts -----------------------------------------------------------------------------------------------------------
+
+
+def blob_name(data: bytes) -> bytes:
+    """Return the name of a text: half of its SHA-256."""
+    return hashlib.sha256(data).digest()[:16]
+
+
+def counted(before: bytes | None, after: bytes | None) -> tuple[int, int]:
+    """Count the lines that came and went; one that only moved is neither."""
+    before, after = before or b"", after or b""
+    start = before.rfind(b"\n", 0, _equal(before, after)) + 1
+    old, new = before[start:], after[start:]
+    tail = _equal(old[::-1], new[::-1])
+    # What is alike at the end begins behind a line end, or it would be a part of a line.
+    cut = old.find(b"\n", len(old) - tail) + 1 if tail else 0
+    tail = len(old) - cut if cut else 0
+    old, new = old[: len(old) - tail], new[: len(new) - tail]
+    if len(old) + len(new) > _MOST_COUNTED:
+        return new.count(b"\n") + (not new.endswith(b"\n")), old.count(b"\n") + (not old.endswith(b"\n"))
+    lines = Counter(new.splitlines(keepends=True))
+    lines.subtract(old.splitlines(keepends=True))
+    return sum(count for count in lines.values() if count > 0), -sum(count for count in lines.values() if count < 0)
+
+
+def _equal(first: bytes, second: bytes) -> int:
+    """Return with how many equal bytes both begin."""
+    low, high = 0, min(len(first), len(second))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if first[low:middle] == second[low:middle] else (low, middle - 1)
+    return low
+
+
+def _packed(data: bytes, prefix: bytes | None) -> bytes:
+    size = len(data) + len(prefix or b"")
+    options: dict[int, int] = {_P.compression_level: 3}
+    if size > _LARGE:
+        options |= {_P.window_log: min(_LARGEST_WINDOW, size.bit_length()), _P.enable_long_distance_matching: 1}
+    known = None if prefix is None else zstd.ZstdDict(prefix, is_raw=True).as_prefix
+    return zstd.compress(data, options=options, zstd_dict=known)
+
+
+def _text(connection: apsw.Connection, blob: int | None) -> bytes | None:
+    """Return a text from the whole one that it rests on; None where one of them is gone or damaged."""
+    sql = """WITH RECURSIVE chain AS (
+        SELECT * FROM note_blob WHERE id = ? UNION ALL SELECT b.* FROM chain JOIN note_blob AS b ON b.id = chain.base
+      ) SELECT hash, data FROM chain ORDER BY depth"""
+    text: bytes | None = None
+    chain = rows(connection, sql, blob)
+    for _, packed in chain:
+        known = None if text is None else zstd.ZstdDict(text, is_raw=True).as_prefix
+        try:
+            text = zstd.decompress(packed, known, {_C.window_log_max: _LARGEST_WINDOW})
+        except (zstd.ZstdError, ValueError):
+            return None
+    return text if text is not None and blob_name(text) == chain[-1][0] else None
+
+
+# --- helpers ---------------------------------------------------------------------------------------------------------
+
+
+def rows(connection: apsw.Connection, sql: str, *values: Any) -> list[tuple[Any, ...]]:  # noqa: ANN401 - as SQLite
+    """Return all rows that a statement gives."""
+    return connection.execute(sql, values).fetchall()
+
+
+def value(connection: apsw.Connection, sql: str, *values: Any) -> Any:  # noqa: ANN401 - as SQLite
+    """Return the value that a statement gives, None where it gives none."""
+    return next((row[0] for row in rows(connection, sql, *values)), None)
+
+
+def storable(value: Any) -> Any:  # noqa: ANN401 - what SQLite takes
+    """Return a text without what UTF-8 cannot hold, anything else as it is."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+
+
+def unusable(what: str) -> EditFailed:
+    """Return the error of a journal that cannot be used."""
+    return EditFailed(f"The journal cannot be used: {what}.", "Check the folder and the space on its disk.")

@@ -1,0 +1,213 @@
+"""The record keeps every version of a note as what differs from the one before, and forgets by size, age and author."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import stat
+import zlib
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_tui.errors import EditRefused
+from memory_tui.notes.journal import Journal
+from memory_tui.notes.record import Author, Edit, Sight, counted
+from tests.support.curate import curator, journal_of, put, workspace
+
+DAY, OTHER = "memory/2026-03-20.md", "memory/other.md"
+WEEK = 7 * 86_400.0
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Journal:
+    record = journal_of(tmp_path)
+    record.observe([Sight(DAY, b"# day\n", 1.0, fresh=False)], began=1)
+    return record
+
+
+def seen(record: Journal, *texts: bytes | None, path: str = DAY, start: float = 10.0) -> list[Edit]:
+    """Let somebody change a note; returns the changes, oldest first."""
+    for number, text in enumerate(texts):
+        record.observe([Sight(path, text, start + number)])
+    return list(record.edits(path))[::-1]
+
+
+def texts(record: Journal, path: str = DAY) -> list[tuple[bytes | None, bytes | None]]:
+    return [(record.text(edit.before), record.text(edit.after)) for edit in record.edits(path)[::-1]]
+
+
+def test_each_version_comes_back_to_the_letter_and_the_first_sight_of_a_note_is_no_change(record: Journal) -> None:
+    words = random.Random(4)
+    versions: list[bytes | None] = [b"# day\n"]
+    for number in range(60):
+        line = b"- %d %s\r\n" % (number, words.randbytes(9).hex().encode())
+        versions.append(None if number == 30 else (versions[-1] or b"") + line)
+    seen(record, *versions[1:])
+    assert texts(record) == list(pairwise(versions))
+    assert record.edits(OTHER) == ()
+    assert stat.S_IMODE(record.database.stat().st_mode) == 0o600
+
+
+def test_a_version_costs_what_changed_and_one_that_was_there_before_costs_nothing(record: Journal) -> None:
+    words, names = random.Random(1), ["rain", "boiler", "plan", "tea", "lake", "router", "winter"]
+    text = "\n".join(" ".join(words.choices(names, k=9)) for _ in range(99))
+
+    def kept() -> int:
+        with sqlite3.connect(record.database) as connection:
+            return connection.execute("SELECT sum(length(data)) FROM note_blob").fetchone()[0]
+
+    seen(record, text.encode())
+    first = kept()
+    for number in range(12):
+        text += f"\n- line {number} of the day"
+        seen(record, text.encode())
+    assert kept() - first < 12 * 60
+    both = kept()
+    seen(record, b"# day\n", text.encode(), None, text.encode())
+    assert kept() == both
+
+
+def test_the_same_bytes_make_no_change(record: Journal) -> None:
+    assert seen(record, b"# day\n", b"# day\n") == []
+    assert record.observe([Sight("memory/never.md", None, 5.0)]) == 0
+
+
+def test_changes_are_numbered_with_those_of_this_program_and_listed_in_pages(tmp_path: Path) -> None:
+    folder = workspace(tmp_path / "notes")
+    one = curator(folder)
+    one.journal.observe([Sight("MEMORY.md", one.read("MEMORY.md"), 1.0, fresh=False)], began=1)
+    one.apply(put(DAY, None, b"- mine\n"))
+    (folder / DAY).write_bytes(b"- mine\n- theirs\n")
+    one.apply(put(DAY, b"- mine\n- theirs\n", b"- mine\n- theirs\n- mine again\n"))
+    rows = one.journal.edits()
+    assert [(row.id, row.kind, row.plus, row.minus) for row in rows] == [
+        (3, "edit", 1, 0),
+        (2, "", 1, 0),
+        (1, "edit", 1, 0),
+    ]
+    assert [row.id for row in one.journal.edits(most=2)] == [3, 2]
+    assert [row.id for row in one.journal.edits(until=2)] == [1]
+    assert [row.id for row in one.journal.edits(DAY, since=2)] == [3]
+    assert one.journal.observe([Sight(DAY, (folder / DAY).read_bytes(), 9.0)]) == 0
+    assert [row.id for row in one.journal.without_author()] == [2]
+    one.undo()
+    assert (folder / DAY).read_bytes() == b"- mine\n- theirs\n"
+
+
+def test_an_author_is_written_down_once_somebody_asked(record: Journal) -> None:
+    first, second = seen(record, b"- a\n", b"- b\n")
+    author = Author("claude-code", "5f3a", "bytes")
+    record.set_authors([(first.id, first.place, author)])
+    assert [edit.author for edit in record.edits()] == [None, author]
+    assert [edit.id for edit in record.without_author()] == [second.id]
+    record.set_authors([(second.id, second.place, Author("", "", "none"))])
+    assert record.without_author() == ()
+
+
+def test_old_changes_of_one_author_become_one_and_never_those_of_two_or_of_nobody(record: Journal) -> None:
+    record.clock = lambda: 10 + 2 * WEEK
+    names = ["a", "a", "b", "a", "a", "", "", "a"]
+    edits = seen(record, *(b"- %d\n" % number for number in range(len(names))), start=WEEK)
+    authors = [Author(name, name and "s", "bytes" if name else "none") for name in names]
+    record.set_authors([(edit.id, 0, author) for edit, author in zip(edits, authors, strict=True)])
+    record.prune(days=3650)
+    assert [edit.author.host for edit in record.edits()[::-1] if edit.author] == ["a", "b", "a", "", "", "a"]
+    assert texts(record)[0] == (b"# day\n", b"- 1\n")
+    assert all(first[1] == second[0] for first, second in pairwise(texts(record)))
+    record.clock = lambda: WEEK + 20
+    [*edits] = seen(record, b"- x\n", b"- y\n", start=WEEK + 10)
+    record.set_authors([(edit.id, 0, authors[0]) for edit in edits[-2:]])
+    record.prune(days=3650)
+    assert len(record.edits()) == 8
+
+
+def test_the_oldest_make_way_and_each_note_as_it_is_stays(record: Journal) -> None:
+    noise = [random.Random(number).randbytes(10_000) for number in range(6)]
+    seen(record, *noise)
+    record.prune(days=3650 * 30, most=25_000)
+    assert texts(record) == [(noise[3], noise[4]), (noise[4], noise[5])]
+    record.prune(days=3650 * 30, most=0)
+    assert texts(record) == [(noise[4], noise[5])]
+    record.clock = lambda: 4000 * 86_400.0
+    record.prune(days=1)
+    assert record.edits() == ()
+    assert seen(record, b"- next\n")[-1].before is not None
+    assert texts(record) == [(noise[5], b"- next\n")]
+
+
+def test_switched_off_it_forgets_what_others_did_and_undo_is_as_before(tmp_path: Path) -> None:
+    one = curator(workspace(tmp_path / "notes"))
+    one.journal.observe([Sight(DAY, b"- a\n", 1.0, fresh=False)], began=1)
+    one.journal.observe([Sight(DAY, b"- b\n", 2.0)])
+    one.apply(put(OTHER, None, b"- c\n"))
+    one.journal.clear(others=True)
+    assert [edit.path for edit in one.journal.edits()] == [OTHER]
+    assert one.journal.heads() == ({}, None)
+    one.undo()
+    assert one.read(OTHER) is None
+
+
+def test_a_damaged_text_is_said_and_what_comes_after_it_is_whole(record: Journal) -> None:
+    first, *_ = seen(record, b"- a longer line\n" * 9)
+    with sqlite3.connect(record.database) as connection:
+        connection.execute("UPDATE note_blob SET data = x'28' WHERE id = ?", (first.after,))
+    *_, second = seen(record, b"- a longer line\n" * 9 + b"- b\n")
+    with pytest.raises(EditRefused, match="damaged"):
+        record.text(first.after)
+    assert record.text(second.after) == b"- a longer line\n" * 9 + b"- b\n"
+
+
+def test_a_journal_of_whole_texts_is_taken_over_with_all_that_can_be_undone(tmp_path: Path) -> None:
+    folder = workspace(tmp_path / "notes")
+    memory, before, after = folder / "MEMORY.md", (folder / "MEMORY.md").read_bytes(), b"# Other\n"
+    memory.write_bytes(after)
+    old, names = journal_of(tmp_path).database, [sha256(data).hexdigest() for data in (before, after, b"gone")]
+    with sqlite3.connect(old) as connection:
+        connection.executescript(
+            """CREATE TABLE note_change (
+              scope TEXT NOT NULL, id INTEGER NOT NULL, at REAL NOT NULL, state TEXT NOT NULL, kind TEXT NOT NULL,
+              title TEXT NOT NULL, undoes INTEGER NOT NULL, redoes INTEGER NOT NULL, reason TEXT NOT NULL,
+              more TEXT NOT NULL, PRIMARY KEY (scope, id)) STRICT;
+            CREATE TABLE note_version (
+              scope TEXT NOT NULL, change INTEGER NOT NULL, place INTEGER NOT NULL, path TEXT NOT NULL, before TEXT,
+              after TEXT, mode INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, PRIMARY KEY (scope, change, place)) STRICT;
+            CREATE TABLE note_text (name TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;"""
+        )
+        more = json.dumps({"left": [], "trust": ["MEMORY.md"], "ledger": []})
+        for scope, number, state in (("journal", 7, "done"), ("journal", 9, "draft"), ("elsewhere", 2, "done")):
+            values = (scope, number, 5.0, state, "edit", "an edit", 0, 0, "", more)
+            connection.execute(f"INSERT INTO note_change VALUES ({'?, ' * 9}?)", values)
+            row = (scope, number, 0, "MEMORY.md", names[0], names[2 if state == "draft" else 1], 0o640, 5)
+            connection.execute(f"INSERT INTO note_version VALUES ({'?, ' * 7}?)", row)
+        for name, data in zip(names, (before, after), strict=False):
+            connection.execute("INSERT INTO note_text VALUES (?, ?)", (name, zlib.compress(data, 1)))
+    one = curator(folder)
+    [entry] = one.undoable()
+    assert (entry.id, entry.trust, entry.files[0].mode) == (7, ("MEMORY.md",), 0o640)
+    [draft] = one.drafts()
+    assert one.journal.text(draft.files[0].before) == before
+    with pytest.raises(EditRefused, match="gone"):
+        one.journal.text(draft.files[0].after)
+    assert one.undo().entry.id == 10
+    assert memory.read_bytes() == before
+    other = Journal(tmp_path / "elsewhere", old)
+    assert [other.text(edit.after) for edit in other.edits()] == [after]
+    with sqlite3.connect(old) as connection:
+        assert connection.execute("SELECT 1 FROM sqlite_schema WHERE name LIKE 'note_text%'").fetchall() == []
+
+
+_TEXTS = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n"]), max_size=8).map(b"".join)
+
+
+@given(_TEXTS, _TEXTS, st.sampled_from([b"", b"a", b"b"]))
+def test_lines_that_came_and_went_are_counted(before: bytes, after: bytes, end: bytes) -> None:
+    plus, minus = counted(before + end, after + end)
+    old, new = (before + end).splitlines(keepends=True), (after + end).splitlines(keepends=True)
+    assert plus == sum(max(0, new.count(line) - old.count(line)) for line in set(new))
+    assert minus == sum(max(0, old.count(line) - new.count(line)) for line in set(old))
