@@ -20,11 +20,11 @@ from functools import cache
 from msgspec import Struct
 
 from memory_tui import jsstring
-from memory_tui.secrets.formats import BASIC, FORMATS, PRIVATE, TOKEN, KeyFormat
+from memory_tui.secrets.formats import BASIC, PRIVATE, TOKEN, KeyFormat, formats
 from memory_tui.secrets.labels import (
-    HINTS,
     LABELLED,
     NOTHING_KNOWN,
+    OF_SECRETS,
     Known,
     Label,
     Span,
@@ -35,6 +35,7 @@ from memory_tui.secrets.labels import (
     pairs,
     placeholder,
     prefix_of,
+    strewn,
 )
 
 _LONGEST_PIECE = 8000
@@ -81,7 +82,7 @@ def find(text: str, known: Known = NOTHING_KNOWN) -> tuple[Finding, ...]:
         if findings and start < findings[-1].end:
             last = findings[-1]
             # The first to begin has the more telling name, unless that only tells of a label.
-            name, of = (kind, label) if last.kind == LABELLED else (last.kind, last.label)
+            name, of = (kind, label) if last.kind == LABELLED != kind else (last.kind, last.label)
             findings[-1] = Finding(name, last.line, last.start, max(end, last.end), of)
         else:
             line += text.count("\n", counted, start)
@@ -153,10 +154,9 @@ def _private(text: str) -> Iterator[Span]:
 def _by_maker(text: str) -> Iterator[Span]:
     """Yield keys whose maker gave them a form of their own."""
     small = text.lower()
-    for form in FORMATS:
+    for form in formats():
         for match in _compiled(form).finditer(text) if any(word in small for word in form.holds) else ():
-            group = 1 if match.re.groups and match[1] is not None else 0
-            start, end = match.span(group)
+            start, end = match.span(match.lastindex or 0)
             end = _end(text, end) if form.anywhere else end
             if form.kind == BASIC and (placeholder(match[1]) or _GAP.fullmatch(match[1])):
                 continue
@@ -188,9 +188,6 @@ def _end(text: str, end: int) -> int:
 
 def _written(text: str, known: Known) -> Iterator[Span]:
     """Yield what people write down as a secret."""
-    hints = set(HINTS.findall(text.lower()))
-    if not hints and "/" not in text:
-        return
     at, before = 0, ""
     labels: dict[int, str] = {}
     for line in text.split("\n"):
@@ -200,17 +197,19 @@ def _written(text: str, known: Known) -> Iterator[Span]:
             yield from _moved(in_columns(line, labels), at)
         else:
             labels = columns(line)
-        hinted = any(word in line.lower() for word in hints)
+        hinted, after = OF_SECRETS.search(line.lower()) is not None, False
         for cut in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
             window = line[cut : cut + _WINDOW]
             if hinted:
                 yield from _moved(labelled(window, known), at + cut)
-            if hinted or before:
-                yield from _moved(listed(window, before), at + cut)
-            if hinted or "/" in window:
+                yield from _moved(strewn(window, known), at + cut)
+            for span in listed(window, before) if hinted or before else ():
+                after = True
+                yield from _moved((span,), at + cut)
+            if hinted or "/" in window or "@" in window:
                 yield from _moved(pairs(window), at + cut)
         at += len(line) + 1
-        before = line[:_OVERLAP] if hinted else ""
+        before = line[:_OVERLAP] if hinted else before if after else ""
 
 
 def _moved(spans: Iterable[Span], by: int) -> Iterator[Span]:

@@ -15,46 +15,55 @@ LABELLED, PAIR, SEED, CODES = "labelled password or key", "user and password", "
 
 _STRONG = (
     r"passw(?:or[dt]|d)|passphrase|passcode|pass[- ]?code|mot de passe|contrase(?:ñ|n\u0303|n)a|senha|kennwort"
-    r"|wachtwoord|has[łl]o|(?:ş|s\u0327|s)ifre|l(?:ö|o\u0308)senord|heslo|parola|jelsz[oó]|salasana|adgangskode|kodeord"
+    r"|wachtwoord|has[łl][oaeu]|(?:ş|s\u0327|s)ifre|l(?:ö|o\u0308)senord|heslo|parola|jelsz[oó]|salasana|adgangskode|kodeord"
     r"|парол[ьяею]|密[码碼]|口令|パスワード|パスコード|暗証番号|암호|비밀번호|كلمة (?:المرور|السر)|סיסמה|κωδικός"
     r"|geslo|lozinka|slaptažodis|parool|パスフレーズ|비번|패스워드|mật mã|पासवर्ड|mật khẩu|kata sandi|(?:wlan|wi-?fi"
     r"|wep|wpa2?|netzwerk|network)[ -]?(?:schlüssel|key|psk)|pre-?shared key"
 )
-_SHORT = (
-    r"(?<![^\W_])(?:pwd|pw|psk|mdp|clave|pin(?:[ -]?code)?|пин(?:-?код)?|(?:door|gate|alarm|safe|lock)[ -]?code|türcode"
-    r"|code de la porte|código de la puerta|门禁码)(?![^\W_])"
+_DOOR = (
+    r"(?:door|gate|alarm|safe|lock|garage|building|entry|house|handy|phone|tablet|screen|device|tür|haustür|tor|deur)"
+    r"[ -]?(?:code|pin|unlock|lock)|(?:lock|key)-?(?:box|safe)|(?:bike|pad|luggage)[ -]?lock|keypad|puk|digicode"
+    r"|code d.accès|code (?:de (?:la )?)?(?:porte|portail)|código (?:del? )?(?:la )?(?:puerta|portal|garaje|alarma)"
+    r"|kod do \w{3,12}|код (?:от )?(?:домофон|подъезд|двер|сейф|ворот|замк)\w{0,3}|(?:kapı|alarm) kodu"
+    r"|门禁码|ドアコード"
 )
-_PASS = r"(?<![^\W_])pass(?=\s*[:=])"
+_PIN_LABEL = r"(?:karten|giro|bank|sim)?pin(?:[ -]?code)?|пин(?:-?код)?"
+_SHORT = rf"(?<![^\W_])(?:pwd|pw|psk|mdp|clave|{_PIN_LABEL}|{_DOOR})\d?(?![^\W_])"
+_PASS = r"(?:(?<![^\W_])(?:require)?pass|(?<!\w)(?:code|key))(?=[\"'*_`)\]]{0,4}\s*[:=]|\s+\S*\d)"
+_NET = (
+    r"(?<![^\W_])(?:wi-?fi|wlan|wpa[23]?|ssid|hotspot|vnc|rdp|teamviewer|anydesk|вай-?фай\w{0,3}|无线(?:网络)?"
+    r"|ワイファイ|와이파이)(?:の?(?:キー|鍵)|[ -](?:code|pin|zugang))?"
+)
 _PLAIN_KEY = r"(?:clé (?:d['’])?|clave (?:de )?|chiave |chave (?:de )?|klucz )api"
 _WEAK = (
     r"(?:api|access|auth|secret|private|bearer|app(?:lication)?|account|service|licen[cs]e|master|signing|encryption"
-    r"|bot|client|shared|deploy|webhook)[ _-]?(?:key|token|secret)|token|secret|(?<=[a-z0-9]_)key"
+    r"|bot|client|shared|deploy|webhook|recovery|refresh)[ _-]?(?:key|token|secret)|token|secret|(?<=[a-z0-9]_)key"
     rf"|(?:api|secret)-?schlüssel|{_PLAIN_KEY}|(?:api[ -]?)?ключ|токен|секрет\w*|[密秘私][钥鑰]|令牌|密匙"
     r"|シークレット(?:キー)?|トークン|(?:api|秘密) ?[キ鍵]ー?|api ?키|토큰|시크릿|anahtar\w*|jeton\w*|khóa"
+    r"|(?<![^\W_])api(?=\s*[:=])"
 )
-_WALLET = (
-    r"(?:seed|recovery|mnemonic|secret|backup)[ -]?(?:phrase|words)|mnemonic|(?<!\w)seed(?=\s*:)|wiederherstellungs"
-    r"(?:phrase|wörter)|frase (?:semilla|de recuperación|seed)|phrase (?:de récupération|secrète)|сид-?фраз\w*"
-    r"|助记词|恢复短语|リカバリーフレーズ|シードフレーズ|복구 구문|니모닉"
+_PHRASE_LABEL = (
+    r"(?:seed|recovery|mnemonic|secret|backup)[ -]?(?:phrase|words)|mnemonic|(?<!\w)seed(?:\s+\w{1,12}){0,4}(?=\s*[:=])"
+    r"|wiederherstellungs(?:phrase|wörter)|frase (?:semilla|de recuperación|seed)|phrase (?:de récupération|secrète)"
+    r"|сид-?фраз\w*|助记词|恢复短语|リカバリーフレーズ|シードフレーズ|복구 구문|니모닉"
+    r"|\b(?:12|15|18|21|24)[ -]?(?:words?\b|wörter|palabras|mots\b|слов\w*|个(?:单词|助记词)|個の単語|개 단어)"
 )
+_WALLET = rf"{_PHRASE_LABEL}|trezor|metamask|ledger|electrum|wallet|кошел[её]к\w?|钱包|ウォレット"
 _CODE_LABEL = (
-    r"(?:backup|recovery|emergency|2fa|scratch)[ -]codes?|(?:wiederherstellungs|backup-?|ersatz)codes?|códigos? de "
-    r"(?:recuperación|respaldo)|codes? de (?:secours|récupération)|резервные коды|(?:备用|恢复)码|バックアップコード"
+    r"(?:backup|recovery|emergency|2fa|scratch|one-time)[ -](?:codes?|backups?)|(?:wiederherstellungs|backup-?"
+    r"|ersatz)codes?|códigos? de (?:recuperación|respaldo)|codes? de (?:secours|récupération)|резервные коды"
+    r"|(?:备用|恢复)码|バックアップコード"
 )
 _LOGIN = (
     r"ssh|s?ftp|log-?in|sign-?in|zugang\w*|anmeldung\w*|credentials?|creds|account|accès|acceso|usuario|identifiant\w*"
     r"|logowanie|dostęp|inlog\w*|přihlášení|логин\w*|доступ\w*|вход|учётка|登[录錄入陆]|账号|帳號|帐号|ログイン"
-    r"|アカウント|로그인|계정|tài khoản|đăng nhập|giriş|panel|web ?ui"
+    r"|アカウント|로그인|계정|tài khoản|đăng nhập|giriş|panel|web ?ui|user(?:name)?|benutzer\w*|utilisateur|用户名?"
 )
-HINTS = re.compile(
-    r"cred|login|zugang|логин|доступ|登|ログイン|acceso|usuario|로그인|pass|pw|pin|contrase|senha|mot de|mdp|clave"
-    r"|kennwort|wachtwoord|ordenord|senord|hasło|haslo|ifre|heslo|psk|parola|jelsz|salasana|adgangskode|kodeord"
-    r"|schlüssel|密|口令|パス|暗証|암호|비밀|парол|كلمة|סיסמ|κωδικ|geslo|lozinka|slaptaž|parool|비번|패스워드|mật mã"
-    r"|पासवर्ड|mật kh|sandi|key|token|secret|ключ|токен|секрет|钥|鑰|令牌|シークレット|トークン|キー|鍵|키|토큰"
-    r"|시크릿|anahtar|jeton|khóa|пин|shared|seed|phrase|mnemonic|фраз|助记|恢复|code|código|коды|コード|admin|root"
-    r"|门禁|备用|복구|니모닉|api"
+_ADMIN = r"root|admin\w*|imap|smtp|auth\w*|keepass\w*"
+OF_SECRETS = re.compile(
+    f"{_STRONG}|{_SHORT}|{_PASS}|{_NET}|{_WEAK}|{_WALLET}|{_CODE_LABEL}|(?<![^\\W_])(?:{_LOGIN}|{_ADMIN})"
 )
-"""What a line holds, in lower case, where a label may stand in it."""
+"""What a line holds, in lower case, where a secret may stand in it or in the next one."""
 
 _NOT_BEFORE = re.compile(
     r"(?:public|ssh|primary|foreign|cache|session|sort|partition|host|idempotency|object|s3|index|answer|open)[ _-]?$"
@@ -72,18 +81,38 @@ _JOINED = (
 )
 _OPEN = r"(?P<open>[\s\"'*_`|「『«“„(]{0,6})"
 _LABEL = re.compile(
-    rf"(?:(?P<word>{_STRONG}|{_SHORT}|{_PASS})|(?P<name>{_WEAK}))(?P<form>[\"'*_`)\]]{{0,4}})"
+    rf"(?:(?P<word>(?:{_STRONG})[a-zа-яş\d]{{0,3}}|{_SHORT}|{_PASS})|(?P<net>{_NET})|(?P<name>{_WEAK}))"
+    rf"(?P<form>(?:_[a-z_]{{1,20}}(?=\s?=))?[\"'*_`)\]]{{0,4}})"
     rf"(?:(?P<between>(?:\s*+\([^()\n]{{0,40}}+\)|\s++[^\s:=：|→—–]{{1,24}}+){{0,6}}?)\s*[\"'*_`)\]]{{0,4}}{_JOINED}"
     rf"|\s+(?=[\"'`])|(?:\s++[^\s:=「『«“„]{{1,24}}+){{0,3}}+\s*+(?=[「『«“„])|(?P<bare>\s+)){_OPEN}",
     re.IGNORECASE,
 )
-_FURTHER = re.compile(r"(?:\s++[^\s:=]{1,20}+){1,4}?\s++((?=\S*[a-z])(?=\S*[A-Z])(?=\S*\d)(?=\S*[^\w\s])\S{6,60}+)")
+_WORD = re.compile(rf"{_STRONG}|{_SHORT}|\bpass\b")
+_AFTER_NET = re.compile(rf"\s+(?:\w{{1,5}}\s+)?{_NET}\s+(\S+)", re.IGNORECASE)
+_VARIABLE = re.compile(r"[A-Z_]*(?:PASS|PASSWORD|PASSWD|PWD)=[\"']?[A-Za-z0-9._-]{10,60}[\"']?(?=\s|$)")
+_NETS, _NET_CODE = re.compile(_NET), re.compile(r"\d{16,20}")
+_OF_LOGIN = re.compile(rf"(?<![^\W_])(?:{_ADMIN}|{_LOGIN}|{_STRONG}|{_SHORT}|{_NET})(?![^\W_])", re.IGNORECASE)
+_STREWN = re.compile(r"(?:^|[\s:：=(`\"'])([A-Za-z0-9!#$%&*+?^§~@_.-]{8,40})(?=$|[\s,;)`\"'])")
+_SIGN_WITHIN = re.compile(r"\w[!#$%&*+?^§~]\w|(?<=[a-z])\d(?=[a-z])\w*[-_]")
+_FURTHER = re.compile(
+    r"(?:\s++[^\s:=]{1,20}+){1,4}?\s++((?=\S*[a-z])(?=\S*[A-Z])(?=\S*\d)(?=\S*[^A-Za-z0-9\s])\S{6,60}+)"
+)
 _VALUE = re.compile(r"[^\s\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
 _SHUT = dict(zip("\"'`「『«“„", "\"'`」』»”“", strict=True))
 _QUOTES = {mark: re.compile(rf"[^{mark}{shut}\n]{{3,60}}(?={shut})") for mark, shut in _SHUT.items()}
+_LONGEST_VALUE = 160
+"""Characters of a value that are looked at, because some patterns take quadratic time."""
 _TRAILING = ".,;:)]}>*_|\"'`»”"
 _WORDS = re.compile(r"[A-Z]{0,4}[^\W\d_A-Z]+(?:[A-Z][^\W\d_A-Z]{2,})*[A-Z]{0,3}")
-_PIN = re.compile(r"\d{4,12}")
+_PIN = re.compile(r"\d{4,12}[#*]?")
+_OF_DIGITS = re.compile(rf"(?:{_PIN_LABEL}|passcode|{_DOOR})\d?$")
+_NUMBER = re.compile(r"(?:\s++[^\W\d]{1,20}+){1,2}\s++((?!(?:19|20)\d\d\b)\d{4,8}[#*]?)(?![\w./:,-]*\w)")
+_OF_NET = re.compile(
+    r"(?:fritz|telekom|vodafone|tp-link|netgear|ap[-_]|o2-|wlan-|speedport|rtl|mt\d|bcm).*|.*(?:5|2[.,]4|6)g(?:hz)?",
+    re.IGNORECASE,
+)
+"""What is the name of a network or its device, and not its key."""
+_NOT_NET = re.compile(r"driver|chip|card|adapter|firmware|version|channel|kanal|model|interface|mac|speed|name|ssid$")
 _CONSTANT = re.compile(r"\b(?:const|let|var|val)\s[\w ]*$")
 _MIXED = re.compile(r"(?=\S*[^\W\d])(?=\S*\d)\S+")
 _IDENTIFIER = re.compile(r"[A-Za-z]+(?:[_.-](?:[a-z]+|[A-Z]+|v?\d{1,4})){2,}")
@@ -120,16 +149,19 @@ _HOST = (
 )
 _MACHINE = re.compile(rf"(?<![\w./@-]){_HOST}[)`\"*]{{0,2}}[\s,;:(|→-]{{1,4}}$", re.IGNORECASE)
 _AFTER_LOGIN = re.compile(rf"(?:{_LOGIN}|{_STRONG})(?P<rest>[^/]{{0,20}})$", re.IGNORECASE)
-_WIFI = re.compile(r"(?:wi-?fi|wlan|hotspot|ssid)\W[^/]{0,16}$", re.IGNORECASE)
-_USER = r"[A-Za-z0-9._+-]{2,40}(?:@[A-Za-z0-9-]{1,40}(?:\.[A-Za-z0-9-]{1,20}){1,4})?"
+_USERS = re.compile(_LOGIN)
+_WIFI = re.compile(r"(?:wi-?fi|wlan|hotspot|ssid)\W[^/]{0,16}$|network [\"'“`]$", re.IGNORECASE)
+_MAIL = r"[A-Za-z0-9._+-]{2,40}@[A-Za-z0-9-]{1,40}(?:\.[A-Za-z0-9-]{1,20}){1,4}"
+_USER = rf"(?:{_MAIL}|[A-Za-z0-9._+-]{{2,40}}(?!@))"
 _PAIRS = {
     sign: re.compile(
-        rf"(?<![A-Za-z0-9_/.@+-])(?P<user>{_USER})[`\"*]{{0,2}}(?P<sep>{between})[`\"*]{{0,2}}(?=(?P<pw>[!-~]{{5,60}}))"
+        rf"(?<![A-Za-z0-9_/.@+-])(?P<user>{user})[`\"*]{{0,2}}(?P<sep>{between})[`\"*]{{0,2}}(?=(?P<pw>[!-~]{{5,60}}))"
     )
-    for sign, between in (
-        *((sign, rf"\s{{0,2}}{sign}\s{{0,2}}") for sign in "/:,"),
-        (" ", r"(?<=[a-z]) "),
-        ("-", r"\s[-–]\s"),
+    for sign, user, between in (
+        *((sign, _USER, rf"\s{{0,2}}{sign}\s{{0,2}}") for sign in "/:,"),
+        (" ", _MAIL, r"(?<=[a-z]) "),
+        ("(", _MAIL, r"\s{1,2}\("),
+        ("-", _USER, r"\s[-–]\s"),
     )
 }
 _ADMINS = frozenset(("root", "admin", "administrator", "user", "postgres", "pi", "ubuntu"))
@@ -170,23 +202,69 @@ def labelled(line: str, known: Known) -> Iterator[Span]:
     end = 0
     for match in _LABEL.finditer(line):
         at = match.end()
-        value = _value(line, match)
-        word = match["word"] is not None
-        name = line[match.start() : match.end("form")].strip("\"'*_`)] ").lower()
-        if at < end or _another_thing(line, match) or not value:
+        if at < end or _another_thing(line, match) or not (value := _value(line, match)):
             continue
-        if word:
-            code = value.isdecimal() and name.endswith(("pin", "code", "код")) and not name.startswith("pass")
-            fits = _bare(value) if match["bare"] and not code else _password(value)
-        else:
-            fits = _key(value, name, known, bare=bool(match["bare"]))
+        name = line[match.start() : match.end("form")].strip("\"'*_`)] ").lower()
         # The beginning of a password is a part of the secret.
-        label = Label(name, "" if word else prefix_of(value))
-        if fits and not _example(line, match.start(), value) and (name, label.prefix) not in known.cleared:
+        label = Label(name, prefix_of(value) if match["name"] else "")
+        fits = not _example(line, match.start(), value) and (name, label.prefix) not in known.cleared
+        if fits and _is_value(line, match, name, value, known):
             end = at + len(value)
             yield at, end, LABELLED, label
-        elif word and (further := _FURTHER.match(line, match.end("form"))) and _bare(further[1], 4):
+        elif match["word"] and (further := _further(line, match, name)):
             yield *further.span(1), LABELLED, label
+
+
+def _is_value(line: str, match: re.Match[str], name: str, value: str, known: Known) -> bool:
+    """Tell whether `value` is what the label of `match` announces."""
+    if match["name"]:
+        return _key(value, name, known, bare=bool(match["bare"]))
+    if match["net"]:
+        if (between := match["between"]) is None:
+            return False
+        named = bool(_NOT_NET.search(name + between.lower()))
+        return (not named and _of_net(value)) or (_WORD.search(between.lower()) is not None and _password(value))
+    before = line[max(0, match.start() - 60) : match.start()].lower()
+    of_net = _NETS.search(before) is not None
+    if of_net and _of_net(value):
+        return True
+    if name in ("code", "key"):
+        return _OF_DIGITS.search(before.rstrip()) is not None and _PIN.fullmatch(value) is not None
+    if name == "pass" and match["bare"]:
+        return _bare(value) and (of_net or _USERS.search(before) is not None)
+    if not match["bare"]:
+        return _password(value) or (_VARIABLE.match(line, match.start()) is not None and not placeholder(value))
+    digits = _OF_DIGITS.search(name) and _PIN.fullmatch(value)
+    return (
+        bool(digits) or _bare(value) or (name.endswith(("schlüssel", "key")) and _NET_CODE.fullmatch(value) is not None)
+    )
+
+
+def _further(line: str, match: re.Match[str], name: str) -> re.Match[str] | None:
+    """Return the match of a value some words after the label of a password: of all classes, or a code of digits."""
+    further = _FURTHER.match(line, match.end("form"))
+    if further and _bare(further[1], 4):
+        return further
+    of_net = _AFTER_NET.match(line, match.end("form"))
+    if of_net and _of_net(of_net[1]):
+        return of_net
+    return _NUMBER.match(line, match.end("form")) if _OF_DIGITS.search(name) and name != "pin" else None
+
+
+def _of_net(value: str) -> bool:
+    """Tell whether `value` can be the key of a wireless network."""
+    fits = len(value) >= 8 and value.isascii() and _MIXED.fullmatch(value) and not placeholder(value)
+    return bool(_NET_CODE.fullmatch(value) or (fits and not _OF_NET.fullmatch(value)))
+
+
+def strewn(line: str, known: Known) -> Iterator[Span]:
+    """Yield what has the form of a password in a line that speaks of a login: all classes of signs in one word."""
+    cleared = {prefix for _, prefix in known.cleared}
+    for match in _STREWN.finditer(line) if _OF_LOGIN.search(line) else ():
+        value = match[1].rstrip(_TRAILING)
+        telling = _SIGN_WITHIN.search(value) and not placeholder(value) and not _OF_NET.fullmatch(value)
+        if telling and len(value) >= 8 and _classes(value) == 4 and prefix_of(value) not in cleared:
+            yield match.start(1), match.start(1) + len(value), LABELLED, None
 
 
 def _example(line: str, at: int, value: str) -> bool:
@@ -205,7 +283,7 @@ def _value(line: str, match: re.Match[str]) -> str:
     ):
         return quoted[0]
     plain = _VALUE.match(line, match.end())
-    if plain is None or _REFERENCE.fullmatch(plain[0].rstrip(".,;:")):
+    if plain is None or _REFERENCE.fullmatch(plain[0][:_LONGEST_VALUE].rstrip(".,;:")):
         return ""
     return plain[0].partition(',"')[0].rstrip(_TRAILING)
 
@@ -213,7 +291,7 @@ def _value(line: str, match: re.Match[str]) -> str:
 def _another_thing(line: str, match: re.Match[str]) -> bool:
     """Tell whether the label is the name of something else, or its cell of a table holds more than the label."""
     between = (match["between"] or "").lower()
-    if _NOT_AFTER.match(line.lower(), match.end("form")) or _NOT_AFTER.search(between):
+    if _NOT_AFTER.match(line.lower(), match.start("form")) or _NOT_AFTER.search(between):
         return True
     if match["name"] and _NOT_BEFORE.search(line[max(0, match.start() - 14) : match.start()].lower()):
         return True
@@ -223,17 +301,17 @@ def _another_thing(line: str, match: re.Match[str]) -> bool:
 
 def placeholder(value: str) -> bool:
     """Tell whether `value` is a template, a reference, a date, an address or a gap to be filled."""
-    return bool(_REFERENCE.fullmatch(value) or _NO_VALUE.match(value))
+    return bool(_REFERENCE.fullmatch(value[:_LONGEST_VALUE]) or _NO_VALUE.match(value[:_LONGEST_VALUE]))
 
 
 def _password(value: str) -> bool:
     """Tell whether `value`, after the label of a password and a sign, is neither a placeholder nor words."""
     if len(value) < 4 or placeholder(value):
         return False
-    if value.isdecimal():
-        return bool(_PIN.fullmatch(value))
     letters = [sign for sign in value if sign.isalpha()]
-    if not letters or (max(letters) > "\u024f" and not _MIXED.fullmatch(value)):
+    if not letters:
+        return bool(_PIN.fullmatch(value))
+    if max(letters) > "\u024f" and not _MIXED.fullmatch(value):
         return False
     signs = any(not sign.isalnum() and sign not in "_-./'’:@," for sign in value)
     return signs or any(sign.isdigit() for sign in value) or _random(value)
@@ -270,7 +348,9 @@ def _key(value: str, name: str, known: Known, *, bare: bool) -> bool:
     if value in known.in_addresses or prefix_of(value) in known.prefixes or not value.isascii():
         return False
     if _GROUPED.fullmatch(value) or _UUID.fullmatch(value):
-        return "token" not in name
+        return "token" not in name or value not in (value.lower(), value.upper())
+    if name == "api":
+        return _HEX.fullmatch(value) is not None
     if name.endswith("secret") and re.fullmatch(r"[a-z]+_[a-z_]*[a-z]_\d{2,8}", value):
         return True
     if _IDENTIFIER.fullmatch(value) or max(map(len, re.split(r"[^A-Za-z0-9]+", value))) < 8:
@@ -286,33 +366,41 @@ def pairs(line: str) -> Iterator[Span]:
             if len(password) < 5 or placeholder(password) or "/" in password:
                 continue
             before = line[max(0, match.start() - 70) : match.start()]
-            if _is_pair(sign, match["user"].lower(), password, before, spaced=len(match["sep"]) > 1):
+            if _is_pair(sign, match["user"].lower(), password, before, match["sep"]):
                 yield match.start("pw"), match.start("pw") + len(password), PAIR, None
 
 
-def _is_pair(sign: str, user: str, password: str, before: str, *, spaced: bool) -> bool:
+def _is_pair(sign: str, user: str, password: str, before: str, sep: str) -> bool:
     """Tell whether a user's name and a password stand beside each other, after what stands `before` them."""
-    classes, admin, login = _classes(password), user in _ADMINS, _AFTER_LOGIN.search(before)
-    if sign == "-":
-        return classes >= 3 and (admin or (login is not None and ":" in login["rest"]))
-    if sign == "/" and _WIFI.search(before):
-        return classes >= 2 and len(password) >= 8 and re.search(r"\d", password) is not None
-    if sign == " ":
-        return classes == 4 and "@" in user
-    if classes >= 3 and sign == "/" and (admin or "@" in user or login):
+    classes, admin, mail = _classes(password), user in _ADMINS, "@" in user
+    if sign == " " or (mail and sep.startswith(" :")):
+        return classes == 4
+    if classes < (2 if sign in "/(" else 3) or (sign in ":," and ":" in password):
+        return False
+    if sign == "/" and _WIFI.search(before[-30:]):
+        return len(password) >= 8 and re.search(r"\d", password) is not None
+    login = _AFTER_LOGIN.search(before[-40:])
+    if sign == "(":
+        return (
+            len(password) >= 8
+            and _MIXED.fullmatch(password) is not None
+            and bool(login or user.split("@")[0] in _ADMINS)
+        )
+    if classes >= 3 and sign == "/" and (admin or mail or login):
         return True
-    if classes >= 3 and sign != "/" and ":" not in password:
-        return (login is not None and ":" in login["rest"]) or (sign == ":" and admin and not spaced)
-    fewest = 2 if spaced or admin else 3
-    return sign == "/" and classes >= fewest and bool(re.search(r"\d", password) and _MACHINE.search(before))
+    if sign != "/":
+        return (login is not None and ":" in login["rest"]) or (admin and (sign == "-" or sep == ":"))
+    fewest = 2 if len(sep) > 1 or admin else 3
+    return classes >= fewest and bool(re.search(r"\d", password) and _MACHINE.search(before))
 
 
 _COLUMN = re.compile(rf"{_STRONG}|pw|pass|pwd|pin")
+_NUMBERED, _PHRASES = re.compile(r"\W*\d{1,2}[.):]\s*([a-z]{3,8})\s*"), re.compile(_PHRASE_LABEL, re.IGNORECASE)
 _WALLET_LABEL, _CODES_LABEL = re.compile(_WALLET, re.IGNORECASE), re.compile(_CODE_LABEL, re.IGNORECASE)
 
 
 def listed(line: str, before: str) -> Iterator[Span]:
-    """Yield the words of a wallet and codes for emergencies, beside their label or one line after it."""
+    """Yield the words of a wallet and codes for emergencies, beside their label or in the lines after it."""
     for label, kind in ((_WALLET_LABEL, SEED), (_CODES_LABEL, CODES)):
         here = label.search(line)
         if here is None and not label.search(before):
@@ -321,8 +409,10 @@ def listed(line: str, before: str) -> Iterator[Span]:
         if kind == CODES:
             codes = (code for code in _CODE.finditer(line, at) if any(map(str.isdigit, code[0])))
             yield from ((*code.span(), CODES, None) for code in codes)
-        elif (phrase := _PHRASE.search(line, at)) and not _FUNCTION.search(phrase[0]):
+        elif (phrase := _PHRASE.search(line, at)) and len(_FUNCTION.findall(phrase[0])) < 2:
             yield phrase.start(), phrase.start() + len(phrase[0].rstrip()), SEED, None
+        elif (word := _NUMBERED.fullmatch(line)) and _PHRASES.search(before):
+            yield *word.span(1), SEED, None
 
 
 def columns(line: str) -> dict[int, str]:
