@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from memory_tui import plan, profiles
-from memory_tui.cli.context import agreed, confirmed, engine_options, names_a_memory, passed_on
+from memory_tui.cli.context import agreed, confirmed, engine_options, names_a_memory, opened, passed_on
 from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.engine.engine import Engine
+from memory_tui.engine.past_questions import DAY_SECONDS, with_known
 from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.explain.counterfactuals import remedies
@@ -18,7 +19,7 @@ from memory_tui.hosts import claude_code, connection, registry, wiring
 from memory_tui.hosts.connection import HostConnection, NoAnswer, Proof
 from memory_tui.hosts.registry import HOSTS, Host
 from memory_tui.hosts.wiring import LOG, Scope, ServerStart, Wiring
-from memory_tui.recalls import connected_agents, recall_log, recalled_lines, rerun
+from memory_tui.recalls import agent_turns, connected_agents, recall_log, recalled_lines, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry, moment
 from memory_tui.recalls.rerun import Rerun
 from memory_tui.render import hit_text
@@ -214,6 +215,8 @@ def recalls(args: argparse.Namespace) -> int:
         marks = ["The marks of your own recalls are deleted."] if had_marks else []
         print_lines([*marks, "The recall log is deleted." if had_log else "There is no recall log."])
         return 0
+    if args.sessions:
+        return _sessions(args)
     log = recall_log.read(place)
     if args.id is not None:
         return _recall(args, _entry(log, args.id))
@@ -228,6 +231,18 @@ def recalls(args: argparse.Namespace) -> int:
         "replies": log.replies,
     }
     return show(args, data, rerun.listing(newest, log, place))
+
+
+def _sessions(args: argparse.Namespace) -> int:
+    """List the turns of agents that have this memory, and what it knew where they did not ask."""
+    with opened(args) as engine:
+        engine.index.catch_up()
+        since = engine.plan.clock() - args.days * DAY_SECONDS
+        sessions, problems = agent_turns.sessions(engine.plan.roots.workspace, since)
+        sessions = [with_known(engine, session) for session in sessions]
+    data = {"sessions": trace_json.plain(sessions), "problems": problems}
+    lines = agent_turns.listing(sessions, problems)
+    return show(args, data, lines if sessions or problems else ["No agent with this memory has a transcript."])
 
 
 def _entry(log: Log, name: str) -> RecallEntry:

@@ -262,6 +262,8 @@ prompt  hooks:prompt  print what an agent reads about its memory at the start of
 recall-log  agents:recalls  what agents asked, what they got, and what they would get now
   id?                                 one recall, by the start of its id, or last
   --why PATH[:LINE]                   why that recall did, or did not, find this note
+  --sessions                          from the transcripts of agents: each turn, whether it asked, what it quoted
+  --days N@7                          with --sessions: of how many days (default: 7)
   -n --newest N@20                    how many are listed (default: 20)
   --clear                             delete the log of this workspace, and the marks of your own recalls
 # OpenClaw

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memory_tui.config import places
 from memory_tui.durable import open_regular
@@ -61,12 +62,16 @@ class ToolUse(Struct, frozen=True):
 
 
 class HostSession(Struct, frozen=True):
-    """What one session of a host said and did, in its order; `loaded` tells that our hook put memory before it."""
+    """What one session of a host said and did, in its order; `cwd` is the folder that it began in.
+
+    `loaded` tells that our hook put memory before it.
+    """
 
     host: Host
     id: str
     agent: str
     items: tuple[Said | ToolUse, ...]
+    cwd: str = ""
     loaded: bool = False
 
 
@@ -87,7 +92,7 @@ def sessions(since: float) -> tuple[list[HostSession], list[str]]:
                 items.append(item)
             seen.add(key)
         if items:
-            reply.append(HostSession(session.host, session.id, session.agent, tuple(items), session.loaded))
+            reply.append(replace(session, items=tuple(items)))
     return reply, problems
 
 
@@ -181,7 +186,8 @@ def _session(host: Host, name: str, agent: str, lines: Iterable[bytes], birth: f
                 continue
             newest = max(newest, at)
         reader.take(record, at)
-    return HostSession(host, reader.name or name, agent, tuple(reader.items.values()), reader.loaded)
+        reader.began_in = reader.began_in or reader.cwd
+    return HostSession(host, reader.name or name, agent, tuple(reader.items.values()), reader.began_in, reader.loaded)
 
 
 def _time(value: object) -> float:
@@ -201,7 +207,7 @@ class _Reader:
     """Joins the calls of one session with their answers."""
 
     def __init__(self) -> None:
-        self.name, self.cwd, self.loaded = "", "", False
+        self.name, self.cwd, self.began_in, self.loaded = "", "", "", False
         self.items: dict[object, Said | ToolUse] = {}
         self._calls: dict[str, tuple[str, Record, str, float]] = {}
 

@@ -265,7 +265,7 @@ def append_recall(path: Path, entry: RecallEntry, most_bytes: int = MOST_BYTES) 
 
     Raises OSError, and IndexUnavailable when another process holds the log for five seconds.
     """
-    stored = replace(entry, id=secrets.token_hex(4), query=_shortened(entry.query), outcome=_shortened(entry.outcome))
+    stored = replace(entry, id=secrets.token_hex(4), query=shortened(entry.query), outcome=shortened(entry.outcome))
     line = json.dumps(msgspec.to_builtins(stored)).encode() + b"\n"
     append_line(path, line, most_bytes)
     return stored
@@ -290,8 +290,8 @@ def moment(at: float) -> str:
         return "at no time"
 
 
-def _shortened(text: str) -> str:
-    """`text` without secrets, looked for before it is cut, so that none is cut in two."""
+def shortened(text: str) -> str:
+    """Return `text` without secrets, looked for before it is cut, so that none is cut in two."""
     text = masked(redact(jsstring.well_formed(text)))
     return text if len(text) <= MOST_QUERY else text[:MOST_QUERY] + "…"
 

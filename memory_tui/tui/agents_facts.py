@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from memory_tui.formatting import minute, plural
+from memory_tui.recalls.agent_turns import SessionTurns, recall_words
 from memory_tui.recalls.connected_agents import AgentProgram
 from memory_tui.recalls.recall_log import Log, RecallEntry, Reply
 from memory_tui.recalls.rerun import tally
@@ -69,6 +70,24 @@ def questions(log: Log) -> Iterator[Fact]:
     yield from map(question, log.entries[: -_ENTRIES - 1 : -1])
     if len(log.entries) > _ENTRIES:
         yield Fact(f"{len(log.entries) - _ENTRIES:,} older; memory-tui recalls lists them.", style=MUTED)
+
+
+def turns(sessions: Sequence[SessionTurns], problems: Sequence[str]) -> Iterator[Fact]:
+    """Yield each session with its turns, whether the agent asked, and what became of what it got."""
+    for number, session in enumerate(sessions):
+        yield Fact(one_line(session.title), style="bold", does=session.sentence)
+        for at, turn in enumerate(session.turns):
+            key, mark, does = "", MUTED, "" if turn.recalls else "did not ask"
+            if turn.knew:
+                key, mark = f"turn:{number}:{at}", WARN
+                does = f"did not ask, and should have: {one_line(turn.knew)} answers it"
+            yield Fact(one_line(turn.said, 200), key, mark, minute(turn.at)[5:], 1, does, most=2)
+            for place, recall in enumerate(turn.recalls):
+                mark = ANSWERED[recall.entry.reply][1] if recall.entry.reply else MUTED
+                yield Fact(recall_words(recall), f"recall:{number}:{at}:{place}", mark, indent=3)
+    if not sessions:
+        yield Fact("No transcript of an agent with this memory was found for the last seven days.", style=MUTED)
+    yield from (Fact(one_line(problem), mark=WARN) for problem in problems)
 
 
 def question(entry: RecallEntry) -> Fact:

@@ -55,14 +55,14 @@ def claude(
     return [call, {**reply, **head, "toolUseResult": result}]
 
 
-def claude_said(role: str, text: str, at: float, session: str = "s1") -> Record:
+def claude_said(role: str, text: str, at: float, cwd: str = "/") -> Record:
     content = text if role == "user" else [{"type": "text", "text": text}]
     return {
         "type": role,
         "message": {"role": role, "content": content},
         "timestamp": iso(at),
-        "sessionId": session,
-        "cwd": "/",
+        "sessionId": "s1",
+        "cwd": cwd,
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.widgets.facts import BAD, WARN, Facts
 from tests.support import hosts
 from tests.support.ledger import HostLedger
+from tests.support.transcripts import claude, claude_file, claude_said
 from tests.support.tui import LARGE, NOW, SMALL, TINY, Window, make_app, sample
 
 SETTINGS = '{\n  // mine\n  "model": "x"\n}\n'
@@ -201,3 +203,23 @@ def test_memories_are_stored_found_forgotten_promoted_and_brought_back(openclaw:
     openclaw.until(lambda: "Ben prefers tabs" in note.read_text())
     go(openclaw, "Ben prefers tabs").press("x").until(lambda: "Ben prefers tabs" not in openclaw.text)
     openclaw.press("u").until(lambda: "Ben prefers tabs" in openclaw.text)
+
+
+# --- turn by turn --------------------------------------------------------------------------------------------------
+
+
+def test_turns_say_who_asked_and_who_should_have(home: Path, tmp_path: Path) -> None:
+    notes, at = sample(tmp_path / "notes"), time.time() + 1
+    reply = json.dumps({"results": [{"path": "MEMORY.md", "startLine": 1, "endLine": 2, "snippet": "nothing"}]})
+    call = claude("m1", "mcp__memory__memory_search", {"query": "omada"}, at + 1, str(notes), text=reply)
+    other = claude_said("user", "what is the omada vlan of the router", at + 3)
+    claude_file(home, [claude_said("user", "Look it up.", at, str(notes)), *call, other])
+    with Window(make_app(notes)) as window:
+        window.press("6")
+        go(window, "What agents recalled").press("enter").until(lambda: "should have asked" in window.text)
+        go(window, "asked 'omada'").press("enter").until(
+            lambda: "Knobs" in window.text or "by its transcript" in window.text
+        )
+        window.press("n")
+        go(window, "what is the omada vlan").press("enter").until(lambda: window.app.view.NAME == "search")
+        window.until(lambda: "omada vlan" in window.text)

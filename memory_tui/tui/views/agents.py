@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -15,23 +15,28 @@ from textual.message import Message
 from textual.widgets import OptionList
 
 from memory_tui.engine.engine import Engine
+from memory_tui.engine.past_questions import DAY_SECONDS, with_known
 from memory_tui.events import Event
 from memory_tui.hosts import connection
 from memory_tui.hosts.connection import prove, question_of
 from memory_tui.hosts.wiring import Scope
-from memory_tui.recalls import connected_agents, recall_log, rerun
+from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
+from memory_tui.recalls.agent_turns import SessionTurns
 from memory_tui.recalls.connected_agents import AgentProgram
 from memory_tui.recalls.recall_log import Log, RecallEntry
 from memory_tui.sanitize import one_line, safe
-from memory_tui.tui.agents_facts import program_key, programs, questions
+from memory_tui.tui.agents_facts import program_key, programs, questions, turns
 from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.keys import bindings
+from memory_tui.tui.listing import Listing
 from memory_tui.tui.openclaw import OpenClawPage
 from memory_tui.tui.session import AskNotes, Badge, ReadNote, Session
 from memory_tui.tui.view import View
 from memory_tui.tui.widgets.facts import MUTED, Fact, Facts, coloured
 
 _WHERE: dict[Scope, str] = {"user": "in all of {}", "project": "in this project alone"}
+_TURNS = Fact("What agents recalled", "turns", does="turn by turn, from their transcripts; who should have asked")
+_DAYS = 7
 _OPENCLAW = Fact("What OpenClaw keeps", "openclaw", does="trust, dreams, sessions, long-term memories, other agents")
 
 
@@ -94,7 +99,7 @@ class AgentsView(View):
         if self.rows is None:
             rows.show([Fact("Reading which agents are connected ...", style=MUTED)])
         else:
-            rows.show([*programs(self.rows), Fact(""), _OPENCLAW, Fact(""), *questions(self.logged)])
+            rows.show([*programs(self.rows), Fact(""), _TURNS, _OPENCLAW, Fact(""), *questions(self.logged)])
 
     # --- acting ----------------------------------------------------------------------------------------------------
 
@@ -113,6 +118,8 @@ class AgentsView(View):
             await self.offer(row)
         elif key == _OPENCLAW.key:
             await self.action_openclaw()
+        elif key == _TURNS.key:
+            await self.app.push_screen(TurnsPage(self))
         elif entry := self.logged.find(key.removeprefix("recall:")):
             self.explain(entry)
 
@@ -218,6 +225,33 @@ class AgentsView(View):
         if settings is not None and entry.settings:
             self.session.tried.append(rerun.settings_of(entry.settings, settings))
         self.post_message(AskNotes(entry.query))
+
+
+class TurnsPage(Listing):
+    """What agents recalled, by session and turn; enter explains a recall, or asks what was not asked."""
+
+    def __init__(self, view: AgentsView) -> None:
+        super().__init__("What agents recalled", view, self.turns)
+        self.agents = view
+        self.sessions: list[SessionTurns] = []
+
+    def turns(self, engine: Engine) -> Iterator[Sequence[Fact]]:
+        """Yield the sessions as their transcripts tell them, then with what the memory knew."""
+        since = engine.plan.clock() - _DAYS * DAY_SECONDS
+        self.sessions, problems = agent_turns.sessions(engine.plan.roots.workspace, since)
+        yield list(turns(self.sessions, problems))
+        for number, session in enumerate(self.sessions):
+            self.sessions[number] = with_known(engine, session)
+            yield list(turns(self.sessions, problems))
+
+    async def act(self, key: str) -> None:
+        """Explain a recall with the knobs of then, or ask what an agent did not ask."""
+        kind, session, at, *place = key.split(":")
+        turn = self.sessions[int(session)].turns[int(at)]
+        if kind == "turn":
+            self.leave(AskNotes(turn.said))
+        else:
+            self.agents.explain(turn.recalls[int(place[0])].entry)
 
 
 VIEW = AgentsView

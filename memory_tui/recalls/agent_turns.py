@@ -1,0 +1,237 @@
+"""What agents recalled, turn by turn, as the transcripts of their hosts tell it; our own log has the knobs of then.
+
+A turn is what a person said, what the agent asked of the memory for it, and what it answered. A hit was quoted where
+the answer shares four words in a row with it that no other hit has, nor the person said.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from memory_tui.errors import MemoryTuiError
+from memory_tui.formatting import minute, plural
+from memory_tui.hosts import claude_code, connection
+from memory_tui.notes import agent_acts
+from memory_tui.notes.agent_acts import HostSession, Said, ToolUse
+from memory_tui.openclaw.prompt import GET, SEARCH
+from memory_tui.recalls import connected_agents, recall_log
+from memory_tui.recalls.recall_log import Log, LoggedHit, RecallEntry, is_partial, shortened
+from memory_tui.recalls.recalled_lines import citation
+from memory_tui.recalls.rerun import replied
+from memory_tui.sanitize import one_line
+
+_RUN = 4
+"""Words in a row that are no chance."""
+_NEAR = 2.0
+"""Seconds by which the log of the server and a transcript may differ about one recall."""
+
+
+class TurnRecall(Struct, frozen=True):
+    """One recall of a turn: the log's entry, or what the transcript tells; the citations of the hits that were quoted.
+
+    `similar` counts hits that the answer shares words with which several of them have: one of these was quoted.
+    """
+
+    entry: RecallEntry
+    quoted: tuple[str, ...] = ()
+    similar: int = 0
+
+    @property
+    def use(self) -> str:
+        """Say what became of it, in a few words."""
+        if self.quoted:
+            return f"quoted {', '.join(self.quoted)}"
+        if self.similar:
+            return f"quoted one of {plural(self.similar, 'hit')}"
+        return "not quoted" if self.entry.hits else ""
+
+
+class AgentTurn(Struct, frozen=True):
+    """What a person said at `at`, and what the agent recalled for it; nothing where it did not ask.
+
+    `knew` is the citation of what the memory would have answered then, where it would.
+    """
+
+    at: float
+    said: str
+    recalls: tuple[TurnRecall, ...] = ()
+    knew: str = ""
+
+
+class SessionTurns(Struct, frozen=True):
+    """The turns of one session, oldest first; `loaded` tells that our hook put memory before it."""
+
+    host: str
+    id: str
+    agent: str
+    loaded: bool
+    turns: tuple[AgentTurn, ...]
+
+    @property
+    def title(self) -> str:
+        """Name the session."""
+        return " ".join(filter(None, (self.host, self.agent, self.id)))
+
+    @property
+    def sentence(self) -> str:
+        """Say how much of the session went by without a question to the memory, and what became of the others."""
+        asked = [turn for turn in self.turns if turn.recalls]
+        used = sum(any(recall.quoted or recall.similar for recall in turn.recalls) for turn in asked)
+        loaded = ", memory loaded at the start" if self.loaded else ""
+        missed = sum(bool(turn.knew) for turn in self.turns)
+        should = f", {missed} should have asked" if missed else ""
+        return f"{plural(len(self.turns), 'turn')}: {len(asked)} asked the memory, {used} quoted it{should}{loaded}"
+
+
+def sessions(workspace: Path, since: float) -> tuple[list[SessionTurns], list[str]]:
+    """Return the sessions whose agents have the memory of `workspace`, the newest first, and what cannot be read.
+
+    Raises IndexUnavailable where our log cannot be read.
+    """
+    log = recall_log.read(recall_log.recall_log_path(workspace))
+    connected = _connected(workspace)
+    every, problems = agent_acts.sessions(since)
+    reply = []
+    for session in every:
+        turns = tuple(_turns(session, log))
+        logged = any(recall.entry.id for turn in turns for recall in turn.recalls)
+        if turns and (logged or session.host in connected or _is_of(session, workspace)):
+            reply.append(SessionTurns(session.host, session.id, session.agent, session.loaded, turns))
+    return sorted(reply, key=lambda session: -session.turns[-1].at), problems
+
+
+def _connected(workspace: Path) -> set[str]:
+    """Return the hosts that have this memory in every session."""
+    hosts = set()
+    for made in connection.every():
+        try:
+            if made.scope == "user" and connected_agents.workspace_of(made).samefile(workspace):
+                hosts.add(made.host)
+        except (MemoryTuiError, OSError):
+            # The list of agents says what is wrong with it.
+            continue
+    return hosts
+
+
+def _is_of(session: HostSession, workspace: Path) -> bool:
+    """Tell whether a session runs in a workspace, or in the project whose memory that is."""
+    folder = Path(session.cwd or "/")
+    here = workspace.resolve()
+    return here in (folder.resolve(), *folder.resolve().parents) or (
+        session.host == "claude-code" and claude_code.auto_memory(folder).resolve() == here
+    )
+
+
+def _turns(session: HostSession, log: Log) -> Iterator[AgentTurn]:
+    """Yield the turns of a session."""
+    said, uses, answer = Said(0.0, "user", ""), list[ToolUse](), list[str]()
+    for item in (*session.items, Said(0.0, "user", "")):
+        if isinstance(item, ToolUse):
+            uses += [item] if re.search(r"(?:^|_)memory_(?:search|get)\Z", item.name) else []
+        elif item.role != "user":
+            answer.append(item.text)
+        else:
+            if said.text or uses:
+                recalls = tuple(_recall(session, use, log, said.text, "\n".join(answer)) for use in uses)
+                yield AgentTurn(said.at or uses[0].at, shortened(said.text), recalls)
+            said, uses, answer = item, [], []
+
+
+def _recall(session: HostSession, use: ToolUse, log: Log, said: str, answer: str) -> TurnRecall:
+    """Return one recall with what became of it."""
+    result = _result(use)
+    hits = [hit for hit in result.get("results", [result]) if isinstance(hit, dict)] if use.succeeded else []
+    texts = [(_hit(hit), str(hit.get("snippet") or hit.get("text") or "")) for hit in hits]
+    texts = [(hit, text) for hit, text in texts if hit.path]
+    known = _runs(f"{said}\n{use.args.get('query')}")
+    runs = [_runs(text) - known for _, text in texts]
+    common = Counter(run for each in runs for run in each)
+    shared = [each & _runs(answer) for each in runs]
+    alone = [any(common[run] == 1 for run in each) for each in shared]
+    quoted = [citation(hit.path, *hit.lines) for (hit, _), only in zip(texts, alone, strict=True) if only]
+    entry = _entry(session, use, result, [hit for hit, _ in texts])
+    logged = [each for each in log.entries if _is_same(each, entry, use.end)]
+    return TurnRecall(logged[-1] if logged else entry, tuple(quoted), 0 if quoted else sum(map(bool, shared)))
+
+
+def _result(use: ToolUse) -> Mapping[str, Any]:
+    """Return the answer of a memory as data; empty where there is none."""
+    if "results" in use.details or "path" in use.details:
+        return use.details
+    try:
+        data = json.loads(use.text[use.text.index("{") :])
+    except (ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _hit(hit: Mapping[str, Any]) -> LoggedHit:
+    """Return a hit, or the lines that memory_get read."""
+    first, last, path = hit.get("startLine", hit.get("from")), hit.get("endLine"), hit.get("path")
+    first = first if isinstance(first, int) and first > 0 else 1
+    count = hit.get("lines")
+    last = last if isinstance(last, int) else first + (count if isinstance(count, int) else 1) - 1
+    score = hit.get("score")
+    score = float(score) if isinstance(score, int | float) else 0.0
+    return LoggedHit(path if isinstance(path, str) else "", first, max(first, last), score, 0.0, 0.0)
+
+
+def _entry(session: HostSession, use: ToolUse, result: Mapping[str, Any], hits: Sequence[LoggedHit]) -> RecallEntry:
+    """Return what a transcript tells of a recall in the form of the log, without the knobs, which it does not know."""
+    is_search = use.name.endswith(SEARCH)
+    query = str(use.args.get("query" if is_search else "path") or "")
+    level, mode = result.get("answerLevel"), result.get("mode")
+    lines = f"lines {hits[0].start_line} to {hits[0].end_line}" if hits else "nothing was read"
+    outcome = "" if use.succeeded else shortened(use.text)
+    return RecallEntry(
+        SEARCH if is_search else GET,
+        shortened(query),
+        use.end,
+        session.host,
+        session.agent,
+        hits=tuple(hits) if is_search else (),
+        level=str(level.get("level") or "") if isinstance(level, dict) else "",
+        mode=(mode if isinstance(mode, str) else "by its transcript") if use.succeeded else "",
+        outcome=outcome if is_search or outcome else lines,
+        ms=(use.end - use.at) * 1000,
+    )
+
+
+def _is_same(logged: RecallEntry, entry: RecallEntry, end: float) -> bool:
+    is_near = end - entry.ms / 1000 - _NEAR <= logged.at <= end + _NEAR
+    return is_near and logged.tool == entry.tool and (logged.query == entry.query or is_partial(logged.query))
+
+
+def _runs(text: str) -> set[tuple[str, ...]]:
+    words = re.findall(r"\w+", text.casefold())
+    return {tuple(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)}
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def recall_words(recall: TurnRecall) -> str:
+    """Say what one recall asked, how well it was answered, what became of it, and by which ranking."""
+    entry = recall.entry
+    profile = entry.settings.get("profile")
+    what = f"read {entry.query}" if entry.tool == GET else f"asked {entry.query!r}"
+    ranked = f"ranked by {profile}" if profile else "" if entry.tool == GET else "ranking not logged"
+    return one_line(", ".join(filter(None, (what, replied(entry), recall.use, ranked))))
+
+
+def listing(sessions: Iterable[SessionTurns], problems: Iterable[str]) -> Iterator[str]:
+    """Yield the sessions with their turns, one a line, and what could not be read."""
+    for session in sessions:
+        yield one_line(f"{session.title}  {session.sentence}")
+        for turn in session.turns:
+            told = f"did not ask; {turn.knew} answers it" if turn.knew else "" if turn.recalls else "did not ask"
+            yield f"  {minute(turn.at)}  {one_line(turn.said, 60)}  {one_line(told)}".rstrip()
+            yield from (f"    {recall_words(recall)}" for recall in turn.recalls)
+    yield from map(one_line, problems)

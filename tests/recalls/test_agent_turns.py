@@ -1,0 +1,153 @@
+"""What agents recalled, turn by turn, from the transcripts of three hosts."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_tui.cli.main import main
+from memory_tui.recalls import agent_turns, recall_log
+from memory_tui.recalls.recall_log import RecallEntry
+from tests.support.transcripts import (
+    Record,
+    claude,
+    claude_file,
+    claude_said,
+    codex_file,
+    iso,
+    openclaw,
+    openclaw_database,
+    openclaw_said,
+)
+
+STOPCOCK = "The stopcock is under the stairs behind the blue door."
+PUMP = "The pump of the cellar is switched on in April by hand."
+HITS: list[Record] = [
+    {"path": "MEMORY.md", "startLine": 3, "endLine": 4, "score": 0.9, "snippet": STOPCOCK},
+    {"path": "memory/2026-11-01.md", "startLine": 1, "endLine": 1, "score": 0.5, "snippet": PUMP},
+]
+ANSWER: Record = {"results": HITS, "mode": "fts-only", "answerLevel": {"level": "found"}}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with a workspace that knows where the stopcock is."""
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("STATE", "CACHE", "CONFIG", "DATA"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    (tmp_path / "notes" / "memory").mkdir(parents=True)
+    (tmp_path / "notes" / "MEMORY.md").write_text(f"# House\n\n- {STOPCOCK}\n")
+    return tmp_path
+
+
+def asked(home: Path, at: float, said: str, answer: str, reply: Record = ANSWER, query: str = "stopcock") -> None:
+    """A session of Claude Code with one turn that asked the memory."""
+    name, cwd = "mcp__memory__memory_search", str(home / "notes")
+    call = claude(f"m{at}", name, {"query": query}, at + 1, cwd, text=json.dumps(reply))
+    claude_file(home, [claude_said("user", said, at, cwd), *call, claude_said("assistant", answer, at + 2, cwd)])
+
+
+def turns(home: Path, at: float) -> list[agent_turns.SessionTurns]:
+    sessions, problems = agent_turns.sessions(home / "notes", at - 60)
+    assert problems == []
+    return sessions
+
+
+def test_three_hosts_tell_what_was_asked_and_what_came_back(home: Path) -> None:
+    at, cwd = time.time() + 1, str(home / "notes")
+    asked(home, at, "Where do I turn the water off?", "Behind the blue door, under the stairs.")
+    item = {
+        "type": "McpToolCall",
+        "id": "x1",
+        "server": "memory",
+        "tool": "memory_search",
+        "arguments": {"query": "stopcock"},
+        "result": {"content": [], "structuredContent": ANSWER},
+        "status": "completed",
+    }
+    step = {"type": "item_completed", "item": item, "started_at_ms": at * 1000, "completed_at_ms": at * 1000 + 9}
+    codex_file(home, [{"timestamp": iso(at), "type": "event_msg", "payload": step}], at, cwd)
+    wrapped = openclaw("o1", "tool_call", {"id": "memory_search", "args": {"query": "stopcock"}}, at, ANSWER)
+    nested = {"role": "custom", "customType": "openclaw.nested-tool.v1", "details": {"toolName": "memory_search"}}
+    lines = [
+        openclaw_said("user", "Water?", at),
+        *wrapped,
+        {"type": "message", "message": nested, "timestamp": iso(at + 1)},
+    ]
+    openclaw_database(home, lines, at, cwd)
+    told = {
+        session.host: [(recall.entry.query, len(recall.entry.hits), recall.entry.reply) for recall in turn.recalls]
+        for session in turns(home, at)
+        for turn in session.turns
+    }
+    assert told == {host: [("stopcock", 2, "found")] for host in ("claude-code", "codex", "openclaw")}
+
+
+@pytest.mark.parametrize(
+    ("answer", "use"),
+    [
+        ("It is under the stairs behind the blue door.", "quoted MEMORY.md#L3-L4"),
+        ("I do not know.", "not quoted"),
+        ("You said turn the water off.", "not quoted"),
+        ("Switched on in April by hand; under the stairs.", "quoted memory/2026-11-01.md#L1"),
+    ],
+)
+def test_a_hit_was_quoted_by_words_that_it_alone_has(answer: str, use: str, home: Path) -> None:
+    at = time.time() + 1
+    asked(home, at, "Where do I turn the water off?", answer)
+    ((recall,),) = [turn.recalls for session in turns(home, at) for turn in session.turns]
+    assert recall.use == use
+
+
+def test_words_that_several_hits_have_are_quoted_from_one_of_them(home: Path) -> None:
+    at = time.time() + 1
+    alike = {"results": [HITS[0], {**HITS[0], "path": "memory/copy.md"}]}
+    asked(home, at, "Water?", "It is under the stairs behind the blue door.", alike)
+    ((recall,),) = [turn.recalls for session in turns(home, at) for turn in session.turns]
+    assert recall.use == "quoted one of 2 hits"
+
+
+def test_the_log_gives_the_knobs_of_then(home: Path) -> None:
+    at = time.time() + 1
+    asked(home, at, "Water?", "Hm.")
+    path = recall_log.recall_log_path(home / "notes")
+    entry = RecallEntry("memory_search", "stopcock", at + 1.02, settings={"profile": "recommended"}, level="found")
+    recall_log.append_recall(path, RecallEntry("memory_search", "stopcock", at - 50))
+    logged = recall_log.append_recall(path, entry)
+    ((recall,),) = [turn.recalls for session in turns(home, at) for turn in session.turns]
+    assert recall.entry.id == logged.id
+    assert "ranked by recommended" in agent_turns.recall_words(recall)
+
+
+def test_sessions_of_another_memory_are_not_listed(home: Path) -> None:
+    at = time.time() + 1
+    claude_file(home, [claude_said("user", "Hello.", at, "/elsewhere")])
+    assert turns(home, at) == []
+
+
+def test_a_secret_in_a_question_is_masked(home: Path) -> None:
+    at = time.time() + 1
+    key = "sk-ant-api03-" + "a1B2c3D4e5" * 9
+    asked(home, at, f"My key is {key}.", "Thanks.", query=f"key {key}")
+    assert key not in repr(turns(home, at))
+
+
+def test_the_command_says_who_should_have_asked(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    at = time.time() + 1
+    asked(home, at, "Where do I turn the water off?", "Under the stairs behind the blue door.")
+    claude_file(home, [claude_said("user", "Where is the stopcock behind the blue door?", at + 5)])
+    claude_file(home, [claude_said("user", "Refactor the parser of invoices.", at + 6)])
+    words = ["recall-log", "--sessions", "--workspace", str(home / "notes"), "--provider", "none"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "3 turns: 1 asked the memory, 1 quoted it, 1 should have asked" in out
+    assert "did not ask; MEMORY.md#L1-L3 answers it" in out
+    assert main([*words, "--json"]) == 0
+    data: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert [bool(turn["knew"]) for turn in data["sessions"][0]["turns"]] == [False, True, False]
