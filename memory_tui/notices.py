@@ -798,5 +798,5 @@ def without_effect(keys: Iterable[str], settings: Settings) -> tuple[Notice, ...
 
 def other_vectors(profile: str, provider: str) -> tuple[Notice, ...]:
     """Return what is said of a ranking by the rules of `profile` over vectors of `provider`."""
-    is_release = profile.startswith("openclaw-") and provider in ("builtin", "onnx")
+    is_release = profile.startswith("openclaw-") and provider in ("builtin", "local-small")
     return (notice("other_vectors", profile=profile, provider=provider),) if is_release else ()

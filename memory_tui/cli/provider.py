@@ -160,24 +160,25 @@ def _fetch(chain: Chain, args: argparse.Namespace) -> int:
     from memory_tui.providers import download
 
     with waiting("Asking where the model is"):
-        files = download.look_up_all(registry.model_files(chain.name, chain.settings), chain.settings)
-    fetched = download.fetch_all(files, chain.settings) if args.yes else ()
-    listed = [
-        {"url": file.source.url, "size": file.size, "sha256": file.sha256, "path": str(file.path)} for file in files
-    ]
-    model = chain.settings.model_path
-    data = {"provider": chain.name, "model": model, "files": listed, "fetched": [str(path) for path in fetched]}
-    lines = [f"Model of {chain.name}: {model}"]
-    for file in files:
-        size = plural(file.size, "byte") if file.size else "size not told"
-        there = ", is there" if file.path.exists() else ""
-        lines.append(f"  {file.source.url}  {size}, SHA-256 {file.sha256 or 'not told'}{there}")
+        file = download.look_up(registry.model_file(chain.name, chain.settings), chain.settings)
+    fetched = download.fetch_shown(file, chain.settings) if args.yes else None
+    model, listed = chain.settings.model_path, {"url": file.source.url, "size": file.size, "sha256": file.sha256}
+    data = {
+        "provider": chain.name,
+        "model": model,
+        "files": [{**listed, "path": str(file.path)}],
+        "fetched": [str(fetched)] if fetched else [],
+    }
+    size = plural(file.size, "byte") if file.size else "size not told"
+    there = ", is there" if file.path.exists() else ""
     use = f"memory-tui index --provider {chain.name}"
-    lines.append(
-        f"Fetched into {fetched[-1].parent}. To search with it: {use}"
+    lines = [
+        f"Model of {chain.name}: {model}",
+        f"  {file.source.url}  {size}, SHA-256 {file.sha256 or 'not told'}{there}",
+        f"Fetched into {fetched.parent}. To search with it: {use}"
         if fetched
-        else "Nothing was fetched. To fetch these files: memory-tui provider --fetch --yes."
-    )
+        else "Nothing was fetched. To fetch it: memory-tui provider --fetch --yes.",
+    ]
     return show(args, data, lines)
 
 
@@ -218,6 +219,8 @@ def _forecast(costs: Forecast, command: str) -> Iterator[str]:
     yield f"To embed:  {plural(costs.send, 'text')}, {size}"
     if costs.elsewhere:
         yield f"Price:     {_price(costs)}"
+    if costs.cpu_seconds:
+        yield f"CPU:       about {costs.cpu_seconds:,.0f} s of one core"
     if costs.batch_usd is not None and costs.usd is not None:
         saving = _dollars(costs.usd - costs.batch_usd)
         yield f"Batch:     {_dollars(costs.batch_usd)} by the batch service, which saves {saving} and may take a day"

@@ -67,7 +67,7 @@ _NO_PROFILES = "none here: logins with their keys are read from auth-profiles.js
 _BATCH_SERVICES = " or ".join(filter(None, (", ".join(registry.BATCHING[:-1]), registry.BATCHING[-1])))
 
 _BATCHES = f"leave 256 texts or more to the slow and cheap batch service of {_BATCH_SERVICES}"
-_MODEL = "GGUF file of the provider local, or model of the provider onnx"
+_MODEL = "GGUF file of the provider local"
 _EXTENSION = "another build of sqlite-vec, once you agreed to run it: memory-tui index --approve-extension"
 _CACHE = "the most vectors kept of text that is gone; the least recently used go first"
 _COMPACTED = "index a session after it was compacted"

@@ -38,7 +38,9 @@ class ProviderSetup(NamedTuple):
     def answer(self) -> str:
         """Return what the test came to, as a sentence."""
         where = f" at {self.trial['host']}" if self.trial["host"] else ""
-        return f"{self.trial['provider']} {self.trial['model']}{where} answers: {self.trial['dims']:,} dimensions."
+        cost = registry.row(self.trial["provider"]).cost
+        answer = f"{self.trial['provider']} {self.trial['model']}{where} answers: {self.trial['dims']:,} dimensions."
+        return f"{answer} It takes {cost}." if cost else answer
 
 
 def usual_variable(row: ProviderRow, address: str) -> str:

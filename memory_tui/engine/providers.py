@@ -78,6 +78,7 @@ class Forecast(Struct, frozen=True):
     usd_per_million: float | None
     batch_usd: float | None
     prices_of: str
+    cpu_seconds: float
     withholding: bool
     flagged: tuple[Flagged, ...]
     unreadable: tuple[tuple[str, str], ...]
@@ -133,6 +134,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
         usd_per_million=each,
         batch_usd=usd * facts.batch_price if batches and usd is not None else None,
         prices_of=registry.PRICES_AS_OF,
+        cpu_seconds=tokens * facts.token_seconds,
         withholding=withholding,
         flagged=tuple(flagged),
         unreadable=tuple(unreadable),

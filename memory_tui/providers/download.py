@@ -6,7 +6,7 @@ import hashlib
 import re
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -22,7 +22,7 @@ from memory_tui.providers.failures import RETRIED, Cause, ProviderFailure, diagn
 from memory_tui.providers.http import PLAIN, Http, HttpAnswer
 from memory_tui.providers.options import DownloadProgress, ProviderSettings, host_of
 
-_HF = re.compile(r"hf:([\w.-]+)/([\w.-]+)/([^#]+\.(?:gguf|onnx))(?:#([\w./-]+))?")
+_HF = re.compile(r"hf:([\w.-]+)/([\w.-]+)/([^#]+\.gguf)(?:#([\w./-]+))?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SIZE = re.compile(r"[0-9]{1,18}")
 _MOST_HOPS = 5
@@ -34,15 +34,12 @@ _HEADERS = PLAIN.with_more({"Accept": "*/*", "Accept-Encoding": "identity"})
 
 
 class ModelSource(NamedTuple):
-    """Where a file of a model is, the name it has on this machine, its SHA-256 where that is known beforehand, how it
-    begins, and whether a model is none without it.
-    """
+    """Where the file of a model is, its name here, its SHA-256 where that is known beforehand, and how it begins."""
 
     url: str
     name: str
     sha256: str = ""
     magic: bytes = b""
-    needed: bool = True
 
 
 class ModelFile(NamedTuple):
@@ -88,32 +85,23 @@ def cache_folder(settings: ProviderSettings) -> Path:
     return platformdirs.user_cache_path("memory-tui", appauthor=False) / "models"
 
 
-def look_up_all(sources: Sequence[ModelSource], settings: ProviderSettings) -> list[ModelFile]:
-    """Return what servers say about `sources`, without those that are neither there nor needed."""
-    files = []
-    for source in sources:
-        try:
-            with _server(source, Stop()) as http:
-                files.append(_look_up(http, source, settings))
-        except ProviderFailure as failure:
-            if failure.state is not Cause.NO_FILE or source.needed:
-                raise
-    return files
+def look_up(source: ModelSource, settings: ProviderSettings) -> ModelFile:
+    """Return what the server says about `source`. Raises ProviderFailure."""
+    with _server(source, Stop()) as http:
+        return _look_up(http, source, settings)
 
 
-def fetch_all(files: Sequence[ModelFile], settings: ProviderSettings) -> tuple[Path, ...]:
-    """Fetch `files` in their order; each has to have the checksum that was shown before. Raises ProviderFailure.
+def fetch_shown(file: ModelFile, settings: ProviderSettings) -> Path:
+    """Fetch `file`, which has to have the checksum that was shown before. Raises ProviderFailure.
 
     A file that is there stays where it has the size or checksum that is known; where neither is, it may have been cut
     short, and another takes its place.
     """
-    stop, paths = Stop(), []
-    for file in files:
-        whole = file.path.is_file() and bool(file.size or file.sha256)
-        whole = whole and file.size in (0, file.path.stat().st_size)
-        whole = whole and file.sha256 in ("", _sha256(file.path, stop))
-        paths.append(fetch(file.source._replace(sha256=file.sha256), settings, stop, anew=not whole))
-    return tuple(paths)
+    stop = Stop()
+    whole = file.path.is_file() and bool(file.size or file.sha256)
+    whole = whole and file.size in (0, file.path.stat().st_size)
+    whole = whole and file.sha256 in ("", _sha256(file.path, stop))
+    return fetch(file.source._replace(sha256=file.sha256), settings, stop, anew=not whole)
 
 
 def fetch(source: ModelSource, settings: ProviderSettings, stop: Stop, *, anew: bool = False) -> Path:

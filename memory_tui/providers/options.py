@@ -21,6 +21,9 @@ from memory_tui.secrets.discreet import Discreet
 
 DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
 """What `local.modelPath` stands for without a value."""
+SMALL, SMALL_MODEL = "local-small", "multilingual-e5-small"
+"""The provider whose model comes with its software, and the model. The extra that installs both is called like it."""
+SMALL_COST = "91 MB, no key, no compiler, 0.1 CPU seconds for 100 tokens"
 HIDDEN = "[hidden]"
 _PUBLIC_HEADERS = frozenset({"content-type", "accept", "user-agent", "accept-encoding"})
 _SHORTEST = 4
@@ -249,10 +252,11 @@ class ProviderRow(Struct, frozen=True):
     `variables` name its API keys in the environment, one that ends in `_KEYS` several; a `keyless` one is asked without
     any too. `account` is its id in OpenClaw's files. `model` is its usual model, `dims` has the lengths of the vectors
     and `prices` US dollars for a million tokens, of its own models, of which a batch job costs the part `batch_price`,
-    0 where it has none. `auto` is its place in what the provider `auto` tries, 0 for never. The length of vectors is
-    asked for as `size_name`, where it has one; a `typed` one is told whether a text is a note or a query. A request
-    holds at most `most_items` texts and `most_bytes` of UTF-8 (a token is a byte at least, so that a limit in tokens
-    holds too), and may take `batch_seconds`; at most `concurrency` run at once.
+    0 where it has none. `cost` says what a model on this machine takes, `token_seconds` are CPU seconds a token. `auto`
+    is its place in what the provider `auto` tries, 0 for never. The length of vectors is asked for as `size_name`,
+    where it has one; a `typed` one is told whether a text is a note or a query. A request holds at most `most_items`
+    texts and `most_bytes` of UTF-8 (a token is a byte at least, so that a limit in tokens holds too), and may take
+    `batch_seconds`; at most `concurrency` run at once.
     """
 
     name: str
@@ -267,6 +271,8 @@ class ProviderRow(Struct, frozen=True):
     batch_price: float = 0.0
     auto: int = 0
     slow: bool = False
+    cost: str = ""
+    token_seconds: float = 0.0
     keyless: bool = False
     size_name: str = "dimensions"
     typed: bool = False

@@ -139,5 +139,5 @@ def _hint(name: str) -> str:
     """Return where a kind of provider is asked."""
     row = registry.row(name)
     if not row.shape:
-        return "inside memory-tui, no key"
+        return row.cost or "inside memory-tui, no key"
     return row.base_url.removeprefix("https://") or "any address that speaks OpenAI's embeddings"

@@ -12,6 +12,7 @@ from memory_tui.engine.status import Status
 from memory_tui.formatting import minute, plural
 from memory_tui.index.store import Rejected, Withheld
 from memory_tui.providers.chain import MemberState
+from memory_tui.providers.options import SMALL, SMALL_COST
 from memory_tui.sanitize import one_line
 from memory_tui.tui.session import Session
 from memory_tui.tui.state_words import answers, freshness
@@ -60,6 +61,9 @@ def behind_answers(status: Status, approvals: Sequence[Approval] = ()) -> Iterat
     passed = [link for link in status.links if link.state == "passed over" and link.approved]
     if passed:
         yield Fact(", ".join(link.name for link in passed), label="not set up", indent=2, style=MUTED)
+    if who.answers == "builtin":
+        words = f"{SMALL} finds more by meaning: {SMALL_COST}"
+        yield Fact(words, "setup", label="better", indent=2, does="enter sets up a provider")
     for approval in approvals:
         words = f"{approval.provider} at {one_line(approval.host)}, since {minute(approval.at)} ({approval.how})"
         yield Fact(words, f"revoke:{approval.provider}", label="approved", indent=2, does="enter withdraws it")

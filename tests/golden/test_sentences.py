@@ -86,7 +86,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "emptied_there": [_PROFILE],
     "first_search_there": [_PROFILE],
     "zero_vectors": [{"count": 2, "profile": ""}, {"count": 2, **_PROFILE}],
-    "other_vectors": [{**_PROFILE, "provider": provider} for provider in ("builtin", "onnx")],
+    "other_vectors": [{**_PROFILE, "provider": provider} for provider in ("builtin", "local-small")],
     "cut_otherwise": [
         {"chunking": "2026.3", "profile": "openclaw-2026.9"},
         {"chunking": "2026.9", "profile": "openclaw-2026.3"},

