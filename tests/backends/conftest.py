@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import lancedb
-import pyarrow as pa
 import pytest
 
 from memory_tui import plan
@@ -28,8 +26,17 @@ def bytes_of(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+def database(folder: Path) -> Any:
+    """Connect to the tables in `folder`; its library takes 2 CPU seconds to import, so only where it is used."""
+    import lancedb
+
+    return lancedb.connect(str(folder))
+
+
 def foreign(folder: Path, texts: Sequence[str], vectors: Any) -> list[str]:
     """Make a table as OpenClaw does: no key is declared, nothing says who made the vectors. Returns the ids."""
+    import pyarrow as pa
+
     ids = [str(uuid.UUID(int=number + 1, version=4)) for number in range(len(texts))]
     columns = {
         "id": ids,
@@ -39,7 +46,7 @@ def foreign(folder: Path, texts: Sequence[str], vectors: Any) -> list[str]:
         "category": ["fact"] * len(texts),
         "createdAt": [1.7e12 + 1000 * number for number in range(len(texts))],
     }
-    lancedb.connect(str(folder)).create_table("memories", pa.table(columns))
+    database(folder).create_table("memories", pa.table(columns))
     return ids
 
 

@@ -10,9 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import lancedb
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from memory_tui.backends import memories as rules
@@ -22,7 +20,7 @@ from memory_tui.doctor import CheckOutcome, checks_of, examine
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError
 from memory_tui.plan import Options
-from tests.backends.conftest import TEXTS, Opened, bytes_of, damage, foreign
+from tests.backends.conftest import TEXTS, Opened, bytes_of, damage, database, foreign
 from tests.support.waiting import LONG
 
 
@@ -32,7 +30,7 @@ def texts(memories: Memories) -> list[str]:
 
 def bits(folder: Path) -> list[str]:
     """Return every row with every column."""
-    return sorted(map(repr, lancedb.connect(str(folder)).open_table("memories").to_arrow().to_pylist()))
+    return sorted(map(repr, database(folder).open_table("memories").to_arrow().to_pylist()))
 
 
 def test_a_text_is_stored_once(opened: Opened, tmp_path: Path) -> None:
@@ -140,7 +138,7 @@ def test_a_table_of_another_program_is_only_read_until_somebody_agrees(opened: O
 
 def test_each_change_is_undone_to_the_bit_by_the_versions_of_the_table(opened: Opened, copied: Path) -> None:
     """A column of another program travels with its row; what another program changes meanwhile stays."""
-    table = lancedb.connect(str(copied)).open_table("memories")
+    table = database(copied).open_table("memories")
     table.add_columns({"agentId": "cast(null as string)"})
     table.update(values={"agentId": "main"})
     memories = opened(copied)
@@ -232,7 +230,7 @@ def test_a_table_that_cannot_be_used_is_a_sentence_and_stays_as_it_is(
         with pytest.raises(MemoriesUnavailable, match="is damaged"):
             use()
     assert bytes_of(copied) == before
-    lancedb.connect(str(tmp_path / "other")).create_table("memories", [{"id": "1", "name": "x"}])
+    database(tmp_path / "other").create_table("memories", [{"id": "1", "name": "x"}])
     (tmp_path / "file").write_text("x")
     (tmp_path / "empty").mkdir()
     for name, message in (
@@ -266,11 +264,11 @@ def test_a_folder_that_may_not_be_written_is_read(opened: Opened, copied: Path) 
 
 
 def test_an_entry_without_a_vector_is_no_hit_and_not_lost(opened: Opened, copied: Path) -> None:
-    table = lancedb.connect(str(copied)).open_table("memories")
+    table = database(copied).open_table("memories")
     [row] = table.search().limit(1).to_arrow().to_pylist()
     key = "00000000-0000-4000-8000-0000000000ff"
     row |= {"id": key, "vector": None, "text": "An entry without a vector"}
-    table.add(pa.Table.from_pylist([row], schema=table.schema))
+    table.add([row])
     memories = opened(copied)
     memories.approve("test")
     assert key not in [hit.entry.id for hit in memories.search("entry without a vector", 10, 0.0).hits]
