@@ -165,12 +165,14 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * cores
 
 
+ON_REQUEST = ("soak", "real_host", "local_model")
+"""Marks of long runs, real programs and real models, which are for those who name them: pytest -m real_host."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Long runs are for those who ask: pytest -m soak. Tests of real hosts, which take minutes, come first."""
-    items.sort(key=lambda item: item.get_closest_marker("real_host") is None)
-    if "soak" in config.option.markexpr:
-        return
-    long = [item for item in items if item.get_closest_marker("soak")]
-    if long:
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
+    """Leave out what was not asked for by its mark."""
+    left_out = {name for name in ON_REQUEST if name not in config.option.markexpr}
+    unasked = {item for item in items if any(mark.name in left_out for mark in item.iter_markers())}
+    if unasked:
+        config.hook.pytest_deselected(items=[*unasked])
+        items[:] = [item for item in items if item not in unasked]

@@ -202,6 +202,7 @@ def test_without_the_extra_serve_says_how_to_get_it(
     assert "uv tool install '.[serve]'" in capsys.readouterr().err
 
 
+@pytest.mark.real_host
 @in_loop
 async def test_a_real_browser_shows_the_app_that_answers(tmp_path: Path) -> None:
     chromium()

@@ -105,6 +105,7 @@ def test_each_setting_moves_it_and_an_own_one_counts_more(
     assert not claude_code.is_auto_memory(tmp_path / "elsewhere" / "MEMORY.md")
 
 
+@pytest.mark.real_host
 def test_claude_code_itself_keeps_it_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The real program tells its model where its memory is."""
     root, home = repository(tmp_path / "repo"), tmp_path / "home"

@@ -14,6 +14,7 @@ import pytest
 from tests.support import coding_agents
 from tests.support.coding_agents import CodingAgent, ScriptedModel
 
+pytestmark = pytest.mark.real_host
 FACT = "The Omada controller runs on port 8043 in VLAN 20."
 QUESTION = "RECALL: which port does the Omada controller use"
 

@@ -79,7 +79,7 @@ def end(gateway: Gateway) -> set[int]:
 # One gateway for all that is asked of a release: its start is most of the time that this takes.
 @pytest.mark.real_host
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("version", [NEWEST, OLDEST])
+@pytest.mark.parametrize("version", [NEWEST, pytest.param(OLDEST, marks=pytest.mark.soak)])
 def test_the_agent_recalls_through_the_slot(version: str, model: Model, tmp_path: Path) -> None:
     installed = OpenClaw(version, tmp_path, tmp_path / "notes", model)
     demo.materialize(installed.workspace, dt.date.today())

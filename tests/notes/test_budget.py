@@ -189,6 +189,7 @@ process.exit(3);
 """
 
 
+@pytest.mark.real_host
 @pytest.mark.parametrize("limits", [(20_000, 60_000), (3_000, 9_000), (700, 1_500)])
 def test_the_real_program_takes_as_many_characters(tmp_path: Path, limits: tuple[int, int]) -> None:
     package = CACHE / "openclaw-2026.9.6" / "node_modules" / "openclaw" / "dist"

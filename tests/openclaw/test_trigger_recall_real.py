@@ -54,6 +54,7 @@ def told(gateway: Gateway, model: Model, message: str, user: str) -> set[str]:
     return {line for line in lines() if line in prompt}
 
 
+@pytest.mark.soak
 @pytest.mark.real_host
 @pytest.mark.timeout(900)
 def test_what_openclaw_injects_is_what_we_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
