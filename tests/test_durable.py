@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -20,7 +19,6 @@ from memory_tui.locks import WriterLock, holder
 from memory_tui.notes import journal
 from memory_tui.notes.changes import Change, FileChange, Unfinished
 from memory_tui.notes.curator import Curator
-from memory_tui.openclaw import session_note
 from memory_tui.recalls import recall_log
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Query
@@ -231,20 +229,6 @@ def _typing(folder: Path) -> journal.Typing:
     return journal.Typing(journal_of(folder), "MEMORY.md")
 
 
-def _session(folder: Path) -> object:
-    ended = session_note.EndedSession(dt.datetime.fromtimestamp(NOW, dt.UTC))
-    return session_note.save(folder, ended, "user: hello", "hello")
-
-
-def _files(folder: Path) -> dict[str, str]:
-    """All files by name, without locks and what cannot be foretold: times and numbers of processes."""
-    return {
-        str(path.relative_to(folder)): re.sub(r"\d{9,}\.\d+", "TIME", path.read_text())
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.endswith((".lock", ".part"))
-    }
-
-
 Write = Callable[[Path], object]
 WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
     "an agreement": (
@@ -258,7 +242,6 @@ WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
         lambda at: [made.host for made in Approvals(at, at / "consent").every()],
     ),
     "a label": (lambda at: _label(at, "first?"), _label, lambda at: judgments.load(_labels(at))),
-    "a session note": (None, _session, lambda at: _files(at / "memory")),
     "a configuration": (None, _write_config, lambda at: config_patch.read(_config(at))),
     "a configuration changed": (
         lambda at: config_patch.write(_config(at), None, b"{}"),

@@ -130,26 +130,28 @@ def _saved(
         return None, ""
     slug, why = session_note.ask(content)
     ended = session_note.EndedSession(user_time(plan, args), args.key, session, reason)
-    workspace = plan.roots.workspace
+    workspace, write = plan.roots.workspace, functools.partial(write_note, curator(plan))
     # A coding agent calls at each end of a session that goes on later; OpenClaw once, and its notes are as documented.
     if args.name == "session-memory":
-        path = session_note.save(workspace, ended, content, slug)
+        path = session_note.save(workspace, ended, content, slug, write)
     else:
-        path = session_note.keep(workspace, ended, content, slug, functools.partial(_go_on, curator(plan)))
+        path = session_note.keep(workspace, ended, content, slug, write)
     return path, f"time: {why}" if why else "model"
 
 
-def _go_on(curator: Curator, path: str, before: bytes, after: bytes) -> bool:
+def write_note(curator: Curator, path: str, before: bytes | None, after: bytes) -> bool:
     """Change a session note from `before` to `after`; False where it holds another text, or somebody has it open."""
-    change = Change("session", f"Go on with the session note {path}", (FileChange(path, before, after),))
+    title = f"{'Write' if before is None else 'Go on with'} the session note {path}"
     try:
-        curator.apply(change, merging=False)
+        curator.apply(Change("session", title, (FileChange(path, before, after),)), merging=False)
     except Conflict as error:
         # The session gets another note, so that nothing waits for a decision.
         if error.draft:
             curator.forget_draft(error.draft)
         return False
     except Busy:
+        if before is None:
+            raise
         return False
     return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import cached_property
 
@@ -16,6 +17,7 @@ from memory_tui.engine.status import FileRow
 from memory_tui.errors import EditRefused
 from memory_tui.index.index_write import LastText
 from memory_tui.notes import budget, curator
+from memory_tui.notes.authors import name_authors
 from memory_tui.notes.budget import PromptBudget
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.restore import keep_lost
@@ -86,6 +88,11 @@ class Notes:
         """Return what the ledger says of one note; None where it does not cover it."""
         trust = self.curator.trust
         return None if trust is None else trust.of(path)
+
+    def attribute(self) -> None:
+        """Write down who made the changes of which nobody asked yet. Raises EditRefused."""
+        if not self.plan.read_only:
+            name_authors(self.curator.journal, self.plan.roots, time.time())
 
     def keep_lost(self, last: LastText, now: bytes | None) -> str:
         """Write down that a daily note lost lines; returns what a person should know, empty where nothing is lost."""

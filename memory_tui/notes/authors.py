@@ -21,15 +21,23 @@ from typing import Any, Literal
 
 from msgspec import Struct, convert, to_builtins
 
+from memory_tui.config import places
+from memory_tui.errors import EditRefused
+from memory_tui.formatting import plural
+from memory_tui.notes import agent_acts
 from memory_tui.notes.agent_acts import HostSession, ToolUse
-from memory_tui.notes.git import Move
-from memory_tui.openclaw.trust import LedgerRow, text_hash
+from memory_tui.notes.git import GitFailed, History, Move
+from memory_tui.notes.record import Author, Edit, Record
+from memory_tui.openclaw.trust import LedgerRow, Trust, text_hash
+from memory_tui.sanitize import one_line
+from memory_tui.workspace.roots import Roots
 
 _NEAR, _EARLY, _SLACK, _BEHIND, _SHORT = 5.0, 0.05, 0.3, 60.0, 0.6
 """Seconds: after a claim; before a command, after it, after one in the background; a command whose text is not read."""
 _GIT_BEFORE, _GIT_AFTER = 1.0, 3.0
 _CHAIN, _LONGEST_CHAIN = 600.0, 50
 """Seconds that several acts may take to make one change, and how many they may be."""
+_MOST_COMPARED = 4 << 20
 _WORD = re.compile(r"\w+")
 Bytes = bytes | None
 """What a note holds; None where it is not there."""
@@ -48,15 +56,8 @@ class NoteChange(Struct, frozen=True):
     since: float = 0.0
 
 
-class Author(Struct, frozen=True):
-    """Who made a change, in which session, and by which rule that is known; `host` is empty where nobody knows."""
-
-    host: str
-    session: str = ""
-    rule: str = "none"
-
-
-UNKNOWN = Author("")
+UNKNOWN = Author("", "", "none")
+"""Nobody is known to have made a change, and it was asked."""
 
 
 class Claim(Struct, frozen=True):
@@ -65,10 +66,10 @@ class Claim(Struct, frozen=True):
     path: str
     kind: Literal["write", "edit", "delete"]
     text: str = ""
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[Replacement, ...] = ()
 
 
-class Edit(Struct, frozen=True):
+class Replacement(Struct, frozen=True):
     """The text `new` in the place of `old`: where that stands, from `line` (from 1) on where that is known."""
 
     old: str
@@ -145,16 +146,19 @@ class Authors:
         self._used: set[tuple[str, str, str | None]] = set()
 
     def of(self, change: NoteChange) -> Author:
-        """Return who made `change`."""
-        for rule, fits in (
-            ("bytes", self._by_bytes),
-            ("chain", self._by_chain),
-            ("ledger", self._by_ledger),
-            ("git", self._by_git),
-            ("words", self._by_words),
-            ("target", self._by_target),
-            ("wide", self._by_wide),
-        ):
+        """Return who made `change`; of one of many bytes the lines are not compared."""
+        rules = {
+            "bytes": self._by_bytes,
+            "chain": self._by_chain,
+            "ledger": self._by_ledger,
+            "git": self._by_git,
+            "words": self._by_words,
+            "target": self._by_target,
+            "wide": self._by_wide,
+        }
+        if len(change.before or b"") + len(change.after or b"") > _MOST_COMPARED:
+            del rules["words"], rules["target"]
+        for rule, fits in rules.items():
             acts = fits(change)
             if isinstance(acts, Author):
                 return acts
@@ -283,10 +287,10 @@ def _claimed(name: str, args: Mapping[str, Any], details: Mapping[str, Any], cwd
         yield Claim(
             path,
             "edit",
-            edits=tuple(Edit(e["old_string"], e["new_string"], 0, bool(e.get("replace_all"))) for e in edits),
+            edits=tuple(Replacement(e["old_string"], e["new_string"], 0, bool(e.get("replace_all"))) for e in edits),
         )
     elif name == "edit":
-        yield Claim(path, "edit", edits=tuple(Edit(each["oldText"], each["newText"]) for each in args["edits"]))
+        yield Claim(path, "edit", edits=tuple(Replacement(each["oldText"], each["newText"]) for each in args["edits"]))
     elif name == "apply_patch" and "changes" in details:
         for place, change in details["changes"].items():
             yield from _of_file_change(_real(place), change)
@@ -318,7 +322,7 @@ def _of_patch(patch: str, cwd: str) -> Iterator[Claim]:
             yield Claim(path, "edit", edits=tuple(_hunks(lines)))
 
 
-def _hunks(lines: Sequence[str]) -> Iterator[Edit]:
+def _hunks(lines: Sequence[str]) -> Iterator[Replacement]:
     """Yield the hunks of a difference."""
     old: list[str] = []
     new: list[str] = []
@@ -328,7 +332,7 @@ def _hunks(lines: Sequence[str]) -> Iterator[Edit]:
     for text in [*lines, "@@"]:
         if text.startswith("@@"):
             if old or new:
-                yield Edit("".join(old), "".join(new), line)
+                yield Replacement("".join(old), "".join(new), line)
             place = re.match(r"@@ -\S+ \+(\d+)(,0)? @@", text)
             old, new, line = [], [], int(place[1]) + bool(place[2]) if place else 0
         elif text[:1] in (" ", "-", "+"):
@@ -357,7 +361,7 @@ def _results(claim: Claim, before: Bytes) -> tuple[Bytes, ...]:
     return ()
 
 
-def _edited(text: str, edit: Edit, place: int) -> tuple[str | None, int]:
+def _edited(text: str, edit: Replacement, place: int) -> tuple[str | None, int]:
     """Return `text` with one edit, None where it does not hold what is replaced, and where the next hunk may begin."""
     if edit.everywhere:
         return (text.replace(edit.old, edit.new) if edit.old and edit.old in text else None), 0
@@ -477,6 +481,7 @@ def _writes(step: Step, change: NoteChange) -> bool:
     return change.after is not None and any(step.means(target, change.path) for target in targets)
 
 
+@lru_cache(2)
 def _additions(change: NoteChange) -> tuple[list[str], list[set[str]]]:
     """Return the lines that a change added, and of each the words that no line had which it took away."""
     old, new = (
@@ -497,3 +502,80 @@ def _real(path: str | Path) -> str:
     """Return a path with its folder where that really lies; the file itself may be a link, or gone."""
     folder, name = os.path.split(os.path.normpath(path))
     return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118 - a name may be a pattern
+
+
+# --- the record ------------------------------------------------------------------------------------------------------
+
+_LATE = 90.0
+"""Seconds after a change by which every transcript has what a tool did, and a command in the background has ended."""
+_CONTEXT = 200
+"""Changes before the first one that is asked for: what brings their bytes back is nobody's."""
+
+
+def name_authors(record: Record, roots: Roots, now: float) -> list[str]:
+    """Write down who made the changes of which nobody asked yet; returns what cannot be read. Raises EditRefused."""
+    pending = {(edit.id, edit.place): edit for edit in record.without_author()}
+    if not pending:
+        return []
+    since = min(edit.at for edit in pending.values()) - _CHAIN
+    edits = record.edits(since=max(0, min(number for number, _ in pending) - _CONTEXT))
+    sessions, problems = agent_acts.sessions(since)
+    history, ledger = History(roots.workspace), _ledger(roots.workspace, problems)
+    try:
+        moves = history.moves(since)
+    except GitFailed as error:
+        moves = []
+        problems.append(error.message)
+
+    def made(move: Move, change: NoteChange) -> bool:
+        try:
+            return history.made(move, change.path, change.before, change.after)
+        except GitFailed:
+            # A commit that is gone since made nothing that can be proved.
+            return False
+
+    authors, last, named = Authors(sessions, ledger, moves, made), dict[str, float](), []
+    for edit in sorted(edits, key=lambda edit: (edit.at, edit.id)):
+        since, last[edit.path] = last.get(edit.path, 0.0), edit.at
+        if edit.kind:
+            continue
+        try:
+            before, after = record.text(edit.before), record.text(edit.after)
+        except EditRefused:
+            # A text that is gone proves nothing.
+            author = UNKNOWN
+        else:
+            author = authors.of(NoteChange(_real(roots.workspace / edit.path), before, after, edit.at, since))
+        if (edit.id, edit.place) in pending and (author.host or edit.at < now - _LATE):
+            named.append((edit.id, edit.place, author))
+    record.set_authors(named)
+    return problems
+
+
+def _ledger(workspace: Path, problems: list[str]) -> dict[str, LedgerRow]:
+    """Return OpenClaw's rows of the notes in a workspace, by absolute path."""
+    ledger = Trust(workspace, places.state_database(), expected=False).ledger()
+    problems += [ledger.problem] if ledger.problem else []
+    return {_real(workspace / row.relative_path): row for row in ledger.rows.values() if row is not None}
+
+
+def words(author: Author | None) -> str:
+    """Say who made a change, and by what that is known."""
+    if author is None or not author.host:
+        return "unknown"
+    if author.host == "git":
+        return one_line(f"git ({author.session}, by its reflog)")
+    proof = {"ledger": "its ledger", "git": "its transcript and git's reflog"}.get(author.rule, "its transcript")
+    session = f"session {author.session}, " if author.session else ""
+    return one_line(f"{author.host} ({session}by {proof})")
+
+
+def unknown_share(edits: Iterable[Edit]) -> str:
+    """Say of how many changes by others nobody knows who made them; empty where there is no change by others."""
+    others = [edit for edit in edits if not edit.kind]
+    unknown = sum(edit.author is None or not edit.author.host for edit in others)
+    return (
+        f"Of {plural(len(others), 'change')} by others {unknown:,} ({unknown / len(others):.0%}) are by nobody known."
+        if others
+        else ""
+    )

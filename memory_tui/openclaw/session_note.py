@@ -105,11 +105,16 @@ def note(ended: EndedSession, content: str) -> str:
     return f"{head}\n{_SUMMARY}{content}\n" if content else head
 
 
-def save(workspace: Path, ended: EndedSession, content: str, slug: str) -> Path:
+Write = Callable[[str, bytes | None, bytes], bool]
+"""Changes the note of a stored path from one text, None for none, to another; False where it holds another one, and
+stays."""
+
+
+def save(workspace: Path, ended: EndedSession, content: str, slug: str, write: Write) -> Path:
     """Write the note under a name that is free. Raises MemoryTuiError."""
     folder = workspace / "memory"
     try:
-        return _create(folder, ended, slug, note(ended, content).encode("utf-8", "replace"))
+        return _create(folder, ended, slug, note(ended, content).encode("utf-8", "replace"), write)
     except OSError as error:
         raise _unwritten(folder, error) from error
 
@@ -120,18 +125,15 @@ def _unwritten(folder: Path, error: OSError) -> MemoryTuiError:
     )
 
 
-def _create(folder: Path, ended: EndedSession, slug: str, data: bytes) -> Path:
-    """Write the note under the first name that is free, in one step that cannot overwrite."""
+def _create(folder: Path, ended: EndedSession, slug: str, data: bytes, write: Write) -> Path:
+    """Write the note under the first name that is free; `write` overwrites none."""
     if not folder.is_dir():
         durable.make_folder(folder, 0o777)
     name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"
     for number in range(1, 10_000):
         path = folder / (f"{name}.md" if number == 1 else f"{name}-{number}.md")
-        try:
-            durable.create_file(path, data, 0o644)
-        except FileExistsError:
-            continue
-        return path
+        if not os.path.lexists(path) and write(f"memory/{path.name}", None, data):
+            return path
     raise MemoryTuiError(f"There are too many notes called {name}.", "Archive some of them.")
 
 
@@ -241,12 +243,8 @@ def _without(message: Message, recalled: Mapping[str, str]) -> Message:
 _FRONT = re.compile(r"---\nsession: (?P<session>[^\n]+)\nwritten: (?P<sum>[0-9a-f]{16})\n---\n")
 
 
-GoOn = Callable[[str, bytes, bytes], bool]
-"""Changes the note of a stored path from one text to another; False where it holds another one, and stays."""
-
-
-def keep(workspace: Path, ended: EndedSession, content: str, slug: str, go_on: GoOn) -> Path:
-    """Write the one note of a session, or `go_on` with it; returns its path. Raises MemoryTuiError.
+def keep(workspace: Path, ended: EndedSession, content: str, slug: str, write: Write) -> Path:
+    """Write the one note of a session, or go on with it by `write`; returns its path. Raises MemoryTuiError.
 
     A note that somebody else wrote into stays as it is, and the session gets another one.
     """
@@ -254,7 +252,7 @@ def keep(workspace: Path, ended: EndedSession, content: str, slug: str, go_on: G
     try:
         # The hooks of a user and of a project call at the same time.
         with _alone(folder):
-            return _keep(folder, ended, content, slug, go_on)
+            return _keep(folder, ended, content, slug, write)
     except OSError as error:
         raise _unwritten(folder, error) from error
 
@@ -271,15 +269,15 @@ def _alone(folder: Path) -> locks.WriterLock:
         ) from error
 
 
-def _keep(folder: Path, ended: EndedSession, content: str, slug: str, go_on: GoOn) -> Path:
+def _keep(folder: Path, ended: EndedSession, content: str, slug: str, write: Write) -> Path:
     if (last := _note_of(folder, _flat(ended.session))) is not None:
         path, text, data = last
         before = text.partition(_SUMMARY)[2].removesuffix("\n")
         longer = _continued(before.split("\n") if before else [], content.split("\n"))
         # A session that said nothing new keeps its note as it is, so that it does not look younger.
-        if longer == before or go_on(f"memory/{path.name}", data, _owned(ended, note(ended, longer))):
+        if longer == before or write(f"memory/{path.name}", data, _owned(ended, note(ended, longer))):
             return path
-    return _create(folder, ended, slug, _owned(ended, note(ended, content)))
+    return _create(folder, ended, slug, _owned(ended, note(ended, content)), write)
 
 
 def _owned(ended: EndedSession, text: str) -> bytes:

@@ -12,9 +12,13 @@ import pytest
 
 from memory_tui.notes import agent_acts
 from memory_tui.notes.agent_acts import Said, ToolUse
-from memory_tui.notes.authors import Author, Authors, NoteChange
+from memory_tui.notes.authors import UNKNOWN, Authors, NoteChange, name_authors, unknown_share, words
 from memory_tui.notes.git import History
+from memory_tui.notes.journal import Journal
+from memory_tui.notes.record import Author, Sight
 from memory_tui.openclaw.trust import LedgerRow, text_hash
+from memory_tui.workspace.roots import Roots
+from tests.support.ledger import HostLedger
 from tests.support.transcripts import (
     claude,
     claude_file,
@@ -289,7 +293,7 @@ def test_codex_command_without_a_step_of_its_own_counts(home: Path, at: float) -
 def test_an_edit_of_a_person_beside_a_running_agent_is_nobodys(command: str, home: Path, at: float) -> None:
     ran(home, at, command, end=at + 5)
     for after in (OLD + b"- mine\n", NEW, OLD[5:], b"", None):
-        assert authors(home, at).of(changed(home, at + 1, OLD, after)) == Author("")
+        assert authors(home, at).of(changed(home, at + 1, OLD, after)) == UNKNOWN
 
 
 def test_what_somebody_brings_back_is_nobodys(home: Path, at: float) -> None:
@@ -304,7 +308,7 @@ def test_two_sessions_that_fit_are_nobody(home: Path, at: float) -> None:
     for session in ("s1", "s2"):
         lines = claude(f"c{session}", "Edit", {"file_path": note(home), **EDIT}, at, "/", session=session)
         claude_file(home, lines, session)
-    assert authors(home, at).of(changed(home, at)) == Author("")
+    assert authors(home, at).of(changed(home, at)) == UNKNOWN
 
 
 def test_failed_calls_claim_nothing(home: Path, at: float) -> None:
@@ -316,7 +320,7 @@ def test_failed_calls_claim_nothing(home: Path, at: float) -> None:
     codex_file(home, codex("x1", {"cmd": "apply_patch"}, item, at), at, "/")
     args = {"path": note(home), "content": NEW.decode()}
     openclaw_database(home, openclaw("o1", "write", args, at, failed=True), at, "/")
-    assert authors(home, at).of(changed(home, at)) == Author("")
+    assert authors(home, at).of(changed(home, at)) == UNKNOWN
 
 
 def test_backdated_lines_are_not_believed(home: Path) -> None:
@@ -327,7 +331,7 @@ def test_backdated_lines_are_not_believed(home: Path) -> None:
     now = time.time()
     openclaw_database(home, [openclaw_said("user", "hello", now), *openclaw(
         "o1", "write", {"path": note(home), "content": NEW.decode()}, before)], now, "/")  # fmt: skip
-    assert authors(home, before).of(changed(home, before)) == Author("")
+    assert authors(home, before).of(changed(home, before)) == UNKNOWN
 
 
 def test_exact_bytes_that_are_written_live_are_believed_as_the_manual_says(home: Path, at: float) -> None:
@@ -385,3 +389,48 @@ def test_git_is_held_against_both_sides(home: Path, at: float) -> None:
     moves = history.moves(began - 1)
     moment = (folder / "MEMORY.md").stat().st_ctime
     assert by(changed(home, moment, b"not committed\n", NEW)).session.startswith("reset")
+
+
+# --- the record ------------------------------------------------------------------------------------------------------
+
+
+def test_the_record_gets_its_authors_once(home: Path, at: float) -> None:
+    journal = Journal(home / "journal", home / "state.sqlite")
+
+    def saw(data: bytes, moment: float) -> None:
+        with journal.locked():
+            journal.observe([Sight("MEMORY.md", data, moment, len(data), fresh=False)])
+
+    def named(now: float) -> list[str]:
+        assert name_authors(journal, Roots.open(home / "notes"), now) == []
+        return [words(edit.author) for edit in reversed(journal.edits())]
+
+    saw(OLD, at - 100)
+    saw(NEW, at)
+    saw(NEW + b"- mine\n", at + 3)
+    assert named(at + 4) == ["unknown", "unknown"]
+    assert len(journal.without_author()) == 2, "a transcript may still come"
+    claude_file(home, claude("c1", "Edit", {"file_path": note(home), **EDIT}, at, "/"))
+    assert named(at + 5) == ["claude-code (session s1, by its transcript)", "unknown"]
+    assert len(journal.without_author()) == 1
+    assert named(at + 200) == ["claude-code (session s1, by its transcript)", "unknown"]
+    assert journal.without_author() == ()
+    saw(OLD, at + 201)
+    saw(NEW, at + 202)
+    claude_file(home, claude("c2", "Bash", {"command": "ls"}, at + 203, "/"))
+    assert named(at + 900)[2:] == ["unknown", "unknown"], "what was the agent's is brought back by somebody"
+    assert unknown_share(journal.edits()) == "Of 4 changes by others 3 (75%) are by nobody known."
+
+
+def test_the_ledger_of_openclaw_is_read_for_the_record(home: Path, at: float) -> None:
+    ledger = HostLedger.make(home / ".openclaw", home / "notes")
+    journal = Journal(home / "journal", home / "state.sqlite")
+    for data, moment in ((OLD, at - 100), (NEW, at)):
+        ledger.agent_writes("MEMORY.md", data, moment)
+        with journal.locked():
+            journal.observe([Sight("MEMORY.md", data, moment, len(data), fresh=False)])
+    name_authors(journal, Roots.open(home / "notes"), at + 1)
+    (edit,) = journal.edits()
+    assert words(edit.author).startswith("openclaw (session ")
+    assert edit.author is not None
+    assert edit.author.rule == "ledger"

@@ -141,20 +141,26 @@ def test_slugs_are_safe_file_names(answer: str, expected: str) -> None:
 
 def test_the_note_is_as_documented(tmp_path: Path) -> None:
     at = dt.datetime(2026, 3, 14, 9, 5, 33, tzinfo=dt.UTC)
-    path = session_note.save(tmp_path, EndedSession(at, "agent:main:main", "abc", "/new"), "user: hi", "hello")
+    write = writer(tmp_path, tmp_path)
+    path = session_note.save(tmp_path, EndedSession(at, "agent:main:main", "abc", "/new"), "user: hi", "hello", write)
     assert path == tmp_path / "memory/2026-03-14-hello.md"
     assert path.read_text() == (
         "# Session: 2026-03-14 09:05:33 UTC\n\n- **Session Key**: agent:main:main\n- **Session ID**: abc\n"
         "- **Reason**: /new\n\n## Conversation Summary\n\nuser: hi\n"
     )
-    again = session_note.save(tmp_path, EndedSession(at), "", "hello")
+    again = session_note.save(tmp_path, EndedSession(at), "", "hello", write)
     assert again.name == "2026-03-14-hello-2.md"
-    assert session_note.save(tmp_path, EndedSession(at), "x", "").name == "2026-03-14-0905.md"
+    assert session_note.save(tmp_path, EndedSession(at), "x", "", write).name == "2026-03-14-0905.md"
     assert sorted(p.name for p in (tmp_path / "memory").iterdir()) == [
         "2026-03-14-0905.md",
         "2026-03-14-hello-2.md",
         "2026-03-14-hello.md",
     ]
+
+
+def writer(workspace: Path, folder: Path) -> session_note.Write:
+    """What writes a session note, as the hook does: through the journal."""
+    return partial(hooks.write_note, Curator(Roots.open(workspace), journal=journal_of(folder)))
 
 
 def at_once(*calls: Callable[[], object]) -> None:
@@ -167,7 +173,8 @@ def at_once(*calls: Callable[[], object]) -> None:
 
 def test_many_hooks_at_once_overwrite_nothing(tmp_path: Path) -> None:
     ended = EndedSession(dt.datetime(2026, 3, 14, 9, 5, 33, tzinfo=dt.UTC))
-    at_once(*(partial(session_note.save, tmp_path, ended, f"user: {number}", "x") for number in range(16)))
+    write = writer(tmp_path, tmp_path)
+    at_once(*(partial(session_note.save, tmp_path, ended, f"user: {number}", "x", write) for number in range(16)))
     assert len({path.read_text() for path in (tmp_path / "memory").glob("*.md")}) == 16
 
 
@@ -475,6 +482,8 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(
     with_second = note.read_bytes()
     assert main.main(["undo", "--workspace", str(workspace), "--yes"]) == 0
     assert note.read_bytes() == before, "going on with a note is a change that can be undone"
+    kept = curator.curator(plan.plan(Options(workspace=str(workspace)))).history(f"memory/{name}")
+    assert [entry.kind for entry in kept] == ["undo", "session", "session"], "the record names its own notes"
     continued = session_note._continued
 
     def meanwhile(*given: list[str]) -> str:
@@ -491,9 +500,9 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(
 
 
 def test_hooks_that_call_at_once_leave_one_note(workspace: Path, tmp_path: Path) -> None:
-    go_on = partial(hooks._go_on, Curator(Roots.open(workspace), journal=journal_of(tmp_path)))
+    write = writer(workspace, tmp_path)
     ended = EndedSession(dt.datetime(2026, 11, 22, 9, 30, tzinfo=dt.UTC), session="abc")
-    at_once(*(partial(session_note.keep, workspace, ended, f"user: {number}", "", go_on) for number in range(6)))
+    at_once(*(partial(session_note.keep, workspace, ended, f"user: {number}", "", write) for number in range(6)))
     [name] = notes_of(workspace)
     said = (workspace / "memory" / name).read_text().split("## Conversation Summary\n\n")[1]
     assert sorted(said.split("\n")) == ["", *(f"user: {number}" for number in range(6))]
