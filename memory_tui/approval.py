@@ -15,7 +15,9 @@ import platformdirs
 from msgspec import Struct, convert, to_builtins
 
 from memory_tui import durable
-from memory_tui.errors import ApprovalUnsaved
+from memory_tui.config.places import journal_folder
+from memory_tui.errors import ApprovalUnsaved, StateUnavailable
+from memory_tui.state_db import Old, ScopedRecords, Table, Tell, nothing_old, warn
 
 
 class Approval(Struct, frozen=True):
@@ -26,6 +28,23 @@ class Approval(Struct, frozen=True):
     host: str
     at: float
     how: str
+
+
+_DECISIONS = Table("inbox_decisions")
+
+
+def decisions(folder: Path, old: Old = nothing_old, tell: Tell = warn) -> ScopedRecords:
+    """Return what was decided in the inbox of the workspace whose changes are kept in `folder`, by finding."""
+    return _DECISIONS.of(str(folder), old, tell=tell)
+
+
+def cleared(workspace: Path) -> frozenset[tuple[str, str]]:
+    """Return what a person took for no secret and no command: labels with prefixes, and digests of values and lines."""
+    try:
+        values = decisions(journal_folder(workspace)).read().values()
+    except StateUnavailable:
+        return frozenset()
+    return frozenset((rows[0], rows[1]) for rows in values if isinstance(rows, list))
 
 
 class Approvals:

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from memory_tui import durable, jsstring
 from memory_tui import plan as plans
-from memory_tui.approval import Approvals
+from memory_tui.approval import Approvals, cleared
 from memory_tui.backends import lancedb
 from memory_tui.backends.lancedb import (
     CONFIG,
@@ -45,6 +45,7 @@ from memory_tui.providers.chain import NONE, Chain
 from memory_tui.providers.options import ProviderSettings, Secret, takes_secrets
 from memory_tui.sanitize import one_line, safe
 from memory_tui.secrets.finder import kinds
+from memory_tui.secrets.labels import Known
 from memory_tui.state_db import Table
 
 if TYPE_CHECKING:
@@ -182,7 +183,8 @@ class VectorSpace:
         """Return unit vectors of `texts`. Raises ProviderError, and EntryRefused for a text that may not be sent."""
         provider = self.provider(model)
         host = getattr(provider, "host", "")
-        secrets = [] if takes_secrets(host, self._settings) else [kind for text in texts for kind in kinds(text)]
+        none = Known(cleared=cleared(self._choices.workspace))
+        secrets = [] if takes_secrets(host, self._settings) else [kind for text in texts for kind in kinds(text, none)]
         if secrets:
             raise EntryRefused(
                 f"The text looks like it holds a secret ({secrets[0]}), and {host} would get it.",

@@ -305,7 +305,7 @@ def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) 
     elif action == "none":
         for each in chosen:
             decisions.none(each)
-        report = f"No secret{many}, nor what follows the same label with the same prefix; {back}"
+        report = f"Taken for none{many}: the inbox, masks and providers leave it alone, and what is like it; {back}"
     elif action is None:
         raise EditRefused(f"{args.do} is no action of this suggestion.", f"There is {', '.join(first.actions)}.")
     elif action == "snooze":

@@ -84,6 +84,11 @@ def private_name(folder: Path, agent: str = "", more: bytes = b"") -> str:
     return f"{Path(real).name[:40] or 'root'}{f'-{agent}' if agent else ''}-{key}"
 
 
+def journal_folder(workspace: Path) -> Path:
+    """Return the folder that names the journal of `workspace`; two names of one workspace share it."""
+    return platformdirs.user_state_path("memory-tui", appauthor=False) / "journal" / private_name(workspace)
+
+
 def openclaw_path() -> Path:
     """Return OpenClaw's configuration file, be it there or not: OPENCLAW_CONFIG_PATH, else in its state folder."""
     if named := _set("OPENCLAW_CONFIG_PATH", "CLAWDBOT_CONFIG_PATH"):

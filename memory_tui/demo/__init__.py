@@ -28,9 +28,10 @@ from pathlib import Path
 import apsw
 
 from memory_tui import durable, locks, profiles
+from memory_tui.config.places import journal_folder
 from memory_tui.errors import EditRefused, IndexUnavailable, MemoryTuiError, WorkspaceError
 from memory_tui.index.index_write import LastText
-from memory_tui.notes.journal import Journal, journal_folder
+from memory_tui.notes.journal import Journal
 from memory_tui.notes.restore import keep_lost
 from memory_tui.openclaw import trust
 from memory_tui.openclaw.prompt import SEARCH

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from msgspec.structs import replace
 
+from memory_tui.approval import cleared
 from memory_tui.engine.notes import Notes
 from memory_tui.inbox import checks, inputs
 from memory_tui.inbox.checks import CheckProgress
@@ -43,8 +44,9 @@ class Inbox:
         """
         plan = self._notes.plan
         now = plan.clock()
-        curator, cleared = self._notes.curator, self.decisions.cleared()
-        view = inputs.view(plan, now, self._notes.trust(), curator, self.recalled_paths(), cleared)
+        curator = self._notes.curator
+        none = cleared(plan.roots.workspace)
+        view = inputs.view(plan, now, self._notes.trust(), curator, self.recalled_paths(), none)
         findings = checks.examine(view, progress, stopped)
         if every:
             return findings

@@ -106,7 +106,7 @@ class Index:
             self.writer.run,
             self._emit,
             lambda: self.request_sync("batch"),
-            lambda: self._provider.manner(chain.provider()).withheld,
+            lambda: self._provider.manner(chain.provider()),
         )
         quiet = plan.settings.whole("sync.watchDebounceMs") / 1000
         self.watcher = Watcher(plan.roots, quiet, lambda: self.request_sync("watch"), self._emit)

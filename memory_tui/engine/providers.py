@@ -14,12 +14,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.approval import Approval, Approvals
+from memory_tui.approval import Approval, Approvals, cleared
 from memory_tui.cancel import Stop
 from memory_tui.errors import SettingError, Unreadable
 from memory_tui.index import batch_jobs, embedding, index_write
 from memory_tui.index.embedding import HERE, SERVER, SLOW, EmbeddingMode
-from memory_tui.index.index_write import NewFile, cut
+from memory_tui.index.index_write import NewChunk, NewFile, cut
 from memory_tui.index.store import Store
 from memory_tui.index.sync import SyncReport, recipe_of
 from memory_tui.notices import Notice, notice
@@ -35,6 +35,7 @@ from memory_tui.providers.chain import (
 )
 from memory_tui.providers.options import SECRETS, on_this_machine
 from memory_tui.secrets import finder as secret_finder
+from memory_tui.secrets.labels import Known
 from memory_tui.settings import Settings
 from memory_tui.workspace import roots
 from memory_tui.workspace.roots import scan
@@ -92,24 +93,28 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
     space, facts, jobs = member.space(), registry.row(member.name), member.settings.jobs
     unreadable: list[tuple[str, str]] = []
     texts: dict[str, str] = {}
-    flagged: list[Flagged] = []
-    secret: set[str] = set()
-    files = chunks = 0
+    pieces: list[tuple[str, NewChunk]] = []
+    files = 0
     withholding = not member.takes_secrets and plan.settings.on("remote.withholdSecrets")
     for note in _cut(plan, seen, space, member.max_input_bytes, unreadable):
         files += 1
         for chunk in note.chunks:
-            chunks += not chunk.occurrence
             texts[chunk.hash] = chunk.text
-            if not member.takes_secrets and not chunk.occurrence and (kinds := embedding.held_back(chunk.text)):
-                flagged.append(Flagged(note.path, chunk.start_line, chunk.end_line, kinds))
-                secret.add(chunk.hash)
+            if not chunk.occurrence:
+                pieces.append((note.path, chunk))
+    known = secret_finder.known_of(texts.values(), cleared(plan.workspace))
+    held = {} if member.takes_secrets else {name: embedding.held_back(text, known) for name, text in texts.items()}
+    flagged = [
+        Flagged(path, chunk.start_line, chunk.end_line, kinds)
+        for path, chunk in pieces
+        if (kinds := held.get(chunk.hash))
+    ]
     cached = set(store.cached(space, list(texts)))
     cached |= embedding.shared_hashes(plan.sibling, space, texts.keys() - cached)
     waiting = batch_jobs.sent(store, space.space) & (texts.keys() - cached)
     passed_over = cached | waiting | embedding.known_rejected(store, space, list(texts))
     lacking = [digest for digest in texts if digest not in passed_over]
-    send = [texts[digest] for digest in lacking if not (withholding and digest in secret)]
+    send = [texts[digest] for digest in lacking if not (withholding and held[digest])]
     tokens = sum(map(registry.about_tokens, send))
     # Nothing is paid where no text leaves this machine.
     each = registry.price_per_million(space.provider, space.model, member.host) if member.elsewhere else 0.0
@@ -123,7 +128,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
         approved=not member.lacks_approval,
         takes_secrets=member.takes_secrets,
         files=files,
-        chunks=chunks,
+        chunks=len(pieces),
         cached=len(cached),
         waiting=len(waiting),
         withheld=len(lacking) - len(send),
@@ -207,7 +212,8 @@ class SyncProvider:
             here = SLOW if isinstance(provider, ChainMember) and provider.slow else HERE
             return replace(here, sibling=sibling)
         withheld = not provider.takes_secrets and self._plan.settings.on("remote.withholdSecrets")
-        return replace(SERVER, withheld=withheld, sibling=sibling)
+        none = cleared(self._plan.workspace) if withheld else frozenset()
+        return replace(SERVER, withheld=withheld, sibling=sibling, cleared=none)
 
     def _settle(self, store: Store, report: SyncReport) -> None:
         """Write down fallback, failure and cache hits for `status` and other processes, keep the cache within
@@ -286,15 +292,17 @@ def embeds_here(space: Identity) -> bool:
     return not registry.sends(space.provider)
 
 
-def withheld_query(provider: Provider, query: str, settings: Settings) -> Notice | None:
+def withheld_query(provider: Provider, query: str, plan: Plan) -> Notice | None:
     """Return why `query` is not sent to `provider`: it looks like it holds a secret; None when it may be sent."""
-    if not isinstance(provider, ChainMember) or provider.takes_secrets or not settings.on("remote.withholdSecrets"):
+    if not isinstance(provider, ChainMember) or provider.takes_secrets:
+        return None
+    if not plan.settings.on("remote.withholdSecrets"):
         return None
     # Every pattern wants a digit, or quotes after a label; testing for those spares most queries the scanner.
     if not any(sign.isdigit() or sign in "\"'`" for sign in query):
         return None
 
-    kinds = secret_finder.kinds(query)
+    kinds = secret_finder.kinds(query, Known(cleared=cleared(plan.workspace)))
     return notice("question_withheld", kinds=tuple(kinds), host=provider.host) if kinds else None
 
 

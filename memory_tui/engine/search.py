@@ -210,7 +210,7 @@ class Search:
         """Return the question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
         settings = self._plan.settings
         provider = self._chain.of_space(identity) if identity and not by_words else None
-        withheld = withheld_query(provider, query, settings) if provider is not None else None
+        withheld = withheld_query(provider, query, self._plan) if provider is not None else None
         question = retrieve.embed(query, identity, None if withheld else provider)
         return replace(
             question,

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from memory_tui.approval import cleared
 from memory_tui.errors import Cancelled, EditRefused
 from memory_tui.formatting import plural
 from memory_tui.inbox.corrections import Corrections
@@ -44,6 +45,7 @@ from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
+from memory_tui.secrets.labels import Known
 from memory_tui.workspace.annotations import flaws
 from memory_tui.workspace.overtaken import is_overtaken
 
@@ -246,7 +248,7 @@ class InboxInputs(Struct, frozen=True):
     lost: Sequence[LostNote] = ()
     """Daily notes that lack lines which the index saw in them."""
     cleared: frozenset[tuple[str, str]] = frozenset()
-    """Labels, with prefixes, after which no secret stands, because a person said so."""
+    """What a person took for no secret and no command."""
 
 
 class Examination:
@@ -344,17 +346,24 @@ def _secrets(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
                 notice("secret_found", sort=match.kind),
                 check.actions,
                 digest(run.lines(path, match.line, last)),
-                label=(match.label.words, match.label.prefix) if match.label else None,
+                label=(match.label.words, match.label.prefix)
+                if match.label and match.label.prefix
+                else secret_finder.exactly(text[match.start : match.end]),
             )
 
 
 def _instructions(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.notes:
-        for row in instructions.find(note.text):
+        for row in instructions.find(note.text, run.inputs.cleared):
             place = run.passage(note.path, row.line, row.line)
             finding = notice("commands_agent", what=row.kind, hidden=row.hidden)
             yield Suggestion(
-                check.kind, place, finding, check.actions, digest(run.lines(note.path, row.line, row.line))
+                check.kind,
+                place,
+                finding,
+                check.actions,
+                digest(line := run.lines(note.path, row.line, row.line)),
+                label=secret_finder.exactly(line),
             )
 
 
@@ -540,14 +549,15 @@ def _flawed(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 _NIGHT = re.compile(r"## Promoted From Short-Term Memory \((\d{4}-\d{2}-\d{2})\)")
 _LATER: tuple[Action, ...] = ("keep", "snooze")
+_NONE: tuple[Action, ...] = ("none", *_LATER)
 _OVERTAKEN: tuple[Action, ...] = ("overtake", "merge other", *_LATER)
 _MERGED: tuple[Action, ...] = ("merge", "merge other")
 """One of two passages goes: the one at `place`, or the other one."""
 _PROMOTION: tuple[Action, ...] = ("keep", "edit", "move back", "delete", "snooze")
 
 CHECKS: tuple[InboxCheck, ...] = (
-    InboxCheck("secret", "looks like a secret", "danger", ("mask", "delete", "none", *_LATER), _secrets, "secrets"),
-    InboxCheck("instruction", "commands the agent", "danger", ("delete", *_LATER), _instructions, "instructions"),
+    InboxCheck("secret", "looks like a secret", "danger", ("mask", "delete", *_NONE), _secrets, "secrets"),
+    InboxCheck("instruction", "commands the agent", "danger", ("delete", *_NONE), _instructions, "instructions"),
     InboxCheck("lost", "lost lines to another program", "danger", ("restore", *_LATER), _lost, "lost_here"),
     InboxCheck(
         "encoding", "not UTF-8, so words are not found", "warning", ("convert", *_LATER), _encodings, "encodings"
@@ -673,7 +683,7 @@ def changes(suggestions: Sequence[Suggestion], action: Action, curator: Curator)
         raise EditRefused(f"{action.capitalize()} is for one suggestion at a time.", "Take the marks away first.")
     spots = [_seen(curator.plan, row.place, row.digest) for row in suggestions]
     if action == "mask":
-        return curator.plan.with_trust(_masked(spots))
+        return curator.plan.with_trust(_masked(spots, Known(cleared=cleared(curator.roots.workspace))))
     if action == "move back":
         return curator.plan.with_trust(move_back(spots, curator.read))
     if action == "merge":
@@ -685,7 +695,7 @@ def changes(suggestions: Sequence[Suggestion], action: Action, curator: Curator)
     return curator.plan.delete_lines(spots, kind="merge" if action == "merge" else "trash", title=title)
 
 
-def _masked(spots: Sequence[Spot]) -> Change:
+def _masked(spots: Sequence[Spot], known: Known) -> Change:
     """Return the change that puts a mask in the place of the secrets on the lines of `spots`."""
     by_path: dict[str, list[Spot]] = defaultdict(list)
     for spot in spots:
@@ -697,7 +707,7 @@ def _masked(spots: Sequence[Spot]) -> Change:
         starts = list(accumulate((len(line) for line in note.lines), initial=0))
         parts: list[str] = []
         at = 0
-        for finding in secret_finder.find(text):
+        for finding in secret_finder.find(text, known):
             line = bisect_right(starts, finding.start)
             if any(spot.first <= line <= spot.last for spot in places):
                 parts += (text[at : finding.start], secret_finder.MASK)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from memory_tui import state_db
+from memory_tui.approval import decisions
 from memory_tui.errors import EditFailed, StateUnavailable
 from memory_tui.notes.changes import FENCE, HEADING, ITEM
 from memory_tui.notices import Notice
@@ -73,7 +74,7 @@ class Suggestion(Struct, frozen=True):
     occurrence: int = 0
     """How many findings of equal lines the note has before."""
     label: tuple[str, str] | None = None
-    """The label of a secret and the prefix of its value: what "this is none" learns."""
+    """What "this is none" learns: the label of a secret and the prefix of its value, else `secrets.finder.exactly`."""
 
     @property
     def reason(self) -> str:
@@ -208,7 +209,6 @@ def _item(note: DatedNote, texts: Sequence[str], first: int, last: int, *, fence
     return NoteItem(note, first, last, text, fenced)
 
 
-TABLE = state_db.Table("inbox_decisions")
 _FOREVER = "keep"
 
 
@@ -220,7 +220,7 @@ class Decisions:
 
     def __init__(self, folder: Path, notice: state_db.Tell = state_db.warn) -> None:
         self._old = folder / "inbox.json"
-        self._records = TABLE.of(str(folder), self._read_old, tell=notice)
+        self._records = decisions(folder, self._read_old, notice)
 
     def _read_old(self) -> dict[str, Any]:
         """Return what earlier releases kept in a file of its own. Raises OSError, ValueError."""
@@ -230,17 +230,12 @@ class Decisions:
             return {}
         return data if isinstance(data, dict) else {}
 
-    def cleared(self) -> frozenset[tuple[str, str]]:
-        """Return the labels, with prefixes, after which no secret stands, because a person said so."""
-        return frozenset((rows[0], rows[1]) for rows in self._read().values() if isinstance(rows, list))
-
     def none(self, suggestion: Suggestion) -> None:
-        """Dismiss a suggestion for good, because it is no secret; its label with its prefix tells none from now on.
+        """Dismiss a suggestion for good, because it is no secret and no command, and learn that.
 
-        A key in the form of its maker has no label, so that this form is never learned.
+        With a label its prefix tells none from now on; else, as with a key in the form of its maker, this value alone.
         """
-        known = suggestion.label if suggestion.label and suggestion.label[1] else None
-        self._set(suggestion.id, list(known) if known else _FOREVER)
+        self._set(suggestion.id, list(suggestion.label) if suggestion.label else _FOREVER)
 
     def hidden(self, suggestions: Sequence[Suggestion], now: float) -> dict[str, float]:
         """Return id -> end of snooze (epoch seconds, infinite if dismissed) of each suggestion hidden at `now`."""

@@ -21,7 +21,7 @@ from memory_tui.cancel import Stop
 from memory_tui.errors import Cancelled, MemoryTuiError
 from memory_tui.events import BatchNews, Event, Noticed
 from memory_tui.index import index_write
-from memory_tui.index.embedding import RECENT, rejections_count_from, sendable
+from memory_tui.index.embedding import HERE, RECENT, EmbeddingMode, rejections_count_from, sendable
 from memory_tui.index.store import UNCLAIMED, Store
 from memory_tui.locks import Holder, is_alive, process_start
 from memory_tui.providers.base import Identity, Vectors
@@ -126,7 +126,7 @@ def jobs(store: Store, space: Space) -> list[Job]:
     ]
 
 
-def texts(store: Store, job: Job, *, withheld: bool = False) -> list[tuple[str, str]]:
+def texts(store: Store, job: Job, manner: EmbeddingMode = HERE) -> list[tuple[str, str]]:
     """Return hash and text of what a job has to embed; let go of texts that no note has any more, and of blank ones.
 
     So are, where that is wished now, those that look like a secret: they may have been claimed before it was.
@@ -138,7 +138,7 @@ def texts(store: Store, job: Job, *, withheld: bool = False) -> list[tuple[str, 
         (job.id,),
     )
     filled = {digest: text for digest, text, _ in rows if text.strip()}
-    send = sendable(store, filled, list(filled)) if withheld else list(filled)
+    send = sendable(store, filled, list(filled), manner.cleared) if manner.withheld else list(filled)
     with store.writing():
         store.query(
             "DELETE FROM batch_texts WHERE job = ? AND hash NOT IN (SELECT value FROM json_each(?))",
@@ -213,7 +213,7 @@ class BatchJobs:
     """The batch jobs of one engine, followed beside its syncs: claimed, uploaded, submitted, ended, forgotten.
 
     A job that fails, or takes too long, leaves its texts to be sent directly; `send_rest` asks for the sync that does.
-    `withheld` tells whether texts that look like a secret are not sent. Whoever closes leaves the jobs where they run.
+    `manner` tells whether texts that look like a secret are not sent. Whoever closes leaves the jobs where they run.
     """
 
     def __init__(
@@ -222,14 +222,14 @@ class BatchJobs:
         on_writer: RunOnWriter,
         emit: Callable[[Event], None],
         send_rest: Callable[[], None],
-        withheld: Callable[[], bool],
+        manner: Callable[[], EmbeddingMode],
     ) -> None:
         self.resident = False
         """Whether the engine stays, so that jobs are followed whatever `remote.batch.wait` says."""
         self.waiting = 0
         """Texts that wait for a job, as last seen."""
         self._chain, self._on_writer, self._emit = chain, on_writer, emit
-        self._send_rest, self._withheld = send_rest, withheld
+        self._send_rest, self._manner = send_rest, manner
         self._failures = 0
         self._direct: set[str] = set()
         self._results = JobResults()
@@ -326,8 +326,8 @@ class BatchJobs:
 
     def _submit(self, service: BatchService, job: Job) -> bool:
         """Send a job off; tell whether it runs now. A failure that may pass is met again in the next round."""
-        withheld, file_id = self._withheld(), job.file_id
-        batch: list[tuple[str, str]] = self._on_writer(lambda store: texts(store, job, withheld=withheld))
+        manner, file_id = self._manner(), job.file_id
+        batch: list[tuple[str, str]] = self._on_writer(lambda store: texts(store, job, manner))
         if not batch:
             self._drop(job)
             return False

@@ -30,12 +30,15 @@ from memory_tui.providers.base import Identity, MediaText, Provider, Vectors
 from memory_tui.providers.failures import OF_THE_TEXT, Cause, ProviderFailure, state_of
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
+from memory_tui.secrets.labels import NOTHING_KNOWN, Known
 from memory_tui.workspace import roots
 from memory_tui.workspace.notes import MediaDocument, path_in
 from memory_tui.workspace.roots import Roots
 
 SECONDS = 86_400.0
 """How long a refusal counts: who refuses a text today may have another model tomorrow."""
+_CLEARED = "cleared"
+"""Where the index keeps what stands for what a person had cleared when it looked for secrets."""
 _SPACE = "provider = ? AND model = ? AND provider_key = ?"
 _AMONG = "hash IN (SELECT value FROM json_each(?))"
 RECENT = (
@@ -96,6 +99,8 @@ class EmbeddingMode(Struct, frozen=True):
     later: bool = False
     withheld: bool = False
     sibling: Path | None = None
+    cleared: frozenset[tuple[str, str]] = frozenset()
+    """What a person took for no secret and no command."""
 
 
 HERE = EmbeddingMode()
@@ -127,16 +132,28 @@ def _of_sibling(sibling: Path | None, columns: str, identity: Identity, hashes: 
         return other.query(sql, (*identity.space, identity.dims, json.dumps(list(hashes))))
 
 
-def held_back(text: str) -> tuple[str, ...]:
+def held_back(text: str, known: Known = NOTHING_KNOWN) -> tuple[str, ...]:
     """Return why a text is not sent before somebody agrees: it holds a secret, or commands who reads it."""
-    return (*secret_finder.kinds(text), *instructions.kinds(text))
+    return (*secret_finder.kinds(text, known), *instructions.kinds(text, known.cleared))
 
 
-def sendable(store: Store, texts: Mapping[str, str], digests: Sequence[str]) -> list[str]:
-    """Return those of `digests` whose text in `texts` may be sent; the others are remembered."""
+def sendable(
+    store: Store, texts: Mapping[str, str], digests: Sequence[str], cleared: frozenset[tuple[str, str]]
+) -> list[str]:
+    """Return those of `digests` whose text in `texts` may be sent; the others are remembered.
+
+    What a person `cleared` holds nothing back, nor what the notes tell to be ids, as in the inbox.
+    """
+    if store.meta(_CLEARED) != (mark := secret_finder.exactly(repr(sorted(cleared)))[1] if cleared else None):
+        _forget(store, "withheld", "true")
+        index_write.remember(store, _CLEARED, mark or "")
     rows = store.query(f"SELECT hash FROM withheld WHERE {_AMONG}", (json.dumps(list(digests)),))
     fresh = [digest for digest in digests if (digest,) not in set(rows)]
-    secrets = {digest: "; ".join(kinds) for digest in fresh if (kinds := held_back(texts[digest]))}
+    known = Known(cleared=cleared)
+    doubtful = {digest for digest in fresh if held_back(texts[digest], known)}
+    if doubtful:
+        known = secret_finder.known_of((row[0] for row in store.query("SELECT text FROM chunks")), cleared)
+    secrets = {digest: "; ".join(kinds) for digest in doubtful if (kinds := held_back(texts[digest], known))}
     if secrets:
         with store.writing():
             store.many("INSERT OR REPLACE INTO withheld VALUES(?, ?)", list(secrets.items()))
@@ -220,7 +237,7 @@ class Embedder:
         if lacking:
             refused = known_rejected(self._store, self._identity, lacking)
             lacking = [digest for digest in lacking if digest not in refused]
-        return sendable(self._store, texts, lacking) if self._mode.withheld else lacking
+        return sendable(self._store, texts, lacking, self._mode.cleared) if self._mode.withheld else lacking
 
     def _request(self, batch: Sequence[str], texts: Mapping[str, str]) -> Callable[[], Vectors]:
         """Make what asks for the vectors of `batch` when it is called: of texts, or of the media files they label."""

@@ -18,13 +18,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.config import places
+from memory_tui.config.places import journal_folder
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.notes import budget
 from memory_tui.notes import journal as journals
 from memory_tui.notes.budget import HostLimit
 from memory_tui.notes.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.notes.git import History
-from memory_tui.notes.journal import Journal, JournalEntry, journal_folder
+from memory_tui.notes.journal import Journal, JournalEntry
 from memory_tui.notes.links import LinkIndex
 from memory_tui.notes.planner import Planner
 from memory_tui.notes.write import (

@@ -24,12 +24,10 @@ from typing import Any, Literal
 
 import apsw
 import msgspec
-import platformdirs
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import durable, state_db
-from memory_tui.config.places import private_name
 from memory_tui.errors import EditFailed, EditRefused, IndexUnavailable, MemoryTuiError, StateUnavailable
 from memory_tui.locks import WriterLock
 from memory_tui.notes.changes import Busy, Change, FileChange, ThreeWay
@@ -102,12 +100,6 @@ class JournalEntry(Struct, frozen=True):
     def paths(self) -> tuple[str, ...]:
         """The notes it is about."""
         return tuple(file.path for file in self.files)
-
-
-def journal_folder(workspace: Path) -> Path:
-    """Return the folder that names the journal of `workspace`; two names of one workspace share it."""
-    folder = platformdirs.user_state_path("memory-tui", appauthor=False)
-    return folder / "journal" / private_name(workspace)
 
 
 class Journal(Record):

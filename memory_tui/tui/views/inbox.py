@@ -314,7 +314,7 @@ class InboxView(View):
         def deed(engine: Engine) -> str:
             for item in group.suggestions:
                 engine.inbox.decisions.none(item)
-            return f"{plural(len(group.suggestions), 'line')} without a secret; u takes it back."
+            return f"{plural(len(group.suggestions), 'line')} taken for none; u takes it back."
 
         def then() -> None:
             self.record({item.id: math.inf for item in group.suggestions})
