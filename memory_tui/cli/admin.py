@@ -23,9 +23,10 @@ from memory_tui.cli.output import print_lines, say, show, tell, waiting
 from memory_tui.config import config_patch
 from memory_tui.config.config_patch import patch, summary
 from memory_tui.doctor import checks_of, examine, verdict
+from memory_tui.engine import machine
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.status import Status, VectorSearch, WordSearch
-from memory_tui.errors import ConfigError, SettingError
+from memory_tui.errors import ConfigError, SettingError, WorkspaceError
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import plural
 from memory_tui.index.store import Rejected, Withheld
@@ -225,6 +226,7 @@ def demo(args: argparse.Namespace) -> int:
 
 def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads: bool = False) -> int:
     # Textual is heavy, and no other command needs it.
+    from memory_tui.tui.machine import choose_memory
     from memory_tui.tui.run import is_served, run
 
     # The screen is drawn on stderr.
@@ -239,7 +241,18 @@ def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads:
             else "The app needs a terminal, and this is not one.",
             "Use a command such as memory-tui search; memory-tui --help lists them.",
         )
-    return run(chosen, query, suggestions, leads=leads)
+    if not (chosen.workspace or chosen.agent or chosen.config or is_served()):
+        try:
+            plan.plan(chosen)
+        except WorkspaceError:
+            # None is meant by where the program runs: a person chooses.
+            if (folder := choose_memory(machine.memories())) is None:
+                raise
+            chosen = replace(chosen, workspace=str(folder))
+    code = run(chosen, query, suggestions, leads=leads)
+    if not (code or leads):
+        machine.remember(plan.choose(chosen).workspace)
+    return code
 
 
 # --- the configuration ---------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Commands about the agents that use this memory: connect, disconnect, recall-log."""
+"""Commands about the agents that use this memory, and the others: connect, disconnect, recall-log, memories."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from memory_tui import plan, profiles
 from memory_tui.cli.context import agreed, confirmed, engine_options, names_a_memory, opened, passed_on
 from memory_tui.cli.output import print_lines, show, waiting
+from memory_tui.engine import machine
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.past_questions import DAY_SECONDS, with_known
 from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingError
@@ -289,3 +290,26 @@ def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
     lines = [rerun.delivered(place), *([f"Since then: {'; '.join(again.since)}."] if again.since else [])]
     lines += [f"QMD, asked again now: {of_qmd}"] if of_qmd else []
     return show(args, data, [*lines, *hit_text.answer(answer, changes, questions)])
+
+
+# --- memories ------------------------------------------------------------------------------------------------------
+
+
+def memories(args: argparse.Namespace) -> int:
+    """List every memory on this machine, bring one after its project, or take that back."""
+    if args.undo:
+        _require(agreed(args, [], "Take the last move of a memory back?"))
+        return show(args, {"written": True}, [machine.undo_move()])
+    every = machine.memories()
+    if args.move is None:
+        data = [{**trace_json.plain(each), "folder": str(each.folder)} for each in every]
+        return show(args, {"memories": data}, machine.lines(every))
+    memory = next((each for each in every if each.folder == Path(args.move).expanduser().absolute()), None)
+    if memory is None:
+        raise SettingError(f"There is no memory in {args.move}.", "memory-tui memories lists them.")
+    line = f"{memory.folder} -> {memory.moved_to or 'nowhere: its project was not found'}"
+    may = memory.moved_to is not None and agreed(args, [line], "Move this memory?")
+    if args.dry_run:
+        return show(args, {"written": False, "from": str(memory.folder), "to": str(memory.moved_to or "")}, [])
+    _require(may or memory.moved_to is None)
+    return show(args, {"written": True}, [machine.move(memory)])

@@ -104,6 +104,13 @@ class History:
         """Return the bytes of a note as they were at a commit. Raises GitFailed when it was not there."""
         return self._git(path, "cat-file", "blob", f"{_hash(commit)}:")
 
+    def root(self) -> str:
+        """Return the first commit of the repository, empty where there is none. Raises GitFailed."""
+        if self.top() is None:
+            return ""
+        roots = self._git(".", "rev-list", "--max-parents=0", "HEAD", "--").decode().split()
+        return roots[-1] if roots else ""
+
     def moves(self, since: float) -> list[Move]:
         """Return what moved HEAD after `since` and may have written files; a commit writes none. Raises GitFailed."""
         top = self.top()

@@ -223,3 +223,13 @@ def test_turns_say_who_asked_and_who_should_have(home: Path, tmp_path: Path) -> 
         window.press("n")
         go(window, "what is the omada vlan").press("enter").until(lambda: window.app.view.NAME == "search")
         window.until(lambda: "omada vlan" in window.text)
+
+
+def test_another_memory_on_this_machine_is_opened(home: Path, tmp_path: Path) -> None:
+    memory = home / ".codex" / "memories"
+    memory.mkdir(parents=True)
+    (memory / "MEMORY.md").write_text("- what Codex keeps\n")
+    with Window(make_app(sample(tmp_path / "notes"))) as window:
+        window.press("6")
+        go(window, "Every memory").press("enter").until(lambda: "Codex" in window.text)
+        go(window, "Codex").press("enter").until(lambda: window.app.session.workspace == memory)

@@ -29,6 +29,7 @@ from memory_tui.tui.agents_facts import program_key, programs, questions, turns
 from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.listing import Listing
+from memory_tui.tui.machine import MachinePage
 from memory_tui.tui.openclaw import OpenClawPage
 from memory_tui.tui.session import AskNotes, Badge, ReadNote, Session
 from memory_tui.tui.view import View
@@ -36,6 +37,7 @@ from memory_tui.tui.widgets.facts import MUTED, Fact, Facts, coloured
 
 _WHERE: dict[Scope, str] = {"user": "in all of {}", "project": "in this project alone"}
 _TURNS = Fact("What agents recalled", "turns", does="turn by turn, from their transcripts; who should have asked")
+_MACHINE = Fact("Every memory on this machine", "machine", does="other agents and projects; enter opens one")
 _DAYS = 7
 _OPENCLAW = Fact("What OpenClaw keeps", "openclaw", does="trust, dreams, sessions, long-term memories, other agents")
 
@@ -99,7 +101,7 @@ class AgentsView(View):
         if self.rows is None:
             rows.show([Fact("Reading which agents are connected ...", style=MUTED)])
         else:
-            rows.show([*programs(self.rows), Fact(""), _TURNS, _OPENCLAW, Fact(""), *questions(self.logged)])
+            rows.show([*programs(self.rows), Fact(""), _TURNS, _OPENCLAW, _MACHINE, Fact(""), *questions(self.logged)])
 
     # --- acting ----------------------------------------------------------------------------------------------------
 
@@ -120,6 +122,8 @@ class AgentsView(View):
             await self.action_openclaw()
         elif key == _TURNS.key:
             await self.app.push_screen(TurnsPage(self))
+        elif key == _MACHINE.key:
+            await self.app.push_screen(MachinePage(self))
         elif entry := self.logged.find(key.removeprefix("recall:")):
             self.explain(entry)
 

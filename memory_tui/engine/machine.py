@@ -1,0 +1,223 @@
+"""Every memory on this machine: OpenClaw's agents, Claude Code's projects, Codex, and folders that were opened here.
+
+Claude Code keeps a project's memory under the project's path, so a project that is renamed or moved leaves it behind.
+The project is known again by the first commit of its repository, once that was written down while both were there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from memory_tui import durable, plan
+from memory_tui.config import load as configuration
+from memory_tui.config import places
+from memory_tui.errors import ConfigError, EditRefused, MemoryTuiError
+from memory_tui.formatting import age_words, plural
+from memory_tui.hosts import claude_code, registry
+from memory_tui.notes import budget
+from memory_tui.notes.git import History
+from memory_tui.plan import Options
+from memory_tui.sanitize import one_line
+from memory_tui.state_db import Table
+from memory_tui.workspace import roots
+
+_KNOWN, _MOVED = Table("known_memories", 500), Table("moved_memories", 50)
+_SCOPE = "machine"
+_HEAD_LINES = 40
+"""Lines of a transcript in which its folder is looked for."""
+
+
+class Memory(Struct, frozen=True):
+    """One memory: who has it, its folder, of which project it is; its notes, their bytes, when one changed last.
+
+    `moved_to` is where its agent looks now, where its project was renamed or moved. Times are in epoch seconds.
+    """
+
+    host: str
+    folder: Path
+    project: str
+    notes: int
+    bytes: int
+    changed: float
+    findings: tuple[str, ...] = ()
+    moved_to: Path | None = None
+
+    @property
+    def facts(self) -> str:
+        """Say what is in it."""
+        age = age_words(max(0.0, time.time() - self.changed) / 86_400) if self.notes else ""
+        of = f"of {self.project}" if self.project else ""
+        return ", ".join(filter(None, (of, plural(self.notes, "note"), f"{self.bytes / 1024:,.0f} KB", age)))
+
+
+def memories() -> list[Memory]:
+    """Return every memory that is there, by host; what is found of repositories is written down."""
+    named: dict[str, tuple[str, Path, str]] = {}
+    projects = _projects()
+    for host, folder, project in (*_of_openclaw(), *_of_claude(projects), *_of_folders()):
+        named.setdefault(os.path.realpath(folder), (host, folder, project))
+    here = [_memory(*each, projects) for each in named.values() if each[1].is_dir()]
+    return [memory for memory in here if memory.notes or memory.findings or memory.host != "Claude Code"]
+
+
+def remember(folder: Path) -> None:
+    """Write down that a folder is a memory, so that it is listed. Raises StateUnavailable."""
+    known = _KNOWN.of(_SCOPE)
+    key = os.path.realpath(folder)
+    if key not in known.read():
+        known.put(key, {})
+
+
+# --- where they are --------------------------------------------------------------------------------------------------
+
+
+def _of_openclaw() -> Iterator[tuple[str, Path, str]]:
+    """Yield the workspaces of OpenClaw's agents; a configuration that cannot be read is told by `status`."""
+    with suppress(MemoryTuiError):
+        if places.openclaw_path().is_file():
+            for agent in configuration.load(str(places.openclaw_path()), None).agents:
+                yield f"OpenClaw, agent {agent.id}", agent.workspace, ""
+
+
+def _of_claude(projects: Mapping[Path, list[Path]]) -> Iterator[tuple[str, Path, str]]:
+    """Yield the memories of Claude Code, and that of Codex."""
+    for folder, seen in projects.items():
+        yield "Claude Code", folder, str(next((each for each in seen if each.is_dir()), seen[0])) if seen else ""
+    yield "Codex", registry.codex_memory(), ""
+
+
+def _of_folders() -> Iterator[tuple[str, Path, str]]:
+    """Yield the folders that were opened here."""
+    for folder in _KNOWN.of(_SCOPE).read():
+        yield "Folder", Path(folder), ""
+
+
+def _projects() -> dict[Path, list[Path]]:
+    """Return the memories of Claude Code's projects, each with the folders in which a session of it began."""
+    seen: defaultdict[Path, list[Path]] = defaultdict(list)
+    for folder in sorted((claude_code.home() / "projects").glob("*")):
+        memory = folder / "memory"
+        began = _began_in(folder)
+        if began is not None:
+            # Settings may name another place, and worktrees share that of their repository.
+            memory = claude_code.auto_memory(began) if began.is_dir() else memory
+            seen[memory].append(began)
+        elif memory.is_dir():
+            seen[memory] += []
+    return dict(seen)
+
+
+def _began_in(folder: Path) -> Path | None:
+    """Return the folder in which the newest session of a project began, None where no transcript tells it."""
+    for path in sorted(folder.glob("*.jsonl"), key=lambda path: -path.stat().st_mtime)[:3]:
+        with suppress(OSError), durable.open_regular(path) as file:
+            for _, line in zip(range(_HEAD_LINES), file, strict=False):
+                with suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
+                    cwd = (msgspec.json.decode(line, type=dict) or {}).get("cwd")
+                    if isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd:  # noqa: PTH117
+                        return Path(cwd)
+    return None
+
+
+# --- what is in them -------------------------------------------------------------------------------------------------
+
+
+def _memory(host: str, folder: Path, project: str, projects: Mapping[Path, list[Path]]) -> Memory:
+    findings: list[str] = []
+    files = []
+    try:
+        chosen = plan.choose(Options(workspace=str(folder)))
+        files = [note for note in roots.scan(chosen.roots).notes if note.source == roots.MEMORY]
+        limit = budget.CLAUDE_CODE if host == "Claude Code" else budget.hosts(chosen.config, folder)[0]
+        size = budget.measure(_read(folder / "MEMORY.md"), limit)
+        findings += [size.sentence] if size.cut is not None else []
+    except MemoryTuiError as error:
+        findings.append(f"{error.message} {error.next_step}".rstrip())
+    moved = None
+    if project and not Path(project).is_dir():
+        moved = _moved_to(folder, Path(project), projects)
+        where = f"It is now {moved[0]}" if moved else "Where it is now is not known"
+        findings.append(f"The project {project} is gone. {where}.")
+    elif project:
+        _keep_root(folder, Path(project))
+    changed = max((note.mtime_ns for note in files), default=0) / 1e9
+    total = sum(note.size for note in files)
+    return Memory(host, folder, project, len(files), total, changed, tuple(findings), moved[1] if moved else None)
+
+
+def _read(path: Path) -> bytes | None:
+    with suppress(OSError):
+        return durable.read_regular(path)
+    return None
+
+
+def _keep_root(folder: Path, project: Path) -> None:
+    """Write down the first commit of a project, by which it is known when it has moved."""
+    known, key = _KNOWN.of(_SCOPE), os.path.realpath(folder)
+    with suppress(MemoryTuiError):
+        if not known.read().get(key) and (root := History(project).root()):
+            known.put(key, {"root": root})
+
+
+def _moved_to(folder: Path, project: Path, projects: Mapping[Path, list[Path]]) -> tuple[Path, Path] | None:
+    """Return where a project is now that was renamed or moved, and where its agent keeps its memory."""
+    root = (_KNOWN.of(_SCOPE).read().get(os.path.realpath(folder)) or {}).get("root")
+    beside = [path for path in project.parent.glob("*") if (path / ".git").exists()]
+    candidates = [*(each for seen in projects.values() for each in seen if each.is_dir()), *beside]
+    for candidate in dict.fromkeys(candidates) if root else ():
+        with suppress(EditRefused):
+            if History(candidate).root() == root:
+                return candidate, claude_code.auto_memory(candidate)
+    return None
+
+
+# --- bringing one after its project ----------------------------------------------------------------------------------
+
+
+def move(memory: Memory) -> str:
+    """Bring a memory to where its agent looks now; returns what was done. Raises ConfigError, StateUnavailable."""
+    target = memory.moved_to
+    if target is None:
+        raise ConfigError(f"The project of {memory.folder} was not found elsewhere.", "Nothing was moved.")
+    _rename(memory.folder, target)
+    _MOVED.of(_SCOPE).put(str(time.time_ns()), [str(memory.folder), str(target)])
+    return f"{memory.folder} is now {target}. memory-tui memories --undo takes that back."
+
+
+def undo_move() -> str:
+    """Take the last move back; returns what was done. Raises ConfigError, StateUnavailable."""
+    moved = _MOVED.of(_SCOPE)
+    key, places = next(reversed(moved.read().items()), ("", ("", "")))
+    if not key:
+        raise ConfigError("No memory was moved by memory-tui.", "There is nothing to take back.")
+    _rename(Path(places[1]), Path(places[0]))
+    moved.remove(key)
+    return f"{places[1]} is {places[0]} again."
+
+
+def _rename(old: Path, new: Path) -> None:
+    """Give a folder another name, which nothing but an empty folder may have. Raises ConfigError."""
+    try:
+        durable.make_folder(new.parent)
+        if new.is_symlink() or (new.exists() and any(new.iterdir())):
+            raise ConfigError(f"{new} holds notes of its own.", "Merge them by hand; nothing was moved.")
+        durable.move_file(old, new)
+    except OSError as error:
+        raise ConfigError(f"{old} cannot be moved: {error.strerror or error}.", "Nothing was moved.") from None
+
+
+def lines(every: list[Memory]) -> Iterator[str]:
+    """Yield the memories, one a line, with what is to be said of each below it."""
+    for memory in every:
+        yield one_line(f"{memory.host}: {memory.folder}  {memory.facts}")
+        yield from (f"  {one_line(finding)}" for finding in memory.findings)
+        if memory.moved_to is not None:
+            yield one_line(f"  memory-tui memories --move {memory.folder} brings it to {memory.moved_to}.")

@@ -1,0 +1,96 @@
+"""The memories on this machine: a page of the app, and what is asked where no workspace is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+from textual import on
+from textual.app import App, ComposeResult
+from textual.content import Content
+from textual.widgets import Footer, OptionList
+
+from memory_tui.engine import machine
+from memory_tui.engine.engine import Engine
+from memory_tui.engine.machine import Memory
+from memory_tui.sanitize import one_line
+from memory_tui.tui import themes
+from memory_tui.tui.listing import Listing
+from memory_tui.tui.session import Reopen, opener_of
+from memory_tui.tui.view import View
+from memory_tui.tui.widgets.facts import MUTED, WARN, Fact, Facts, heading
+
+
+def rows(memories: Sequence[Memory], here: Path | None = None) -> Iterator[Fact]:
+    """Yield each memory with what is to be said of it; the one that is open has no key."""
+    for number, memory in enumerate(memories):
+        is_here = here is not None and memory.folder.resolve() == here.resolve()
+        words = one_line(f"{memory.host}  {memory.folder}")
+        yield Fact(words, "" if is_here else f"open:{number}", does=f"{memory.facts}{', open' if is_here else ''}")
+        for at, finding in enumerate(memory.findings):
+            brings = memory.moved_to is not None and at == len(memory.findings) - 1
+            does = f"enter brings it to {memory.moved_to}" if brings else ""
+            yield Fact(one_line(finding), f"move:{number}" if brings else "", WARN, indent=2, does=one_line(does))
+    if not memories:
+        yield Fact("No agent has a memory on this machine.", style=MUTED)
+
+
+class MachinePage(Listing):
+    """Every memory on this machine; enter opens one, or brings one after its project."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__("Every memory on this machine", view, self.memories)
+        self.every: list[Memory] = []
+
+    def memories(self, engine: Engine) -> Iterator[Sequence[Fact]]:
+        """Yield the memories."""
+        self.every = machine.memories()
+        yield list(rows(self.every, engine.plan.workspace))
+
+    async def act(self, key: str) -> None:
+        """Open a memory, or show where it would be brought to."""
+        verb, _, number = key.partition(":")
+        memory, engine = self.every[int(number)], self.view.session.engine
+        if verb == "move":
+            text = Content(f"{memory.folder}\n{memory.moved_to}")
+            deed = View.Asks(
+                "Bring this memory after its project", text, "Move it", lambda _: machine.move(memory), self.reload
+            )
+            self.view.post_message(deed)
+        elif engine is not None:
+            options = replace(engine.plan.options, workspace=str(memory.folder), agent="", index=None)
+            self.leave(Reopen(opener_of(options)))
+
+
+class Chooser(App[Path]):
+    """Asks which memory is opened; ends with its folder, or with nothing."""
+
+    CSS_PATH = "app.tcss"
+    BINDINGS = [("escape,q", "quit", "Quit")]  # noqa: RUF012 - declared without ClassVar
+
+    def __init__(self, memories: Sequence[Memory]) -> None:
+        self.set_reactive(Chooser.theme, themes.first())
+        super().__init__()
+        self.memories = memories
+
+    def compose(self) -> ComposeResult:
+        yield Facts()
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        """Show them."""
+        facts = [heading("Which memory do you want to see?"), *rows(self.memories)]
+        self.query_one(Facts).show([fact for fact in facts if not fact.key.startswith("move:")])
+
+    @on(OptionList.OptionSelected)
+    def selected(self, event: OptionList.OptionSelected) -> None:
+        """End with the chosen one."""
+        kind, _, number = (event.option.id or "").partition(":")
+        if kind == "open":
+            self.exit(self.memories[int(number)].folder)
+
+
+def choose_memory(memories: Sequence[Memory]) -> Path | None:
+    """Return the folder of the memory that a person chooses; None where there is none, or none was chosen."""
+    return Chooser(memories).run() if memories else None

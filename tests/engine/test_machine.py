@@ -1,0 +1,165 @@
+"""Every memory on this machine is listed; one whose project was renamed is known again, and brought after it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from memory_tui.cli.main import main
+from memory_tui.engine import machine
+from memory_tui.errors import ConfigError
+from memory_tui.hosts import claude_code
+from memory_tui.tui.machine import Chooser
+from memory_tui.tui.widgets.facts import Facts
+from tests.support.transcripts import claude_said, write
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with an agent of OpenClaw, two projects of Claude Code, one in a repository, and Codex."""
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("STATE", "CACHE", "CONFIG", "DATA"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    clawed = tmp_path / ".openclaw" / "workspace"
+    put(clawed / "MEMORY.md", "- the agent's\n")
+    put(
+        tmp_path / ".openclaw" / "openclaw.json",
+        json.dumps({"agents": {"list": [{"id": "main", "workspace": str(clawed)}]}}),
+    )
+    put(tmp_path / ".codex" / "memories" / "MEMORY.md", "- of Codex\n")
+    for name in ("boat", "shed"):
+        project(tmp_path, name)
+    git(tmp_path / "boat", "init")
+    put(tmp_path / "boat" / "hull.txt", "oak\n")
+    git(tmp_path / "boat", "add", ".")
+    git(tmp_path / "boat", "commit", "-m", "one")
+    return tmp_path
+
+
+def put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def git(folder: Path, *words: str) -> None:
+    me = ("-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main")
+    subprocess.run(["git", *me, *words], cwd=folder, check=True, capture_output=True)
+
+
+def project(home: Path, name: str) -> Path:
+    """A project with a session, and a memory."""
+    folder = home / name
+    folder.mkdir()
+    memory = claude_code.auto_memory(folder)
+    write(memory.parent / "s1.jsonl", [{"type": "summary"}, claude_said("user", "Hello.", 1.0, str(folder))])
+    put(memory / "MEMORY.md", f"- about the {name}\n")
+    return memory
+
+
+def listed() -> dict[str, machine.Memory]:
+    return {f"{each.host} {Path(each.project).name}".strip(): each for each in machine.memories()}
+
+
+def test_memories_of_every_host_are_listed(home: Path) -> None:
+    put(home / "plain" / "MEMORY.md", "- mine\n")
+    machine.remember(home / "plain")
+    machine.remember(home / "boat-that-sank")
+    memories = listed()
+    assert set(memories) == {"OpenClaw, agent main", "Claude Code boat", "Claude Code shed", "Codex", "Folder"}
+    assert {each.notes for each in memories.values()} == {1}
+    assert memories["Claude Code boat"].bytes == len("- about the boat\n")
+    assert all(each.findings == () for each in memories.values())
+
+
+def test_a_worktree_and_a_moved_folder_of_memory_are_followed(home: Path) -> None:
+    git(home / "boat", "worktree", "add", str(home / "boat-two"))
+    (home / ".claude" / "projects" / "-boat-two").mkdir()
+    write(home / ".claude/projects/-boat-two/s2.jsonl", [claude_said("user", "Hi.", 1.0, str(home / "boat-two"))])
+    put(home / "elsewhere" / "MEMORY.md", "- moved\n")
+    put(home / "shed" / ".claude" / "settings.local.json", json.dumps({"autoMemoryDirectory": str(home / "elsewhere")}))
+    memories = [each for each in machine.memories() if each.host == "Claude Code"]
+    assert sorted(each.folder for each in memories) == sorted(
+        [claude_code.auto_memory(home / "boat"), home / "elsewhere"]
+    )
+
+
+def test_a_memory_that_the_host_does_not_read_whole_says_so(home: Path) -> None:
+    put(claude_code.auto_memory(home / "boat") / "MEMORY.md", "- a line\n" * 300)
+    (finding,) = listed()["Claude Code boat"].findings
+    assert "200" in finding
+
+
+def test_a_memory_follows_its_renamed_project_and_goes_back(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    machine.memories()
+    old = claude_code.auto_memory(home / "boat")
+    (home / "boat").rename(home / "ship")
+    new = claude_code.auto_memory(home / "ship")
+    memory = listed()["Claude Code boat"]
+    assert memory.moved_to == new
+    assert f"It is now {home / 'ship'}." in memory.findings[-1]
+    assert main(["memories"]) == 0
+    assert f"--move {old}" in capsys.readouterr().out
+    assert main(["memories", "--move", str(old), "--dry-run"]) == 0
+    assert old.is_dir()
+    assert main(["memories", "--move", str(old), "--yes"]) == 0
+    assert (new / "MEMORY.md").read_text() == "- about the boat\n"
+    assert not old.exists()
+    assert main(["memories", "--undo", "--yes"]) == 0
+    assert (old / "MEMORY.md").read_text() == "- about the boat\n"
+    assert not new.exists()
+    assert main(["memories", "--undo", "--yes"]) == 2
+
+
+def test_a_memory_is_not_laid_over_another(home: Path) -> None:
+    machine.memories()
+    (home / "boat").rename(home / "ship")
+    put(claude_code.auto_memory(home / "ship") / "MEMORY.md", "- newer\n")
+    memory = listed()["Claude Code boat"]
+    with pytest.raises(ConfigError, match="notes of its own"):
+        machine.move(memory)
+    assert (memory.folder / "MEMORY.md").read_text() == "- about the boat\n"
+
+
+def test_a_project_that_is_gone_or_was_copied_by_name_alone_is_no_match(home: Path) -> None:
+    machine.memories()
+    shutil.rmtree(home / "boat")
+    shutil.rmtree(home / "shed")
+    (home / "ship").mkdir()
+    git(home / "ship", "init")
+    put(home / "ship" / "hull.txt", "steel\n")
+    git(home / "ship", "add", ".")
+    git(home / "ship", "commit", "-m", "another")
+    memories = listed()
+    for name in ("boat", "shed"):
+        assert memories[f"Claude Code {name}"].moved_to is None
+        assert "is gone" in memories[f"Claude Code {name}"].findings[-1]
+
+
+def test_where_no_workspace_is_meant_a_person_chooses(home: Path) -> None:
+    memories = machine.memories()
+
+    async def choose() -> Path | None:
+        app = Chooser(memories)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await pilot.pause()
+            facts = app.query_one(Facts)
+            facts.highlighted = next(at for at, fact in enumerate(facts.facts) if "Codex" in fact.words)
+            await pilot.press("enter")
+        return app.return_value
+
+    assert asyncio.run(choose()) == home / ".codex" / "memories"
+
+
+def test_memories_are_listed_where_transcripts_and_configurations_make_no_sense(home: Path) -> None:
+    put(home / ".openclaw" / "openclaw.json", "{")
+    for path in (home / ".claude" / "projects").glob("*/*.jsonl"):
+        path.write_bytes(b'\xff\n[]\n{"cwd": 7}\n{"cwd": "a\\u0000"}\n')
+    memories = [each.host for each in machine.memories()]
+    assert memories == ["Claude Code", "Claude Code", "Codex"]
