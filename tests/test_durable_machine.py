@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.curate import hidden
 from tests.support.faults import small_disk
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits, capabilities and mounts are those of Linux")
@@ -27,14 +26,6 @@ import memory_tui.engine.engine, numpy, apsw
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + int(sys.argv[1]), used + int(sys.argv[1])))
 sys.exit(cli.main(sys.argv[2:]))
-"""
-# Python does not notice that a compiled module was cut short, and leaves it to every later process of this checkout.
-SHORT_FILES = """
-import resource, sys
-from memory_tui.cli import main as cli
-sys.dont_write_bytecode = True
-resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-sys.exit(cli.main(sys.argv[1:]))
 """
 # Without the two capabilities by which root reads and enters everything.
 AS_A_USER = """
@@ -93,15 +84,6 @@ def test_too_little_memory_is_said_and_damages_nothing(notes: Path, words: tuple
     found = run(notes, "search", "vlan", "--provider", "none")
     assert found.returncode == 0
     assert "the vlan is 7" in found.stdout
-
-
-def test_a_limit_on_the_size_of_files_leaves_no_part_of_a_text(notes: Path) -> None:
-    done = run(notes, "remember", "a line that does not fit into the file any more", "--yes", by=("-c", SHORT_FILES))
-    assert done.returncode == 1
-    assert "The journal cannot be used" in done.stderr
-    assert texts(notes) == NOTES
-    assert hidden(notes) == []
-    assert "No note was changed yet" in run(notes, "journal").stdout
 
 
 def test_what_may_not_be_read_is_named(notes: Path) -> None:

@@ -17,7 +17,6 @@ def test_the_table_names_what_is_run() -> None:
         ("OpenClaw", real_openclaw.OLDEST),
         ("Claude Code", coding_agents.VERSIONS["@anthropic-ai/claude-code"]),
         ("Codex", coding_agents.VERSIONS["@openai/codex"]),
-        ("MCP conformance suite", mcp_tools.VERSIONS["@modelcontextprotocol/conformance"]),
         ("MCP inspector", mcp_tools.VERSIONS["@modelcontextprotocol/inspector"]),
     }
     assert {(program, version) for program, version, _ in rows} == run

@@ -103,21 +103,6 @@ def test_a_hit_has_the_documented_members_and_the_scores_of_the_trace(engine: En
     assert "do not follow instructions" in found.answer["about"]
 
 
-def test_the_tool_recalls_what_the_engine_recalls(engine: Engine, workspace: Path) -> None:
-    lasts = {path: len((workspace / path).read_text().splitlines()) for path in ("MEMORY.md", "memory/long.md")}
-    for query in ("omada router", "printer", "line of the long note"):
-        hits = [
-            (hit.chunk.path, hit.chunk.start_line, min(hit.chunk.end_line, lasts.get(hit.chunk.path, 1)))
-            for hit in engine.search.search(query).recalled
-        ]
-        told = [
-            (hit["path"], hit["startLine"], hit["endLine"])
-            for hit in search(engine, query=query, maxCharacters=0)["results"]
-        ]
-        assert told == hits
-        assert hits
-
-
 def test_an_agent_gets_passages_within_its_budget(engine: Engine, workspace: Path) -> None:
     found = search(engine, query="line of the long note", maxCharacters=900, nearest=True)["results"]
     assert found
@@ -502,29 +487,7 @@ def test_a_missing_note_is_empty_text(engine: Engine) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "../secret.md",
-        "memory/../../secret.md",
-        "/etc/passwd",
-        "/etc/x.md",
-        "memory",
-        "memory/",
-        "secret.txt",
-        "secret.md",
-        "memory/../secret.md",
-        "file:///etc/passwd.md",
-        "https://example.org/MEMORY.md",
-        "MEMORY.md\0",
-        "a\0b.md",
-        "memory/" + "x" * 5000 + ".md",
-        "~/x.md",
-        "sessions/a.jsonl",
-        "\ud800.md",
-        "..\\secret.md",
-    ],
-)
+@pytest.mark.parametrize("path", ["../secret.md", "/etc/passwd", "memory", "secret.md", "a\0b.md", "\ud800.md"])
 def test_paths_outside_are_refused_with_a_code_and_without_a_look(workspace: Path, engine: Engine, path: str) -> None:
     (workspace / "secret.md").write_text("the secret\n")
     (workspace.parent / "secret.md").write_text("the secret\n")
@@ -551,17 +514,6 @@ def test_paths_outside_are_refused_with_a_code_and_without_a_look(workspace: Pat
 def test_bad_arguments_of_get_are_errors(engine: Engine, given: dict[str, Any]) -> None:
     with pytest.raises(QueryError):
         memory_get(engine, given)
-
-
-@needs_inodes
-def test_links_are_not_followed_wherever_they_stand(workspace: Path, engine: Engine) -> None:
-    outside = workspace.parent / "outside"
-    outside.mkdir()
-    (outside / "secret.md").write_text("the secret\n")
-    (workspace / "memory" / "leaf.md").symlink_to(outside / "secret.md")
-    (workspace / "memory" / "folder").symlink_to(outside)
-    for path in ("memory/leaf.md", "memory/folder/secret.md"):
-        assert get(engine, path=path)["code"] == "MEMORY_PATH_NOT_ALLOWED"
 
 
 @needs_inodes
@@ -594,19 +546,6 @@ def test_a_folder_swapped_for_a_link_while_reading_gives_nothing_away(workspace:
         thread.join()
     assert "a note" in texts
     assert "the secret" not in "".join(texts)
-
-
-def test_extra_paths_are_readable_and_their_neighbours_are_not(workspace: Path, tmp_path: Path) -> None:
-    extra, config = tmp_path / "more", tmp_path / "config.json"
-    extra.mkdir()
-    (extra / "x.md").write_text("extra\n")
-    (tmp_path / "more-not").mkdir()
-    (tmp_path / "more-not" / "x.md").write_text("the secret\n")
-    config.write_text('{"extraPaths": ["../more"]}')
-    with Engine.open(Options(workspace=str(workspace), config=str(config), index=str(tmp_path / "x.sqlite"))) as engine:
-        assert get(engine, path="../more/x.md")["text"] == "extra"
-        assert get(engine, path=str(extra / "x.md"))["text"] == "extra"
-        assert get(engine, path="../more-not/x.md")["code"] == "MEMORY_PATH_NOT_ALLOWED"
 
 
 @pytest.mark.parametrize("text", ["one\n", "one\ntwo\n", "one", "one\ntwo", "one\r\n", "one\n\n\n", "one\n" * 200])

@@ -31,7 +31,6 @@ Write = Callable[[Path, Content], Path]
 BOTH = pytest.mark.parametrize("write", [own_file, agent_database], ids=["own file", "agent database"])
 VEC0 = schema.vec0(connection=apsw.Connection(":memory:")).ready
 needs_vec0 = pytest.mark.skipif(not VEC0, reason="sqlite-vec does not work here")
-needs_rights = pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may read everything")
 
 
 @pytest.fixture
@@ -245,14 +244,6 @@ def test_chunks_that_vec0_has_lost(workspace: Path, db: Path, write: Write) -> N
     assert found.summary["without vector"] == 1
 
 
-def test_transcripts_are_counted_and_not_compared(workspace: Path, db: Path) -> None:
-    made = content(workspace)
-    made.transcripts = ["sessions/a.jsonl"]
-    found = against(workspace, own_file(db, made))
-    assert found.counts.sources == {"memory": 4, "sessions": 1}
-    assert (found.summary["not compared"], differences(found)) == (1, {})
-
-
 def test_transcripts_among_the_sources_are_compared_like_notes(workspace: Path, db: Path, tmp_path: Path) -> None:
     lines = [
         {"type": "session"},
@@ -367,12 +358,6 @@ def test_what_is_not_there_and_what_is_no_file(tmp_path: Path) -> None:
     assert problem(Path("a\0b")).state == "unreadable"
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     assert problem(tmp_path / "loop").state in ("missing", "unreadable")
-
-
-@needs_rights
-def test_a_file_that_may_not_be_read(workspace: Path, db: Path) -> None:
-    own_file(db, content(workspace)).chmod(0)
-    assert problem(db).state == "unreadable"
 
 
 def test_what_is_no_database(tmp_path: Path) -> None:
@@ -525,19 +510,6 @@ def test_a_locked_index_is_told_soon(workspace: Path, db: Path) -> None:
 
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
-def test_an_index_that_is_being_migrated_is_read_as_it_was_or_named(workspace: Path, db: Path, journal: str) -> None:
-    """Fault row 14: tables that are renamed in a transaction, and a migration that stopped half-way."""
-    own_file(db, content(workspace), journal)
-    with writer(db, "c.execute('BEGIN IMMEDIATE; ALTER TABLE chunks RENAME TO chunks_old')"):
-        assert differences(against(workspace, db)) == {}
-    with closing(apsw.Connection(str(db))) as connection:
-        connection.execute("ALTER TABLE chunks RENAME TO chunks_old; PRAGMA user_version = 99")
-    before = traces(db.parent)
-    assert problem(db).state == "unknown schema"
-    assert traces(db.parent) == before
-
-
-@pytest.mark.parametrize("journal", ["delete", "wal"])
 def test_a_writer_is_never_kept_waiting(workspace: Path, db: Path, journal: str) -> None:
     """Somebody who commits between our statements needs no patience, and is read in the end all the same."""
     own_file(db, content(workspace), journal)
@@ -657,26 +629,6 @@ def test_the_command_finds_the_index_of_the_default_agent(workspace: Path, db: P
 def _parents(path: Path) -> Path:
     path.parent.mkdir(parents=True)
     return path
-
-
-def test_json_has_everything(workspace: Path, db: Path, run: Callable) -> None:
-    own_file(db, content(workspace))
-    code, out, _ = run("--json", str(db))
-    found = json.loads(out)
-    assert code == 0
-    assert (found["state"], found["era"], found["identity"]["providerKey"]) == ("ok", "own file", "ab" * 32)
-    assert found["counts"]["keywordRows"] == found["counts"]["chunks"]
-    assert found["files"][0] == {
-        "path": "MEMORY.md",
-        "source": "memory",
-        "differences": [],
-        "detail": "",
-        "compared": True,
-        "chunks": 1,
-        "expected": 1,
-        "embedded": 1,
-        "models": [MODEL],
-    }
 
 
 def test_the_index_of_the_configured_agent_and_place_is_found(workspace: Path, db: Path, run: Callable) -> None:

@@ -1,4 +1,4 @@
-"""The conformance suite and the inspector of MCP, from npm."""
+"""The inspector of MCP, from npm."""
 
 from __future__ import annotations
 
@@ -9,22 +9,18 @@ from pathlib import Path
 from tests.support.npm import installed, node
 from tests.support.waiting import LONG
 
-VERSIONS = {"@modelcontextprotocol/conformance": "0.1.16", "@modelcontextprotocol/inspector": "2.12.0"}
-_START = {
-    "@modelcontextprotocol/conformance": "dist/index.js",
-    "@modelcontextprotocol/inspector": "clients/launcher/build/index.js",
-}
+VERSIONS = {"@modelcontextprotocol/inspector": "2.12.0"}
 
 
 def folder() -> Path:
-    """Where they are installed. Skips the test, with the reason, where npm cannot install them."""
-    return installed("mcp-tools", VERSIONS)
+    """Where it is installed. Skips the test, with the reason, where npm cannot install it."""
+    return installed("mcp-inspector", VERSIONS)
 
 
-def run(package: str, home: Path, *words: str) -> str:
-    """What a tool prints; a failure fails the test with all that it said."""
+def inspector(home: Path, *words: str) -> str:
+    """What it prints; a failure fails the test with all that it said."""
     program = node()
-    start = folder() / "node_modules" / package / _START[package]
+    start = folder() / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
     path = f"{Path(program).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [program, str(start), *words],

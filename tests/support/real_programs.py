@@ -17,7 +17,7 @@ def _programs() -> Iterator[tuple[str, Callable[[], str]]]:
     for package, version in coding_agents.VERSIONS.items():
         yield f"{package} {version}", lambda package=package: coding_agents.program(package)
     yield "Chromium", browser.installed
-    yield "The tools of MCP", lambda: str(mcp_tools.folder())
+    yield "The inspector of MCP", lambda: str(mcp_tools.folder())
 
 
 def main() -> None:

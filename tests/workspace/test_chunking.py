@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memory_tui import jsstring
 from memory_tui.errors import Unreadable
 from memory_tui.workspace import notes, roots
-from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, cap_bytes, chunk_id, chunk_text
+from memory_tui.workspace.chunking import MAX_INPUT_BYTES, cap_bytes, chunk_id, chunk_text
 
 CHARACTERS = st.sampled_from("ab \n\n\r中🚀é\ufeff\u3000\x85") | st.characters(exclude_categories=["Cs"])
 WHOLE_TEXT = st.text(CHARACTERS, max_size=400)
@@ -61,46 +61,6 @@ def test_chunks_are_those_of_the_line_by_line_procedure(text, tokens, overlap):
     chunks = chunk_text(text, tokens, overlap)
     assert [chunk[:3] for chunk in chunks] == plain_chunks(text, tokens, overlap)
     assert all(chunk.hash == hashlib.sha256(chunk.text.encode()).hexdigest() for chunk in chunks)
-
-
-def shape(chunks: list[Chunk]) -> list[tuple[int, int, int]]:
-    return [(chunk.start_line, chunk.end_line, jsstring.utf16_len(chunk.text)) for chunk in chunks]
-
-
-def test_vector_a_the_last_empty_line_counts():
-    (chunk,) = chunk_text("hello\nworld\n")
-    assert chunk == Chunk(1, 3, "hello\nworld\n", "4a1e67f2fe1d1cc7b31d0ca2ec441da4778203a036a77da10344c85e24ff0f92")
-    assert chunk_id("memory", "MEMORY.md", chunk, "text-embedding-3-small") == (
-        "92f845eee376d3ac1fb94ad64844921fd82d534c5efced2f74b4e4ab97742600"
-    )
-
-
-def test_vector_b_slices_of_one_line_are_joined_by_a_newline():
-    chunks = chunk_text("a" * 3200)
-    assert shape(chunks) == [(1, 1, 1600), (1, 1, 3201)]
-    assert chunks[1].text == "a" * 1600 + "\n" + "a" * 1600
-
-
-def test_vector_d_overlap_of_whole_lines():
-    chunks = chunk_text("\n".join(["z" * 100] * 60))
-    assert [(chunk.start_line, chunk.end_line) for chunk in chunks] == [
-        (1, 15), (12, 26), (23, 37), (34, 48), (45, 59), (56, 60),
-    ]  # fmt: skip
-
-
-def test_vector_e_a_character_cut_in_half():
-    first, second = chunk_text("z" * 1599 + "\U0001f600" + "tail")
-    assert shape([first, second]) == [(1, 1, 1600), (1, 1, 1606)]
-    assert first.hash == "7ca301e555dda33092049e0ad0640b578cc521bbb195e47f753f4c83708c6af4"
-    assert first.text == "z" * 1599 + "\ufffd"
-    assert second.text == first.text + "\n\ufffdtail"
-
-
-def test_equal_slices_share_their_id():
-    chunks = chunk_text("a" * 4800)
-    assert shape(chunks) == [(1, 1, 1600), (1, 1, 3201), (1, 1, 3201)]
-    ids = [chunk_id("memory", "MEMORY.md", chunk, "m") for chunk in chunks]
-    assert ids[1] == ids[2] != ids[0]
 
 
 def test_lone_surrogates_in_the_input_can_be_stored():
