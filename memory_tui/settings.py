@@ -216,6 +216,9 @@ OWN_KNOBS: tuple[Knob, ...] = (
         True,
         "never send text that looks like a password or key to a provider elsewhere",
     ),
+    Knob("history.enabled", "history", True, "keep what each note was, whoever changes it; off forgets it"),
+    Knob("history.days", "history days", 90, "so long a version of a note is kept", 1, 36_500, unit="d"),
+    Knob("history.megabytes", "history size", 256, "so much room all versions may take", 1, 100_000, unit="MB"),
     Knob("recall.log", "recall log", False, "write down what agents ask over MCP and get, on this machine only"),
     Knob("recall.marks", "recall marks", True, "keep which lines your own queries recalled, without the queries"),
     Knob(

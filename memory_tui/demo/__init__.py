@@ -30,9 +30,8 @@ import apsw
 from memory_tui import durable, locks, profiles
 from memory_tui.config.places import journal_folder
 from memory_tui.errors import EditRefused, IndexUnavailable, MemoryTuiError, WorkspaceError
-from memory_tui.index.index_write import LastText
 from memory_tui.notes.journal import Journal
-from memory_tui.notes.restore import keep_lost
+from memory_tui.notes.record import Sight
 from memory_tui.openclaw import trust
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log, recalled_lines
@@ -382,4 +381,6 @@ def _lose(workspace: Path, today: dt.date) -> None:
     path = named(LOSING, today)
     now = (workspace / path).read_bytes()
     at = _noon(today - dt.timedelta(days=1))
-    keep_lost(Journal(journal_folder(workspace)), LastText(path, now.decode() + LOST, at, exact=True), now)
+    journal = Journal(journal_folder(workspace))
+    journal.observe([Sight(path, now + LOST.encode(), at, fresh=False)])
+    journal.observe([Sight(path, now, at)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import cached_property
 from types import MappingProxyType
@@ -27,7 +27,6 @@ from memory_tui.engine.search import Search, with_provider_notice
 from memory_tui.engine.status import Status
 from memory_tui.errors import MemoryTuiError, ProviderError
 from memory_tui.events import Event, Listener
-from memory_tui.index.index_write import LastText
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice, other_vectors, without_effect
 from memory_tui.openclaw import trust
@@ -49,6 +48,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 UPKEEP_SECONDS = 5.0
 """Seconds from a sync to the upkeep; a start has other work first, and a command ends before."""
+
+_LOOK_SECONDS = 0.4
+"""How long a command that only asked looks, after its answer, what became of the notes; the next look goes on."""
 
 
 class Engine:
@@ -76,7 +78,7 @@ class Engine:
             self.index.reader_or_empty,
         )
         """Who makes vectors, approvals, and what would be sent."""
-        self.index.lost = self._keep_lost
+        self.index.seen = self._record
         self._upkeep = threading.Lock()
         """Taken from a request for upkeep until that is done."""
 
@@ -126,6 +128,9 @@ class Engine:
 
     def close(self) -> None:
         """Stop everything within half a second; work that is under way is given up, and nothing of it is lost."""
+        if self.index.unseen:
+            until = time.monotonic() + _LOOK_SECONDS
+            self.notes.record(None, lambda: time.monotonic() > until)
         self.index.stop()
         self.index.readers.close()
         self.backend.close()
@@ -229,9 +234,8 @@ class Engine:
     def _notice(self, text: str) -> None:
         self._emit(events.Noticed(time.time(), text))
 
-    def _keep_lost(self, last: LastText, now: bytes | None) -> None:
-        if text := self.notes.keep_lost(last, now):
-            self._notice(text)
+    def _record(self, changed: Collection[str] | None) -> None:
+        self.notes.record(changed, self.index.writer.closing.is_set)
 
     def _provider_failed(self, error: ProviderError) -> None:
         if not self.index.writer.closing.is_set():

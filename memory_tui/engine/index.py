@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, closing, contextmanager
 
@@ -37,7 +37,6 @@ from memory_tui.index.sync import (
     DEVICES,
     Devices,
     Freshness,
-    Lost,
     SyncReport,
     SyncRun,
     compare,
@@ -45,7 +44,7 @@ from memory_tui.index.sync import (
     recipe_for,
     sync,
 )
-from memory_tui.index.watch import RootWatch, Watcher
+from memory_tui.index.watch import RootWatch, Seen, Watcher
 from memory_tui.locks import Leadership
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw import agent_sessions
@@ -59,6 +58,8 @@ from memory_tui.workspace.scan import Scan
 
 AUTOMATIC = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "roots"})
 """Reasons of syncs that only the keeper does."""
+_TICKED = frozenset({"watch", "edit", "search", "interval", "batch", "provider"})
+"""Reasons of syncs before which the watcher, if it is on, has seen what changed."""
 TICK_SECONDS = 0.5
 SWEEP_SECONDS = 60.0
 """How often a watcher is backed up by a scan: events get lost, and mounts come and go."""
@@ -81,8 +82,10 @@ class Index:
     """The index of one plan; `listener` hears of everything that happens until `close`, each on its own thread."""
 
     def __init__(self, plan: Plan, chain: Chain, approvals: Approvals, listener: Listener) -> None:
-        self.lost: Lost | None = None
-        """Hears of daily notes that lost lines, before the index forgets these."""
+        self.seen: Seen = lambda _: None
+        """Hears which notes changed on disk, None where that has to be looked at."""
+        self.unseen = False
+        """Whether a sync for a search left that look to the end: an answer does not wait for it."""
         self.fresh_for_query = False
         """Whether the index was made for the question that is asked next."""
         self.progress: SyncProgress | None = None
@@ -109,7 +112,7 @@ class Index:
             lambda: self._provider.manner(chain.provider()),
         )
         quiet = plan.settings.whole("sync.watchDebounceMs") / 1000
-        self.watcher = Watcher(plan.roots, quiet, lambda: self.request_sync("watch"), self._emit)
+        self.watcher = Watcher(plan.roots, quiet, lambda: self.request_sync("watch"), self._emit, self._see)
         self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
         self.leadership = Leadership(lambda: self.opener.path, self._emit)
         """Whether this process keeps the index."""
@@ -353,7 +356,6 @@ class Index:
             accept_shrink=accept_shrink,
             stop=self._stop,
             listener=self._emit,
-            lost=self.lost,
         )
         try:
             with locks.wait_for(store.path, self._stop):
@@ -380,6 +382,10 @@ class Index:
             del seen, fresh, run
             fresh = self.freshness(store, scan(self._plan.roots, store.settled()))
         self._report_outcome(store, before if not report.changed else None, fresh)
+        if reason == "search" and not self.opener.resident:
+            self.unseen = True
+        elif reason not in _TICKED or not self.watcher.on:
+            self.seen(None)
         return report
 
     def _report_outcome(self, store: Store, before: Freshness | None, fresh: Freshness) -> None:
@@ -578,6 +584,9 @@ class Index:
             return False
         self._mark, self._look_at = mark, now + _LOOK_SECONDS
         return True
+
+    def _see(self, changed: Collection[str] | None) -> None:
+        self.seen(changed)
 
     def _roots_changed(self, rescan: bool) -> None:
         """Say what became of the roots; where one came back, the index is brought up to date."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -15,12 +15,11 @@ from memory_tui.engine.index import Index
 from memory_tui.engine.search import Search
 from memory_tui.engine.status import FileRow
 from memory_tui.errors import EditRefused
-from memory_tui.index.index_write import LastText
 from memory_tui.notes import budget, curator
 from memory_tui.notes.authors import name_authors
 from memory_tui.notes.budget import PromptBudget
 from memory_tui.notes.curator import Curator
-from memory_tui.notes.restore import keep_lost
+from memory_tui.notes.recorder import Recorder
 from memory_tui.openclaw.trust import FileTrust, TrustReport
 from memory_tui.plan import Plan
 from memory_tui.workspace.notes import Document, NoteLines, note_lines
@@ -94,12 +93,25 @@ class Notes:
         if not self.plan.read_only:
             name_authors(self.curator.journal, self.plan.roots, time.time())
 
-    def keep_lost(self, last: LastText, now: bytes | None) -> str:
-        """Write down that a daily note lost lines; returns what a person should know, empty where nothing is lost."""
+    def record(self, changed: Collection[str] | None = None, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Record what became of the notes at these absolute paths, None for all, where that is switched on."""
         if self.plan.read_only:
-            return ""
+            return
+        if not self.plan.settings.on("history.enabled"):
+            self._forget()
+        elif changed is None:
+            self._recorder.look(stopped)
+        else:
+            self._recorder.tick(changed)
+
+    @cached_property
+    def _recorder(self) -> Recorder:
+        return Recorder(self.plan.roots, self.curator.journal, self._notice)
+
+    def _forget(self) -> None:
+        """Empty the record of what others did, once it is switched off."""
         try:
-            entry = keep_lost(self.curator.journal, last, now)
+            if self.curator.journal.heads()[1] is not None:
+                self.curator.journal.clear(others=True)
         except EditRefused as error:
-            return f"{last.path} lost lines, and its last text could not be kept. {error.message}"
-        return "" if entry is None else f"{entry.title}. The inbox offers to bring them back."
+            self._notice(f"{error.message} {error.next_step}")

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import time
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -21,10 +18,10 @@ from memory_tui.index.store import IndexedNote, Store
 from memory_tui.providers.base import Identity, Vectors
 from memory_tui.tokens import indexed_form
 from memory_tui.workspace import chunking_2026_9, transcripts
-from memory_tui.workspace.annotations import NOTHING_SAID, Annotations, without_markers
+from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.chunking_2026_9 import AnnotatedChunk, chunk_note
-from memory_tui.workspace.days import date_of, shown_day
+from memory_tui.workspace.days import date_of
 from memory_tui.workspace.markdown import headings
 from memory_tui.workspace.notes import Document, MediaDocument, utf16_of
 from memory_tui.workspace.titles import title_of
@@ -117,75 +114,6 @@ def remarks(read: Document) -> str:
     if read.nul:
         remarks.append("it holds NUL characters, which part words")
     return "; ".join(remarks)
-
-
-# --- and back -------------------------------------------------------------------------------------------------------
-
-
-class LastText(NamedTuple):
-    """The text of the note `path` as it was indexed at `at` (epoch seconds); `exact` where it is so to the letter."""
-
-    path: str
-    text: str
-    at: float
-    exact: bool
-
-
-_DAILY = re.compile(r"memory/(?:[^/]+/)*[^/]+\Z")
-
-
-def is_daily(path: str) -> bool:
-    """Say whether a note is one that an agent appends to day by day."""
-    return bool(_DAILY.match(path)) and not path.startswith("memory/dreaming/") and shown_day(path) is not None
-
-
-def last_text(source: Store, path: str) -> LastText | None:
-    """Put the note `path` together as `source` holds it; None where it holds nothing of it.
-
-    Raises IndexUnavailable, Cancelled.
-    """
-    row = source.file(path)
-    chunks = source.chunks_of(path) if row is not None else []
-    if row is None or not chunks:
-        return None
-    texts = source.texts([chunk.rowid for chunk in chunks])
-    lines: dict[int, str] = {}
-    for chunk in chunks:
-        parts = texts.get(chunk.rowid, "").split("\n")
-        if len(parts) != chunk.end_line - chunk.start_line + 1:
-            # A line that is longer than a chunk: its pieces stand in one line, or are chunks of their own.
-            parts = ["".join(parts)]
-        for number, part in enumerate(parts, chunk.start_line):
-            line = lines.get(number, "")
-            # What overlaps is the end of a line that stands whole in the chunk before.
-            lines[number] = line if line.endswith(part) else part if part.endswith(line) else line + part
-    text = "\n".join(lines.get(number, "") for number in range(1, max(lines) + 1))
-    for tried in (text, f"{text}\n"):
-        if hashlib.sha256(tried.encode("utf-8", "surrogateescape")).hexdigest() == row.hash:
-            return LastText(path, tried, row.indexed_at, True)
-    return LastText(path, text if text.endswith("\n") else f"{text}\n", row.indexed_at, False)
-
-
-def lost_lines(before: str, after: str) -> list[str]:
-    """List the lines of `before` that `after` lacks; blanks at their ends, blank lines and annotations do not count."""
-    left = Counter(_lines(after))
-    lost = []
-    for line in _lines(before):
-        if left[line]:
-            left[line] -= 1
-        else:
-            lost.append(line)
-    return lost
-
-
-def shrank(before: str, after: str) -> bool:
-    """Say whether a note lost lines: it has fewer than before, or more than half of them are other ones."""
-    lost, old = len(lost_lines(before, after)), len(_lines(before))
-    return lost > 0 and (len(_lines(after)) < old or 2 * lost > old)
-
-
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in without_markers(text).split("\n") if line.strip()]
 
 
 class NewChunk(Struct, frozen=True):

@@ -14,7 +14,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from typing import Any, Literal, Self
 
@@ -30,7 +30,7 @@ from memory_tui.index import batch_jobs, embedding, index_write, rebuild, schema
 from memory_tui.index.batch_jobs import BatchTerms
 from memory_tui.index.database import Rows
 from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
-from memory_tui.index.index_write import LastText, NewFile, cut, is_daily, last_text, remarks, shrank
+from memory_tui.index.index_write import NewFile, cut, remarks
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import CHANGED, IndexedNote, Store
 from memory_tui.providers.base import Identity, Provider
@@ -418,8 +418,6 @@ def _upwards(path: str) -> Iterator[str]:
         yield WORKSPACE
 
 
-Lost = Callable[[LastText, bytes | None], None]
-"""Gets the text that the index holds of a daily note, and what the note holds now, None where it is gone."""
 _PASSES = 3
 """How often a new index is brought up to date with what was saved meanwhile, before it is published."""
 _PROGRESS_SECONDS = 0.1
@@ -433,7 +431,7 @@ class SyncRun(Struct, frozen=True):
     `outage` is why there is no provider although one was chosen: then the vectors that are there stay. With `terms`
     many texts that lack a vector are left to batch jobs, which somebody else submits and follows. `accept_shrink` says
     that a person agreed to forget notes that vanished, `force` that the index is made anew. `manner` is how texts get
-    to the provider. `lost` hears of daily notes that lost lines, before the index forgets these.
+    to the provider.
     """
 
     store: Store
@@ -449,7 +447,6 @@ class SyncRun(Struct, frozen=True):
     accept_shrink: bool = False
     stop: Stop = field(default_factory=Stop)
     listener: Listener = events.ignore
-    lost: Lost | None = None
 
 
 class SyncReport(Struct):
@@ -657,9 +654,6 @@ class _Pass:
         for first in range(0, len(self.vanished.deleted), BATCH):
             run.stop.check()
             batch = self.vanished.deleted[first : first + BATCH]
-            # What a person agreed to forget is not lost.
-            for row in () if run.accept_shrink else batch:
-                self._hand_over(row, None)
             index_write.remove_files(store, batch)
             report.removed += 0 if self._rebuilding else len(batch)
             for row in batch:
@@ -681,7 +675,6 @@ class _Pass:
                     self._touching.append(now._replace(indexed_at=started))
                 self._progress(row.path, document.size)
                 return
-            self._hand_over(row, document.text)
             self._new.append(cut(document, note.source, self._recipe, started))
         except Unreadable as error:
             state = CHANGED if isinstance(error, ChangedWhileRead) else "failed"
@@ -690,15 +683,6 @@ class _Pass:
                 index_write.fail_file(self._store, note.path, note.source, error.message, state)
                 self._tell(events.FileFailed(time.time(), note.path, error.message))
             self._progress(note.path, note.size)
-
-    def _hand_over(self, row: IndexedNote | None, now: str | None) -> None:
-        """Hand over what the index holds of a daily note that lost lines, before it holds that no more."""
-        lost = self._run.lost
-        if lost is None or row is None or row.source != roots.MEMORY or not is_daily(row.path):
-            return
-        last = last_text(self._store, row.path)
-        if last is not None and (now is None or shrank(last.text, now)):
-            lost(last, None if now is None else now.encode("utf-8", "surrogateescape"))
 
     def _flush(self) -> None:
         """Write what waits: of new notes the vectors first where they take no time, then all rows at once."""

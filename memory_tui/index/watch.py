@@ -49,6 +49,8 @@ _SILENT = "the watcher does not answer"
 _MODIFIED, _DELETED = 2, 3
 Changes = set[tuple[int, str]]
 """What became of which absolute path: 1 added, 2 modified, 3 deleted."""
+Seen = Callable[[Collection[str] | None], None]
+"""Gets absolute paths that changed, None where all have to be looked at."""
 
 
 class _View(Struct, frozen=True):
@@ -80,17 +82,18 @@ class Watcher:
 
     `emit` hears at once that notes changed, again each time as long has gone by while more keeps coming, and what
     becomes of the watcher. Where the system gives no events (no handles left, for instance) the folders are looked
-    through again and again instead. All are called on the watcher's thread, which begins anew when it fails.
+    through again and again instead. At each tick `seen` gets the paths that changed, None for any. All are called on
+    the watcher's thread, which begins anew when it fails.
     """
 
-    def __init__(self, roots: Roots, quiet: float, changed: Callable[[], None], emit: Listener) -> None:
+    def __init__(self, roots: Roots, quiet: float, changed: Callable[[], None], emit: Listener, seen: Seen) -> None:
         self.armed = threading.Event()
         """Set while changes are seen; what is saved from then on is announced."""
         self.detail = "off"
         """What is done, in words."""
         self.stalled = ""
         """Why saved files are not noticed although they should be; empty where they are."""
-        self._roots, self._quiet, self._call, self._emit = roots, quiet, changed, emit
+        self._roots, self._quiet, self._call, self._emit, self._see = roots, quiet, changed, emit, seen
         self._ended = False
         self._stop: Stop | None = None
         self._thread: threading.Thread | None = None
@@ -188,16 +191,29 @@ class Watcher:
             self._sign(_SILENT_SECONDS)
             if not self.armed.is_set():
                 self._fail("")
+                self._see_all()
                 self.armed.set()
             now = _View.of(self._roots)
             # A folder made at once in the place of another can have its identity.
             replaced = now.folders != view.folders or any((_DELETED, path) in changes for path in view.folders)
-            if replaced or now != view or any(_can_matter(change, path, self._roots) for change, path in changes):
+            news = {path for change, path in changes if _can_matter(change, path, self._roots)}
+            news |= {path for path, _ in now.singles.items() ^ view.singles.items()}
+            if replaced or now != view or news:
                 self._note(began=replaced)
+            if replaced:
+                self._see_all()
+            else:
+                self._see(news)
             self._announce()
             if replaced:
                 return
             view = now
+
+    def _see_all(self) -> None:
+        # It takes as long as there are notes that changed.
+        self._sign(_BUSY_SECONDS)
+        self._see(None)
+        self._sign(_SILENT_SECONDS)
 
     def _events(self, view: _View, stop: Stop) -> Iterator[Changes]:
         """Yield sets of changes, an empty one at each quiet tick."""

@@ -45,7 +45,6 @@ from memory_tui.plan import Plan
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import Roots, destination
 
-_PRUNE_SECONDS = 86_400.0
 _READ_ONLY = "memory-tui was started with --read-only."
 _REPAIRED = "the class in OpenClaw's ledger became agent after the whole text was shown; the note stayed as it is"
 
@@ -103,7 +102,6 @@ class Curator:
         self.git = History(roots.workspace)
         self.journal = journal or Journal(journal_folder(roots.workspace))
         self._changed = changed
-        self._pruned = 0.0
 
     def read(self, path: str) -> bytes | None:
         """Return the bytes of a note now, None when it is not there. Raises PathRefused, Unreadable."""
@@ -370,11 +368,9 @@ class Curator:
         return entry is not None
 
     def _settle(self) -> None:
-        """Settle what was cut off, and forget old changes, at most once a day. Only while locked."""
+        """Settle what was cut off, and forget old changes. Only while locked."""
         journals.recover(self.roots, self.journal)
-        if time.monotonic() - self._pruned > _PRUNE_SECONDS or not self._pruned:
-            self._pruned = time.monotonic()
-            self.journal.prune()
+        self.journal.tidy()
 
     def _refuse_read_only(self) -> None:
         if self.read_only:
@@ -429,9 +425,13 @@ def _outside(path: str, before: bytes | None, after: bytes | None, editor: str) 
 def curator(plan: Plan, changed: Callable[[tuple[str, ...]], object] = len) -> Curator:
     """Return what changes the notes of `plan`; `changed` is called after each change with its paths."""
     now = plan.options.now
+    journal = Journal(journal_folder(plan.roots.workspace))
+    journal.most_days = plan.settings.whole("history.days")
+    journal.most_bytes = plan.settings.whole("history.megabytes") * 1024 * 1024
     return Curator(
         plan.roots,
         read_only=_READ_ONLY if plan.read_only else "",
+        journal=journal,
         changed=changed,
         clock=time.time if now is None else lambda: now,
         hosts=budget.hosts(plan.config, plan.roots.workspace),

@@ -35,7 +35,8 @@ _WHOLE_EACH, _SHORTEST_PREFIX = 16, 8
 _LARGE, _LARGEST_WINDOW = 1 << 20, 27
 _MOST_COUNTED = 1 << 22
 """Bytes between equal heads and tails of which lines are matched; of more, line ends are counted."""
-_SETTLED_SECONDS = 7 * 86_400.0
+_DAY_SECONDS = 86_400.0
+_SETTLED_SECONDS = 7 * _DAY_SECONDS
 _APART_SECONDS = 600.0
 """Changes of one author that follow each other so closely become one when they are a week old."""
 T = TypeVar("T")
@@ -49,7 +50,8 @@ CREATE TABLE IF NOT EXISTS note_change (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS note_change_begun ON note_change (scope) WHERE state = 'intent';
 CREATE TABLE IF NOT EXISTS note_scope (
-  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, last INTEGER NOT NULL DEFAULT 0, began INTEGER, viewed INTEGER
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, last INTEGER NOT NULL DEFAULT 0, began INTEGER, viewed INTEGER,
+  pruned REAL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS note_path (
   id INTEGER PRIMARY KEY, scope INTEGER NOT NULL, path TEXT NOT NULL, blob INTEGER,
@@ -204,6 +206,19 @@ class Record:
         blob: int | None = self._read(lambda connection: value(connection, sql, blob_name(data)), None)
         return blob
 
+    def blobs_of(self, path: str, number: int) -> tuple[int | None, int | None]:
+        """Return the texts of a note before and after a change, also of one that was not made."""
+        sql = """SELECT before, after FROM note_edit AS e JOIN note_path AS p ON p.id = e.path
+            JOIN note_scope AS s ON s.id = e.scope WHERE s.name = ? AND e.id = ? AND p.path = ?
+            ORDER BY place LIMIT 1"""
+        values = self._scope, number, storable(path)
+        nothing: tuple[int | None, int | None] = None, None
+
+        def blobs(connection: apsw.Connection) -> tuple[int | None, int | None]:
+            return next(((before, after) for before, after in rows(connection, sql, *values)), nothing)
+
+        return self._read(blobs, nothing)
+
     def heads(self) -> tuple[dict[str, Head], int | None]:
         """Return what each note was when it was last seen, and when all were looked at (ns), None for never."""
 
@@ -211,7 +226,7 @@ class Record:
             sql = """SELECT path, blob, size, mtime_ns, ctime_ns, device FROM note_path
                 WHERE scope = (SELECT id FROM note_scope WHERE name = ?) AND size NOT NULL"""
             known = {path: Head(*row) for path, *row in rows(connection, sql, self._scope)}
-            return known, value(connection, "SELECT began FROM note_scope WHERE name = ?", self._scope) or None
+            return known, value(connection, "SELECT began FROM note_scope WHERE name = ?", self._scope)
 
         nothing: tuple[dict[str, Head], int | None] = {}, None
         return self._read(heads, nothing)
@@ -241,29 +256,36 @@ class Record:
 
         self._write(write)
 
-    def observe(self, sights: Sequence[Sight], began: int | None = None) -> int:
-        """Write down how notes differ from what they were; returns how many do. Only while the journal is locked.
+    def observe(self, sights: Sequence[Sight], began: int | None = None) -> tuple[Edit, ...]:
+        """Write down how notes differ from what they were; returns what became of them. Only while locked.
 
         With `began` (ns) every note was looked at, from then on.
         """
 
-        def write(connection: apsw.Connection) -> int:
+        def write(connection: apsw.Connection) -> tuple[Edit, ...]:
             scope = self._scope_id(connection)
             begun = self._begun(connection, scope)
-            count = sum(self._observe(connection, scope, sight) for sight in sights if sight.path not in begun)
+            edits = [self._observe(connection, scope, sight) for sight in sights if sight.path not in begun]
             if began is not None:
                 sql = "UPDATE note_scope SET began = ?, viewed = coalesce(viewed, last) WHERE id = ?"
                 connection.execute(sql, (began, scope))
-            return count
+            return tuple(edit for edit in edits if edit is not None)
 
         return self._write(write)
+
+    def tidy(self) -> None:
+        """Forget what is too old or over a size, at most once a day. Only while the journal is locked."""
+        sql = "SELECT pruned FROM note_scope WHERE name = ?"
+        pruned = self._read(lambda connection: value(connection, sql, self._scope), None)
+        if pruned is None or abs(self.clock() - pruned) > _DAY_SECONDS:
+            self.prune()
 
     def prune(self, days: float | None = None, most: int | None = None) -> int:
         """Forget what is too old or over a size, and texts that nothing names; returns how many changes.
 
         Only while the journal is locked.
         """
-        limit = self.clock() - (self.most_days if days is None else days) * 86_400
+        limit = self.clock() - (self.most_days if days is None else days) * _DAY_SECONDS
         return self._write(lambda c: self._forgotten(c, limit, self.most_bytes if most is None else most))
 
     def clear(self, *, others: bool = False) -> None:
@@ -304,22 +326,23 @@ class Record:
         connection.execute("INSERT OR IGNORE INTO note_path (scope, path) VALUES (?, ?)", values)
         return int(value(connection, "SELECT id FROM note_path WHERE scope = ? AND path = ?", *values))
 
-    def _observe(self, connection: apsw.Connection, scope: int, sight: Sight) -> int:
+    def _observe(self, connection: apsw.Connection, scope: int, sight: Sight) -> Edit | None:
         """Write down what became of one note since it was last seen."""
         path = self._path_id(connection, scope, sight.path)
-        sql = "SELECT blob, size FROM note_path WHERE id = ?"
-        [(head, size)] = rows(connection, sql, path)
+        [(head, size)] = rows(connection, "SELECT blob, size FROM note_path WHERE id = ?", path)
         if sight.data is None and size is None:
-            return 0
-        blob = self._keep(connection, sight.data, head)
-        changed = blob != head and (size is not None or sight.fresh)
-        if changed:
-            self._insert(connection, (scope, self._next(connection, scope), 0), path, sight.at, head, blob)
+            return None
+        blob, edit = self._keep(connection, sight.data, head), None
+        known = size is not None or (sight.fresh and self._began(connection, scope) is not None)
+        if blob != head and known:
+            number = self._next(connection, scope)
+            lines = self._insert(connection, (scope, number, 0), path, sight.at, head, blob)
+            edit = Edit(number, 0, sight.at, sight.path, head, blob, *lines)
         connection.execute(
             "UPDATE note_path SET blob = ?, size = ?, mtime_ns = ?, ctime_ns = ?, device = ? WHERE id = ?",
             (blob, sight.size, sight.mtime_ns, sight.ctime_ns, sight.device, path),
         )
-        return int(changed)
+        return edit
 
     def _begun(self, connection: apsw.Connection, scope: int) -> set[str]:
         """Return the notes into which a change of this program is on its way: who settles it says what they were."""
@@ -337,12 +360,14 @@ class Record:
         after: int | None,
         mode: int = 0,
         mtime_ns: int = 0,
-    ) -> None:
+    ) -> tuple[int, int]:
+        """Write one note of a change; returns how many lines came and went."""
         plus, minus = (0, 0) if before == after else counted(*(_text(connection, blob) for blob in (before, after)))
         connection.execute(
             f"INSERT OR REPLACE INTO note_edit VALUES ({'?, ' * 13}?)",
             (*key, path, at, before, after, plus, minus, mode, mtime_ns, None, None, None),
         )
+        return plus, minus
 
     def _keep(self, connection: apsw.Connection, data: bytes | None, base: int | None) -> int | None:
         """Keep a text, as what differs from `base` where that is whole; returns its number."""
@@ -375,6 +400,7 @@ class Record:
             AND id NOT IN (SELECT id FROM note_change WHERE scope = ?4)"""
         connection.execute(sql, (scope, limit, last, self._scope))
         self._thin(connection, scope)
+        connection.execute("UPDATE note_scope SET pruned = ? WHERE id = ?", (self.clock(), scope))
         self._tidy(connection, scope)
         return count
 
@@ -453,10 +479,14 @@ def counted(before: bytes | None, after: bytes | None) -> tuple[int, int]:
     tail = len(old) - cut if cut else 0
     old, new = old[: len(old) - tail], new[: len(new) - tail]
     if len(old) + len(new) > _MOST_COUNTED:
-        return new.count(b"\n") + (not new.endswith(b"\n")), old.count(b"\n") + (not old.endswith(b"\n"))
+        return _ends(new), _ends(old)
     lines = Counter(new.splitlines(keepends=True))
     lines.subtract(old.splitlines(keepends=True))
     return sum(count for count in lines.values() if count > 0), -sum(count for count in lines.values() if count < 0)
+
+
+def _ends(text: bytes) -> int:
+    return text.count(b"\n") + (bool(text) and not text.endswith(b"\n"))
 
 
 def _equal(first: bytes, second: bytes) -> int:

@@ -1,26 +1,29 @@
-"""Restoring brings back what a note held before. The text comes from the journal, from git, or from what the index last
-saw of it.
+"""Restoring brings back what a note held before, by the record or by git; it is shown like any other change.
 
-A daily note that lost lines to another program has an entry of the journal, kind `lost`, with the text that the index
-held of it. Nothing takes such an entry back but a restore, which is shown like any other change.
+A daily note that lost lines to another program is a reading of the record, too.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from memory_tui.errors import EditRefused, MemoryTuiError
-from memory_tui.formatting import minute, plural
-from memory_tui.index.index_write import LastText, lost_lines, shrank
+from memory_tui.formatting import minute
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.git import History
-from memory_tui.notes.journal import LOST, Journal, JournalEntry
+from memory_tui.notes.journal import LOST, Journal
 from memory_tui.notes.merge import changed_spans
+from memory_tui.notes.record import Edit
+from memory_tui.workspace.annotations import without_markers
+from memory_tui.workspace.days import shown_day
 
-_INEXACT = "put together from the index: blank ends of lines, and annotations, may be missing"
+_MOST_LOSSES = 5000
+"""So many changes are looked through for lines that others took out."""
 
 
 class Version(Struct, frozen=True):
@@ -52,31 +55,39 @@ def versions(journal: Journal, git: History, path: str, now: bytes | None) -> li
 
     Raises EditRefused.
     """
-    seen = {journal.blob_of(now)}
-    rows = []
-    for entry in reversed(journal.entries()):
-        for file in entry.files if entry.state == "done" else ():
-            for name, ref in ((file.after, f"{entry.id}"), (file.before, f"before-{entry.id}")):
-                if file.path == path and name and name not in seen:
-                    seen.add(name)
-                    title = entry.title if ref == str(entry.id) else f"before: {entry.title}"
-                    rows.append(Version(ref, entry.at, title))
+    seen, listed = {journal.blob_of(now), None}, []
+    for edit in journal.edits(path):
+        title = title_of(edit)
+        before = edit.before, f"before-{edit.id}", f"before: {title}"
+        for blob, ref, words in ((edit.after, f"{edit.id}", title), before):
+            if blob not in seen:
+                seen.add(blob)
+                listed.append(Version(ref, edit.at, words))
     if git.top() is not None:
-        rows += [Version(f"git:{commit.hash}", commit.at, f"git: {commit.subject}") for commit in git.log(path)]
-    return sorted(rows, key=lambda version: -version.at)
+        listed += [Version(f"git:{commit.hash}", commit.at, f"git: {commit.subject}") for commit in git.log(path)]
+    return sorted(listed, key=lambda version: -version.at)
+
+
+def title_of(edit: Edit) -> str:
+    """Return what a change did to its note, in words: those of this program, or who did it and how."""
+    if edit.kind:
+        return edit.title
+    who = edit.author.host if edit.author is not None and edit.author.host else "another program"
+    verb = "made" if edit.before is None else "removed" if edit.after is None else "changed"
+    return f"{who} {verb} {edit.path} (+{edit.plus} -{edit.minus})"
 
 
 def version_text(journal: Journal, git: History, path: str, ref: str) -> bytes:
     """The bytes that the note `path` had at the version `ref`. Raises EditRefused where there is none."""
     if ref.startswith("git:"):
         return git.text(path, ref.removeprefix("git:"))
-    for entry in journal.entries():
-        for file in entry.files:
-            names = {f"{entry.id}": file.after, f"before-{entry.id}": file.before}
-            if file.path == path and (data := journal.text(names.get(ref))) is not None:
-                return data
-    what = f"There is no version {ref} of {path}."
-    raise EditRefused(what, f"Run memory-tui journal {path} --restore to list the versions.")
+    number, before = ref.removeprefix("before-"), ref.startswith("before-")
+    blobs = journal.blobs_of(path, int(number)) if number.isascii() and number.isdigit() else (None, None)
+    data = journal.text(blobs[0 if before else 1])
+    if data is None:
+        what = f"There is no version {ref} of {path}."
+        raise EditRefused(what, f"Run memory-tui journal {path} --restore to list the versions.")
+    return data
 
 
 def restored(
@@ -122,30 +133,46 @@ def to_version(curator: Curator, path: str, ref: str, *, lost_lines: bool = Fals
 # --- lost notes ----------------------------------------------------------------------------------------------------
 
 
-def keep_lost(journal: Journal, last: LastText, now: bytes | None) -> JournalEntry | None:
-    """Write down that a note lost lines which the index still holds; None where it did so by a change made here.
+_DAILY = re.compile(r"memory/(?:[^/]+/)*[^/]+\Z")
 
-    Raises EditRefused, Busy.
-    """
-    after = "" if now is None else now.decode("utf-8", "replace")
-    if now is not None and not shrank(last.text, after):
-        return None
-    before: bytes | None = last.text.encode("utf-8", "surrogateescape")
-    reason = "the text before is what the index held" if last.exact else _INEXACT
-    with journal.locked():
-        entries = (each for each in reversed(journal.entries()) if each.state == "done" and last.path in each.paths)
-        entry = next(entries, None)
-        if entry is not None and entry.at >= last.at:
-            # Changed here after the index saw it: what counts is the text that this left.
-            before = journal.text(next(file.after for file in entry.files if file.path == last.path))
-            reason = f"the text before is that of change {entry.id}"
-        text = (before or b"").decode("utf-8", "surrogateescape")
-        if before is None or not shrank(text, after):
-            return None
-        count = plural(len(lost_lines(text, after)), "line")
-        what = f"{last.path} vanished, with {count}" if now is None else f"{last.path} lost {count}"
-        change = Change(LOST, f"{what}: another program did it", (FileChange(last.path, before, now),))
-        return journal.record(change, reason)
+
+def is_daily(path: str) -> bool:
+    """Say whether a note is one that an agent appends to day by day."""
+    return bool(_DAILY.match(path)) and not path.startswith("memory/dreaming/") and shown_day(path) is not None
+
+
+def lost_lines(before: str, after: str) -> list[str]:
+    """List the lines of `before` that `after` lacks; blanks at their ends, blank lines and annotations do not count."""
+    left = Counter(_said(after))
+    lost = []
+    for line in _said(before):
+        if left[line]:
+            left[line] -= 1
+        else:
+            lost.append(line)
+    return lost
+
+
+def shrank(before: str, after: str) -> bool:
+    """Say whether a note lost lines: it has fewer than before, or more than half of them are other ones."""
+    lost, old = len(lost_lines(before, after)), len(_said(before))
+    return lost > 0 and (len(_said(after)) < old or 2 * lost > old)
+
+
+def _said(text: str) -> list[str]:
+    return [line.strip() for line in without_markers(text).split("\n") if line.strip()]
+
+
+def is_loss(journal: Journal, edit: Edit) -> bool:
+    """Return whether another program took lines out of a daily note. Raises EditRefused."""
+    if edit.kind not in ("", LOST) or not edit.minus or not is_daily(edit.path):
+        return False
+    return shrank(text_of(journal, edit.before), text_of(journal, edit.after))
+
+
+def text_of(journal: Journal, blob: int | None) -> str:
+    """Return a text of the record as lines are counted in it. Raises EditRefused."""
+    return (journal.text(blob) or b"").decode("utf-8", "surrogateescape")
 
 
 def lost_notes(
@@ -156,21 +183,20 @@ def lost_notes(
     Lines that stand in another note now were moved, and are not lost. Raises EditRefused.
     """
     losses: list[LostNote] = []
-    for entry in reversed(journal.entries()):
-        if entry.kind != LOST or entry.state != "done":
-            continue
-        path = entry.files[0].path
+    for edit in journal.edits(most=_MOST_LOSSES):
         try:
-            before = (journal.text(entry.files[0].before) or b"").decode("utf-8", "surrogateescape")
-            now = read(path)
+            if not is_loss(journal, edit):
+                continue
+            now = read(edit.path)
+            before = text_of(journal, edit.before)
         except MemoryTuiError:
             # What the journal let go, or what became a link, cannot be restored; the list of changes says so.
             continue
         lines = lost_lines(before, "" if now is None else now.decode("utf-8", "replace"))
-        newer = [line for note in losses if note.path == path for line in note.lines]
-        elsewhere = [text for other, text in texts if other != path]
+        newer = [line for note in losses if note.path == edit.path for line in note.lines]
+        elsewhere = [text for other, text in texts if other != edit.path]
         if all(lost_lines("\n".join(lines), text) for text in ("\n".join(newer), *elsewhere)):
-            losses.append(LostNote(path, entry.id, entry.at, tuple(lines), now is None))
+            losses.append(LostNote(edit.path, edit.id, edit.at, tuple(lines), now is None))
     return losses[::-1]
 
 
@@ -181,7 +207,6 @@ def bring_back(curator: Curator, path: str, change: int) -> Change:
     """
     journal, now = curator.journal, curator.read(path)
     before = version_text(journal, curator.git, path, f"before-{change}")
-    entry = next(entry for entry in journal.entries() if entry.id == change)
-    note = f"The text is {entry.reason}." if entry.reason == _INEXACT else ""
-    title = f"Restore {path}: what it lost by {minute(entry.at)}"
-    return curator.plan.with_trust(restored(path, before, now, title, lost_lines=True, note=note))
+    [edit] = journal.edits(path, since=change - 1, until=change + 1)
+    title = f"Restore {path}: what it lost by {minute(edit.at)}"
+    return curator.plan.with_trust(restored(path, before, now, title, lost_lines=True))

@@ -36,7 +36,6 @@ from memory_tui.errors import EditFailed, EditRefused, PathRefused, Unreadable
 from memory_tui.notes.changes import Busy, FileChange, ReadOnly, ThreeWay, moves
 from memory_tui.notes.merge import common_head, merge
 from memory_tui.workspace.roots import Roots, destination
-from memory_tui.workspace.scan import MAX_BYTES
 
 if sys.platform == "linux":
     import fcntl
@@ -60,6 +59,8 @@ _STAY_SECONDS = 0.01
 _SETTLED_SECONDS = 0.05
 """Where there are no leases, a file that did not change for so long is taken to be at rest."""
 _ATTEMPTS = 6
+MOST_BYTES = 64 * 1024 * 1024
+"""Larger files are never read; a note that grew too large to be indexed can still be brought back."""
 
 
 class SameLinesChanged(Exception):
@@ -161,9 +162,9 @@ def contents(descriptor: int, name: str) -> bytes:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         raise PathRefused(f"{name} is not a regular file.", "Only regular files are changed.")
-    if status.st_size > MAX_BYTES:
+    if status.st_size > MOST_BYTES:
         raise Unreadable(
-            f"{name} has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read.", "Split it into days or topics."
+            f"{name} has {status.st_size:,} bytes; at most {MOST_BYTES:,} are read.", "Split it into days or topics."
         )
     os.lseek(descriptor, 0, os.SEEK_SET)
     return b"".join(iter(lambda: os.read(descriptor, 1 << 20), b""))

@@ -95,7 +95,7 @@ def _opened(folder: Path, workspace: Path, facts: Path) -> Iterator[Engine]:
         index=str(folder / "i.sqlite"),
         extra=(str(facts),),
         now=now,
-        changes=(("sync.watch", "false"),),
+        changes=(("sync.watch", "false"), ("history.days", "36500")),
     )
     with Engine.open(options) as engine:
         engine.index.sync()

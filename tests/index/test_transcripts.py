@@ -179,7 +179,7 @@ def test_the_watcher_sees_transcripts(memory, tmp_path) -> None:
     from memory_tui.index.watch import Watcher
 
     seen = threading.Event()
-    watcher = Watcher(memory.roots, 0.05, seen.set, lambda _: None)
+    watcher = Watcher(memory.roots, 0.05, seen.set, lambda _: None, lambda _: None)
     watcher.switch(True)
     try:
         assert watcher.armed.wait(LONG)

@@ -58,7 +58,7 @@ class Seen:
         self.trouble: list[str] = []
         self.waits: list[float] = []
         self._more = threading.Condition()
-        self.watcher = Watcher(Roots.open(folder, extra), quiet, self._call, self._hear)
+        self.watcher = Watcher(Roots.open(folder, extra), quiet, self._call, self._hear, lambda _: None)
 
     def _hear(self, event):
         if isinstance(event, NotesChanged):

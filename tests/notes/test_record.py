@@ -75,7 +75,7 @@ def test_a_version_costs_what_changed_and_one_that_was_there_before_costs_nothin
 
 def test_the_same_bytes_make_no_change(record: Journal) -> None:
     assert seen(record, b"# day\n", b"# day\n") == []
-    assert record.observe([Sight("memory/never.md", None, 5.0)]) == 0
+    assert record.observe([Sight("memory/never.md", None, 5.0)]) == ()
 
 
 def test_changes_are_numbered_with_those_of_this_program_and_listed_in_pages(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_changes_are_numbered_with_those_of_this_program_and_listed_in_pages(tmp
     assert [row.id for row in one.journal.edits(most=2)] == [3, 2]
     assert [row.id for row in one.journal.edits(until=2)] == [1]
     assert [row.id for row in one.journal.edits(DAY, since=2)] == [3]
-    assert one.journal.observe([Sight(DAY, (folder / DAY).read_bytes(), 9.0)]) == 0
+    assert one.journal.observe([Sight(DAY, (folder / DAY).read_bytes(), 9.0)]) == ()
     assert [row.id for row in one.journal.without_author()] == [2]
     one.undo()
     assert (folder / DAY).read_bytes() == b"- mine\n- theirs\n"

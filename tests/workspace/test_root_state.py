@@ -335,7 +335,7 @@ def test_a_file_system_that_hangs_is_unreadable_and_nobody_waits_for_it(
 
 def test_the_workspace_stands_for_the_notes_within(workspace: Path, extra: Path) -> None:
     roots = Roots.open(workspace, [str(extra)])
-    watch = RootWatch(roots, Watcher(roots, 1, lambda: None, print), print, Stop())
+    watch = RootWatch(roots, Watcher(roots, 1, lambda: None, print, print), print, Stop())
     assert [root.path for root in watch.states()] == [".", "memory", "../vault"]
     shutil.rmtree(workspace)
     watch.record_comparison((), {"memory"})

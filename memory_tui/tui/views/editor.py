@@ -26,11 +26,11 @@ from memory_tui import profiles
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import minute, plural
-from memory_tui.index.index_write import is_daily
 from memory_tui.notes.changes import editor_text
 from memory_tui.notes.curator import AppliedChange, Curator, ExternalEdit
 from memory_tui.notes.journal import Typing, Unsaved, left
 from memory_tui.notes.merge import changed_spans
+from memory_tui.notes.restore import is_daily
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Confirm

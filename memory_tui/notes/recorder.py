@@ -1,0 +1,221 @@
+"""The recorder looks at the notes on disk and writes into the record what became of them, whoever did it.
+
+The watcher names what changed at each of its ticks; a look at all of them finds what changed while nobody watched. A
+note that is gone counts as deleted at the second look: whoever writes a file anew takes it away for a moment. Of a note
+whose root or device is away nothing is known.
+"""
+
+# ruff: noqa: PTH112, PTH116, PTH120
+# Paths are strings, as in `workspace.roots`.
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable
+
+from memory_tui.errors import EditRefused, MemoryTuiError, PathRefused, WorkspaceError
+from memory_tui.formatting import plural
+from memory_tui.notes.changes import Busy
+from memory_tui.notes.journal import Journal
+from memory_tui.notes.record import Edit, Head, Sight
+from memory_tui.notes.restore import is_loss, lost_lines, text_of
+from memory_tui.notes.write import contents, parent
+from memory_tui.workspace.roots import MEMORY, Roots, destination, scan
+
+_BATCH, _BATCH_BYTES = 100, 16 * 1024 * 1024
+"""So many notes, or bytes of them, are written down in one transaction."""
+_PATIENCE_SECONDS = 1.0
+"""How long a change of this program is waited for; then the notes are looked at again at the next tick."""
+_AGAIN_SECONDS = 0.2
+_SLACK_NS = 2_000_000_000
+"""Clocks of files are coarser than the clock."""
+
+
+_NEVER = Head(None, -1, 0, 0, 0)
+
+
+class Recorder:
+    """Records what becomes of the notes below `roots`; `tell` hears what a person should know. Nothing is raised.
+
+    Every method may be called from any thread; one look waits for another.
+    """
+
+    def __init__(self, roots: Roots, journal: Journal, tell: Callable[[str], None]) -> None:
+        self._roots, self._journal, self._tell = roots, journal, tell
+        self._lock = threading.Lock()
+        self._waiting: set[str] = set()
+        """Notes to be looked at again, by stored path."""
+        self._gone: set[str] = set()
+        self._known: dict[str, Head] | None = None
+        self._trouble = ""
+
+    def tick(self, changed: Collection[str]) -> None:
+        """Record the notes at the absolute paths `changed`, and those that wait since the last look."""
+        if not changed and not self._waiting:
+            return
+        with self._lock:
+            self._known = None
+            paths, folders = set[str](), list[str]()
+            for path in changed:
+                stored = self._stored(path)
+                if stored:
+                    paths.add(stored)
+                elif not path.endswith(".md"):
+                    folders.append(path)
+            if any(map(self._holds_notes, folders)):
+                self._look(lambda: False)
+            else:
+                self._record(paths | self._waiting, fresh=None)
+
+    def look(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Record what became of all notes since they were last seen; those that are gone once more a moment later.
+
+        It ends between some notes when `stopped` says so; the next look goes on.
+        """
+        with self._lock:
+            self._look(stopped)
+            if self._gone and not stopped():
+                time.sleep(_AGAIN_SECONDS)
+                self._record(self._waiting, fresh=None)
+
+    # --- only while locked -------------------------------------------------------------------------------------------
+
+    def _look(self, stopped: Callable[[], bool]) -> None:
+        start = time.time_ns()
+        try:
+            heads, began = self._journal.heads()
+            seen = scan(self._roots)
+        except WorkspaceError:
+            # Of notes that cannot be reached nothing is known.
+            return
+        except EditRefused as error:
+            self._fail(error)
+            return
+        notes = {note.path: note for note in seen.notes if note.source == MEMORY}
+        paths = {path for path, head in heads.items() if head.blob is not None and path not in notes}
+        # What is too large to be indexed is recorded all the same.
+        paths |= {left.path for left in seen.left_out if left.rule == "too big"}
+        for path, note in notes.items():
+            head = heads.get(path)
+            if head is None or head[1:4] != (note.size, note.mtime_ns, note.ctime_ns):
+                paths.add(path)
+        # A note that was never seen, and did not change since all were, was read by nobody before.
+        fresh = start if began is None else min(began, start) - _SLACK_NS
+        self._record(paths | self._waiting, fresh=fresh, began=start, stopped=stopped)
+
+    def _record(
+        self,
+        paths: Iterable[str],
+        *,
+        fresh: int | None,
+        began: int | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Record the notes `paths`, all of them when `began` says since when they are looked at.
+
+        One that was never seen is new unless it is older than `fresh` (ns).
+        """
+        left, batch = sorted(paths), list[Sight]()
+        self._waiting, self._known = set(), None
+        try:
+            while (left or began is not None) and not stopped():
+                with self._journal.locked(_PATIENCE_SECONDS):
+                    batch, size = [], 0
+                    while left and len(batch) < _BATCH and size < _BATCH_BYTES:
+                        sight = self._sight(left.pop(0), fresh)
+                        if sight is not None:
+                            batch.append(sight)
+                            size += len(sight.data or b"")
+                    edits = self._journal.observe(batch, None if left else began)
+                    if began is not None and not left:
+                        self._journal.tidy()
+                began, batch = began if left else None, []
+                self._report(edits)
+            if self._trouble:
+                self._trouble = ""
+                self._tell("What becomes of the notes is recorded again.")
+        except EditRefused as error:
+            self._fail(error)
+        self._waiting |= {*left, *(sight.path for sight in batch)}
+
+    def _fail(self, error: EditRefused) -> None:
+        if not isinstance(error, Busy) and error.message != self._trouble:
+            self._trouble = error.message
+            self._tell(f"What becomes of the notes is not recorded now. {error.message} {error.next_step}")
+
+    def _report(self, edits: Iterable[Edit]) -> None:
+        """Say which daily notes lost lines."""
+        for edit in edits:
+            if is_loss(self._journal, edit):
+                before, after = (text_of(self._journal, blob) for blob in (edit.before, edit.after))
+                count = plural(len(lost_lines(before, after)), "line")
+                what = f"{edit.path} {'lost' if edit.after else 'vanished, with'} {count}"
+                self._tell(f"{what}: another program did it. The inbox offers to bring them back.")
+
+    # --- one note ----------------------------------------------------------------------------------------------------
+
+    def _stored(self, path: str) -> str:
+        try:
+            return destination(self._roots, path)[2]
+        except PathRefused:
+            return ""
+
+    def _holds_notes(self, path: str) -> bool:
+        """Return whether there is a folder, or was one with notes in it."""
+        if os.path.isdir(path):
+            return True
+        start = f"{self._roots.stored(path)}/"
+        try:
+            return any(head.blob is not None and note.startswith(start) for note, head in self._heads().items())
+        except EditRefused as error:
+            self._fail(error)
+            return False
+
+    def _heads(self) -> dict[str, Head]:
+        if self._known is None:
+            self._known = self._journal.heads()[0]
+        return self._known
+
+    def _sight(self, path: str, fresh: int | None) -> Sight | None:
+        """Return what is at a stored path; None where that cannot be known, or is to be seen again first."""
+        try:
+            with parent(self._roots, path) as (folder, name):
+                status = folder.status(name) if folder is not None else None
+                if folder is None or status is None:
+                    return self._missing(path)
+                self._gone.discard(path)
+                state = status.st_size, status.st_mtime_ns, status.st_ctime_ns
+                if fresh is not None and self._heads().get(path, _NEVER)[1:4] == state:
+                    return None
+                descriptor = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+                try:
+                    data, status = contents(descriptor, name), os.fstat(descriptor)
+                finally:
+                    os.close(descriptor)
+        except (MemoryTuiError, OSError):
+            # The list of files says what cannot be read.
+            return None
+        at = min(time.time(), status.st_ctime_ns / 1e9)
+        is_fresh = fresh is None or status.st_ctime_ns >= fresh
+        now = len(data), status.st_mtime_ns, status.st_ctime_ns, status.st_dev
+        return Sight(path, data, at, *now, fresh=is_fresh)
+
+    def _missing(self, path: str) -> Sight | None:
+        root, absolute, _ = destination(self._roots, path)
+        folder = os.path.dirname(absolute)
+        while not os.path.isdir(folder) and folder != os.path.dirname(folder):
+            folder = os.path.dirname(folder)
+        status = os.stat(folder)
+        head = self._heads().get(path)
+        away = not os.path.isdir(root) or (head is not None and head.device not in (0, status.st_dev))
+        if head is None or head.blob is None or away:
+            self._gone.discard(path)
+            return None
+        if path not in self._gone:
+            self._gone.add(path)
+            self._waiting.add(path)
+            return None
+        self._gone.discard(path)
+        return Sight(path, None, min(time.time(), status.st_ctime_ns / 1e9))

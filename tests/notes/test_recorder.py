@@ -1,0 +1,342 @@
+"""Whoever changes a note: each version that is seen is kept, and every note comes back to the letter."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memory_tui.engine.engine import Engine
+from memory_tui.notes import recorder as recorders
+from memory_tui.notes.curator import Curator
+from memory_tui.notes.journal import Journal
+from memory_tui.notes.recorder import Recorder
+from memory_tui.plan import Options
+from memory_tui.workspace.roots import Roots
+from memory_tui.workspace.scan import MAX_BYTES
+from tests.support.curate import journal_of, put, workspace
+from tests.support.paths import ROOT
+
+SOON = 30.0
+
+
+class Memory:
+    """A folder of notes, its recorder, and what it said; its ticks come by hand."""
+
+    def __init__(self, folder: Path, extra: tuple[str, ...] = ()) -> None:
+        self.folder, self.said = folder, list[str]()
+        self.one = Curator(Roots.open(folder, extra), journal=journal_of(folder.parent))
+        self.journal: Journal = self.one.journal
+        self.recorder = Recorder(self.one.roots, self.journal, self.said.append)
+
+    def write(self, path: str, text: bytes | None) -> None:
+        note = self.folder / path
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.unlink() if text is None else note.write_bytes(text)
+        self.recorder.tick([str(note)])
+
+    def texts(self, path: str) -> list[bytes | None]:
+        """The text of a note after each change of it, oldest first."""
+        return [self.journal.text(edit.after) for edit in self.journal.edits(path)[::-1]]
+
+    def before(self) -> dict[str, bytes | None]:
+        """What every note that was ever changed was at first."""
+        return {edit.path: self.journal.text(edit.before) for edit in self.journal.edits()}
+
+    def on_disk(self) -> dict[str, bytes]:
+        return {str(path.relative_to(self.folder)): path.read_bytes() for path in self.folder.rglob("*.md")}
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    folder, noise = workspace(tmp_path / "notes"), random.Random(7)
+    for number in range(30):
+        (folder / f"memory/2026-03-{number + 1:02}.md").write_bytes(
+            b"# day %d\r\n- %s\n" % (number, noise.randbytes(40))
+        )
+    made = Memory(folder)
+    made.recorder.look()
+    assert made.journal.edits() == ()
+    return made
+
+
+def test_every_version_is_kept_whoever_wrote_it_and_our_own_ones_once(memory: Memory) -> None:
+    memory.write("memory/a.md", b"- a\n")
+    memory.write("memory/a.md", b"- a\n- \xff b\r\n")
+    memory.one.apply(put("memory/a.md", b"- a\n- \xff b\r\n", b"- mine\n"))
+    memory.recorder.tick([str(memory.folder / "memory/a.md")])
+    memory.write("memory/a.md", None)
+    memory.recorder.tick([])
+    memory.write("memory/a.md", b"- back\n")
+    assert memory.texts("memory/a.md") == [b"- a\n", b"- a\n- \xff b\r\n", b"- mine\n", None, b"- back\n"]
+    assert [edit.kind for edit in memory.journal.edits("memory/a.md")] == ["", "", "edit", "", ""]
+    memory.recorder.look()
+    assert len(memory.journal.edits()) == 5
+
+
+def test_a_note_that_is_written_anew_was_never_deleted(memory: Memory) -> None:
+    memory.write("memory/2026-03-01.md", None)
+    assert memory.journal.edits() == ()
+    memory.write("memory/2026-03-01.md", b"- anew\n")
+    memory.recorder.tick([])
+    assert memory.texts("memory/2026-03-01.md") == [b"- anew\n"]
+
+
+def test_most_notes_are_cut_off_and_all_come_back(tmp_path: Path) -> None:
+    folder = workspace(tmp_path / "notes")
+    for number in range(171):
+        (folder / f"memory/{number}.md").write_text(f"# note {number}\n- one\n- two {number}")
+    memory = Memory(folder)
+    memory.recorder.look()
+    was = memory.on_disk()
+    for number in range(7, 171):
+        (folder / f"memory/{number}.md").unlink()
+    memory.recorder.look()
+    edits = memory.journal.edits()
+    assert [edit.after for edit in edits] == [None] * 164
+    assert memory.on_disk() | memory.before() == was
+
+
+def test_an_overwrite_is_said_and_the_text_before_is_there(memory: Memory) -> None:
+    was = (memory.folder / "memory/2026-03-02.md").read_bytes()
+    memory.write("memory/2026-03-02.md", b"- a session that knew nothing of it\n")
+    assert memory.before() == {"memory/2026-03-02.md": was}
+    assert memory.said == [
+        "memory/2026-03-02.md lost 2 lines: another program did it. The inbox offers to bring them back."
+    ]
+
+
+def test_a_renamed_folder_keeps_its_notes_under_both_names(memory: Memory) -> None:
+    was = {path: data for path, data in memory.on_disk().items() if path.startswith("memory/")}
+    (memory.folder / "memory/log").mkdir()
+    for path in was:
+        (memory.folder / path).rename(memory.folder / "memory/log" / Path(path).name)
+    memory.recorder.look()
+    (memory.folder / "memory/log").rename(memory.folder / "memory/days")
+    memory.recorder.tick([str(memory.folder / "memory/log"), str(memory.folder / "memory/days")])
+    memory.recorder.tick([])
+    after = {edit.path: memory.journal.text(edit.after) for edit in memory.journal.edits()[::-1]}
+    assert {path: data for path, data in after.items() if data is not None} == {
+        path.replace("memory/", "memory/days/"): data for path, data in was.items()
+    }
+    assert {edit.before for edit in memory.journal.edits()} >= {edit.after for edit in memory.journal.edits()}
+
+
+def test_a_checkout_is_one_change_of_each_note_and_a_sync_client_that_writes_all_again_none(tmp_path: Path) -> None:
+    folder = workspace(tmp_path / "notes")
+    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    subprocess.run([*git, "init", "-q", "-b", "one"], check=True)
+    for branch in ("one", "two"):
+        for number in range(400):
+            (folder / f"memory/{number}.md").write_text(f"# note {number}\n- {branch}\n")
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", branch], check=True)
+    memory = Memory(folder)
+    memory.recorder.look()
+    was = memory.on_disk()
+    subprocess.run([*git, "checkout", "-q", "--detach", "HEAD~1"], check=True)
+    memory.recorder.tick([str(path) for path in folder.rglob("*.md")])
+    memory.recorder.tick([])
+    edits = memory.journal.edits()
+    assert len(edits) == 400
+    assert {(edit.plus, edit.minus) for edit in edits} == {(1, 1)}
+    assert memory.on_disk() | memory.before() == was
+    for path, data in memory.on_disk().items():
+        other = folder / f"{path}.tmp"
+        other.write_bytes(data)
+        other.replace(folder / path)
+    memory.recorder.tick([str(path) for path in folder.rglob("*.md")])
+    memory.recorder.look()
+    assert len(memory.journal.edits()) == 400
+
+
+def test_notes_whose_root_is_away_were_not_deleted(tmp_path: Path) -> None:
+    folder, extra = workspace(tmp_path / "notes"), tmp_path / "vault"
+    extra.mkdir()
+    (extra / "x.md").write_text("x\n")
+    memory = Memory(folder, (str(extra),))
+    memory.recorder.look()
+    extra.rename(tmp_path / "away")
+    memory.recorder.look()
+    memory.recorder.look()
+    (tmp_path / "away").rename(extra)
+    (extra / "y.md").write_text("y\n")
+    memory.recorder.look()
+    assert [edit.path for edit in memory.journal.edits()] == ["../vault/y.md"]
+    shutil.rmtree(folder)
+    memory.recorder.look()
+    assert len(memory.journal.edits()) == 1
+
+
+def test_a_disk_that_takes_nothing_is_said_once_and_the_notes_are_recorded_afterwards(memory: Memory) -> None:
+    aside = memory.journal.database.rename(memory.journal.database.with_name("aside"))
+    memory.journal.database.mkdir()
+    for text in (b"- one\n", b"- two\n"):
+        memory.write("memory/a.md", text)
+    assert len(memory.said) == 1
+    assert "is not recorded now" in memory.said[0]
+    assert (memory.folder / "memory/a.md").read_bytes() == b"- two\n"
+    memory.journal.database.rmdir()
+    aside.rename(memory.journal.database)
+    memory.recorder.tick([])
+    assert memory.texts("memory/a.md") == [b"- two\n"]
+    assert memory.said[1:] == ["What becomes of the notes is recorded again."]
+
+
+def test_a_clock_that_jumps_back_leaves_the_order_and_no_change_of_tomorrow(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.write("memory/a.md", b"- 1\n")
+    past = time.time() - 86_400
+    monkeypatch.setattr(recorders.time, "time", lambda: past)
+    memory.write("memory/a.md", b"- 2\n")
+    monkeypatch.undo()
+    memory.write("memory/a.md", b"- 3\n")
+    assert memory.texts("memory/a.md") == [b"- 1\n", b"- 2\n", b"- 3\n"]
+    last, jumped, _ = memory.journal.edits("memory/a.md")
+    assert jumped.at == past
+    assert last.at <= time.time()
+
+
+def test_a_note_too_large_to_be_indexed_costs_one_line_and_comes_back(memory: Memory) -> None:
+    line = random.Random(3).randbytes(500).replace(b"\n", b"") + b"\n"
+    text = line * (MAX_BYTES // len(line) + 1000)
+    memory.write("memory/large.md", text)
+    memory.write("memory/large.md", text + b"- one more\n")
+    memory.recorder.look()
+    last, first = memory.journal.edits("memory/large.md")
+    assert (last.plus, last.minus, first.minus) == (1, 0, 0)
+    assert memory.texts("memory/large.md") == [text, text + b"- one more\n"]
+    memory.one.apply(put("memory/large.md", text + b"- one more\n", b"- small\n"))
+    memory.one.undo()
+    assert (memory.folder / "memory/large.md").read_bytes() == text + b"- one more\n"
+
+
+KILLED = """
+import os, random, signal, sys, time
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from tests.notes.test_recorder import Memory, version
+noise, start = random.Random(5), 0
+for _ in range(int(sys.argv[3])):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        memory = Memory(Path(sys.argv[2]))
+        for number in range(start, 10**6):
+            memory.write(f"memory/{number % 5}.md", version(number))
+            os.write(writing, b"%d\\n" % number)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as told:
+        first = told.readline()
+        time.sleep(noise.uniform(0, 0.04))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        start = max(map(int, (first + told.read()).split(b"\\n")[:-1])) + 1
+print(start)
+"""
+
+
+def version(number: int) -> bytes:
+    return b"- line\n" * (number % 40) + b"- version %d\n" % number
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_nothing_that_was_told_as_kept_is_lost_by_a_kill(tmp_path: Path) -> None:
+    memory = Memory(workspace(tmp_path / "notes"))
+    memory.recorder.look()
+    words = [sys.executable, "-c", KILLED, str(ROOT), str(memory.folder), "30"]
+    told = int(subprocess.run(words, check=True, capture_output=True).stdout)
+    texts = {text for number in range(5) for text in memory.texts(f"memory/{number}.md")}
+    assert told >= 30
+    # A kill may come before a version was recorded, and the next one takes its number again.
+    assert {number for number in range(told) if version(number) not in texts} == set()
+
+
+# --- in an engine ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
+        monkeypatch.setenv(name, str(tmp_path / folder))
+    return workspace(tmp_path / "notes")
+
+
+def opened(folder: Path, **settings: str) -> Engine:
+    changes = tuple((name.replace("_", "."), value) for name, value in settings.items())
+    return Engine.open(Options(workspace=str(folder), provider="none", changes=changes))
+
+
+@pytest.fixture
+def watched(home: Path) -> Iterator[tuple[Path, Journal]]:
+    with opened(home) as engine:
+        engine.start()
+        assert engine.index.watcher.armed.wait(SOON)
+        yield home, engine.notes.curator.journal
+
+
+def until(fact: Callable[[], object]) -> None:
+    pause, end = threading.Event(), time.monotonic() + SOON
+    while not fact():
+        assert time.monotonic() < end
+        pause.wait(0.02)
+
+
+def test_the_watcher_keeps_each_version_of_two_appenders(watched: tuple[Path, Journal]) -> None:
+    folder, journal = watched
+    texts = {"memory/a.md": b"", "memory/b.md": b""}
+    for number in range(6):
+        for path in texts:
+            texts[path] += b"- %d\n" % number
+            (folder / path).write_bytes(texts[path])
+        until(
+            lambda: (
+                [journal.text(next(iter(journal.edits(p))).after) for p in texts if journal.edits(p)]
+                == [*texts.values()]
+            )
+        )
+    assert [len(journal.edits(path)) for path in texts] == [6, 6]
+
+
+def test_the_watcher_sees_folders_and_root_notes_go_and_come(watched: tuple[Path, Journal]) -> None:
+    folder, journal = watched
+    (folder / "memory/sub").mkdir()
+    (folder / "memory/sub/x.md").write_text("x\n")
+    until(lambda: journal.edits("memory/sub/x.md"))
+    shutil.rmtree(folder / "memory/sub")
+    (folder / "MEMORY.md").unlink()
+    until(
+        lambda: (
+            [journal.edits(path)[:1] and journal.edits(path)[0].after for path in ("memory/sub/x.md", "MEMORY.md")]
+            == [None] * 2
+        )
+    )
+
+
+def test_switched_off_nothing_is_kept_and_what_others_did_is_forgotten(home: Path) -> None:
+    for text in ("- one\n", "- two\n"):
+        with opened(home, sync_watch="false") as engine:
+            (home / "memory/a.md").write_text(text)
+            engine.index.sync()
+    assert len(engine.notes.curator.journal.edits()) == 1
+    (home / "memory/a.md").write_text("- three\n")
+    with opened(home, sync_watch="false", history_enabled="false") as engine:
+        engine.index.sync()
+        assert engine.notes.curator.journal.edits() == ()
+
+
+def test_a_command_that_only_asks_records_after_its_answer(home: Path) -> None:
+    for text in ("- one\n", "- two\n"):
+        (home / "memory/a.md").write_text(text)
+        with opened(home, sync_watch="false") as engine:
+            engine.index.catch_up()
+            count = len(engine.notes.curator.journal.edits())
+    assert (count, len(engine.notes.curator.journal.edits())) == (0, 1)
