@@ -215,7 +215,7 @@ class Journal(Record):
         for place, note in enumerate(numbered.files):
             path = self._path_id(connection, scope, note.path)
             key = scope, numbered.id, place
-            self._insert(connection, key, path, entry.at, note.before, note.after, note.mode, note.mtime_ns)
+            self._insert(connection, key, path, entry.at, note.before, note.after, None, note.mode, note.mtime_ns)
             if settled and self._began(connection, scope) is not None:
                 # Who looks next reads it, whatever its size and time are.
                 sql = "UPDATE note_path SET blob = ?, size = -1, mtime_ns = 0, ctime_ns = 0, device = 0 WHERE id = ?"
@@ -318,7 +318,7 @@ class Journal(Record):
             before = self._adopted(connection, note.before, None, load)
             after = self._adopted(connection, note.after, before, load)
             key, path = (scope, number, place), self._path_id(connection, scope, note.path)
-            self._insert(connection, key, path, at, before, after, note.mode, note.mtime_ns)
+            self._insert(connection, key, path, at, before, after, None, note.mode, note.mtime_ns)
 
     def _adopted(
         self, connection: apsw.Connection, name: str | None, base: int | None, load: Callable[[str], bytes]
@@ -330,9 +330,8 @@ class Journal(Record):
             if hashlib.sha256(data).hexdigest() == name:
                 return self._keep(connection, data, base)
         # Whoever needs a text that is gone is told.
-        sql = "INSERT OR IGNORE INTO note_blob (hash, depth, size, data) VALUES (?, 0, 0, x'')"
-        connection.execute(sql, (bytes.fromhex(name)[:16],))
-        return int(value(connection, "SELECT id FROM note_blob WHERE hash = ?", bytes.fromhex(name)[:16]))
+        connection.execute("INSERT INTO note_blob (hash, depth, data) VALUES (0, 0, x'')")
+        return connection.last_insert_rowid()
 
 
 def undo_stack(entries: tuple[JournalEntry, ...], kind: str) -> tuple[JournalEntry, ...]:

@@ -65,9 +65,9 @@ CREATE TABLE IF NOT EXISTS note_edit (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS note_edit_path ON note_edit (path);
 CREATE TABLE IF NOT EXISTS note_blob (
-  id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, base INTEGER, depth INTEGER NOT NULL, size INTEGER NOT NULL,
-  data BLOB NOT NULL
+  id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, base INTEGER, depth INTEGER NOT NULL, data BLOB NOT NULL
 ) STRICT;
+CREATE INDEX IF NOT EXISTS note_blob_hash ON note_blob (hash);
 """
 _EDITS = """
 SELECT e.id, e.place, e.at, p.path, e.before, e.after, e.plus, e.minus, coalesce(c.kind, ''), coalesce(c.title, ''),
@@ -202,9 +202,7 @@ class Record:
         """Return the text that these bytes are kept as, None where they are not."""
         if data is None:
             return None
-        sql = "SELECT id FROM note_blob WHERE hash = ?"
-        blob: int | None = self._read(lambda connection: value(connection, sql, blob_name(data)), None)
-        return blob
+        return self._read(lambda connection: self._blob_of(connection, data), None)
 
     def blobs_of(self, path: str, number: int) -> tuple[int | None, int | None]:
         """Return the texts of a note before and after a change, also of one that was not made."""
@@ -332,11 +330,13 @@ class Record:
         [(head, size)] = rows(connection, "SELECT blob, size FROM note_path WHERE id = ?", path)
         if sight.data is None and size is None:
             return None
-        blob, edit = self._keep(connection, sight.data, head), None
+        before = _text(connection, head)
+        blob, edit = self._keep(connection, sight.data, head, before), None
         known = size is not None or (sight.fresh and self._began(connection, scope) is not None)
         if blob != head and known:
             number = self._next(connection, scope)
-            lines = self._insert(connection, (scope, number, 0), path, sight.at, head, blob)
+            lines = counted(before, sight.data)
+            self._insert(connection, (scope, number, 0), path, sight.at, head, blob, lines)
             edit = Edit(number, 0, sight.at, sight.path, head, blob, *lines)
         connection.execute(
             "UPDATE note_path SET blob = ?, size = ?, mtime_ns = ?, ctime_ns = ?, device = ? WHERE id = ?",
@@ -358,34 +358,39 @@ class Record:
         at: float,
         before: int | None,
         after: int | None,
+        lines: tuple[int, int] | None = None,
         mode: int = 0,
         mtime_ns: int = 0,
-    ) -> tuple[int, int]:
-        """Write one note of a change; returns how many lines came and went."""
-        plus, minus = (0, 0) if before == after else counted(*(_text(connection, blob) for blob in (before, after)))
+    ) -> None:
+        """Write one note of a change, with the `lines` that came and went."""
+        if lines is None:
+            lines = (0, 0) if before == after else counted(_text(connection, before), _text(connection, after))
         connection.execute(
             f"INSERT OR REPLACE INTO note_edit VALUES ({'?, ' * 13}?)",
-            (*key, path, at, before, after, plus, minus, mode, mtime_ns, None, None, None),
+            (*key, path, at, before, after, *lines, mode, mtime_ns, None, None, None),
         )
-        return plus, minus
 
-    def _keep(self, connection: apsw.Connection, data: bytes | None, base: int | None) -> int | None:
-        """Keep a text, as what differs from `base` where that is whole; returns its number."""
-        if data is None:
-            return None
-        name = blob_name(data)
-        for number, length in rows(connection, "SELECT id, length(data) FROM note_blob WHERE hash = ?", name):
-            if not length:
-                # It was gone when a journal of an earlier release was read.
-                sql = "UPDATE note_blob SET size = ?, data = ? WHERE id = ?"
-                connection.execute(sql, (len(data), _packed(data, None), number))
-            return int(number)
+    def _blob_of(self, connection: apsw.Connection, data: bytes) -> int | None:
+        sql = "SELECT id FROM note_blob WHERE hash = ?"
+        # Two texts may have one hash, as it is short.
+        return next(
+            (blob for (blob,) in rows(connection, sql, blob_hash(data)) if _text(connection, blob) == data), None
+        )
+
+    def _keep(
+        self, connection: apsw.Connection, data: bytes | None, base: int | None, prefix: bytes | None = None
+    ) -> int | None:
+        """Keep a text, as what differs from that of `base`, which may be given as `prefix`; returns its number."""
+        if data is None or (prefix is not None and data == prefix):
+            return None if data is None else base
+        if (blob := self._blob_of(connection, data)) is not None:
+            return blob
         depth = 0 if base is None else 1 + value(connection, "SELECT depth FROM note_blob WHERE id = ?", base)
-        prefix = _text(connection, base) if depth % _WHOLE_EACH else None
+        prefix = (prefix or _text(connection, base)) if depth % _WHOLE_EACH else None
         if prefix is None or len(prefix) < _SHORTEST_PREFIX:
             base, depth, prefix = None, 0, None
-        sql = "INSERT INTO note_blob (hash, base, depth, size, data) VALUES (?, ?, ?, ?, ?)"
-        connection.execute(sql, (name, base, depth, len(data), _packed(data, prefix)))
+        sql = "INSERT INTO note_blob (hash, base, depth, data) VALUES (?, ?, ?, ?)"
+        connection.execute(sql, (blob_hash(data), base, depth, _packed(data, prefix)))
         return connection.last_insert_rowid()
 
     def _forgotten(self, connection: apsw.Connection, limit: float, most: int) -> int:
@@ -463,9 +468,9 @@ class Record:
 # --- texts -----------------------------------------------------------------------------------------------------------
 
 
-def blob_name(data: bytes) -> bytes:
-    """Return the name of a text: half of its SHA-256."""
-    return hashlib.sha256(data).digest()[:16]
+def blob_hash(data: bytes) -> int:
+    """Return what tells a text from others mostly: a quarter of its SHA-256."""
+    return int.from_bytes(hashlib.sha256(data).digest()[:8], signed=True)
 
 
 def counted(before: bytes | None, after: bytes | None) -> tuple[int, int]:
@@ -500,9 +505,10 @@ def _equal(first: bytes, second: bytes) -> int:
 
 def _packed(data: bytes, prefix: bytes | None) -> bytes:
     size = len(data) + len(prefix or b"")
-    options: dict[int, int] = {_P.compression_level: 3}
+    options: dict[int, int] = {_P.compression_level: 9}
     if size > _LARGE:
-        options |= {_P.window_log: min(_LARGEST_WINDOW, size.bit_length()), _P.enable_long_distance_matching: 1}
+        window = min(_LARGEST_WINDOW, size.bit_length())
+        options = {_P.compression_level: 3, _P.window_log: window, _P.enable_long_distance_matching: 1}
     known = None if prefix is None else zstd.ZstdDict(prefix, is_raw=True).as_prefix
     return zstd.compress(data, options=options, zstd_dict=known)
 
@@ -520,7 +526,7 @@ def _text(connection: apsw.Connection, blob: int | None) -> bytes | None:
             text = zstd.decompress(packed, known, {_C.window_log_max: _LARGEST_WINDOW})
         except (zstd.ZstdError, ValueError):
             return None
-    return text if text is not None and blob_name(text) == chain[-1][0] else None
+    return text if text is not None and blob_hash(text) == chain[-1][0] else None
 
 
 # --- helpers ---------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import pytest
 from memory_tui.errors import EditRefused
 from memory_tui.notes.changes import Conflict
 from memory_tui.notes.journal import Journal, Typing, Unsaved, left
-from memory_tui.notes.record import KEEP_DAYS, blob_name
+from memory_tui.notes.record import KEEP_DAYS, blob_hash
 from tests.support.curate import curator, journal_of, put, workspace
 
 LOG = "memory/2026-03-20.md"
@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     return workspace(tmp_path / "notes")
 
 
-def texts(journal: Journal) -> set[bytes]:
+def texts(journal: Journal) -> set[int]:
     with sqlite3.connect(journal.database) as connection:
         return {name for (name,) in connection.execute("SELECT hash FROM note_blob")}
 
@@ -77,7 +77,7 @@ def test_the_texts_of_all_changes_take_bounded_room_and_another_workspace_keeps_
     one.journal.clear()
     assert one.journal.entries() == ()
     assert [entry.title for entry in other.entries()] == ["edit memory/0.md"]
-    assert texts(other) == {blob_name(b"the other's")}
+    assert texts(other) == {blob_hash(b"the other's")}
 
 
 def test_texts_that_no_entry_names_any_more_are_forgotten_and_a_draft_can_be_thrown_away(folder: Path) -> None:
@@ -92,7 +92,7 @@ def test_texts_that_no_entry_names_any_more_are_forgotten_and_a_draft_can_be_thr
         one.journal.prune()
     [kept] = one.drafts()
     data = [one.journal.text(blob) for file in kept.files for blob in (file.before, file.after)]
-    assert texts(one.journal) == {blob_name(each) for each in data if each is not None}
+    assert texts(one.journal) == {blob_hash(each) for each in data if each is not None}
     assert one.journal.text(kept.files[0].after) == b"mine 4\n"
     one.forget_draft(draft)
     assert one.drafts() == ()
