@@ -21,7 +21,7 @@ from memory_tui.render import hit_text, host_text
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt, excerpts
-from memory_tui.search.trace import Trace
+from memory_tui.search.trace import Trace, overtaken_words
 from memory_tui.settings import Settings
 from memory_tui.workspace import notes, roots
 
@@ -146,8 +146,9 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
         yield f"level   {trace.level.level}: {trace.level.explanation}"
     for place, (hit, first, last, text) in enumerate(rows):
         yield from [""] if place else []
-        also = f", {hit.also}" if hit.also else ""
-        yield f"{hit.score:.3f} {one_line(f'{hit.chunk.path}#L{first}-L{last}{also}')}"
+        overtaken = overtaken_words(text, first) if passages else hit.overtaken
+        place_of = ", ".join(filter(None, (f"{hit.chunk.path}#L{first}-L{last}", hit.also, overtaken)))
+        yield f"{hit.score:.3f} {one_line(place_of)}"
         if explain:
             yield from hit_text.arithmetic(hit, trace, evidence, first=not place)
         yield from safe(text, keep_newlines=True).split("\n")

@@ -242,7 +242,7 @@ mcp  mcp:mcp  serve memory_search and memory_get to an agent over MCP
   --session-key KEY@                  the session that auto goes by, like agent:main:main
   --max-chars N                       most characters of snippets in one answer
   --log-recalls                       write down what agents ask and get, on this machine only (or recall.log=true)
-  --allow-write                       let the agent store and forget long-term memories, where a table is configured
+  --allow-write                       let the agent correct lines of notes, and store and forget long-term memories
   --no-prompts                        offer no prompts (some hosts make tools of them)
   --no-resources                      offer no resources (the same)
   --print-config                      print the entry in JSON that a client of MCP takes

@@ -43,7 +43,7 @@ def mcp(args: argparse.Namespace) -> int:
         prompts=not args.no_prompts,
         resources=not args.no_resources,
         entries=choices is not None and choices.recalls_entries,
-        allow_write=args.allow_write,
+        allow_write=args.allow_write and not args.read_only,
         disabled=choices.config.disabled if choices is not None else "",
     )
 

@@ -17,6 +17,7 @@ from memory_tui.formatting import camel
 from memory_tui.notices import Notice, kind
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
+from memory_tui.workspace.overtaken import overtaken_in
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
@@ -60,6 +61,8 @@ def result(candidate: Candidate) -> dict[str, Any]:
     place, added = chunk(candidate.chunk), dict[str, Any]()
     if candidate.copies:
         added["alsoIn"] = [copy.citation for copy in candidate.copies]
+    if lines := overtaken_in(candidate.snippet, candidate.snippet_line):
+        added |= {"overtaken": True, "overtakenLines": lines}
     del place["id"]
     if candidate.provenance is not None:
         notes = candidate.annotations

@@ -42,7 +42,7 @@ class ServerOptions(Struct, frozen=True):
     entries: bool = False
     """Whether the long-term memories in LanceDB are offered: where they are the agent's memory."""
     allow_write: bool = False
-    """Whether the agent may store and forget long-term memories."""
+    """Whether the agent may correct lines of the notes, and store and forget long-term memories."""
     disabled: str = ""
     """Why the configuration gives the agent no memory search, as a sentence; empty where it does."""
 
@@ -183,6 +183,12 @@ class ServedMemory:
             return tools.refused(str(args.get("path", "")), error)
         self._log(memory, entry)
         return answer
+
+    def correct(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer memory_correct. Raises MemoryTuiError, Cancelled."""
+        from memory_tui.mcp import tools
+
+        return tools.memory_correct(self._asked(), args)
 
     def private(self, method: str, args: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
         """Answer the plugin in OpenClaw's memory slot. Raises MemoryTuiError, Cancelled."""

@@ -47,7 +47,9 @@ class _Unfit(Exception):
         self.kind = kind
 
 
+CORRECT = "memory_correct"
 KINDS = {
+    CORRECT: "CorrectArguments",
     "memory_search": "SearchArguments",
     "memory_get": "GetArguments",
     "memory_recall": "RecallArguments",

@@ -25,7 +25,7 @@ from memory_tui.cancel import Stop, call_after, exit_status, report_signal, sign
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.hosts.wiring import PROFILE
 from memory_tui.mcp import wire
-from memory_tui.mcp.schemas import UNTRUSTED, recorded
+from memory_tui.mcp.schemas import CORRECT, UNTRUSTED, recorded
 from memory_tui.mcp.wire import INVALID_PARAMS, Caller, Connection, Method, Pipes, Refusal, ServerInterface
 from memory_tui.openclaw.prompt import GET, SEARCH
 
@@ -90,6 +90,21 @@ def tools() -> list[dict[str, Any]]:
     ]
 
 
+def correcting() -> dict[str, Any]:
+    """The tool that writes a correction."""
+    schemas = recorded()
+    return {
+        "name": CORRECT,
+        "title": "Correct the memory",
+        "description": "Write down that a line of the notes holds no more: a dated line with what holds now, which "
+        "names the older one; that one stays, marked as superseded. Read the line first. The user can undo it.",
+        "inputSchema": schemas["CorrectArguments"],
+        "outputSchema": schemas["CorrectAnswer"],
+        "annotations": {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": False},
+        "_meta": _ALWAYS,
+    }
+
+
 ENTRY_TOOLS = ("memory_recall", "memory_store", "memory_forget")
 """The tools of OpenClaw's LanceDB plug-in; all but the first write."""
 
@@ -146,7 +161,7 @@ class Handlers(Struct):
         """The tools that are offered."""
         del caller
         wire.only_page(params)
-        return {"tools": [*tools(), *self._entry_tools()]}
+        return {"tools": [*tools(), *([correcting()] if self.host.options.allow_write else ()), *self._entry_tools()]}
 
     def _entry_tools(self) -> list[dict[str, Any]]:
         options = self.host.options
@@ -158,6 +173,8 @@ class Handlers(Struct):
         try:
             if name in (tool["name"] for tool in self._entry_tools()):
                 return self._entries(name, args, caller)
+            if name == CORRECT and self.host.options.allow_write:
+                return self._correct(args, caller)
             session = caller.meta.get(SESSION_KEY, "")
             return self._notes(name, args, session if isinstance(session, str) else "", caller)
         except (Refusal, Cancelled):
@@ -184,6 +201,12 @@ class Handlers(Struct):
                 meta = {"_meta": {PROFILE: self.host.profile()}} if caller.meta.get(PROFILE) else {}
                 return {**_result(answer), **meta}
         return _result(_timed_out(name, str(args.get("path", ""))))
+
+    def _correct(self, args: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Write a correction, once: what writes is not tried a second time."""
+        answer = self._within(PATIENCE_SECONDS, lambda _: self.host.correct(args), caller)
+        late = f"No answer within {PATIENCE_SECONDS:g} seconds. Read the line before you correct it again."
+        return _failed(late) if answer is None else _result(answer)
 
     def _entries(self, name: str, args: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Run a tool of the long-term memories, once: what writes is not tried a second time."""

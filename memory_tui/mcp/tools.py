@@ -17,14 +17,15 @@ from memory_tui import jsstring
 from memory_tui.cancel import Stop
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.explain import wording, words
-from memory_tui.mcp.schemas import UNTRUSTED, arguments
+from memory_tui.mcp.schemas import CORRECT, UNTRUSTED, arguments
 from memory_tui.notices import kind
 from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.recalls import recalled_lines
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.secrets import instructions
-from memory_tui.workspace.roots import MEMORY, NoteMissing, Roots, document, locate, lost, scan
+from memory_tui.workspace.overtaken import is_overtaken, overtaken_in
+from memory_tui.workspace.roots import MEMORY, NoteMissing, Roots, document, locate, lost, named_lines, scan
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -363,12 +364,19 @@ def _hit(hit: Candidate, with_source: bool) -> dict[str, Any]:
         row["citation"] = recalled_lines.citation(chunk.path, first, last)
     if also := [*dict.fromkeys(copy.path for copy in hit.copies if copy.path != chunk.path)]:
         row |= {"copies": len(also), "alsoIn": also}
-    return row
+    return row | _overtaken(hit.snippet, hit.snippet_line)
+
+
+def _overtaken(text: str, first: int) -> dict[str, Any]:
+    """Which lines of what is given say that a newer one overtook them; nothing where none does."""
+    lines = overtaken_in(text, first)
+    return {"overtaken": True, "overtakenLines": lines} if lines else {}
 
 
 def _passage(passage: Excerpt, with_source: bool) -> dict[str, Any]:
     """A passage in the shape of a hit: its own lines and text, the scores of its best chunk."""
-    row = _hit(passage.hit, with_source)
+    row = {name: part for name, part in _hit(passage.hit, with_source).items() if not name.startswith("overtaken")}
+    row |= _overtaken(passage.text, passage.first)
     row.update({"startLine": passage.first, "endLine": passage.last, "snippet": visible(passage.text)})
     if with_source:
         row["citation"] = recalled_lines.citation(passage.hit.chunk.path, passage.first, passage.last)
@@ -483,6 +491,7 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
         "from": note.start,
         "lines": note.lines,
         "totalLines": note.total_lines,
+        **_overtaken(note.text, note.start),
     }
     if note.cut_line is not None or note.next_from is not None:
         answer["truncated"] = True
@@ -518,6 +527,34 @@ def refused(path: str, error: MemoryTuiError) -> dict[str, Any]:
         "error": one_line(error.message, 500),
         "code": code,
         "action": one_line(error.next_step),
+    }
+
+
+# --- correcting ------------------------------------------------------------------------------------------------------
+
+
+def memory_correct(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a dated line that overtakes an older one, which stays with a mark; one change that `undo` takes back.
+
+    Raises QueryError, EditRefused and PathRefused.
+    """
+    request = arguments(CORRECT, args)
+    path, line, _ = named_lines(request["supersedes"])
+    if line is None:
+        raise QueryError("supersedes names no line.", "Name it as MEMORY.md:12 or MEMORY.md#L12.")
+    curator = memory.notes.curator
+    spot = curator.plan.said(curator.plan.spot(path, line))
+    was = spot.texts()[0]
+    if is_overtaken(was):
+        raise QueryError(f"{spot.path}:{spot.first} is overtaken already.", "Correct the line that overtakes it.")
+    done = curator.apply(curator.plan.supersede(request["text"], spot))
+    return {
+        "status": "ok",
+        "path": done.change.files[0].path,
+        "overtaken": f"{spot.path}:{spot.first}",
+        "was": visible(was),
+        "change": done.entry.id,
+        "undo": f"memory-tui undo {done.entry.id}",
     }
 
 

@@ -112,27 +112,43 @@ class Planner(Struct, frozen=True):
         return self.with_trust(capture(text, now, current(self.roots, path), self._log_before(path)))
 
     def supersede(self, text: str, place: Spot) -> Change:
-        """Append `text` to today's log, with the line that it overtakes; that one stays, with a mark and the day."""
+        """Append `text` to today's log, with the line that it overtakes; that one stays, with a mark and the day.
+
+        Of a heading it is the first line below that says something.
+        """
+        place = self.said(place)
         note = self.remember(f"{text.rstrip()} (supersedes {place.path}:{place.first})")
-        if note.files[0].path == place.path:
-            raise EditRefused(f"{place} is of today's log.", "Edit it there.")
-        title = f"{note.title}, and mark {place} as superseded"
-        return replace(note, title=title, files=(*note.files, *self.overtaken([place]).files))
+        log, title = note.files[0], f"{note.title}, and mark {place} as superseded"
+        if log.path != place.path:
+            return replace(note, title=title, files=(*note.files, *self.overtaken([place]).files))
+        # The new line stands at the end of the same log, so that the number of the older one holds.
+        both = self._superseded(Lines.of(log.after, log.path), {place.first})
+        return replace(note, title=title, files=(replace(log, after=both),))
+
+    def said(self, place: Spot) -> Spot:
+        """Return the first item or paragraph that says something, from the first line of `place` on."""
+        lines = enumerate(place.lines().texts()[place.first - 1 :], place.first)
+        first = next((number for number, line in lines if line.strip() and not HEADING.match(line)), None)
+        if first is None:
+            raise EditRefused(f"{place} says nothing.", "Name a line of words.")
+        return self.spot(place.path, first)
 
     def overtaken(self, spots: Sequence[Spot]) -> Change:
         """Mark the first line of each spot as superseded today; nothing is deleted."""
-        day = self.now().date().isoformat()
         files = []
         for path, place in {spot.path: spot for spot in spots}.items():
             numbers = {spot.first for spot in spots if spot.path == path}
-            note = place.lines()
-            lines = (
-                marked(line, day) if number in numbers and not is_overtaken(line) else line
-                for number, line in enumerate(note.lines, 1)
-            )
-            files.append(FileChange(path, place.data, Lines(note.bom, tuple(lines)).data))
+            files.append(FileChange(path, place.data, self._superseded(place.lines(), numbers)))
         title = f"Mark {', '.join(map(str, spots[:3]))} as superseded"
         return self.with_trust(Change("edit", title, tuple(files)))
+
+    def _superseded(self, note: Lines, numbers: Collection[int]) -> bytes:
+        day = self.now().date().isoformat()
+        lines = (
+            marked(line, day) if number in numbers and not is_overtaken(line) else line
+            for number, line in enumerate(note.lines, 1)
+        )
+        return Lines(note.bom, tuple(lines)).data
 
     def beginning(self, path: str) -> str:
         """The text that a daily log which is not there begins with, its heading like that of the log before it."""

@@ -19,6 +19,7 @@ from memory_tui.search.level import AnswerLevel
 from memory_tui.search.spelling import Correction
 from memory_tui.settings import Settings
 from memory_tui.workspace.annotations import Annotations
+from memory_tui.workspace.overtaken import overtaken_in
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 NearestBy = Literal["sqlite-vec", "numpy", ""]
@@ -249,6 +250,13 @@ class Numbers(Struct, frozen=True):
     score: float
 
 
+def overtaken_words(text: str, first: int) -> str:
+    """Return which lines of a text that begins at line `first` are overtaken, in words; empty for none."""
+    lines = overtaken_in(text, first)
+    shown = ", ".join(map(str, lines[:3])) + (", ..." if len(lines) > 3 else "")
+    return f"line{'' if len(lines) == 1 else 's'} {shown} overtaken by a newer one" if lines else ""
+
+
 class Candidate(Numbers, frozen=True, kw_only=True):
     """One chunk that a side proposed, with every number that made its score.
 
@@ -283,6 +291,11 @@ class Candidate(Numbers, frozen=True, kw_only=True):
         """Return in how many other notes the passage stands, in words; empty for none."""
         count = len({copy.path for copy in self.copies} - {self.chunk.path})
         return f"also in {count:,} other note{'' if count == 1 else 's'}" if count else ""
+
+    @property
+    def overtaken(self) -> str:
+        """Return which of its lines say that a newer one overtook them, in words; empty for none."""
+        return overtaken_words(self.snippet, self.snippet_line)
 
     @property
     def share(self) -> float:

@@ -22,8 +22,9 @@ from memory_tui.notes.changes import Change, Conflict, ThreeWay
 from memory_tui.notes.curator import AppliedChange, Curator
 from memory_tui.notes.journal import JournalEntry
 from memory_tui.notes.merge import Hunk
+from memory_tui.notes.promote import Spot
 from memory_tui.sanitize import one_line, safe
-from memory_tui.tui.dialogs import Confirm, Dialog
+from memory_tui.tui.dialogs import Confirm, Dialog, Line
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import difference
 from memory_tui.tui.view import View
@@ -66,6 +67,17 @@ async def propose(view: View, plan: Plan, *, then: Then | None = None) -> None:
     """Show what `plan` would change, and make it where that is agreed to."""
     if is_writable(view):
         await ahead(view, _proposed(view, plan, then))
+
+
+async def overtake(view: View, spot: Callable[[Curator], Spot], then: Then | None = None) -> None:
+    """Ask what holds now, and propose the line that says so and overtakes the one at `spot`, which stays."""
+
+    async def typed(text: str | None) -> None:
+        if text:
+            await propose(view, lambda curator: curator.plan.supersede(text, spot(curator)), then=then)
+
+    if is_writable(view):
+        await view.app.push_screen(Line("What holds now?", "The older line stays, marked as superseded."), typed)
 
 
 async def _proposed(view: View, plan: Plan, then: Then | None) -> None:

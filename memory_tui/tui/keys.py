@@ -57,6 +57,7 @@ TABLE: tuple[Key, ...] = (
     Key("note.rendered", "v", "rendered", "Rendered"),
     Key("note.mark", "space", "mark", "Mark the line"),
     Key("note.promote", "p", "promote", "Promote", hint=True, first=True),
+    Key("note.overtake", "o", "overtake", "A newer line overtakes this", first=True),
     Key("note.delete", "x", "delete", "Delete", first=True),
     Key("note.links", "b", "links", "What links here", first=True),
     Key("note.history", "h", "history", "What changed here", first=True),

@@ -49,6 +49,7 @@ TABLE: tuple[Command, ...] = (
     Command("notes", "Open this note in your editor", "note.editor", "external vim emacs nano code EDITOR"),
     Command("notes", "Show this note rendered", "note.rendered", "preview markdown html print"),
     Command("notes", "Promote to MEMORY.md", "note.promote", "copy move keep long-term curate"),
+    Command("notes", "A newer line overtakes this one", "note.overtake", "correct supersede wrong outdated contradict"),
     Command("notes", "Delete lines or notes", "note.delete", "trash remove forget erase"),
     Command("notes", "Rename this note", "notes.rename", "move file path"),
     Command("notes", "Archive old daily logs", "archive", "tidy clean old"),

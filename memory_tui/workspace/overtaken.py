@@ -18,6 +18,11 @@ def is_overtaken(line: str) -> bool:
     return _MARK.match(line) is not None or _STRUCK.match(line) is not None
 
 
+def overtaken_in(text: str, first: int = 1) -> list[int]:
+    """Return the numbers of the overtaken lines in a text whose first line has the number `first`."""
+    return [number for number, line in enumerate(text.split("\n"), first) if is_overtaken(line)]
+
+
 def is_marked(line: str) -> bool:
     """Tell whether a line begins with a mark such as "(superseded 2026-03-08)"."""
     return _MARK.match(line) is not None

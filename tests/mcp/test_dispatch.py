@@ -251,3 +251,16 @@ def test_a_request_comes_through_as_it_was_written(method: str, asked: int | str
     broken = wire.read_line(cut)
     assert isinstance(broken, wire.InvalidMessage)
     assert (broken.code, broken.id) == (wire.PARSE_ERROR, None)
+
+
+def test_the_tool_that_writes_is_offered_and_answers_only_where_writing_was_allowed(places: tuple[str, str]) -> None:
+    given = {"text": "The router is an ER7206.", "supersedes": "MEMORY.md:2"}
+    for allowed, more in ((False, ()), (True, ("--allow-write",)), (False, ("--allow-write", "--read-only"))):
+        server = ours(places, *more)
+        server.greet()
+        names = {tool["name"] for tool in server.ask(1, "tools/list")["result"]["tools"]}
+        assert ("memory_correct" in names) is allowed
+        answer = server.ask(2, "tools/call", name="memory_correct", arguments=given)
+        assert ("result" in answer) is allowed
+        server.end()
+    assert (Path(places[0]) / "MEMORY.md").read_text().count("(superseded") == 1

@@ -442,6 +442,42 @@ def test_the_answer_says_what_the_clamp_cost(engine: Engine) -> None:
     assert answer["clamped"]["dropped"] >= 1
 
 
+# --- memory_correct ------------------------------------------------------------------------------------------------
+
+
+def test_an_agent_corrects_a_line_and_is_told_of_overtaken_ones(engine: Engine, workspace: Path) -> None:
+    curator, before = engine.notes.curator, (workspace / "MEMORY.md").read_bytes()
+    answer = tools.memory_correct(engine, {"text": "The router is an ER7206.", "supersedes": "MEMORY.md#L2"})
+    jsonschema.validate(answer, recorded()["CorrectAnswer"])
+    assert (answer["overtaken"], answer["was"]) == ("MEMORY.md:2", "- Router: Omada ER605")
+    log = workspace / answer["path"]
+    assert (workspace / "MEMORY.md").read_text() == f"# Facts\n- (superseded {log.stem}) Router: Omada ER605\n"
+    assert log.read_text().endswith("The router is an ER7206. (supersedes MEMORY.md:2)\n")
+    engine.index.sync()
+    rows = {hit["path"]: hit for hit in search(engine, query="router omada")["results"]}
+    assert (rows["MEMORY.md"]["overtaken"], rows["MEMORY.md"]["overtakenLines"]) == (True, [2])
+    assert "overtaken" not in rows[answer["path"]]
+    assert get(engine, path="MEMORY.md")["overtakenLines"] == [2]
+    for refused, text in (
+        ("MEMORY.md:2", "overtaken already"),
+        ("MEMORY.md", "names no line"),
+    ):
+        with pytest.raises(MemoryTuiError, match=text):
+            tools.memory_correct(engine, {"text": "x", "supersedes": refused})
+    curator.undo(answer["change"])
+    assert (workspace / "MEMORY.md").read_bytes() == before
+
+
+def test_a_line_of_todays_log_is_corrected_in_that_log(engine: Engine, workspace: Path) -> None:
+    first = engine.notes.curator.apply(engine.notes.curator.plan.remember("The bins go out on Tuesday."))
+    path = first.change.files[0].path
+    number = len((workspace / path).read_text().splitlines())
+    tools.memory_correct(engine, {"text": "The bins go out on Monday.", "supersedes": f"{path}:{number}"})
+    older, newer = (workspace / path).read_text().splitlines()[number - 1 :]
+    assert older.startswith(f"- (superseded {Path(path).stem}) ")
+    assert newer.endswith(f"The bins go out on Monday. (supersedes {path}:{number})")
+
+
 # --- memory_get ----------------------------------------------------------------------------------------------------
 
 

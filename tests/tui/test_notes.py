@@ -231,6 +231,27 @@ def test_lines_of_the_curated_note_move_to_another(screen: Window, workspace: Pa
     assert words not in (workspace / "MEMORY.md").read_text()
 
 
+def test_a_newer_line_overtakes_the_one_under_the_cursor(screen: Window, workspace: Path) -> None:
+    note = workspace / "memory/people.md"
+    before = note.read_text()
+    number = next(at for at, text in enumerate(before.split("\n"), 1) if text.startswith("- "))
+    line = before.split("\n")[number - 1]
+    read(screen, "memory/people.md", number).press("o").type("Ines moved to Porto").press("enter")
+    assert "(superseded " in screen.text
+    assert note.read_text() == before
+    screen.press("y").until(lambda: note.read_text() != before).settle()
+    assert note.read_text().split("\n")[number - 1] == f"- (superseded {Path(LOG).stem}) {line.removeprefix('- ')}"
+    assert f"Ines moved to Porto (supersedes memory/people.md:{number})" in (workspace / LOG).read_text()
+    screen.press("u").until(lambda: note.read_text() == before)
+    assert "Porto" not in (workspace / LOG).read_text()
+
+
+def test_the_deciding_line_of_a_passage_is_overtaken(screen: Window, workspace: Path) -> None:
+    screen.ask().press("escape", "o").type("It is an ER8411 now").press("enter")
+    assert "(supersedes " in screen.text
+    screen.press("escape")
+
+
 def test_marked_lines_go_and_come_back(screen: Window, workspace: Path) -> None:
     note = workspace / "memory/people.md"
     before = note.read_text()

@@ -11,7 +11,7 @@ import { addCommands, COMMAND } from "./commands.js";
 import { runtimeOf } from "./manager.js";
 import { Memories, settingsOf } from "./memories.js";
 import { flushPlan, recallSection } from "./prompt.js";
-import { GET, SEARCH, tool } from "./tools.js";
+import { CORRECT, GET, SEARCH, tool } from "./tools.js";
 
 /** What is asked of OpenClaw, in one place, because its two releases name it differently. */
 export function hostOf(api) {
@@ -58,7 +58,7 @@ function register(api) {
     }
   };
 
-  for (const name of [SEARCH, GET]) {
+  for (const name of settings.allowWrite ? [SEARCH, GET, CORRECT] : [SEARCH, GET]) {
     const make = (ctx) => {
       const cfg = ctx?.getRuntimeConfig?.() ?? ctx?.config;
       const agentId = ctx?.agentId ?? "";

@@ -16,6 +16,7 @@ export function settingsOf(config) {
     args: Array.isArray(given.args) ? given.args : [],
     timeoutMs: 1000 * (given.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS),
     logRecalls: given.logRecalls === true,
+    allowWrite: given.allowWrite === true,
   };
 }
 
@@ -33,6 +34,7 @@ export class Memory {
       ...["mcp", "--no-prompts", "--no-resources", "--workspace", workspace],
       ...(agentId ? [`--agent=${agentId}`] : []),
       ...(settings.logRecalls ? ["--log-recalls"] : []),
+      ...(settings.allowWrite ? ["--allow-write"] : []),
     ];
   }
 
@@ -42,12 +44,12 @@ export class Memory {
   }
 
   /**
-   * The result of `method`. A server that ended meanwhile is started anew, once: every method only reads, so asking
-   * twice does no harm. Rejects with ServerError.
+   * The result of `method`. A server that ended meanwhile is started anew, once: what only reads may be asked twice.
+   * What writes is asked `once`. Rejects with ServerError.
    */
-  async request(method, params, { signal, timeoutMs = this.#settings.timeoutMs } = {}) {
+  async request(method, params, { signal, once = false, timeoutMs = this.#settings.timeoutMs } = {}) {
     const until = Date.now() + timeoutMs;
-    for (let tries = 2; ; tries--) {
+    for (let tries = once ? 1 : 2; ; tries--) {
       if (!this.#server?.alive) this.#server = new Server(this.#settings.command, this.#args);
       try {
         return await this.#server.request(method, params, { signal, timeoutMs: Math.max(1, until - Date.now()) });
@@ -59,10 +61,10 @@ export class Memory {
   }
 
   /** The answer of a tool, as the server gave it. Rejects with ServerError. */
-  async call(name, given, { sessionKey, signal } = {}) {
+  async call(name, given, { sessionKey, signal, once } = {}) {
     const patience = Math.max(1, (PATIENCE_SHARE * this.#settings.timeoutMs) / 1000);
     const meta = { [PATIENCE]: patience, ...(sessionKey ? { [SESSION_KEY]: sessionKey } : {}) };
-    return await this.request("tools/call", { name, arguments: given, _meta: meta }, { signal });
+    return await this.request("tools/call", { name, arguments: given, _meta: meta }, { signal, once });
   }
 
   /** Stop the server; the next question starts one again. */

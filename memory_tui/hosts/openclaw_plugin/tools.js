@@ -1,8 +1,9 @@
-/** The two tools of the agent. Their names, arguments and answers are those of OpenClaw's own memory. */
+/** The tools of the agent. Names, arguments and answers are those of OpenClaw's own memory, but for what corrects. */
 import { explained } from "./memories.js";
 
 export const SEARCH = "memory_search";
 export const GET = "memory_get";
+export const CORRECT = "memory_correct";
 
 const TOOLS = {
   [SEARCH]: {
@@ -71,11 +72,31 @@ const TOOLS = {
       action,
     }),
   },
+  [CORRECT]: {
+    label: "Memory Correct",
+    once: true,
+    description:
+      "Write down that a line of the notes holds no more: a dated line with what holds now, which names the older " +
+      "one; that one stays, marked as superseded. Read the line first. The user can undo it.",
+    parameters: {
+      type: "object",
+      additionalProperties: false,
+      required: ["text", "supersedes"],
+      properties: {
+        text: { type: "string", description: "What holds now, as one sentence." },
+        supersedes: {
+          type: "string",
+          description: "The line that it overtakes, as memory_search cites it: MEMORY.md:12 or MEMORY.md#L12.",
+        },
+      },
+    },
+    failed: ({ reason, action }) => ({ status: "error", error: reason, action }),
+  },
 };
 
 /** The tool `name` of a memory; the session decides whether citations are given. */
 export function tool(name, memory, settings, sessionKey) {
-  const { label, description, parameters, failed } = TOOLS[name];
+  const { label, description, parameters, failed, once } = TOOLS[name];
   return {
     name,
     label,
@@ -86,7 +107,7 @@ export function tool(name, memory, settings, sessionKey) {
       const given = Object.fromEntries(known);
       let result;
       try {
-        result = await memory.call(name, given, { sessionKey, signal });
+        result = await memory.call(name, given, { sessionKey, signal, once });
       } catch (error) {
         if (signal?.aborted) throw error;
         const answer = failed(explained(error, settings), given);

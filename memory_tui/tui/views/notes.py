@@ -476,6 +476,11 @@ class NotesView(View):
         else:
             await changes.ahead(self, self._promote())
 
+    async def action_overtake(self) -> None:
+        """Write what holds now in the place of the line under the cursor, which stays with a mark."""
+        if self.is_there(self.too_long if self.is_reading else "Open the note first: o is about one line of it."):
+            await changes.overtake(self, lambda curator: self.spots(curator)[0], self.show_change)
+
     @property
     def curated(self) -> str:
         """Return the path of the curated note."""

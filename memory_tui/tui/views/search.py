@@ -44,7 +44,7 @@ from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import TUNE_KEYS, Settings
 from memory_tui.tui import hits, knobs, saved
 from memory_tui.tui.any_line import AnyLine, Place, explained
-from memory_tui.tui.changes import ahead, propose
+from memory_tui.tui.changes import ahead, overtake, propose
 from memory_tui.tui.compare import Compare
 from memory_tui.tui.dialogs import Choice, Confirm, Page
 from memory_tui.tui.hits import MUTED, Remedy, Row
@@ -222,7 +222,7 @@ class SearchView(View):
         *named("Why not", "search.miss"),
         *named("Turn", "search.turn"),
         *bindings("search.compare", "search.judge", "search.line", "search.saved"),
-        *named("", "text.back", "change.do", "note.promote"),
+        *named("", "text.back", "change.do", "note.promote", "note.overtake"),
     ]
 
     def __init__(self, session: Session) -> None:
@@ -797,7 +797,7 @@ class SearchView(View):
         """Keys of passages are there with passages, and not while somebody types."""
         if not super().check_action(action, parameters):
             return False
-        if action in {"copy", "sum", "miss", "compare", "judge", "promote"}:
+        if action in {"copy", "sum", "miss", "compare", "judge", "promote", "overtake"}:
             return self.answer is not None and not self.knobs.has_focus
         return True
 
@@ -874,6 +874,12 @@ class SearchView(View):
             await propose(
                 self, lambda curator: curator.plan.promote_all([place]), then=lambda _: self.steps.append(None)
             )
+
+    async def action_overtake(self) -> None:
+        """Write what holds now in the place of the deciding line, which stays with a mark."""
+        if (row := self.row) is not None:
+            place = row.hit.chunk.path, row.line
+            await overtake(self, lambda curator: curator.plan.spot(*place), lambda _: self.steps.append(None))
 
     async def action_compare(self) -> None:
         """Compare the ranking in force with another one."""

@@ -13,7 +13,7 @@ const { Memories, settingsOf } = await load("memories.js");
 const { runtimeOf } = await load("manager.js");
 const { classify } = await load("origins.js");
 const { flushPlan, recallSection } = await load("prompt.js");
-const { GET, SEARCH, tool } = await load("tools.js");
+const { CORRECT, GET, SEARCH, tool } = await load("tools.js");
 const SERVER = fileURLToPath(new URL("fake_server.mjs", import.meta.url));
 
 function folder(t) {
@@ -82,6 +82,15 @@ test("a server that is killed in mid-call is started again and asked again", asy
   const found = dataOf(await tool(GET, memory, settings).execute("1", { path: "MEMORY.md" }));
   assert.equal(found.status, "ok");
   assert.equal(new Set(calls(asked).map(({ pid }) => pid)).size, 2);
+});
+
+test("what writes is asked once, and allowed by the configuration", async (t) => {
+  const { memory, settings, asked } = memoryOf(t, "dies", { allowWrite: true });
+  const given = { text: "The bins go out on Monday.", supersedes: "MEMORY.md:2" };
+  const answer = dataOf(await tool(CORRECT, memory, settings).execute("1", given));
+  assert.equal(answer.status, "error");
+  assert.equal(calls(asked).length, 1);
+  assert.ok(asked().find((line) => line.started).started.includes("--allow-write"));
 });
 
 test("a program that is missing is an answer that names the way back", async (t) => {
@@ -235,6 +244,8 @@ test("it registers with both releases, and with a host that refuses everything",
   });
   plugin.register(api({}));
   assert.deepEqual(seen.splice(0), [SEARCH, [SEARCH], GET, [GET], ["memory"]]);
+  plugin.register(api({ pluginConfig: { allowWrite: true } }));
+  assert.deepEqual(seen.splice(0), [SEARCH, [SEARCH], GET, [GET], CORRECT, [CORRECT], ["memory"]]);
   let capability;
   plugin.register(api({ registerMemoryCapability: (given) => (capability = given), on: () => {} }));
   assert.equal(capability.deterministicRecallToolName, SEARCH);
