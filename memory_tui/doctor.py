@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import math
 import os
 import queue
 import re
@@ -20,9 +19,9 @@ from typing import Literal
 import watchfiles
 from msgspec import Struct
 
-from memory_tui import profiles
-from memory_tui.backends import qmd, qmd_program
-from memory_tui.backends.lancedb import TableMissing, require_library
+from memory_tui import durable
+from memory_tui.backends import qmd
+from memory_tui.backends.memories import TableMissing, require_library
 from memory_tui.cancel import Stop
 from memory_tui.config import release
 from memory_tui.config.model import Config
@@ -161,8 +160,6 @@ def _run_check(engine: Engine, check: Check) -> Result:
     return Result(check, finding, (time.perf_counter() - began) * 1000)
 
 
-_NETWORK = re.compile(r"nfs4?|cifs|smb3|smbfs|9p|afpfs|vboxsf|davfs|ceph|fuse\.(sshfs|rclone|s3fs)")
-"""File systems on which locks, shared memory or change events are not to be relied on."""
 _LEAST_FREE = 200_000_000
 _SIGHT_SECONDS = 3.0
 _PROOF_SECONDS = 15.0
@@ -171,7 +168,6 @@ _REINDEX = "Run memory-tui index."
 _REBUILD = "Run memory-tui index --force; the notes are not touched."
 _AGAIN = "Repair what the provider reports, then run memory-tui provider --test."
 _DATED = re.compile(r"(?:^|/)(\d{4}-\d{2}-\d{2})(?:-[^/]*)?\.md$")
-_DECAY = "query.hybrid.temporalDecay"
 _CONNECT = "Run memory-tui connect openclaw."
 _MANIFEST = "openclaw.plugin.json"
 _MOST_BYTES = 1 << 20
@@ -196,23 +192,8 @@ def _vec0(engine: Engine) -> CheckOutcome:
     return ok("A vec0 table was made, filled and asked for the nearest vector.")
 
 
-def _clock(engine: Engine) -> CheckOutcome:
-    now = time.time()
-    if now < 1_704_067_200:
-        return failed(f"This machine believes it is {time.strftime('%Y-%m-%d', time.gmtime(now))}.", "Set the clock.")
-    ahead = [row.path for row in engine.notes.files() if row.mtime > now + 86_400]
-    if ahead:
-        return warning(
-            f"Saved more than a day in the future by this clock: {', '.join(ahead[:3])}.",
-            "Check the clock of this machine and of the one that saves the notes.",
-        )
-    return ok("No note was saved in the future.")
-
-
 def _index_folder(engine: Engine) -> CheckOutcome:
-    folder = engine.plan.index.parent
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
+    folder = _folder_of(engine.plan.index)
     if not os.access(folder, os.W_OK | os.X_OK):
         return failed(f"{folder} cannot be written.", "Name another file with --index, or change its permissions.")
     index = engine.plan.index
@@ -221,11 +202,13 @@ def _index_folder(engine: Engine) -> CheckOutcome:
     return ok(f"{engine.plan.index.parent} can be written, and nobody else reads the index.")
 
 
+def _folder_of(index: Path) -> Path:
+    """Return the folder of an index, or the nearest one above it that is there."""
+    return next(folder for folder in index.parents if folder.exists())
+
+
 def _free_space(engine: Engine) -> CheckOutcome:
-    folder = engine.plan.index.parent
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    free = shutil.disk_usage(folder).free
+    free = shutil.disk_usage(_folder_of(engine.plan.index)).free
     size = engine.plan.index.stat().st_size if engine.plan.index.exists() else 0
     needed = max(_LEAST_FREE, 2 * size)
     if free < needed:
@@ -236,29 +219,11 @@ def _free_space(engine: Engine) -> CheckOutcome:
     return ok(f"{free / 1e9:,.1f} GB are free where the index is.")
 
 
-def _file_system(path: Path) -> str:
-    """Return the type of the file system that `path` is on; empty where the system does not tell."""
-    try:
-        mounts = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return ""
-    real, best, kind = os.path.realpath(path), "", ""
-    for line in mounts:
-        parts = line.split(" ")
-        point = parts[1].replace("\\040", " ") if len(parts) > 2 else ""
-        inside = real == point or real.startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= len(best):
-            best, kind = point, parts[2]
-    return kind
-
-
 def _index_file_system(engine: Engine) -> CheckOutcome:
-    kind = _file_system(engine.plan.index.parent)
-    if _NETWORK.fullmatch(kind):
-        return failed(
-            f"The index is on {kind}, where SQLite's log is not safe.", "Name a file on a local disk with --index."
-        )
-    return ok(f"The index is on {kind}.") if kind else skipped("Cannot detect the file system.")
+    if kind := durable.shared(engine.plan.index.parent):
+        slow = f"The index is on {kind}, which other machines can write to: searches can wait while it is written."
+        return warning(slow, "Name a file on a local disk with --index.")
+    return ok("No other machine can write where the index is.")
 
 
 def _sees_a_save(_: Engine) -> CheckOutcome:
@@ -514,45 +479,6 @@ def _secrets(engine: Engine) -> CheckOutcome:
     return ok("The file with the key is readable for you alone.")
 
 
-def _keyword_gate(engine: Engine) -> CheckOutcome:
-    settings = engine.plan.settings
-    rules, floor = profiles.get(settings.word("profile")), settings.number("query.minScore")
-    weight = settings.number("query.hybrid.textWeight")
-    if rules.missing_side != "zero" or not settings.on("query.hybrid.enabled"):
-        return skipped("This profile scores every hit by meaning and by words.")
-    if not engine.providers.who().answers:
-        return skipped("Words alone answer now, so their score counts whole.")
-    if rules.rescues:
-        return ok(f"A hit by words alone below minScore {floor:g} follows those over it.")
-    if weight <= floor:
-        relaxed = " unless nothing else passes" if rules.relaxed_floor else ""
-        return warning(
-            f"A hit by words alone scores at most {weight:g}, and minScore is {floor:g}: it is never "
-            f"recalled{relaxed}.",
-            "Set minScore below textWeight, or try the profile recommended.",
-        )
-    return ok(f"A hit by words alone can score {weight:g}, over minScore {floor:g}.")
-
-
-def _forgetting(engine: Engine) -> CheckOutcome:
-    settings = engine.plan.settings
-    rules, floor = profiles.get(settings.word("profile")), settings.number("query.minScore")
-    if not settings.on(f"{_DECAY}.enabled") or rules.age != "multiply":
-        return ok("No note is lost by age alone.")
-    if floor <= 0:
-        return ok("Age lowers scores, and no minScore cuts them off.")
-    half = settings.number(f"{_DECAY}.halfLifeDays")
-    days = half * math.log2(1 / floor)
-    dated = sum(row.day is not None for row in engine.notes.files())
-    perfect = "a perfect hit without annotations" if "importance" in rules.terms else "a perfect hit"
-    lower = "Lower minScore" if f"{_DECAY}.halfLifeDays" in rules.fixed else "Raise the half-life or lower minScore"
-    return warning(
-        f"With a half-life of {half:g} days even {perfect} is below minScore {floor:g} after "
-        f"{days:.0f} days; {plural(dated, 'note')} carry a date.",
-        f"{lower}; memory-tui why shows what that brings.",
-    )
-
-
 def _agents(engine: Engine) -> CheckOutcome:
     """Ask whether the server of each connected host answers as the host starts it, by the profile of this memory."""
     connections = connection.every()
@@ -644,7 +570,6 @@ CHECKS: tuple[Check, ...] = (
     Check("index-folder", "machine", "The index can be written, by you alone", _index_folder),
     Check("free-space", "machine", "There is room for a rebuild", _free_space),
     Check("index-file-system", "machine", "The index is on a local disk", _index_file_system),
-    Check("clock", "machine", "The clock is right", _clock),
     Check("workspace", "notes", "The workspace can be read and written", _workspace),
     Check("curated", "notes", "There is one MEMORY.md", _curated),
     Check("readable", "notes", "Every note can be read", _all_read),
@@ -659,8 +584,6 @@ CHECKS: tuple[Check, ...] = (
     Check("provider", "provider", "The provider embeds a text", _provider),
     Check("configuration", "settings", "The configuration has no errors", _configuration),
     Check("key-file", "settings", "Keys are readable for you alone", _secrets),
-    Check("keyword-gate", "settings", "A hit by words alone can be recalled", _keyword_gate),
-    Check("forgetting", "settings", "Old notes can be recalled", _forgetting),
     Check("agents", "settings", "Connected agents get answers", _agents),
     Check("openclaw-slot", "settings", "OpenClaw's agent recalls through memory-tui", _slot),
     Check("openclaw-dreaming", "settings", "Dreaming counts what the agent recalls", _dreaming),
@@ -683,34 +606,34 @@ def checks_of(engine: Engine) -> tuple[Check, ...]:
 def _program(engine: Engine) -> CheckOutcome:
     client = engine.backend.client
     words = client.startable()
-    return ok(f"{' '.join(words)}, {qmd_program.version(words, client.place)}.")
+    return ok(f"{' '.join(words)}, {qmd.version(words, client.place)}.")
 
 
 def _index(engine: Engine) -> CheckOutcome:
     client = engine.backend.client
-    index = qmd_program.read(client.place.index)
+    index = qmd.read(client.place.index)
     # Few workspaces have a memory.md.
     lacking = [item.name for item in client.specs if index.serving(item) is None and item.pattern != "memory.md"]
     if lacking:
-        return failed(f"QMD has no collection for {', '.join(lacking)}.", qmd_program.UPDATE)
+        return failed(f"QMD has no collection for {', '.join(lacking)}.", qmd.UPDATE)
     return ok(f"{plural(index.documents, 'document')} in {plural(len(index.collections), 'collection')}.")
 
 
 def _files(engine: Engine) -> CheckOutcome:
     client = engine.backend.client
-    index = qmd_program.read(client.place.index)
-    seen = qmd_program.coverage(index, client.specs, qmd.state(client)["updated"])
+    index = qmd.read(client.place.index)
+    seen = qmd.coverage(index, client.specs, qmd.state(client)["updated"])
     if not seen.behind:
         return ok(f"QMD's index has {plural(seen.files, 'file')} as they are on disk.")
     changed = f"{plural(len(seen.behind), 'file')} changed since QMD's last update"
-    return warning(f"{changed}, for instance {', '.join(seen.behind[:3])}.", qmd_program.UPDATE)
+    return warning(f"{changed}, for instance {', '.join(seen.behind[:3])}.", qmd.UPDATE)
 
 
 def _models(engine: Engine) -> CheckOutcome:
     client = engine.backend.client
     if client.options.mode == "search":
         return skipped("memory.qmd.searchMode is search, which needs no model.")
-    lacking = [item.problem for item in qmd_program.models(client.place).values() if item.problem]
+    lacking = [item.problem for item in qmd.models(client.place).values() if item.problem]
     return warning(f"{'; '.join(lacking)}.", "Let QMD fetch them: qmd pull.") if lacking else ok("They are on disk.")
 
 

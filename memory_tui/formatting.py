@@ -18,11 +18,6 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{count:,} {noun}s"
 
 
-def number(value: float) -> str:
-    """A score or weight with three digits after the point."""
-    return f"{value:.3f}"
-
-
 def signed(value: float, digits: int = 3) -> str:
     """A gain or loss with its sign: `+0.021`, `-0.004`; what rounds to nothing has none: `0.000`."""
     text = f"{value:+z.{digits}f}"
@@ -56,12 +51,3 @@ def age_words(days: float | None) -> str:
     if whole < 100:
         return plural(whole, "day")
     return plural(round(days / 30.44), "month") if whole < 730 else plural(int(days / 365.25), "year")
-
-
-def short_age(days: float | None) -> str:
-    """An age in six cells: `∞` never fades, `today`, `14 d`, `10 mo`, `3 y`."""
-    if days is None:
-        return "∞"
-    words = age_words(days)
-    number, _, unit = words.partition(" ")
-    return f"{number} {'mo' if unit.startswith('month') else unit[0]}" if unit and number.isdigit() else words[:6]

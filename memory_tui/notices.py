@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
 from string import Formatter
 from typing import Any
 
@@ -18,7 +17,7 @@ from msgspec import Struct
 from memory_tui import profiles
 from memory_tui.formatting import plural
 from memory_tui.sanitize import one_line
-from memory_tui.settings import BY_KEY, Scalar, Settings
+from memory_tui.settings import Settings
 
 Template = str | Callable[..., str]
 """A text with fields in braces, or a function of the fields."""
@@ -363,47 +362,8 @@ def short_reason(verdict: Struct) -> str:
             return f"{ordinal(fields['place'])}, limit {fields['limit']}"
 
 
-def knob_name(key: str) -> str:
-    """Return a knob as a list names it; both weights are one."""
-    return "weights" if key == "query.hybrid.vectorWeight" else BY_KEY[key].label
-
-
-def no_flip(*, recalled: bool) -> str:
-    """Return that no knob alone changes the verdict on a chunk, which is `recalled` now or not."""
-    return f"No single setting on the strip would {'drop this hit' if recalled else 'recall this line'}"
-
-
-def _no_single_knob(recalled: bool, ranges: Sequence[Any]) -> str:
-    return f"{no_flip(recalled=recalled)}. Tried: {', '.join(map(_range, ranges))}."
-
-
-def _range(tried: Any) -> str:  # noqa: ANN401 - explain.counterfactuals.SearchedRange
-    name = knob_name(tried.key)
-    if tried.choices:
-        return f"{name} {', '.join(tried.choices)}"
-    if isinstance(BY_KEY[tried.key].default, bool):
-        return f"{name} on and off"
-    step = f" by {tried.step:g}" if tried.step != 1 else ""
-    return f"{name} {tried.low:g} to {tried.high:g}{step}"
-
-
-NO_PAIR = "No two settings that were tried recall it together either"
-"""That none of some pairs does."""
-
-
-def _no_pair(points: Sequence[tuple[str, Scalar]]) -> str:
-    tried = [
-        f"{knob_name(key)} {' '.join(plainly(value) for _, value in values)}"
-        for key, values in groupby(points, key=lambda point: point[0])
-    ]
-    return f"{NO_PAIR}. Tried: {', '.join(tried)}."
-
-
-def plainly(value: Scalar) -> str:
-    """Return a value of a knob without its unit."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _no_single_knob(*, recalled: bool) -> str:
+    return f"No single setting that was tried would {'drop this hit' if recalled else 'recall this line'}."
 
 
 def _no_rephrasing(words: Sequence[str], shorter: str) -> str:
@@ -539,7 +499,6 @@ TABLE: Mapping[str, Sentence] = {
         "for, and where every word is needed its first {first:,}.",
         "Ask in fewer words.",
     ),
-    "time_from_today": Sentence("The time that the query names is still counted from today.", code="date"),
     "uneven_weights": Sentence(
         "vectorWeight {vector:g} ({vector_origin}) and textWeight {text:g} ({text_origin}) do not add up to 1: they "
         "count as {vector_counts:.2f} and {text_counts:.2f}.",
@@ -602,12 +561,6 @@ TABLE: Mapping[str, Sentence] = {
         "Name a file on a local disk with --index to avoid that.",
         code="index",
     ),
-    "kept_elsewhere": Sentence(
-        "The index {path} cannot be written ({why}); it is kept in {place} for now.", code="index"
-    ),
-    "not_copied": Sentence(
-        "The index {path} could not be copied to {place} ({why}); it is made again from the notes.", code="index"
-    ),
     "index_gone": Sentence(
         "The index {path} was deleted or emptied; memory-tui rebuilds it from the notes.", code="index"
     ),
@@ -632,11 +585,6 @@ TABLE: Mapping[str, Sentence] = {
         "{reason}",
         "Set provider, model and fallback so, or multimodal.enabled to false; the notes are searched as ever.",
         code="media",
-    ),
-    "extension_not_run": Sentence(
-        "{reason}; the sqlite-vec that memory-tui was installed with serves, with the same answers.",
-        "To agree: memory-tui index --approve-extension.",
-        code="extension",
     ),
     "unknown_switch": Sentence("{switch} names {name!r}, which is none of {known:join, }.", code="switch"),
     # What releases of OpenClaw do differently.
@@ -708,7 +656,7 @@ TABLE: Mapping[str, Sentence] = {
     ),
     "beyond_limit": Sentence("It ranked {place:nth}; the limit is {limit:of result}.", brief="limit"),
     "no_single_knob": Sentence(_no_single_knob),
-    "no_pair": Sentence(_no_pair),
+    "no_pair": Sentence("No two settings that were tried recall it together either."),
     "no_rephrasing": Sentence(_no_rephrasing),
     "words_left_out": Sentence(lambda words, reason: f"Not searched for: {', '.join(words)} ({LEFT_OUT[reason]})."),
     # What the inbox finds.

@@ -30,8 +30,7 @@ from memory_tui.settings import Knob, Settings, Value, find_knob, parse
 from memory_tui.state_db import ScopedRecords, Table
 from memory_tui.workspace.annotations import active_project
 from memory_tui.workspace.notes import hindrance, media_rules
-from memory_tui.workspace.roots import Roots, check_folder
-from memory_tui.workspace.shapes import HIDDEN, notes_below, shape_of
+from memory_tui.workspace.roots import HIDDEN, Roots, check_folder, notes_below, shape_of
 
 
 class Options(Struct, frozen=True):

@@ -220,7 +220,6 @@ OWN_KNOBS: tuple[Knob, ...] = (
     Knob("history.days", "history days", 90, "so long a version of a note is kept", 1, 36_500, unit="d"),
     Knob("history.megabytes", "history size", 256, "so much room all versions may take", 1, 100_000, unit="MB"),
     Knob("recall.log", "recall log", False, "write down what agents ask over MCP and get, on this machine only"),
-    Knob("recall.marks", "recall marks", True, "keep which lines your own queries recalled, without the queries"),
     Knob(
         "recall.maxInjectedChars",
         "injected",

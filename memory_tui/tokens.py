@@ -309,12 +309,6 @@ class WordMemory:
         return list(itertools.chain.from_iterable(result[word] if word in result else memory[word] for word in words))
 
 
-def trigrams(text: str) -> list[str]:
-    """The trigrams that FTS5 cuts `text` into where its tokenizer is trigram; letters count in lower case."""
-    folded = "".join(character.lower() if len(character.lower()) == 1 else character for character in text)
-    return [folded[at : at + 3] for at in range(len(folded) - 2)]
-
-
 def is_cjk(word: str) -> bool:
     """Whether `word` is made of Chinese, Japanese or Korean characters."""
     return not word.isascii() and CJK_RUN.fullmatch(word) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memory_tui.formatting import camel, number, plural, signed
+from memory_tui.formatting import camel, plural, signed
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,6 @@ from memory_tui.formatting import camel, number, plural, signed
 )
 def test_a_count_agrees_with_its_noun(count: int, noun: str, text: str) -> None:
     assert plural(count, noun) == text
-
-
-def test_a_score_has_three_digits() -> None:
-    assert (number(0.35), number(1), number(0.99951)) == ("0.350", "1.000", "1.000")
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_tui import durable, state_db
+from memory_tui import durable
 from memory_tui.errors import StateUnavailable
 from memory_tui.inbox.entries import Decisions, Passage, Suggestion
 from memory_tui.notices import notice
-from memory_tui.openclaw.flush import FlushMarks, Session
 from memory_tui.state_db import ScopedRecords, Table
 from tests.support.faults import fill, small_disk
 from tests.support.waiting import LONG
@@ -129,17 +128,6 @@ def test_decisions_of_an_earlier_release_count(tmp_path: Path) -> None:
     assert not decisions.hidden([one], NOW)
     assert Decisions(tmp_path).decided() == {"two"}
     assert json.loads((tmp_path / "inbox.json").read_text())[one.id] == "keep"
-
-
-def test_flush_marks_of_an_earlier_release_count() -> None:
-    folder = state_db.default_path().parent
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "flush-main.json").write_text(json.dumps({"s1": {"compactions": 2, "at": 5.0}, "bad": 7}))
-    assert FlushMarks("main").merged("s1", Session()).flushed_in == 2
-    FlushMarks("main").done("s2", 3)
-    assert FlushMarks("main").merged("s1", Session()).flushed_in == 2
-    assert FlushMarks("main").merged("s2", Session()).flushed_in == 3
-    assert FlushMarks("other").merged("s1", Session()).flushed_in is None
 
 
 # --- what breaks ---------------------------------------------------------------------------------------------------

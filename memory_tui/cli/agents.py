@@ -20,7 +20,7 @@ from memory_tui.hosts import claude_code, connection, registry, wiring
 from memory_tui.hosts.connection import HostConnection, NoAnswer, Proof
 from memory_tui.hosts.registry import HOSTS, Host
 from memory_tui.hosts.wiring import LOG, Scope, ServerStart, Wiring
-from memory_tui.recalls import agent_turns, connected_agents, recall_log, recalled_lines, rerun
+from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry, moment
 from memory_tui.recalls.rerun import Rerun
 from memory_tui.render import hit_text
@@ -212,7 +212,9 @@ def recalls(args: argparse.Namespace) -> int:
     workspace = plan.choose(engine_options(args)).workspace
     place = recall_log.recall_log_path(workspace)
     if args.clear:
-        had_marks, had_log = recalled_lines.clear(workspace)
+        # Releases up to 0.2 kept beside it which lines a person's own questions recalled.
+        kinds = ("marks", "recalls")
+        had_marks, had_log = (recall_log.clear_log(recall_log.log_path(workspace, kind)) for kind in kinds)
         marks = ["The marks of your own recalls are deleted."] if had_marks else []
         print_lines([*marks, "The recall log is deleted." if had_log else "There is no recall log."])
         return 0

@@ -162,8 +162,6 @@ get  ask:get  print a note, or some of its lines
 why  explain:why answers  why a line was, or was not, recalled; why a file is part of the memory
   query?                              the query
   place? PATH[:LINE]                  a note, a line of it, or a citation such as PATH#L3-L9
-  --never [PATH[:LINE]]               over past questions: which gates stop a line, or which lines none reached
-  --days N@30                         with --never: of how many days (default: 30)
   --file PATH                         why a path is, or is not, part of the memory
 eval  explain:evaluate  measure recall and noise on labelled queries, or tune the knobs by them
   --labels FILE                       labelled queries, JSON Lines (default: the workspace's own)
@@ -216,7 +214,6 @@ index  admin:index  bring the index up to date
   --force                             read every file again
   --dry-run                           show what would be sent where, and send nothing
   --yes                               approve that the provider gets the notes of this workspace
-  --approve-extension                 approve that the build of sqlite-vec is run which the configuration names
   --accept-shrink                     forget notes that vanished at once
   --verbose                           name each file as it is indexed, on standard error
 status  admin:status  what is indexed, by what, and what is missing
@@ -243,8 +240,8 @@ mcp  mcp:mcp  serve memory_search and memory_get to an agent over MCP
   --max-chars N                       most characters of snippets in one answer
   --log-recalls                       write down what agents ask and get, on this machine only (or recall.log=true)
   --allow-write                       let the agent correct lines of notes, and store and forget long-term memories
-  --no-prompts                        offer no prompts (some hosts make tools of them)
-  --no-resources                      offer no resources (the same)
+  --no-prompts                        changes nothing: files of hosts that an earlier release connected name it
+  --no-resources                      the same
   --print-config                      print the entry in JSON that a client of MCP takes
 hook  hooks:hook  answer a host's hook: session-memory, claude-code, codex, recall or capture
   name session-memory|claude-code|codex|recall|capture  the hook
@@ -265,7 +262,7 @@ recall-log  agents:recalls  what agents asked, what they got, and what they woul
   --sessions                          from the transcripts of agents: each turn, whether it asked, what it quoted
   --days N@7                          with --sessions: of how many days (default: 7)
   -n --newest N@20                    how many are listed (default: 20)
-  --clear                             delete the log of this workspace, and the marks of your own recalls
+  --clear                             delete the log of this workspace
 memories  agents:memories  list every memory on this machine; bring one after its project that moved
   --move FOLDER                       bring this memory to where its agent looks since its project was moved
   --undo                              take the last such move back
@@ -288,7 +285,6 @@ openclaw flush  programs:flush  whether a session should write down now what it 
   --heartbeat                         it is a heartbeat run
   --cli-provider                      the provider manages its own context
   --sandboxed                         the workspace cannot be written
-  --done                              remember that it was flushed in this cycle
 openclaw inject  programs:inject answers  which entries OpenClaw 2026.9 puts before its agent for a message
   message                             a message to the agent
 openclaw trust  programs:trust  whether OpenClaw 2026.9 still trusts each note
@@ -321,7 +317,7 @@ serve  serve:serve extra=serve  open the app in a browser of this machine, read-
 doctor  admin:doctor answers  examine machine, notes, index, provider and settings
   --deadline S@20                     seconds for a check (default: 20)
   --all                               also show the checks that pass
-provider  provider:provider  embedding providers: status, data sent, test
+provider  admin:provider  embedding providers: status, data sent, test
   --test [NAME]                       make one real call, with a sentence of memory-tui's own
   --approve [NAME]                    approve a provider, after asking: it gets the notes of this workspace
   --stays-here NAME                   say that a server on this machine keeps what it gets: it gets secrets too

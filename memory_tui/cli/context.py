@@ -35,7 +35,7 @@ _CHANGES = {
 }
 """Options that set one setting."""
 _PASSED_ON = ("citations", "session_key", "max_chars")
-_SWITCHES = ("read_only", "log_recalls", "allow_write", "no_prompts", "no_resources")
+_SWITCHES = ("read_only", "log_recalls", "allow_write")
 
 
 # --- consent -------------------------------------------------------------------------------------------------------

@@ -1,45 +1,236 @@
-"""The commands `why`, for a query and a line, over past questions, for a file; and `eval`, on labelled queries."""
+"""The commands `why`, for a query and a line or for a file, and `eval`, on labelled queries, with what it prints."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from memory_tui.cli.commands import at_least
-from memory_tui.cli.context import moment, opened
+from memory_tui.cli.context import opened
 from memory_tui.cli.output import show, waiting
-from memory_tui.engine import past_questions
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.past_questions import Unreached
 from memory_tui.errors import LabelError, QueryError, SettingError
-from memory_tui.explain import trace_json, why_not, wording
-from memory_tui.explain.counterfactuals import remedies
+from memory_tui.explain import trace_json, why_not
+from memory_tui.explain.counterfactuals import Saved, remedies
 from memory_tui.explain.trace_json import plain
-from memory_tui.explain.why_never import Asker, NeverClaim, OneChange, Reached, StoppedTimes, WhyNever
-from memory_tui.formatting import plural
+from memory_tui.formatting import plural, signed
 from memory_tui.notices import other_vectors
-from memory_tui.render import evaluation, hit_text
+from memory_tui.render import hit_text
+from memory_tui.sanitize import one_line
+from memory_tui.settings import TUNE_KEYS, Settings
 from memory_tui.tune import evaluate as measures
 from memory_tui.tune import judgments, knob_search
-from memory_tui.tune.evaluate import Case, Scorecard, ScoreComparison
+from memory_tui.tune.evaluate import (
+    COSTS,
+    TABLE_METRICS,
+    Case,
+    Gain,
+    LevelCounts,
+    Rival,
+    Scorecard,
+    ScoreComparison,
+    Scores,
+    Shortfall,
+)
 from memory_tui.tune.judgments import Notebook
+from memory_tui.tune.knob_search import Better, Outcome
 from memory_tui.workspace.roots import NoteMissing
 
 # --- why -----------------------------------------------------------------------------------------------------------
+
+
+COLUMNS = ("recall", "recall@6", "mrr@10", "ndcg@10", "noise", "wrong")
+"""The metrics of a table for people."""
+_NAMED = 3
+"""Names of notes in a sentence."""
+
+
+def _row(title: str, cells: Sequence[str]) -> str:
+    return f"{title:<9}" + "".join(f"{cell:>9}" for cell in cells)
+
+
+def _scores(title: str, scores: Scores) -> str:
+    return _row(title, [f"{scores[name]:.3f}" for name in COLUMNS])
+
+
+def _gains(gains: Mapping[str, Gain]) -> dict[str, Any]:
+    return {name: {**plain(gain), "sure": gain.sure} for name, gain in gains.items()}
+
+
+# --- a measurement -------------------------------------------------------------------------------------------------
+
+
+def scorecard_lines(value: Scorecard) -> Iterator[str]:
+    """Yield each query's metrics, and the means."""
+    without = f", {plural(value.unjudged, 'query')} without" if value.unjudged else ""
+    yield f"{plural(len(value.rows), 'query')} with labels{without}"
+    if value.absent:
+        text = ", ".join(one_line(path, 60) for path in value.absent[:_NAMED])
+        more = f" and {len(value.absent) - _NAMED} more" if len(value.absent) > _NAMED else ""
+        yield f"Labels of {plural(len(value.absent), 'note')} that cannot be read count as not found: {text}{more}."
+    yield _row("", COLUMNS)
+    yield from (f"{_scores('', row.scores)}  {row.query.text}" for row in value.rows)
+    yield _scores("mean", value.mean)
+
+
+def level_words(counts: LevelCounts) -> str:
+    """Say how often levels mislead."""
+    return (
+        f"Levels: {counts.doubted:,} of {plural(counts.answerable, 'query')} with an answer doubted; "
+        f"{counts.trusted:,} of {counts.unanswerable:,} without one answered as found."
+    )
+
+
+def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
+    """Return means, and each query with its metrics and hits; `restored` reads it as a baseline."""
+    rows = [
+        {
+            "query": row.query.text,
+            "id": row.query.id,
+            "metrics": dict(row.scores),
+            "hits": [ref.citation for ref in row.hits],
+        }
+        for row in value.rows
+    ]
+    return {
+        "questions": len(value.rows),
+        "unjudged": value.unjudged,
+        "absent": list(value.absent),
+        "metrics": dict(value.mean),
+        "settings": {key: plain(settings.values[key]) for key in TUNE_KEYS},
+        "queries": rows,
+    }
+
+
+def comparison_lines(value: ScoreComparison) -> Iterator[str]:
+    """Yield the means before and after, how sure the difference is, and the queries that changed."""
+    if not value.changes:
+        yield "Nothing to compare: the two files share no query."
+        return
+    missing = f"; {plural(value.missing, 'query')} in only one of the two" if value.missing else ""
+    yield f"Against the baseline, over {plural(len(value.changes), 'query')}{missing}"
+    yield _row("", COLUMNS)
+    yield _scores("before", value.before)
+    yield _scores("after", value.after)
+    for title, end in (("gain", "mean"), ("95% from", "low"), ("to", "high")):
+        yield _row(title, [signed(getattr(value.gains[name], end)) for name in COLUMNS])
+    for title, changes in (("Broke", value.broke), ("Mended", value.mended)):
+        for change in changes:
+            yield f"{title}: recall {change.before['recall']:.2f} > {change.after['recall']:.2f}  {change.text}"
+
+
+def comparison_data(value: ScoreComparison) -> dict[str, Any]:
+    """Return before and after, in sum and by query."""
+    return {
+        "before": dict(value.before),
+        "after": dict(value.after),
+        "gains": _gains(value.gains),
+        "broke": [change.text for change in value.broke],
+        "mended": [change.text for change in value.mended],
+        "queries": [
+            {"query": change.text, "before": dict(change.before), "after": dict(change.after)}
+            for change in value.changes
+        ],
+        "missing": value.missing,
+    }
+
+
+def rival_lines(value: Sequence[Rival]) -> Iterator[str]:
+    """Yield a table of ways of ranking, with 95 % intervals, and what the one in force gains over each."""
+    yield "The same queries under other rules (95 % intervals; gain of the rules in force, query by query)"
+    for each in value:
+        cells = []
+        for metric in TABLE_METRICS:
+            mean, gain = each.means[metric], each.gains[metric]
+            gained = "" if each is value[0] else f"  gain {signed(gain.mean)} [{signed(gain.low)}, {signed(gain.high)}]"
+            cells.append(f"{metric} {mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]{gained}")
+        yield f"{each.name:<18}{'   '.join(cells)}"
+
+
+def rival_data(value: Sequence[Rival]) -> list[dict[str, Any]]:
+    """Return the same table as data."""
+    return [{"name": each.name, "metrics": plain(each.means), "gains": _gains(each.gains)} for each in value]
+
+
+def shortfall(missed: Shortfall) -> str:
+    """Return a metric that misses what was asked of it, as a sentence."""
+    side = "above" if missed.metric in COSTS else "below"
+    return f"{missed.metric} is {missed.value:.6g}, {side} {missed.bound:g}."
+
+
+def shortfall_data(missed: Sequence[Shortfall]) -> list[dict[str, Any]]:
+    """Return the metrics that miss what was asked of them."""
+    return [
+        {"metric": each.metric, "value": each.value, "wanted": each.bound, "sentence": shortfall(each)}
+        for each in missed
+    ]
+
+
+# --- a search of the knobs -----------------------------------------------------------------------------------------
+
+
+def verdict(value: Outcome) -> str:
+    """Say in a sentence what the knob search found."""
+    gain = value.held_out
+    if isinstance(value, Better):
+        sure = f"95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f}"
+        return f"On held-out queries, {value.metric} rises by {value.held_out.mean:.3f} beyond chance ({sure})."
+    if value.reason == "few labels":
+        return f"No evidence: {plural(value.have, 'query')} with a correct hit; the search starts at {value.needed}."
+    if gain is None or not (gain.low or gain.high):
+        return "No evidence: the best settings for the half that is searched gain nothing on held-out queries."
+    return (
+        f"No evidence: the best settings gain {signed(gain.mean)} on held-out queries, "
+        f"which may be chance (95 % from {signed(gain.low)} to {signed(gain.high)}). "
+        f"With {plural(value.have, 'query')} a gain under {value.missed:.2f} may be missed; more labels find "
+        "smaller gains."
+    )
+
+
+def outcome_lines(value: Outcome) -> Iterator[str]:
+    """Yield the verdict, the knobs to turn, before and after, and what minScore and results trade."""
+    better = isinstance(value, Better)
+    yield verdict(value)
+    for key, setting in value.changes.items():
+        yield f"{'    ' if better else '    not: '}--set {key}={json.dumps(setting)}"
+    if isinstance(value, Better):
+        yield _row("", COLUMNS)
+        yield _scores("before", value.before)
+        yield _scores("after", value.after)
+    if value.front:
+        yield "Recall against noise on the held-out queries, with these knobs:"
+        yield _row("", ("recall", "noise", "minScore", "results"))
+        for point in value.front:
+            yield _row("", (f"{point.recall:.3f}", f"{point.noise:.2f}", f"{point.min_score:g}", str(point.results)))
+
+
+def outcome_data(value: Outcome) -> dict[str, Any]:
+    """Return what a search of the knobs found; `evidence` tells whether anything is recommended."""
+    better = value if isinstance(value, Better) else None
+    return {
+        "evidence": better is not None,
+        "reason": "" if isinstance(value, Better) else value.reason,
+        "changes": dict(value.changes),
+        "heldOut": _gains({"": value.held_out})[""] if value.held_out else None,
+        "training": plain(better.training) if better else None,
+        "before": dict(better.before) if better else None,
+        "after": dict(better.after) if better else None,
+        "front": plain(value.front),
+        "sentence": verdict(value),
+    }
+
 
 _EXAMPLE = 'For instance: memory-tui why "router vlan" MEMORY.md:3.'
 
 
 def why(args: argparse.Namespace) -> int:
-    """Tell why a line was, or was not, recalled, or what `--never` and `--file` ask for."""
+    """Tell why a line was, or was not, recalled, or what `--file` asks for."""
     if args.file is not None:
         return _file(args)
-    if args.never is not None:
-        return _never(args)
     if args.query is None or args.place is None:
         raise QueryError("A query and a line belong together.", _EXAMPLE)
     if not args.query.strip():
@@ -49,13 +240,20 @@ def why(args: argparse.Namespace) -> int:
         engine.index.catch_up()
         query, path, line = _place(engine, args.query, args.place)
         answer = engine.search.why(engine.search.gather(query), path, line)
-        saved = past_questions.saved_effect(engine)
+        saved = _saved(engine)
         plan = engine.plan
         changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.search.gather, saved)
         of_qmd = engine.backend.why(query, answer.place.path, line or 0)
     data = {**trace_json.why(answer, changes, questions), **({"qmd": of_qmd} if of_qmd else {})}
     head = [f"QMD: {of_qmd}", "The built-in index:"] if of_qmd else []
     return show(args, data, [*head, *hit_text.answer(answer, changes, questions)])
+
+
+def _saved(engine: Engine) -> Saved | None:
+    """Return what settings do to the saved questions of the workspace; None without any. Raises LabelError."""
+    notebook = _notebook(engine)
+    cases = measures.collect(engine.search.gather, notebook) if notebook.judged else ()
+    return measures.saved_effect(cases, engine.plan.settings)
 
 
 def _place(engine: Engine, query: str, place: str) -> tuple[str, str, int | None]:
@@ -78,78 +276,6 @@ def _file(args: argparse.Namespace) -> int:
     return show(args, plain(verdict), lines, 2 if verdict.rule == "missing" else 0)
 
 
-# --- past questions ------------------------------------------------------------------------------------------------
-
-_QUOTED = 3
-"""Questions that are quoted; the others are counted."""
-_BY: dict[Asker, str] = {"saved": "saved", "logged": "asked by agents", "own words": "made of its own words"}
-
-
-def _never(args: argparse.Namespace) -> int:
-    """Tell over past questions which gate stops a line how often, or which lines no question reached."""
-    with opened(args) as engine:
-        engine.index.catch_up()
-        now = moment(args)
-        questions = past_questions.past_questions(engine, time.time() if now is None else now, args.days)
-        if not args.never:
-            with waiting("Reading what was asked"):
-                lines = past_questions.unreached(engine, questions)
-            sentence = reach(lines)
-            places = [f"{at.path}:{at.first}" + (f"-{at.last}" if at.last > at.first else "") for at in lines.lines]
-            return show(args, {**plain(lines), "sentence": sentence}, [sentence, *places])
-        with engine.search.reader() as store:
-            place = why_not.named(engine.plan.roots, store, args.never)
-        with waiting("Asking past questions") as tell:
-            never = past_questions.never_of(engine, questions, *place, tell)
-    data = {
-        "path": never.path,
-        "line": never.line,
-        "claims": [{**trace_json.tagged(each), "sentence": claim(each)} for each in never.claims],
-        "questions": [
-            {**plain(question), "verdict": trace_json.verdict(answer.fate)} for question, answer in never.answers
-        ],
-        "leftOut": questions.left_out,
-    }
-    count = plural(questions.left_out, "question")
-    rest = [f"{count} not asked again: too old, or the log masks a secret or cut them."] if questions.left_out else []
-    return show(args, data, [*never_lines(never), *rest])
-
-
-def claim(value: NeverClaim) -> str:
-    """Return what is said of a line over many questions, as a sentence."""
-    if isinstance(value, Reached):
-        return f"{plural(value.questions, 'question')} {_BY[value.asker]}: {value.recalled:,} recalled it."
-    if isinstance(value, StoppedTimes):
-        quoted = ", ".join(f'"{text}"' for text in value.questions[:_QUOTED])
-        more = len(value.questions) - _QUOTED
-        stopped = f"{plural(len(value.questions), 'question')} stopped by {value.gate.removeprefix('excluded: ')}"
-        return f"{stopped}: {quoted}{f' and {more} more' if more > 0 else ''}."
-    lost = plural(value.lost, "question")
-    if isinstance(value, OneChange):
-        return (
-            f"With {wording.turn(value.key, value.value)} it would be recalled for {len(value.questions):,} of "
-            f"{lost} without it; {plural(value.moved, 'other hit')} would come or go."
-        )
-    return f"No single setting recalls it for any of {lost} without it."
-
-
-def never_lines(report: WhyNever) -> Iterator[str]:
-    """Yield everything that is said of one line."""
-    yield report.path if report.line is None else f"{report.path}:{report.line}"
-    yield from map(claim, report.claims)
-
-
-def reach(report: Unreached) -> str:
-    """Return over what the lines were looked for, as a sentence."""
-    days = f"in the last {plural(report.days, 'day')}"
-    if not report.questions and not report.reads:
-        log = "memory-tui mcp --log-recalls writes down what they ask."
-        return f"No question was logged {days}, so nothing tells which lines agents got. {log}"
-    count = sum(each.last - each.first + 1 for each in report.lines)
-    counts = f"({plural(report.questions, 'question')}, {plural(report.reads, 'read')} of notes)"
-    return f"{plural(count, 'indexed line')} that nothing delivered {days} {counts}."
-
-
 # --- eval ----------------------------------------------------------------------------------------------------------
 
 FELL_SHORT = 3
@@ -164,7 +290,7 @@ def evaluate(args: argparse.Namespace) -> int:
     with opened(args) as engine:
         engine.plan.require_enabled()
         engine.index.catch_up()
-        notebook = _notebook(args, engine)
+        notebook = _notebook(engine, args.labels)
         with waiting("Asking the labelled queries") as tell:
             cases = measures.collect(engine.search.gather, notebook, tell)
         if args.tune:
@@ -184,20 +310,20 @@ def evaluate(args: argparse.Namespace) -> int:
     if comparison is not None:
         short += measures.regressions(comparison, args.tolerance)
     data = {
-        **evaluation.scorecard_data(card, settings),
+        **scorecard_data(card, settings),
         "levels": plain(levels),
-        "table": evaluation.rival_data(table),
-        "failed": evaluation.shortfall_data(short),
-        "comparison": evaluation.comparison_data(comparison) if comparison else None,
+        "table": rival_data(table),
+        "failed": shortfall_data(short),
+        "comparison": comparison_data(comparison) if comparison else None,
         "notices": plain([*dict.fromkeys((*notices, *vectors))]),
     }
     lines = [
-        *evaluation.scorecard_lines(card),
-        *([evaluation.levels(levels)] if levels else ()),
-        *evaluation.rival_lines(table),
+        *scorecard_lines(card),
+        *([level_words(levels)] if levels else ()),
+        *rival_lines(table),
         *(notice.message for notice in vectors),
-        *(evaluation.comparison_lines(comparison) if comparison else ()),
-        *map(evaluation.shortfall, short),
+        *(comparison_lines(comparison) if comparison else ()),
+        *map(shortfall, short),
     ]
     return show(args, data, lines, FELL_SHORT if short else 0)
 
@@ -211,9 +337,9 @@ def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[Case, ...]) -> 
         "questions": len(cases),
         "levels": plain(levels),
         "notices": plain(engine.notices()),
-        **evaluation.outcome_data(outcome),
+        **outcome_data(outcome),
     }
-    return show(args, data, [*evaluation.outcome_lines(outcome), *([evaluation.levels(levels)] if levels else ())])
+    return show(args, data, [*outcome_lines(outcome), *([level_words(levels)] if levels else ())])
 
 
 def _compared(args: argparse.Namespace, card: Scorecard) -> ScoreComparison | None:
@@ -247,10 +373,10 @@ def _no_metric(name: str) -> SettingError:
     return SettingError(f"There is no metric {name!r}.", f"Choose one of {', '.join(measures.NAMES)}.")
 
 
-def _notebook(args: argparse.Namespace, engine: Engine) -> Notebook:
-    """Return the labels that the command asks for, each where its line stands now."""
-    if args.labels is not None:
-        notebook = judgments.parse(_text(args.labels), args.labels)
+def _notebook(engine: Engine, labels: str | None = None) -> Notebook:
+    """Return the labels in the file `labels`, else the workspace's own, each where its line stands now."""
+    if labels is not None:
+        notebook = judgments.parse(_text(labels), labels)
     else:
         notebook = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
     return judgments.settled(notebook, engine.notes.read)

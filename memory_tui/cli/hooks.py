@@ -26,7 +26,7 @@ from memory_tui.openclaw import prompt as prompts
 from memory_tui.openclaw import session_note
 from memory_tui.openclaw.prompt import OpeningNote
 from memory_tui.plan import Plan
-from memory_tui.recalls import recalled_lines
+from memory_tui.recalls import citations
 from memory_tui.workspace.roots import document
 
 # --- prompt --------------------------------------------------------------------------------------------------------
@@ -37,8 +37,8 @@ def prompt(args: argparse.Namespace) -> int:
     if args.budget:
         return _budget(args)
     chosen = planned(args)
-    mode = args.citations or recalled_lines.mode_of(chosen.config.value("memory.citations"))
-    private = recalled_lines.chat(args.session) == "direct"
+    mode = args.citations or citations.mode_of(chosen.config.value("memory.citations"))
+    private = citations.chat(args.session) == "direct"
     minimal, disabled = args.mode == "minimal", chosen.config.disabled
     if disabled:
         say(disabled)
@@ -111,32 +111,27 @@ def _session_memory(args: argparse.Namespace) -> int:
     chosen = planned(args)
     if chosen.config.value(_ENABLED) is False:
         why = f"{_ENABLED} is false, so no note was written."
-        return show(args, {"path": None, "slug": why}, [why])
-    path, why = _saved(chosen, args, transcript, args.session or transcript.stem, args.reason)
+        return show(args, {"path": None, "reason": why}, [why])
+    path = _saved(chosen, args, transcript, args.session or transcript.stem, args.reason)
     line = f"Wrote {path}." if path else "Nothing was said in this session; no note was written."
-    return show(args, {"path": str(path) if path else None, "slug": why}, [line])
+    return show(args, {"path": str(path) if path else None}, [line])
 
 
-def _saved(
-    plan: Plan, args: argparse.Namespace, transcript: Path, session: str, reason: str
-) -> tuple[Path | None, str]:
-    """Write the note of a session; return its path, None when nothing was said, and where its name is from."""
+def _saved(plan: Plan, args: argparse.Namespace, transcript: Path, session: str, reason: str) -> Path | None:
+    """Write the note of a session; return its path, None when nothing was said."""
     if plan.read_only:
         raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
     configured = plan.config.value(_MESSAGES)
     count = args.messages or (configured if isinstance(configured, int) else session_note.MESSAGES)
     content = session_note.conversation(session_note.messages(transcript, count))
     if not content:
-        return None, ""
-    slug, why = session_note.ask(content)
+        return None
     ended = session_note.EndedSession(user_time(plan, args), args.key, session, reason)
     workspace, write = plan.roots.workspace, functools.partial(write_note, curator(plan))
     # A coding agent calls at each end of a session that goes on later; OpenClaw once, and its notes are as documented.
     if args.name == "session-memory":
-        path = session_note.save(workspace, ended, content, slug, write)
-    else:
-        path = session_note.keep(workspace, ended, content, slug, write)
-    return path, f"time: {why}" if why else "model"
+        return session_note.save(workspace, ended, content, write)
+    return session_note.keep(workspace, ended, content, write)
 
 
 def write_note(curator: Curator, path: str, before: bytes | None, after: bytes) -> bool:

@@ -14,8 +14,7 @@ from memory_tui.cli.context import engine_options, passed_on
 from memory_tui.cli.output import print_json, say
 from memory_tui.errors import MemoryTuiError
 from memory_tui.hosts import wiring
-from memory_tui.mcp.host import ServedMemory, ServerOptions
-from memory_tui.mcp.server import serve
+from memory_tui.mcp.server import ServedMemory, ServerOptions, serve
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -40,8 +39,6 @@ def mcp(args: argparse.Namespace) -> int:
         session_key=args.session_key,
         max_injected_chars=args.max_chars,
         log=args.log_recalls or None,
-        prompts=not args.no_prompts,
-        resources=not args.no_resources,
         entries=choices is not None and choices.recalls_entries,
         allow_write=args.allow_write and not args.read_only,
         disabled=choices.config.disabled if choices is not None else "",

@@ -16,12 +16,10 @@ from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.approval import Approvals
-from memory_tui.backends import memories, qmd_program
+from memory_tui.backends import memories
 from memory_tui.backends import qmd as qmd_backend
-from memory_tui.backends.lancedb import MemoryEntry, TableMissing
-from memory_tui.backends.memories import Memories
-from memory_tui.backends.qmd import APPROVED_AS
-from memory_tui.backends.qmd_program import QmdFailure
+from memory_tui.backends.memories import Memories, MemoryEntry, TableMissing
+from memory_tui.backends.qmd import APPROVED_AS, QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.cli.context import confirmed, curator_of, engine_options, opened, user_time
 from memory_tui.cli.output import print_lines, say, show, waiting
@@ -75,9 +73,6 @@ def flush(args: argparse.Namespace) -> int:
     facts = flushes.facts_of(choices.agent, session, transcript)
     if args.compactions is not None:
         facts = replace(facts, compactions=args.compactions)
-    if args.done:
-        flushes.FlushMarks(choices.agent.id).done(session, facts.compactions)
-        return show(args, {"session": session, "done": True})
     if args.tokens is not None:
         facts = replace(facts, total_tokens=args.tokens, fresh=True)
     rules = flushes.rules_of(choices.config)
@@ -223,18 +218,18 @@ def _state(engine: Engine) -> Answer:
     words, trouble = _tried(lambda: list(client.words()), list[str]())
     version = ""
     if words:
-        version, trouble = _tried(lambda: qmd_program.version(client.startable(), client.place), "")
+        version, trouble = _tried(lambda: qmd_backend.version(client.startable(), client.place), "")
     command, approved = shlex.join(words), bool(words) and not client.unapproved
     program = {"command": command, "version": version, "namedBy": client.options.named_by, "approved": approved}
-    index, problem = _tried(lambda: qmd_program.read(client.place.index), qmd_program.QmdIndex({}))
+    index, problem = _tried(lambda: qmd_backend.read(client.place.index), qmd_backend.QmdIndex({}))
     upkeep, failed, state = qmd_backend.state(client), engine.backend.fallback(), engine.status().backend_state
-    seen = qmd_program.coverage(index, client.specs, upkeep["updated"])
+    seen = qmd_backend.coverage(index, client.specs, upkeep["updated"])
     serving = ((item, index.serving(item)) for item in client.specs)
     collections = [
         {**to_builtins(item), "documents": len(there.documents) if there is not None else None}
         for item, there in serving
     ]
-    models = [to_builtins(item) for item in qmd_program.models(client.place).values()]
+    models = [to_builtins(item) for item in qmd_backend.models(client.place).values()]
     data = {
         "state": state,
         "program": {**program, **trouble},

@@ -68,7 +68,7 @@ _BATCH_SERVICES = " or ".join(filter(None, (", ".join(registry.BATCHING[:-1]), r
 
 _BATCHES = f"leave 256 texts or more to the slow and cheap batch service of {_BATCH_SERVICES}"
 _MODEL = "GGUF file of the provider local"
-_EXTENSION = "another build of sqlite-vec, once you agreed to run it: memory-tui index --approve-extension"
+_NO_BUILD = "none here: the sqlite-vec that memory-tui is installed with serves, with the same answers"
 _CACHE = "the most vectors kept of text that is gone; the least recently used go first"
 _COMPACTED = "index a session after it was compacted"
 _SOURCES, _MEDIA = ("memory", "sessions"), ("image", "audio", "all")
@@ -107,7 +107,7 @@ SEARCH: tuple[Key, ...] = (
     ),
     Key("store.driver", "choice", "sqlite", "kind of database", _NO_STORE, choices=("sqlite",)),
     Key("store.path", "path", None, "OpenClaw's own index, which compare-index reads and nothing here writes"),
-    Key("store.vector.extensionPath", "path", None, _EXTENSION),
+    Key("store.vector.extensionPath", "path", None, "another build of sqlite-vec", _NO_BUILD),
     Key(
         "sync.sessions.postCompactionForce", "switch", True, "index a session again when it was compacted", _NO_SESSIONS
     ),

@@ -34,7 +34,7 @@ from memory_tui.notes.journal import Journal
 from memory_tui.notes.record import Sight
 from memory_tui.openclaw import trust
 from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.recalls import recall_log, recalled_lines
+from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit
 from memory_tui.settings import TUNE_KEYS
 from memory_tui.tune import judgments
@@ -144,35 +144,15 @@ def keep_queries(workspace: Path, config: Path, today: dt.date) -> None:
     judgments.save(place, judgments.Notebook(tuple(labelled_queries(today))))
 
 
-def keep_recalls(workspace: Path, today: dt.date) -> None:
-    """Record recalls of the last eight weeks of the sample in `workspace`, as somebody would have left them.
-
-    Two logs are recalled often, others of their age and most old ones never. Where the state folder cannot be written,
-    the map begins empty, as it does for anybody then.
-    """
-
-    answers: dict[int, list[recalled_lines.Span]] = {}
-    for line in (files(__name__) / "recalls.jsonl").read_text(encoding="utf-8").splitlines():
-        recalled = json.loads(line)
-        span = (named(recalled["path"], today), recalled["first"], recalled["last"])
-        for age in recalled["ages"]:
-            answers.setdefault(age, []).append(span)
-    place = recalled_lines.marks_path(workspace)
-    with suppress(OSError, IndexUnavailable):
-        for age, spans in sorted(answers.items(), reverse=True):
-            noon = dt.datetime.combine(today - dt.timedelta(days=age), dt.time(12))
-            recalled_lines.append(place, spans, noon.timestamp())
-
-
 def _forget(folder: Path) -> None:
     """Remove what the state folder keeps of the demo below `folder`: nobody would find it again."""
 
     workspace = folder / WORKSPACE
-    for place in (recalled_lines.marks_path(workspace), recall_log.recall_log_path(workspace)):
-        with suppress(OSError, IndexUnavailable):
-            recall_log.clear_log(place)
-            # Of a workspace that is gone nobody locks the record any more.
-            durable.remove_file(locks.lock_path(place))
+    place = recall_log.recall_log_path(workspace)
+    with suppress(OSError, IndexUnavailable):
+        recall_log.clear_log(place)
+        # Of a workspace that is gone nobody locks the record any more.
+        durable.remove_file(locks.lock_path(place))
     journal = Journal(journal_folder(workspace))
     with suppress(EditRefused):
         journal.clear()

@@ -20,8 +20,7 @@ from msgspec.structs import replace
 from memory_tui import locks
 from memory_tui.approval import Approvals
 from memory_tui.backends import qmd
-from memory_tui.backends.qmd import QmdAnswer, QmdClient
-from memory_tui.backends.qmd_program import QmdFailure
+from memory_tui.backends.qmd import QmdAnswer, QmdClient, QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.engine.status import Status
 from memory_tui.errors import Cancelled, MemoryTuiError

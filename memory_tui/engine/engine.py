@@ -38,8 +38,7 @@ from memory_tui.workspace.notes import hindrance
 
 if TYPE_CHECKING:
     from memory_tui.backends.memories import Memories
-    from memory_tui.engine.inbox import Inbox
-    from memory_tui.engine.notes import Notes
+    from memory_tui.engine.notes import Inbox, Notes
 
 __all__ = ["UPKEEP_SECONDS", "Engine", "open_memory"]
 
@@ -64,7 +63,7 @@ class Engine:
         self._listener = listener
         approvals = Approvals(plan.workspace)
         chain = Chain(replace(plans.settings(plan, approvals), on_progress=self._model_fetched), self._provider_failed)
-        self.index = Index(plan, chain, approvals, self._emit)
+        self.index = Index(plan, chain, self._emit)
         """Keeps the index up to date."""
         self.search = Search(plan, chain, self.index, self._around)
         """Searches, explains, and reads what is indexed."""
@@ -93,7 +92,7 @@ class Engine:
     @cached_property
     def inbox(self) -> Inbox:
         """Return what names the notes that need a decision."""
-        from memory_tui.engine.inbox import Inbox
+        from memory_tui.engine.notes import Inbox
 
         return Inbox(self.notes, self._notice)
 

@@ -15,7 +15,6 @@ from contextlib import ExitStack, closing, contextmanager
 from msgspec.structs import replace
 
 from memory_tui import events, locks
-from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop
 from memory_tui.engine.providers import SyncProvider, adopt, who_answers
 from memory_tui.errors import (
@@ -81,7 +80,7 @@ Mark = tuple[str, int]
 class Index:
     """The index of one plan; `listener` hears of everything that happens until `close`, each on its own thread."""
 
-    def __init__(self, plan: Plan, chain: Chain, approvals: Approvals, listener: Listener) -> None:
+    def __init__(self, plan: Plan, chain: Chain, listener: Listener) -> None:
         self.seen: Seen = lambda _: None
         """Hears which notes changed on disk, None where that has to be looked at."""
         self.unseen = False
@@ -98,7 +97,7 @@ class Index:
         """What a search could not find at the last comparison, and why."""
         self._plan, self._chain, self._listener = plan, chain, listener
         self._provider = SyncProvider(plan, chain, lambda: self.request_sync("provider"))
-        self.opener = IndexOpener(plan, approvals, self._notice)
+        self.opener = IndexOpener(plan, self._notice)
         self.readers = Readers(self.opener.vec0 if plan.options.once else None, self.opener.expected)
         """Connections that read; an index run never blocks them."""
         self.writer = Writer(self.opener.open, self.opener.close, self._report_failure)
@@ -187,7 +186,6 @@ class Index:
         self.writer.close(_GOODBYE_SECONDS)
         self.root_watch.join(_GOODBYE_SECONDS)
         self.leadership.close()
-        self.opener.leave()
 
     # --- reading ---------------------------------------------------------------------------------------------------
 

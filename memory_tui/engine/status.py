@@ -53,7 +53,7 @@ class FileRow(Struct, frozen=True):
 class VectorSearch(Struct, frozen=True):
     """What compares vectors: `engine` by name and version, or `load_error`; `dims` is None without vectors.
 
-    `extension_path` is the build of sqlite-vec that a configuration names, None where none is.
+    `extension_path` is None: no other build of sqlite-vec is run.
     """
 
     enabled: bool
@@ -326,7 +326,6 @@ def _vector_search(plan: Plan, store: Store, vec0: Vec0) -> VectorSearch:
         engine=_compared_by(store, vec0),
         load_error=None if vec0.ready else vec0.detail,
         dims=identity.dims if identity else None,
-        extension_path=vec0.use.library or None,
     )
 
 
@@ -348,8 +347,6 @@ def _lost(plan: Plan, vec0: Vec0, rejected: Sequence[Rejected]) -> Iterator[Noti
         yield notice("no_trigrams", reason=reason)
     if settings.on("store.vector.enabled") and not vec0.ready:
         yield notice("numpy_compares", reason=vec0.detail)
-    elif vec0.use.refused:
-        yield notice("extension_not_run", reason=vec0.use.refused)
     for name in schema.unknown():
         yield notice("unknown_switch", name=name, switch=schema.SWITCH, known=schema.NAMES)
     if rejected:

@@ -58,16 +58,11 @@ Saved = Callable[[Settings], SavedEffect]
 
 
 class Turn(Struct, frozen=True):
-    """One knob of a change, from `was` to `value`, the nearest that does while the other turns stay.
-
-    So do all values tried from the first to the last of `accepted`; the next one does not. Of a knob without numbers
-    it is `value` alone.
-    """
+    """One knob of a change, from `was` to `value`, the nearest that does while the other turns stay."""
 
     key: str
     was: Scalar
     value: Scalar
-    accepted: tuple[Scalar, Scalar]
 
 
 class Change(Struct, frozen=True):
@@ -93,52 +88,23 @@ class Change(Struct, frozen=True):
         return len(self.saved.broken) if self.saved else 0, len(self.comes_in) + len(self.drops_out)
 
 
-class NotAlone(Struct, frozen=True):
-    """A knob that moves a chunk, but no value of which recalls it: at `value` it came nearest.
-
-    There its `score` (None: never a candidate) `passes` the gate or does not, where minScore is `floor`; of the `limit`
-    that are recalled it would be number `place`, None when that was not worked out because MMR stops at the limit.
-    """
-
-    key: str
-    value: Scalar
-    score: float | None
-    passes: bool
-    place: int | None
-    limit: int
-    floor: float
-
-
-class SearchedRange(Struct, frozen=True):
-    """The values of one knob that were tried: from `low` to `high` by `step`, or `choices` by name."""
-
-    key: str
-    low: float
-    high: float
-    step: float
-    choices: tuple[str, ...] = ()
-
-
 class Flips(Struct, frozen=True):
-    """What turns the verdict on `chunk`, least harm first, and which knobs do not alone.
+    """What turns the verdict on `chunk`, least harm first.
 
-    Knobs that have no effect on it, or only move it away, are in neither list. `searched` are the values of each knob
-    that were tried. `sets` recall it by several changes: where no knob does alone, or with fewer steps or less harm
-    than any. None of the pairs of `no_pair` recalls it.
+    `sets` recall it by several changes: where no knob does alone, or with fewer steps or less harm than any. `no_pair`
+    tells that no pair that was tried does.
     """
 
     chunk: ChunkRef
     recalled: bool
     singles: tuple[Change, ...]
-    not_alone: tuple[NotAlone, ...]
-    searched: tuple[SearchedRange, ...]
     sets: tuple[Change, ...] = ()
     no_pair: Notice | None = None
 
     @property
     def none(self) -> Notice | None:
         """Return that no knob alone turns the verdict, where none does."""
-        return None if self.singles else notice("no_single_knob", recalled=self.recalled, ranges=self.searched)
+        return None if self.singles else notice("no_single_knob", recalled=self.recalled)
 
 
 # --- the values of a knob -------------------------------------------------------------------------------------------
@@ -157,18 +123,6 @@ def grid(key: str) -> tuple[Scalar, ...]:
     middle = min(last, first + FINE_STEPS - 1)
     steps = dict.fromkeys((*range(first, middle + 1), *range(middle + COARSER, last, COARSER), last))
     return tuple(round(i * knob.fine, 6) if isinstance(knob.default, float) else int(i * knob.fine) for i in steps)
-
-
-def _ranges(knob: Knob, now: Scalar, evidence: Evidence) -> list[SearchedRange]:
-    """Return the values of `knob` that are tried: those of its slider, the other profiles."""
-    if knob.choices:
-        others = (name for name in profiles.PROFILES if name != now and can_rank(evidence, name))
-        return [SearchedRange(knob.key, 0, 0, 0, tuple(others))]
-    if isinstance(knob.default, bool):
-        return [SearchedRange(knob.key, 0, 1, 1)]
-    middle = min(knob.high, knob.low + (FINE_STEPS - 1) * knob.fine)
-    fine, coarse = SearchedRange(knob.key, knob.low, middle, knob.fine), COARSER * knob.fine
-    return [fine, SearchedRange(knob.key, middle, knob.high, coarse)] if middle < knob.high else [fine]
 
 
 def outwards(knob: Knob, value: Scalar) -> Iterator[Scalar]:
@@ -198,11 +152,11 @@ def spread(key: str, now: Scalar, count: int) -> list[Scalar]:
     return [value for value in dict.fromkeys(chosen) if value != now]
 
 
-def points(settings: Settings, count: int = POINTS) -> list[tuple[str, Scalar]]:
+def points(settings: Settings) -> list[tuple[str, Scalar]]:
     """Return the knobs that count, each at its switch or at some values of its grid, to be tried with one another."""
     ignored = profiles.get(settings.word("profile")).ignores
     keys = [key for key in TUNE_KEYS if key != TEXT and key not in ignored and not BY_KEY[key].choices]
-    return [(key, value) for key in keys for value in spread(key, settings.values[key].value, count)]
+    return [(key, value) for key in keys for value in spread(key, settings.values[key].value, POINTS)]
 
 
 def presses(knob: Knob, was: Scalar, value: Scalar) -> float:
@@ -224,17 +178,14 @@ def flips(
     `with_profile` gives the settings under another profile, `saved` what settings do to saved questions.
     """
     search = _Search(evidence, settings, row, with_profile, saved)
-    outcomes = [search.along(BY_KEY[key]) for key in TUNE_KEYS if key != TEXT]
-    singles = [outcome for outcome in outcomes if isinstance(outcome, Change)]
+    singles = [change for key in TUNE_KEYS if key != TEXT and (change := search.along(BY_KEY[key])) is not None]
     # Saved questions that break first, then other hits that move, then steps; a whole other ranking last.
     singles.sort(key=lambda change: (change.turns[0].key in WHOLE, change.harm, change.presses))
-    ranges = (_ranges(BY_KEY[key], settings.values[key].value, evidence) for key in TUNE_KEYS if key != TEXT)
-    result = Flips(evidence.refs[row], search.now.recalled, tuple(singles), (), tuple(chain.from_iterable(ranges)))
+    result = Flips(evidence.refs[row], search.now.recalled, tuple(singles))
     if result.recalled:
         return result
     sets, no_pair = search.sets([change for change in singles if not BY_KEY[change.turns[0].key].choices])
-    alone = tuple(outcome for outcome in outcomes if isinstance(outcome, NotAlone))
-    return replace(result, not_alone=alone, sets=sets, no_pair=no_pair)
+    return replace(result, sets=sets, no_pair=no_pair)
 
 
 class _Search:
@@ -249,28 +200,20 @@ class _Search:
         (self.before,) = self.replay.recalled([tuned(settings)])
         self._saved = saved
 
-    def along(self, knob: Knob) -> Change | NotAlone | None:
-        """Return the nearest value of `knob` that turns the verdict; else the best one, None when nothing moves."""
-        best, best_value, moved = self.now, self._was(knob.key), False
+    def along(self, knob: Knob) -> Change | None:
+        """Return the change to the nearest value of `knob` that turns the verdict; None where none does."""
+        was = self._was(knob.key)
         # An index is cut for some of the profiles; the others have evidence of their own.
-        names = iter(_ranges(knob, best_value, self.evidence)[0].choices)
-        for value, standing in self._walk(knob, names if knob.choices else outwards(knob, best_value)):
+        others = (name for name in profiles.PROFILES if name != was and can_rank(self.evidence, name))
+        for value, standing in self._walk(knob, others if knob.choices else outwards(knob, was)):
             if standing.recalled != self.now.recalled:
-                return self._with_ranges(self._change({knob.key: value}))
-            moved = moved or (standing.place, standing.score) != (self.now.place, self.now.score)
-            if standing.merit > best.merit or (best is self.now and standing.merit == best.merit):
-                best, best_value = standing, value
-        if best is self.now or not moved:
-            return None
-        settings = self._with({knob.key: best_value})
-        place = None if settings.on("query.hybrid.mmr.enabled") else best.place or None
-        score = None if math.isinf(best.score) else best.score
-        return NotAlone(knob.key, best_value, score, best.place > 0, place, best.limit, settings.number(FLOOR))
+                return self._change({knob.key: value})
+        return None
 
     def sets(self, singles: Sequence[Change]) -> tuple[tuple[Change, ...], Notice | None]:
         """Return sets of turns that recall the chunk: those that beat each of `singles`, fewest steps first, then harm.
 
-        Without one, which pairs were tried.
+        Without one, that no pair does.
         """
         tried = [{key: value} for key, value in points(self.settings)]
         alone = [values for values, _ in self._that_recall(tried)]
@@ -278,7 +221,7 @@ class _Search:
         won = self._that_recall([each | other for each, other in combinations(rest, 2) if each.keys() != other.keys()])
         no_pair = None
         if not won and not singles:
-            no_pair = notice("no_pair", points=tuple(point for each in rest for point in each.items()))
+            no_pair = notice("no_pair")
             wide = {FLOOR: BY_KEY[FLOOR].low, RESULTS: int(BY_KEY[RESULTS].high)}
             won = self._that_recall([wide | each for each in rest if not wide.keys() & each.keys()])
         smallest: dict[frozenset[str], Values] = {}
@@ -294,7 +237,7 @@ class _Search:
         by_steps = sorted(
             {change.turns: change for change in changes}.values(), key=lambda change: (change.presses, change.harm)
         )
-        return tuple(map(self._with_ranges, by_steps[:SETS])), no_pair
+        return tuple(by_steps[:SETS]), no_pair
 
     def _was(self, key: str) -> Scalar:
         return self.settings.values[key].value
@@ -337,11 +280,11 @@ class _Search:
             size = min(most, 2 * size)
 
     def _change(self, values: Values) -> Change:
-        """Return what turning these knobs does, before it is known how far each may go."""
+        """Return what turning these knobs does."""
         settings, refs = self._with(values), self.evidence.refs
         (after,) = self.replay.recalled([tuned(settings)])
         return Change(
-            tuple(Turn(key, self._was(key), value, (value, value)) for key, value in sorted(values.items())),
+            tuple(Turn(key, self._was(key), value) for key, value in sorted(values.items())),
             turned(values),
             settings,
             after.index(self.row) + 1 if self.row in after else None,
@@ -350,25 +293,6 @@ class _Search:
             tuple(refs[row] for row in sorted({*self.before} - {*after, self.row})),
             self._saved(settings) if self._saved else None,
         )
-
-    def _with_ranges(self, change: Change) -> Change:
-        """Return `change` with how far each of its knobs may go."""
-        values = {turn.key: turn.value for turn in change.turns}
-        return replace(
-            change, turns=tuple(replace(turn, accepted=self._accepted(turn, values)) for turn in change.turns)
-        )
-
-    def _accepted(self, turn: Turn, values: Values) -> tuple[Scalar, Scalar]:
-        """Return how far on, away from the value of now, the verdict stays turned; lowest first."""
-        knob, last = BY_KEY[turn.key], turn.value
-        if isinstance(knob.default, bool | str):
-            return last, last
-        up = float(turn.value) > float(turn.was)
-        for value, standing in self._walk(knob, iter(beyond(knob, turn.value, up=up)), values):
-            if standing.recalled == self.now.recalled:
-                break
-            last = value
-        return (turn.value, last) if up else (last, turn.value)
 
     def _nearest(self, values: Values) -> Values | None:
         """Return `values` with each as near as it can be while the others stay; None where one may be left out."""

@@ -57,11 +57,6 @@ class Standing(Struct, frozen=True):
         """Return whether the row is recalled."""
         return 0 < self.place <= self.limit
 
-    @property
-    def merit(self) -> tuple[float, float]:
-        """Return how near the row is to being recalled: over the gate by place over the limit, below it by score."""
-        return (1.0, self.limit - self.place) if self.place else (0.0, self.score)
-
 
 def subset(evidence: Evidence, also: Sequence[int] = ()) -> tuple[Evidence, Rows]:
     """The evidence of the rows that any setting can make candidates, and of the rows `also`; and which rows those are.

@@ -17,7 +17,7 @@ from memory_tui.formatting import camel
 from memory_tui.notices import Notice, kind
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
-from memory_tui.workspace.overtaken import overtaken_in
+from memory_tui.workspace.annotations import overtaken_in
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
@@ -157,9 +157,6 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | No
         "notices": plain(value.trace.notices),
         "flips": [flip(change) for change in changes.singles] if changes else [],
         "sets": [change_set(change) for change in changes.sets] if changes else [],
-        "notAlone": [
-            {**plain(knob), "sentence": wording.not_alone(knob)} for knob in (changes.not_alone if changes else ())
-        ],
         "questions": [{**plain(question), "sentence": wording.rephrased(question)} for question in rephrased],
     }
 
@@ -170,12 +167,12 @@ def flip(value: Change) -> dict[str, Any]:
 
 
 def change_set(value: Change) -> dict[str, Any]:
-    """Several changes that together recall a chunk; of each knob how far it may go."""
+    """Return several changes that together recall a chunk."""
     return {"turns": [_turn(turn) for turn in value.turns], **_change(value)}
 
 
 def _turn(value: Turn) -> dict[str, Any]:
-    return {"knob": value.key, "from": value.was, "to": value.value, "accepted": list(value.accepted)}
+    return {"knob": value.key, "from": value.was, "to": value.value}
 
 
 def _change(value: Change) -> dict[str, Any]:

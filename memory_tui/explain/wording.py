@@ -6,14 +6,14 @@ A sum is told line by line, with as many digits as redoing it takes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import profiles, tokens
-from memory_tui.explain.counterfactuals import WEIGHT, Change, NotAlone, Rephrased, SavedEffect
+from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased, SavedEffect
 from memory_tui.explain.why_not import Fate
 from memory_tui.explain.words import MatchedWords, holds
 from memory_tui.formatting import plural
@@ -21,7 +21,6 @@ from memory_tui.notices import (
     LEFT_OUT,
     Notice,
     against,
-    knob_name,
     language_label,
     notice,
     number,
@@ -70,11 +69,6 @@ def label(fate: Fate) -> str:
 def age(days: float) -> str:
     """Return an age as the lists show it: 5d; below a day, today; before its date, future."""
     return "today" if 0 <= days < 1 else f"in {-days:.0f}d" if days < 0 else f"{days:.0f}d"
-
-
-def mode(value: Mode) -> str:
-    """Return what searches go by, as the first word of the screen."""
-    return "NO SEARCH" if value == "nothing" else value.upper()
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
@@ -173,58 +167,11 @@ def change_sentence(value: Change) -> str:
     return f"{what} with {turns}{together}{'; it also ' + ' and '.join(also) if also else ''}."
 
 
-def preview(value: Change) -> str:
-    """Return what setting it does besides, as a sentence: `results 8: 1 other hit in, 0 out; 26 saved ...`."""
-    comes, goes = len(value.comes_in), len(value.drops_out)
-    moved = f"{plural(comes, 'other hit')} in, {goes:,} out" if comes or goes else "no other hit moves"
-    return f"{turned(value)}: {'; '.join(filter(None, (moved, saved(value.saved))))}."
-
-
-def effects(verb: str, refs: Sequence[ChunkRef], grade: Callable[[ChunkRef], int | None]) -> str:
-    """Return what else a change does, with what labels say of it: `pushes out 2, 1 of them marked right`."""
-    right = [bool(mark) for ref in refs if (mark := grade(ref)) is not None]
-    counts = ((right.count(True), "right"), (right.count(False), "wrong"))
-    marked = [f"{count} of them marked {word}" for count, word in counts if count]
-    return f"{verb} {', '.join([f'{len(refs):,}', *marked])}"
-
-
-def accepted(value: Change) -> str:
-    """Return how far each knob may go, as a clause: `any results from 7 to 12`; empty where none may go further."""
-    far = [_far(each.key, *each.accepted) for each in value.turns if each.accepted[0] != each.accepted[1]]
-    return f"any {', '.join(far)}" if far else ""
-
-
-def _far(key: str, low: Scalar, high: Scalar) -> str:
-    knob = BY_KEY[key]
-    name = "vector weight" if key == WEIGHT else knob.label
-    return f"{name} from {show(knob, low)} to {show(knob, high)}"
-
-
 def saved(effect: SavedEffect | None) -> str:
     """Return what a change does to saved questions: `26 saved questions: 1 mended, 0 broken`; empty of none."""
     if effect is None:
         return ""
     return f"{plural(effect.questions, 'saved question')}: {len(effect.mended):,} mended, {len(effect.broken):,} broken"
-
-
-def not_alone(value: NotAlone) -> str:
-    """Return why turning one knob does not recall a chunk: `not by minScore alone (9th; the limit is 6 results)`."""
-    return f"not by {knob_name(value.key)} alone ({_nearest(value)})"
-
-
-def _nearest(value: NotAlone) -> str:
-    """Return how near a knob brings a chunk at its best value."""
-    if value.place:
-        return f"{ordinal(value.place)}; the limit is {plural(value.limit, 'result')}"
-    if value.passes or value.score is None:
-        return f"not among the first {value.limit}" if value.passes else "never a candidate"
-    return f"below minScore {number(value.floor)} with {against(value.score, value.floor)} at most"
-
-
-def none_alone(values: Sequence[NotAlone]) -> str:
-    """Return the knobs that do not recall a chunk alone, with how near they bring it; empty without any."""
-    near = ", ".join(f"{knob_name(each.key)} ({_nearest(each)})" for each in values)
-    return f"Not by one of these alone: {near}." if values else ""
 
 
 def rephrased(question: Rephrased) -> str:
@@ -325,24 +272,6 @@ def _redone(lines: Sequence[ScoreLine]) -> bool:
         elif line.operation:
             running = running * value if line.operation == "x" else running + value
     return True
-
-
-def in_a_line(candidate: Candidate, trace: Trace) -> str:
-    """Return the whole arithmetic as one formula: `0.715 x 0.294 base + 0.485 rerank + 0.020 recency = 0.715 >= 0.35`.
-
-    Without such steps it begins with both sides: `0.330 vector + 0.386 text = 0.716`.
-    """
-    *lines, _, _, _ = explain(candidate, trace)
-    at = next(i for i, line in enumerate(lines) if line.operation == "=")
-    neutral = {"+": 0.0, "x": 1.0}
-    steps = [
-        f"{line.figure} {line.label if line.label != 'factor' else line.detail.split()[0]}"
-        for line in lines[at + 1 :]
-        if line.value is not None and abs(line.value - neutral[line.operation]) >= 0.0005
-    ]
-    sides = " + ".join(f"{line.figure.removeprefix('+ ').replace('- ', '-')} {line.label}" for line in lines[:at])
-    gate = _gate(candidate, trace, limit=", limit")
-    return f"{' '.join([lines[at].figure[2:] if steps else sides, *steps])} = {gate}"
 
 
 def _gate(candidate: Candidate, trace: Trace, limit: str = "") -> str:

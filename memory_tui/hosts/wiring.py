@@ -49,9 +49,9 @@ class Wiring(Struct, frozen=True):
     profile: str
     log: bool = False
 
-    def server(self, *switches: str) -> tuple[str, ...]:
+    def server(self) -> tuple[str, ...]:
         """Return the command line of the server."""
-        return (*self.program, "mcp", *switches, *((LOG,) if self.log else ()), *self.arguments)
+        return (*self.program, "mcp", *((LOG,) if self.log else ()), *self.arguments)
 
 
 def command() -> tuple[str, ...]:

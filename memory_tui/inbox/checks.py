@@ -46,8 +46,7 @@ from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
 from memory_tui.secrets.labels import Known
-from memory_tui.workspace.annotations import flaws
-from memory_tui.workspace.overtaken import is_overtaken
+from memory_tui.workspace.annotations import flaws, is_overtaken
 
 if TYPE_CHECKING:
     from memory_tui.notes.curator import Curator

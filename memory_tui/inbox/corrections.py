@@ -21,7 +21,7 @@ from msgspec import Struct
 from memory_tui.errors import Cancelled
 from memory_tui.inbox.entries import DatedNote
 from memory_tui.notes.changes import FENCE, HEADING
-from memory_tui.workspace.overtaken import is_marked, is_overtaken, without_mark
+from memory_tui.workspace.annotations import is_marked, is_overtaken, without_mark
 
 _LONGEST = 300
 _OPENER = re.compile(

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import mmap
-import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from memory_tui import locks
-from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop
 from memory_tui.errors import (
     Cancelled,
@@ -23,15 +21,12 @@ from memory_tui.errors import (
     IndexEmpty,
     IndexUnavailable,
     MemoryTuiError,
-    SettingError,
 )
 from memory_tui.index import database, index_write, integrity
 from memory_tui.index.integrity import ShutdownMarker
-from memory_tui.index.schema import UNUSED, Vec0Use
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
 from memory_tui.plan import Plan
-from memory_tui.providers import registry
 
 
 class Readers:
@@ -40,7 +35,7 @@ class Readers:
     `expected` tells whether what lies in its place unreadable is, or was, ours.
     """
 
-    def __init__(self, vec0: Callable[[], Vec0Use] | None = None, expected: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, vec0: Callable[[], bool] | None = None, expected: Callable[[], bool] = lambda: False) -> None:
         self._vec0 = vec0
         self._expected = expected
         self._lock = threading.Lock()
@@ -80,7 +75,7 @@ class Readers:
             store.close()
         if not path.exists() or not path.stat().st_size:
             return None
-        use = self._vec0() if self._vec0 is not None else UNUSED
+        use = self._vec0 is not None and self._vec0()
         try:
             return Store.open(path, read_only=True, vec0=use, expected=self._expected)
         except IndexEmpty:
@@ -218,34 +213,18 @@ class Writer:
 
 # --- the opening of the index by its writer ---------------------------------------------------------------------------
 
-_OLD_SECONDS = 86_400
-"""After this a temporary index is of no use: the notes have changed, and its process is gone."""
-EXTENSION = "sqlite-vec"
-"""What the approval to run another build of it is saved under, with its path as the host."""
-
-
-def named_extension(plan: Plan) -> tuple[str, str]:
-    """Return the absolute path of the build of sqlite-vec that the configuration names, with where; or empty ones."""
-    named = plan.config.entries.get("store.vector.extensionPath")
-    value = plan.config.value("store.vector.extensionPath")
-    if named is None or not isinstance(value, str) or not value.strip():
-        return "", ""
-    # A path is taken from the workspace on, never from the folder that somebody happens to be in.
-    path = os.path.realpath(plan.workspace / Path(value.strip()).expanduser())
-    return path, str(named.places[-1])
-
 
 class IndexOpener:
     """Opens and closes the index of `plan`; `emit` hears each of `notices` once."""
 
-    def __init__(self, plan: Plan, approvals: Approvals, emit: Callable[[str], None]) -> None:
-        self.path = database.find(plan.index)
-        """Where the index is; another folder than planned when that one cannot be written."""
+    def __init__(self, plan: Plan, emit: Callable[[str], None]) -> None:
+        self.path = database.resolved(plan.index)
+        """Where the index is."""
         self.notices: list[Notice] = []
         self.opened = False
         self.resident = False
         """Whether this process keeps the index for as long as it runs, as app or server."""
-        self._plan, self._approvals, self._emit = plan, approvals, emit
+        self._plan, self._emit = plan, emit
         self._last: tuple[int, int] | None = None
         """Device and inode of the file that was opened last."""
         self._marker: ShutdownMarker | None = None
@@ -261,34 +240,14 @@ class IndexOpener:
         """Return whether the file that was opened last was deleted, whoever made another one in its place."""
         return self.opened and self.file != self._last
 
-    def vec0(self) -> Vec0Use:
-        """Return how sqlite-vec is to be used, from which library; one that a configuration names needs an approval."""
-        library, named_by = named_extension(self._plan)
-        agreed = not library or self._approvals.find(EXTENSION, library) is not None
-        return Vec0Use(
-            self._plan.settings.on("store.vector.enabled"),
-            library,
-            "" if agreed else f"{named_by} asks to run {library} as sqlite-vec, and you have not agreed to run it",
-        )
-
-    def approve_extension(self, how: str) -> tuple[str, str]:
-        """Save that the build of sqlite-vec which the configuration names may be run; returns its path, and where.
-
-        Raises SettingError without one, ApprovalUnsaved.
-        """
-        library, named_by = named_extension(self._plan)
-        if not library:
-            raise SettingError(
-                "The configuration names no build of sqlite-vec.", "Its key is store.vector.extensionPath."
-            )
-        self._approvals.approve(EXTENSION, library, how)
-        return library, named_by
+    def vec0(self) -> bool:
+        """Return whether sqlite-vec is to be used."""
+        return self._plan.settings.on("store.vector.enabled")
 
     def whole(self) -> bool:
-        """Return whether the index lies in its own place, was closed or is in use, and no rebuild of it was begun."""
-        if database.is_temporary(self.path) or database.rebuild_of(self.path).exists():
-            return False
-        return _held_elsewhere(self.path) or integrity.fits(self.path)
+        """Return whether the index was closed or is in use, and no rebuild of it was begun."""
+        begun = database.rebuild_of(self.path).exists()
+        return not begun and (_held_elsewhere(self.path) or integrity.fits(self.path))
 
     def expected(self) -> bool:
         """Return whether an index of ours lay in its place, as far as can be told: then what lies there is damaged."""
@@ -308,7 +267,8 @@ class IndexOpener:
         if suspicion:
             store = self._checked(store, suspicion)
         if not self.opened:
-            self._sweep()
+            for text in integrity.sweep(self.path, time.time()):
+                self._emit(text)
         self.opened = True
         return store
 
@@ -330,15 +290,6 @@ class IndexOpener:
         if whole and not moved and not _held_elsewhere(self.path):
             integrity.put(store.path, self._marker)
         self._marker = None
-
-    def leave(self) -> None:
-        """Remove the temporary index that this process kept; nobody uses it any more.
-
-        A command leaves it to the next one, and vectors that may have cost money stay: `_sweep` finds those.
-        """
-        bought = self._plan.provider == "auto" or registry.sends(self._plan.provider)
-        if self.resident and self.opened and not bought and database.is_temporary(self.path):
-            self._remove([self.path])
 
     def _store(self, expected: bool) -> Store:
         first = len(self.notices)
@@ -386,26 +337,6 @@ class IndexOpener:
         self.notices.append(notice)
         self._emit(notice.sentence)
 
-    def _sweep(self) -> None:
-        """Remove the oldest of what was moved aside, and say so; silently temporary indexes.
-
-        Those are the ones that stood for this index, which has its own place again, and old ones.
-        """
-        for text in integrity.sweep(self.path, time.time()):
-            self._emit(text)
-        if not database.is_temporary(self.path):
-            self._remove(database.displaced(self._plan.index))
-        self._remove(path for path in _old(time.time()) if path != self.path)
-
-    def _remove(self, temporary: Iterable[Path]) -> None:
-        """Remove temporary indexes that no process keeps or writes."""
-        for path in temporary:
-            try:
-                if not _held_elsewhere(path):
-                    database.remove_temporary(path)
-            except OSError as error:
-                self._emit(f"The temporary index {path} cannot be removed: {error.strerror}.")
-
 
 def condemn(error: IndexDamaged, met: tuple[int, int] | None) -> Callable[[Store], None]:
     """Return a job for the writer that has the file `met` (device, inode) moved aside, in which a reader met damage."""
@@ -421,12 +352,3 @@ def _held_elsewhere(index: Path) -> bool:
     """Return whether another process has `index` open to keep or to write it."""
     others = (locks.living(index, "keeper"), locks.living(index))
     return any(who is not None and not who.is_this_process for who in others)
-
-
-def _old(now: float) -> Iterator[Path]:
-    """Yield temporary indexes that were not written for a day before `now` (epoch seconds)."""
-    for folder in database.temporary_folders():
-        for path in folder.glob("*.sqlite"):
-            sides = [side.stat().st_mtime for side in folder.glob(f"{path.name}*") if side.exists()]
-            if sides and now - max(sides) > _OLD_SECONDS:
-                yield path

@@ -16,7 +16,6 @@ import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -38,7 +37,7 @@ from memory_tui.errors import (
     MemoryTuiError,
 )
 from memory_tui.index import schema
-from memory_tui.index.schema import APPLICATION_ID, INSTALLED, UNUSED, Vec0, Vec0Use
+from memory_tui.index.schema import APPLICATION_ID, Vec0
 from memory_tui.notices import Notice, notice
 
 SIDES = ("", "-wal", "-shm", "-journal")
@@ -51,8 +50,6 @@ _SPOILED = 2
 """So many bytes of magic and mark may differ in a header that was ours."""
 _LEAST = 1 << 18
 """Bytes that have to be free for a new index to be begun."""
-_MEMORY = (Path("/dev/shm"),)
-"""File systems in memory."""
 _ANOTHER = "Name another file with --index."
 
 Kind = Literal["nothing", "empty", "ours", "database", "zeros", "other", "no file"]
@@ -124,12 +121,8 @@ def check(index: Path) -> None:
             raise refused(part, "is a folder" if part.is_dir() and not part.is_symlink() else "is a link or a pipe")
 
 
-def choose_path(path: str | os.PathLike[str], notices: list[Notice]) -> Path:
-    """Return where the index of `path` can be written: there, or in this user's temporary folder, with a notice.
-
-    Makes the folder (0700) and an empty file (0600). Raises IndexUnavailable.
-    """
-    where = resolved(path)
+def make_writable(where: Path, notices: list[Notice]) -> None:
+    """Make the folder of an index (0700), and an empty file (0600) where there is room. Raises IndexUnavailable."""
     with contextlib.suppress(OSError):
         if where.stat().st_nlink > 1:
             raise IndexRefused(
@@ -138,81 +131,23 @@ def choose_path(path: str | os.PathLike[str], notices: list[Notice]) -> Path:
             )
     if name := durable.shared(where):
         notices.append(notice("on_shared_files", path=str(where), system=name))
-    reasons: list[str] = []
-    for place in (where, *_temporary_places(where)):
-        try:
-            if place != where:
-                _make_own(place.parent)
-            _with_room(place)
-        except OSError as error:
-            full = durable.full(place) if error.errno == errno.ENOSPC else ""
-            reasons.append(f"{error.strerror or error}{full}")
-        else:
-            if reasons:
-                notices.append(notice("kept_elsewhere", path=str(where), why=reasons[0], place=str(place)))
-            return place
-    tried = zip((where, *_temporary_places(where)), reasons, strict=True)
-    raise IndexUnavailable(
-        f"No index can be written: {'; '.join(f'{place}: {why}' for place, why in tried)}.",
-        "Free some space, or name a file in a folder that can be written with --index.",
-    )
+    try:
+        new = create(where).stat().st_size == 0
+        room = durable.room(where)
+        if new and room is not None and room < _LEAST:
+            where.unlink()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(where))
+    except OSError as error:
+        full = durable.full(where) if error.errno == errno.ENOSPC else ""
+        raise IndexUnavailable(
+            f"The index {where} cannot be written: {error.strerror or error}{full}.",
+            "Free some space, or name a file in a folder that can be written with --index.",
+        ) from None
 
 
 def rebuild_of(index: Path) -> Path:
     """Return where the index that will take the place of `index` is made."""
     return index.with_name(f"{index.name}.next")
-
-
-def find(path: str | os.PathLike[str]) -> Path:
-    """Return where the index of `path` is to be read: there, or where `choose_path` has put it for want of a folder."""
-    where = resolved(path)
-    return where if where.exists() and os.access(where, os.W_OK) else next(iter(displaced(where)), where)
-
-
-def temporary_folders() -> list[Path]:
-    """List where `choose_path` puts indexes of this user for want of a place of their own; they need not be there."""
-    name = f"memory-tui-{os.geteuid()}" if hasattr(os, "geteuid") else "memory-tui"
-    return [Path(tempfile.gettempdir(), name), *(folder / name for folder in _MEMORY if folder.is_dir())]
-
-
-def _temporary_places(where: Path) -> list[Path]:
-    name = f"{sha256(os.fsencode(where)).hexdigest()[:16]}.sqlite"
-    return [folder / name for folder in temporary_folders()]
-
-
-def _make_own(folder: Path) -> None:
-    """Make a temporary folder that only this user can enter. Raises OSError where somebody else has made it."""
-    with contextlib.suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    if not _is_own(folder):
-        raise PermissionError(errno.EACCES, "it is the folder of somebody else", str(folder))
-
-
-def _is_own(folder: Path) -> bool:
-    try:
-        status = folder.lstat()
-    except OSError:
-        return False
-    private = not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077)
-    return stat.S_ISDIR(status.st_mode) and private
-
-
-def is_temporary(path: Path) -> bool:
-    """Say whether the index at `path` lies in one of the temporary folders."""
-    return path.parent in temporary_folders()
-
-
-def displaced(path: str | os.PathLike[str]) -> list[Path]:
-    """List the temporary indexes that stand for the one of `path`."""
-    return [other for other in _temporary_places(resolved(path)) if _is_own(other.parent) and other.exists()]
-
-
-def remove_temporary(path: Path) -> None:
-    """Remove a temporary index, everything beside it, and its folder when that is empty. Raises OSError."""
-    for part in sorted(path.parent.glob(f"{path.name}*"), reverse=True):
-        durable.remove_file(part)
-    with contextlib.suppress(OSError):
-        path.parent.rmdir()
 
 
 def file_at(path: Path) -> tuple[int, int] | None:
@@ -244,15 +179,6 @@ def create(path: Path) -> Path:
         if stat.S_IMODE(path.stat().st_mode) & 0o077:
             path.chmod(0o600)
     return path
-
-
-def _with_room(path: Path) -> None:
-    """Make the index at `path`, where there is room for a new one. Raises OSError."""
-    new = create(path).stat().st_size == 0
-    room = durable.room(path)
-    if new and room is not None and room < _LEAST:
-        path.unlink()
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
 
 def quarantine(path: Path, why: str) -> Notice:
@@ -357,7 +283,7 @@ class Database:
         """Return what there is to say of an index that does not exist: nothing."""
         connection = apsw.Connection(":memory:")
         _migrate(connection)
-        return cls(connection, path, True, schema.vec0(UNUSED))
+        return cls(connection, path, True, schema.vec0(use=False))
 
     @property
     def moved(self) -> bool:
@@ -370,15 +296,14 @@ class Database:
         path: str | os.PathLike[str],
         *,
         read_only: bool = False,
-        vec0: Vec0Use = INSTALLED,
+        vec0: bool = True,
         notices: list[Notice] | None = None,
         expected: Callable[[], bool] = lambda: False,
     ) -> Self:
         """Return the index at `path`, made if it is not there (unless `read_only`).
 
-        A damaged index is moved aside, and a folder that cannot be written is replaced by a temporary one; `notices`
-        gets one for each. What is not ours stays where it is: by its header, or where that is gone unless an
-        index of ours is `expected` there. Raises IndexUnavailable, IndexRefused.
+        A damaged index is moved aside, which `notices` gets one of. What is not ours stays where it is: by its header,
+        or where that is gone unless an index of ours is `expected` there. Raises IndexUnavailable, IndexRefused.
         """
         reports: list[Notice] = [] if notices is None else notices
         where = resolved(path)
@@ -388,9 +313,7 @@ class Database:
             what = "is a database of another program" if content == "database" else "is not an index of memory-tui"
             raise refused(where, what)
         if not read_only:
-            requested, where = where, choose_path(path, reports)
-            if where != requested and content == "ours" and not where.stat().st_size:
-                _seed(requested, where, reports)
+            make_writable(where, reports)
         seen, locked = _sizes(where), True
         try:
             if read_only:
@@ -580,15 +503,6 @@ def _copy(source: apsw.Connection, target: apsw.Connection) -> None:
     """Copy all pages of `source`, which is closed, over those of `target`."""
     with closing(source), target.backup("main", source, "main") as backup:
         backup.step()
-
-
-def _seed(index: Path, where: Path, notices: list[Notice]) -> None:
-    """Begin the index at `where` as a copy of one that cannot be written: nothing has to be embedded again."""
-    try:
-        with closing(apsw.Connection(str(where), flags=apsw.SQLITE_OPEN_READWRITE)) as target:
-            _copy(_connect_read_only(index)[0], target)
-    except (_Unusable, apsw.Error, IndexUnavailable) as error:
-        notices.append(notice("not_copied", path=str(index), place=str(where), why=str(error)))
 
 
 def _sizes(path: Path) -> tuple[int, ...]:

@@ -24,7 +24,6 @@ from msgspec import Struct
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError
 from memory_tui.index import index_write
 from memory_tui.index.database import Rows
-from memory_tui.index.schema import UNUSED
 from memory_tui.index.store import Store
 from memory_tui.providers.base import Identity, MediaText, Provider, Vectors
 from memory_tui.providers.failures import OF_THE_TEXT, Cause, ProviderFailure, state_of
@@ -128,7 +127,7 @@ def _of_sibling(sibling: Path | None, columns: str, identity: Identity, hashes: 
     if sibling is None or not hashes or not sibling.exists():
         return []
     sql = f"SELECT {columns} FROM embedding_cache WHERE {_SPACE} AND ? IN (dims, 0) AND {_AMONG}"
-    with closing(Store.open(sibling, read_only=True, vec0=UNUSED)) as other:
+    with closing(Store.open(sibling, read_only=True, vec0=False)) as other:
         return other.query(sql, (*identity.space, identity.dims, json.dumps(list(hashes))))
 
 

@@ -18,7 +18,7 @@ import apsw
 from memory_tui import durable
 from memory_tui.cancel import Stop
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import index_write, integrity, schema
+from memory_tui.index import index_write, integrity
 from memory_tui.index.database import SIDES, explained, is_private, kind, rebuild_of
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
@@ -70,7 +70,7 @@ def waits(store: Store, recipe: Recipe) -> bool:
     if not path.exists():
         return False
     try:
-        with closing(Store.open(path, read_only=True, vec0=schema.UNUSED)) as beside:
+        with closing(Store.open(path, read_only=True, vec0=False)) as beside:
             return beside.recipe() == recipe and beside.meta(_OF) == store.meta("uuid")
     except IndexUnavailable:
         return False

@@ -215,40 +215,22 @@ def tokenizer(name: str) -> str:
     return name if name != "trigram" or not trigram() else "unicode61"
 
 
-class Vec0Use(Struct, frozen=True):
-    """Whether sqlite-vec is to be used, from the `library` that was named.
-
-    `refused` says why that library is not loaded; then, and where none was named, the installed one serves.
-    """
-
-    enabled: bool = True
-    library: str = ""
-    refused: str = ""
-
-    @property
-    def path(self) -> str | None:
-        """The file to load; None where there is none."""
-        return self.library if self.library and not self.refused else _library()
-
-
-INSTALLED, UNUSED = Vec0Use(), Vec0Use(enabled=False)
-
-
 class Vec0(Struct, frozen=True):
     """Whether vec0 works; `detail` names the step that failed, or the version."""
 
     ready: bool
     detail: str
-    use: Vec0Use
+    use: bool
+    """Whether it is to be used."""
 
 
-def vec0(use: Vec0Use = INSTALLED, connection: apsw.Connection | None = None) -> Vec0:
+def vec0(use: bool = True, connection: apsw.Connection | None = None) -> Vec0:
     """Say whether sqlite-vec works, tried once a process, and load it into `connection`.
 
     Importing the package instead would load a second SQLite (0.3 s, and two libraries that share vec0 crash).
     """
-    why = _switched_off("vec0") if use.enabled else "switched off"
-    path = use.path
+    why = _switched_off("vec0") if use else "switched off"
+    path = _library()
     if why or path is None:
         return Vec0(False, why or "sqlite-vec is not installed", use)
     ready, detail = _try_out(path)

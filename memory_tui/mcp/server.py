@@ -1,4 +1,4 @@
-"""The MCP server of a memory. It has tools, notes as resources, and the recall rule as a prompt.
+"""The MCP server of a memory: its tools, and the memory that answers them, opened when first needed.
 
 Standard output carries the protocol and nothing else. A request that is wrong is answered, and the server lives on; it
 ends when its input ends, and takes its threads with it. The handshake and the lists are answered before anything is
@@ -7,11 +7,11 @@ imported that opens the memory; that begins when the tools were listed, or soon 
 
 from __future__ import annotations
 
-import datetime as dt
 import functools
 import itertools
 import json
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,16 +22,22 @@ from msgspec import Struct, field
 
 from memory_tui import __version__, jsstring
 from memory_tui.cancel import Stop, call_after, exit_status, report_signal, signals_heard
-from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
+from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, QueryError
 from memory_tui.hosts.wiring import PROFILE
 from memory_tui.mcp import wire
-from memory_tui.mcp.schemas import CORRECT, UNTRUSTED, recorded
+from memory_tui.mcp.schemas import CORRECT, recorded
 from memory_tui.mcp.wire import INVALID_PARAMS, Caller, Connection, Method, Pipes, Refusal, ServerInterface
-from memory_tui.openclaw.prompt import GET, SEARCH
+from memory_tui.openclaw.prompt import GET, RECALL, SEARCH, disabled_rule, recall_rule
+from memory_tui.recalls.citations import Mode, mode_of
+from memory_tui.sanitize import one_line
 
 if TYPE_CHECKING:
-    from memory_tui.mcp.host import ServedMemory
-    from memory_tui.mcp.tools import File
+    from memory_tui.backends.memories import ToolAnswer
+    from memory_tui.engine.engine import Engine
+    from memory_tui.events import Event
+    from memory_tui.plan import Plan
+    from memory_tui.recalls.recall_log import RecallEntry
+
 
 Outcome = TypeVar("Outcome")
 
@@ -54,8 +60,6 @@ _LAST_LOOK_SECONDS = 0.02
 """How often it is looked whether the last answers are out, once the input has ended."""
 _OPENING_SECONDS = 1.0
 """How long after its first request a client may take to list the tools, before the memory is opened for it."""
-RECALL = "recall"
-_RULE = "When to search the memory, and how to cite it."
 _ALWAYS = {"anthropic/alwaysLoad": True}
 """Claude Code puts the tool before the model from the start, so that no search for tools comes before a recall."""
 
@@ -145,13 +149,6 @@ class Handlers(Struct):
     def interface(self) -> ServerInterface:
         """What this server can be asked."""
         methods = {"tools/list": Method(self.list_tools, cached=True), "tools/call": Method(self.call_tool)}
-        if self.host.options.prompts:
-            methods["prompts/list"] = Method(self.list_prompts, cached=True)
-            methods["prompts/get"] = Method(self.get_prompt)
-        if self.host.options.resources:
-            methods["resources/list"] = Method(self.list_resources, cached=True)
-            methods["resources/templates/list"] = Method(self.list_templates, cached=True)
-            methods["resources/read"] = Method(self.read_resource, cached=True)
         for name in PRIVATE:
             methods[name] = Method(functools.partial(self.call_private, name))
         info = {"name": "memory-tui", "title": "memory-tui", "version": __version__}
@@ -221,57 +218,6 @@ class Handlers(Struct):
         with self.limit:
             return self.host.private(name, params, caller.stop)
 
-    def list_resources(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-        """The notes, a page at a time."""
-        del caller
-        cursor = wire.optional_text(params, "cursor")
-        from memory_tui.mcp import tools
-
-        files, following = tools.page(self.host.plan().roots, cursor)
-        after = {} if following is None else {"nextCursor": following}
-        return {"resources": [_resource(file) for file in files], **after}
-
-    def list_templates(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-        """How the URI of a note is made."""
-        del caller
-        wire.only_page(params)
-        template = {
-            "name": "note",
-            "uriTemplate": "memory:{+path}",
-            "description": "A note by its path.",
-            "mimeType": "text/markdown",
-        }
-        return {"resourceTemplates": [template]}
-
-    def read_resource(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-        """The text of a note."""
-        del caller
-        address = wire.text(params, "uri")
-        from memory_tui.mcp import tools
-
-        text = tools.resource_text(self.host.plan().roots, address)
-        # First in the object too, for a host that hands on all of it as it stands.
-        meta = {"memory-tui/untrusted": UNTRUSTED}
-        return {"contents": [{"_meta": meta, "uri": address, "mimeType": "text/markdown", "text": text}]}
-
-    def list_prompts(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-        """The rule of recall."""
-        del caller
-        wire.only_page(params)
-        question = {"name": "question", "description": "What to answer from memory."}
-        return {"prompts": [{"name": RECALL, "title": "Recall", "description": _RULE, "arguments": [question]}]}
-
-    def get_prompt(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-        """The rule of recall, with a question where one is given."""
-        del caller
-        name, args = wire.text(params, "name"), wire.members(params, "arguments")
-        if name != RECALL:
-            raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name[:100]}", {"prompts": [RECALL]})
-        question = (wire.optional_text(args, "question") or "").strip()
-        rule = self.host.rule(self.host.citations())
-        text = jsstring.well_formed(f"{rule}\n\n{question}" if question else rule)
-        return {"description": _RULE, "messages": [{"role": "user", "content": {"type": "text", "text": text}}]}
-
     def _within(
         self, seconds: float, run: Callable[[Stop], Outcome], caller: Caller, steps: Iterator[int] | None = None
     ) -> Outcome | None:
@@ -304,17 +250,6 @@ def _patience(meta: Mapping[str, Any]) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
         return PATIENCE_SECONDS
     return min(float(seconds), PATIENCE_SECONDS)
-
-
-def _resource(file: File) -> dict[str, Any]:
-    changed = dt.datetime.fromtimestamp(file.mtime, dt.UTC).isoformat()
-    return {
-        "name": file.path,
-        "uri": file.uri,
-        "size": file.size,
-        "mimeType": "text/markdown",
-        "annotations": {"lastModified": changed},
-    }
 
 
 def _result(answer: dict[str, Any]) -> dict[str, Any]:
@@ -389,3 +324,209 @@ def _exit_despite_threads() -> None:
             thread.join(max(0.0, end - time.monotonic()))
     if any(thread.is_alive() for thread in others):
         os._exit(0)
+
+
+_FIRST_INDEX_SECONDS = 600.0
+
+
+class ServerOptions(Struct, frozen=True):
+    """What the command line asked of the server; None where it said nothing, so that the configuration decides."""
+
+    citations: Mode | None = None
+    session_key: str = ""
+    max_injected_chars: int | None = None
+    log: bool | None = None
+    entries: bool = False
+    """Whether the long-term memories in LanceDB are offered: where they are the agent's memory."""
+    allow_write: bool = False
+    """Whether the agent may correct lines of the notes, and store and forget long-term memories."""
+    disabled: str = ""
+    """Why the configuration gives the agent no memory search, as a sentence; empty where it does."""
+
+
+class ServedMemory:
+    """Answers the tools, from any thread. A memory that cannot be opened is tried again at the next question."""
+
+    def __init__(self, open_memory: Callable[[], Engine], options: ServerOptions) -> None:
+        self.news = ""
+        """What is being done meanwhile, for somebody who waits."""
+        self._open_memory = open_memory
+        self.options = options
+        # A signal may close the host while its own thread does.
+        self._lock = threading.RLock()
+        self._memory: Engine | None = None
+        self._closed = Stop()
+        self._warming = self._asks = False
+
+    def rule(self, citations: Mode) -> str:
+        """When to search the memory, or that the configuration switched that off."""
+        disabled = self.options.disabled
+        return disabled_rule(disabled) if disabled else recall_rule(citations)
+
+    def memory(self) -> Engine:
+        """Return the memory, opened where it is not open. Raises MemoryTuiError, Cancelled when it was closed."""
+        with self._lock:
+            if self._closed.is_set():
+                raise Cancelled
+            if self._memory is None:
+                memory = self._open_memory()
+                memory.listen(self._follow)
+                memory.start()
+                self._memory = memory
+            return self._memory
+
+    def warm(self) -> None:
+        """Open the memory in the background, so that the first question finds everything in place."""
+        if not self._warming:
+            self._warming = True
+            threading.Thread(target=self._warm, name="memory-warm", daemon=True).start()
+
+    def _warm(self) -> None:
+        from memory_tui.providers import registry
+
+        try:
+            memory = self.memory()
+            if self._asks:
+                # Who asks already waits for the same, and not for another question.
+                return
+            # A remote provider is not paid for a question that nobody has asked.
+            question = "" if registry.sends(memory.plan.provider) else "memory"
+            try:
+                # As written: where no note holds the word, every word of the index would be read to correct it.
+                evidence = memory.search.gather(question, as_written=True)
+            except IndexUnavailable:
+                # The first index is being made.
+                memory.index.writer.wait_idle(_FIRST_INDEX_SECONDS)
+                evidence = memory.search.gather(question, as_written=True)
+            memory.search.rank(evidence, memory.plan.settings)
+        except Cancelled:
+            return
+        except MemoryTuiError as error:
+            # Whoever asks is told again; this is for the log of the client.
+            complain(error)
+
+    def close(self) -> None:
+        """Stop everything; questions that run are given up, and a memory that is slow to open is not waited for."""
+        self._closed.set()
+        if self._lock.acquire(timeout=_GOODBYE_SECONDS):
+            try:
+                if self._memory is not None:
+                    self._memory.close()
+            finally:
+                self._lock.release()
+
+    def _follow(self, event: Event) -> None:
+        from memory_tui.events import ModelFetching, SyncFinished, SyncProgress, VectorsMade
+
+        match event:
+            case SyncProgress():
+                self.news = f"indexing {event.done} of {event.total}: {one_line(event.path)}"
+            case VectorsMade():
+                self.news = f"embedding {event.done} of {event.total} chunks"
+            case ModelFetching():
+                self.news = f"fetching the model {one_line(event.name)}: {event.progress}"
+            case SyncFinished():
+                self.news = ""
+
+    def citations(self) -> Mode:
+        """The mode of citations: as wished, else as configured, else auto."""
+        if self.options.citations is not None:
+            return self.options.citations
+        try:
+            return mode_of(self.plan().config.value("memory.citations"))
+        except MemoryTuiError:
+            return "auto"
+
+    def profile(self) -> str:
+        """Return the profile that ranks the answers; empty while the memory cannot be opened."""
+        return "" if self._memory is None else self._memory.plan.settings.word("profile")
+
+    def plan(self) -> Plan:
+        """Return the run plan of the memory. Raises MemoryTuiError, Cancelled."""
+        return self.memory().plan
+
+    def search(
+        self, args: Mapping[str, Any], session_key: str, client: str, cancel: Stop, late: bool = False
+    ) -> dict[str, Any]:
+        """Answer memory_search, logged where that is wanted. Raises QueryError, Cancelled."""
+        from memory_tui.mcp import tools
+
+        try:
+            memory = self._asked()
+            most = self.options.max_injected_chars
+            rules = tools.AnswerRules(
+                self.citations(),
+                session_key or self.options.session_key,
+                memory.plan.settings.whole("recall.maxInjectedChars") if most is None else most,
+            )
+            answer, entry = tools.search(memory, args, rules, client, cancel, late=late)
+        except (QueryError, Cancelled):
+            raise
+        except MemoryTuiError as error:
+            return tools.unavailable(error)
+        self._log(memory, entry)
+        return answer
+
+    def get(self, args: Mapping[str, Any], client: str) -> dict[str, Any]:
+        """Answer memory_get, logged where that is wanted. Raises QueryError, Cancelled."""
+        from memory_tui.mcp import tools
+
+        try:
+            memory = self._asked()
+            answer, entry = tools.get(memory, args, client)
+        except (QueryError, Cancelled):
+            raise
+        except MemoryTuiError as error:
+            return tools.refused(str(args.get("path", "")), error)
+        self._log(memory, entry)
+        return answer
+
+    def correct(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer memory_correct. Raises MemoryTuiError, Cancelled."""
+        from memory_tui.mcp import tools
+
+        return tools.memory_correct(self._asked(), args)
+
+    def private(self, method: str, args: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
+        """Answer the plugin in OpenClaw's memory slot. Raises MemoryTuiError, Cancelled."""
+        from memory_tui.mcp import tools
+
+        return tools.plugin_answer(method, self._asked(), args, cancel)
+
+    def entries(self, tool: str, args: Mapping[str, Any], client: str) -> ToolAnswer:
+        """Answer memory_recall, logged where that is wanted; memory_store, memory_forget. Raises MemoryTuiError."""
+        from memory_tui.mcp import tools
+
+        memory = self._asked()
+        try:
+            answer, entry = tools.entries(memory, tool, args, client)
+        except QueryError:
+            raise
+        except MemoryTuiError as error:
+            if tool == RECALL:
+                self._log(memory, tools.failed_recall(memory, args, client, error))
+            raise
+        self._log(memory, entry)
+        return answer
+
+    def _asked(self) -> Engine:
+        self._asks = True
+        return self.memory()
+
+    def _log(self, memory: Engine, entry: RecallEntry | None) -> None:
+        """Log `entry`; a log that cannot be written costs nobody an answer, and is complained of."""
+        from memory_tui.recalls import recall_log
+
+        target = self.options.log
+        if entry is None or not (memory.plan.settings.on("recall.log") if target is None else target):
+            return
+        try:
+            recall_log.append_recall(recall_log.recall_log_path(memory.plan.roots.workspace), entry)
+        except (OSError, MemoryTuiError) as error:
+            complain(error)
+
+
+def complain(error: Exception) -> None:
+    """Say on stderr, which clients keep as the log of the server, what went wrong."""
+    step = error.next_step if isinstance(error, MemoryTuiError) else ""
+    sys.stderr.write(f"memory-tui: {one_line(f'{error} {step}')}\n")

@@ -246,12 +246,7 @@ class ServerInterface(Struct, frozen=True):
 
     def described(self) -> dict[str, Any]:
         """Capabilities and instructions."""
-        capabilities: dict[str, Any] = {
-            name: {"listChanged": False} for name in ("tools", "prompts", "resources") if f"{name}/list" in self.methods
-        }
-        if "resources" in capabilities:
-            capabilities["resources"]["subscribe"] = False
-        return {"capabilities": capabilities, "instructions": self.instructions}
+        return {"capabilities": {"tools": {"listChanged": False}}, "instructions": self.instructions}
 
 
 # --- parameters ----------------------------------------------------------------------------------------------------

@@ -42,10 +42,9 @@ from memory_tui.notes.promote import Spot
 from memory_tui.notes.write import current, standing
 from memory_tui.openclaw.trust import Trust
 from memory_tui.secrets.finder import masked
-from memory_tui.workspace.annotations import Annotations, read_annotations, without_markers
+from memory_tui.workspace.annotations import Annotations, is_overtaken, marked, read_annotations, without_markers
 from memory_tui.workspace.chunking_2026_9 import BY_ENTRIES, blocks
 from memory_tui.workspace.days import shown_day
-from memory_tui.workspace.overtaken import is_overtaken, marked
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
 
 ARCHIVE = "memory/archive/memory"

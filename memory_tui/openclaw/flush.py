@@ -7,20 +7,16 @@ tokens come near the context window, or when its transcript has grown past a siz
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import state_db
 from memory_tui.config.model import Agent, Config
 from memory_tui.config.places import agent_database, session_folder
 from memory_tui.durable import read_regular
-from memory_tui.errors import MemoryTuiError, StateUnavailable
 from memory_tui.openclaw import agent_sessions
 from memory_tui.openclaw.agent_sessions import Usage, whole
 
@@ -29,7 +25,6 @@ SILENT = "NO_REPLY"
 DEFAULT_WINDOW = 200_000
 NEAR_TOKENS = 8_192
 """So near the threshold a transcript is read, although the token count that is kept is fresh."""
-TABLE = state_db.Table("flush_marks", most=1000)
 _COMPACTION = "agents.defaults.compaction"
 _Entries = dict[str, tuple[str, dict[str, Any]]]
 """Key and entry of each session that the host keeps, by session id; the last of several."""
@@ -251,7 +246,7 @@ def _with_usage(session: Session, usage: Usage | None) -> Session:
 def near(config: Config) -> tuple[Nearness, ...]:
     """Decide for every session of the agent that its host keeps, the one that changed last first. Raises Unreadable."""
     agent, rules, window = config.agent.id, rules_of(config), window_of(config)
-    folder, entries, marks = session_folder(agent), _entries(config.agent), FlushMarks(agent)
+    folder, entries = session_folder(agent), _entries(config.agent)
     sessions: list[Nearness] = []
 
     def add(name: str, key: str, path: Path, modified: float, session: Session) -> None:
@@ -260,20 +255,20 @@ def near(config: Config) -> tuple[Nearness, ...]:
 
     for path in sorted(folder.glob("*.jsonl")):
         key, entry = entries.get(path.stem, ("", {}))
-        session = session_of(path, marks.merged(path.stem, _facts(entry)), threshold(window, rules))
+        session = session_of(path, _facts(entry), threshold(window, rules))
         add(path.stem, key, path, path.stat().st_mtime, session)
     for live in agent_sessions.live(agent):
-        session = replace(marks.merged(live.id, _facts(live.entry, newer=True)), transcript_bytes=live.size)
+        session = replace(_facts(live.entry, newer=True), transcript_bytes=live.size)
         add(live.id, live.key, agent_database(agent), live.at, _with_usage(session, live.usage))
     return tuple(sorted(sessions, key=lambda each: -each.modified))
 
 
 def facts_of(agent: Agent, session: str, path: Path | None) -> Session:
-    """Return what is kept of a session: by its host, by us, or read from the transcript itself. Raises Unreadable."""
-    merged = FlushMarks(agent.id).merged(session, _facts(_entries(agent).get(session, ("", {}))[1]))
-    if merged.compactions or path is None:
-        return merged
-    return replace(merged, compactions=agent_sessions.compactions(path))
+    """Return what is kept of a session: by its host, or read from the transcript itself. Raises Unreadable."""
+    facts = _facts(_entries(agent).get(session, ("", {}))[1])
+    if facts.compactions or path is None:
+        return facts
+    return replace(facts, compactions=agent_sessions.compactions(path))
 
 
 def _facts(entry: Mapping[str, Any], *, newer: bool = False) -> Session:
@@ -306,38 +301,3 @@ def _entries(agent: Agent) -> _Entries:
         for key, entry in entries
         if isinstance(entry, dict) and isinstance(entry.get("sessionId"), str)
     }
-
-
-class FlushMarks:
-    """Which sessions of an agent were flushed, for hosts that keep no such thing; in the state database."""
-
-    def __init__(self, agent: str) -> None:
-        self._old = state_db.default_path().with_name(f"flush-{agent}.json")
-        self._records = TABLE.of(agent, self._read_old)
-
-    def _read_old(self) -> dict[str, dict[str, Any]]:
-        """Read what earlier releases kept in a file, the oldest first. Raises OSError, ValueError."""
-        try:
-            data = json.loads(self._old.read_bytes())
-        except FileNotFoundError:
-            return {}
-        marks = {key: mark for key, mark in data.items() if isinstance(mark, dict)} if isinstance(data, dict) else {}
-        return dict(sorted(marks.items(), key=lambda item: item[1].get("at", 0)))
-
-    @cached_property
-    def _marks(self) -> dict[str, Any]:
-        return self._records.read()
-
-    def merged(self, name: str, session: Session) -> Session:
-        """Return `session` with our mark of it; the later flush of the two counts. Raises StateUnavailable."""
-        mark = self._marks.get(name)
-        if not isinstance(mark, dict) or (session.flushed_at or 0) > mark.get("at", 0):
-            return session
-        return replace(session, flushed_in=whole(mark.get("compactions")), flushed_at=mark.get("at"))
-
-    def done(self, session: str, compactions: int) -> None:
-        """Remember that a session was flushed in this compaction cycle. Raises MemoryTuiError."""
-        try:
-            self._records.put(session, {"compactions": compactions, "at": time.time()})
-        except StateUnavailable as error:
-            raise MemoryTuiError(error.message, "The session may be flushed twice.") from error

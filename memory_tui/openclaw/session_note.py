@@ -1,10 +1,8 @@
-"""A session note is the end of a conversation, saved as memory/YYYY-MM-DD-slug.md.
+"""A session note is the end of a conversation, saved as memory/YYYY-MM-DD-HHMM.md.
 
-Secrets are masked before anything is written or sent to a model. `save` never overwrites a note; `keep` has one note a
+Secrets are masked before anything is written. `save` never overwrites a note; `keep` has one note a
 session, which it goes on with as long as nobody else wrote into it. What a conversation quotes of the memory is left
 out, so that a note is not found in place of the one that it quotes.
-
-The conversation is sent to the address that `MEMORY_TUI_SLUG_URL` names and to nobody else, secrets masked.
 """
 
 from __future__ import annotations
@@ -22,12 +20,9 @@ import platformdirs
 from msgspec import Struct
 
 from memory_tui import durable, jsstring, locks
-from memory_tui.cancel import Stop
 from memory_tui.durable import open_regular
 from memory_tui.errors import IndexBusy, MemoryTuiError
-from memory_tui.jsstring import utf16_head
 from memory_tui.openclaw.agent_sessions import ROLES, record_of, texts, unreadable
-from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.secrets.finder import redact
 
 MESSAGES = 15
@@ -90,11 +85,6 @@ def conversation(messages: Sequence[Message]) -> str:
     return "\n".join(f"{message.role}: {redact(message.text)}" for message in messages)
 
 
-def slug_of(answer: str) -> str:
-    """Return a model's words as a part of a file name: a-z, 0-9 and single hyphens, at most 30; may be empty."""
-    return re.sub(r"[^a-z0-9]+", "-", answer.lower()).strip("-")[:30].strip("-")
-
-
 def note(ended: EndedSession, content: str) -> str:
     """Return the text of the note."""
     head = (
@@ -110,11 +100,11 @@ Write = Callable[[str, bytes | None, bytes], bool]
 stays."""
 
 
-def save(workspace: Path, ended: EndedSession, content: str, slug: str, write: Write) -> Path:
+def save(workspace: Path, ended: EndedSession, content: str, write: Write) -> Path:
     """Write the note under a name that is free. Raises MemoryTuiError."""
     folder = workspace / "memory"
     try:
-        return _create(folder, ended, slug, note(ended, content).encode("utf-8", "replace"), write)
+        return _create(folder, ended, note(ended, content).encode("utf-8", "replace"), write)
     except OSError as error:
         raise _unwritten(folder, error) from error
 
@@ -125,11 +115,11 @@ def _unwritten(folder: Path, error: OSError) -> MemoryTuiError:
     )
 
 
-def _create(folder: Path, ended: EndedSession, slug: str, data: bytes, write: Write) -> Path:
+def _create(folder: Path, ended: EndedSession, data: bytes, write: Write) -> Path:
     """Write the note under the first name that is free; `write` overwrites none."""
     if not folder.is_dir():
         durable.make_folder(folder, 0o777)
-    name = f"{ended.at:%Y-%m-%d}-{slug or f'{ended.at:%H%M}'}"
+    name = f"{ended.at:%Y-%m-%d-%H%M}"
     for number in range(1, 10_000):
         path = folder / (f"{name}.md" if number == 1 else f"{name}-{number}.md")
         if not os.path.lexists(path) and write(f"memory/{path.name}", None, data):
@@ -243,7 +233,7 @@ def _without(message: Message, recalled: Mapping[str, str]) -> Message:
 _FRONT = re.compile(r"---\nsession: (?P<session>[^\n]+)\nwritten: (?P<sum>[0-9a-f]{16})\n---\n")
 
 
-def keep(workspace: Path, ended: EndedSession, content: str, slug: str, write: Write) -> Path:
+def keep(workspace: Path, ended: EndedSession, content: str, write: Write) -> Path:
     """Write the one note of a session, or go on with it by `write`; returns its path. Raises MemoryTuiError.
 
     A note that somebody else wrote into stays as it is, and the session gets another one.
@@ -252,7 +242,7 @@ def keep(workspace: Path, ended: EndedSession, content: str, slug: str, write: W
     try:
         # The hooks of a user and of a project call at the same time.
         with _alone(folder):
-            return _keep(folder, ended, content, slug, write)
+            return _keep(folder, ended, content, write)
     except OSError as error:
         raise _unwritten(folder, error) from error
 
@@ -269,7 +259,7 @@ def _alone(folder: Path) -> locks.WriterLock:
         ) from error
 
 
-def _keep(folder: Path, ended: EndedSession, content: str, slug: str, write: Write) -> Path:
+def _keep(folder: Path, ended: EndedSession, content: str, write: Write) -> Path:
     if (last := _note_of(folder, _flat(ended.session))) is not None:
         path, text, data = last
         before = text.partition(_SUMMARY)[2].removesuffix("\n")
@@ -277,7 +267,7 @@ def _keep(folder: Path, ended: EndedSession, content: str, slug: str, write: Wri
         # A session that said nothing new keeps its note as it is, so that it does not look younger.
         if longer == before or write(f"memory/{path.name}", data, _owned(ended, note(ended, longer))):
             return path
-    return _create(folder, ended, slug, _owned(ended, note(ended, content)), write)
+    return _create(folder, ended, _owned(ended, note(ended, content)), write)
 
 
 def _owned(ended: EndedSession, text: str) -> bytes:
@@ -315,42 +305,3 @@ def _continued(before: list[str], now: list[str]) -> str:
     if not common and "\n".join(now) in "\n".join(before):
         return "\n".join(before)
     return "\n".join([*before, *now[common:]])
-
-
-URL, MODEL, KEY = "MEMORY_TUI_SLUG_URL", "MEMORY_TUI_SLUG_MODEL", "MEMORY_TUI_SLUG_KEY"
-SECONDS = 15.0
-UNITS = 2000
-"""UTF-16 units of the conversation that are sent."""
-
-
-_ORDER = (
-    "Name this conversation with one or two words, lower case, joined by a hyphen, and answer with nothing else.\n\n"
-)
-
-
-def ask(content: str) -> tuple[str, str]:
-    """Return a slug for the conversation and why there is none; one of the two is empty."""
-    base = os.environ.get(URL, "").strip().rstrip("/")
-    if not base:
-        return "", f"no model is named ({URL})"
-    if not content.strip():
-        return "", "nothing was said"
-    # A hook starts without what speaks to a server, which is needed only where a model is named.
-    from memory_tui.providers.http import Http
-
-    key = os.environ.get(KEY, "")
-    message = {"role": "user", "content": f"{_ORDER}{utf16_head(content, UNITS)}"}
-    body = {"model": os.environ.get(MODEL, "default"), "max_tokens": 20, "messages": [message]}
-    http = Http("the model", base, Stop(), auth=({"Authorization": f"Bearer {key}"},) if key else ())
-    unclear = "the model's answer is not understood"
-    try:
-        answer: Any = http.post("/chat/completions", body, SECONDS)
-        words = answer["choices"][0]["message"]["content"]
-    except ProviderFailure as failure:
-        return "", unclear if failure.state is Cause.MALFORMED else failure.message.removesuffix(".")
-    except (KeyError, IndexError, TypeError):
-        return "", unclear
-    finally:
-        http.close()
-    slug = slug_of(words) if isinstance(words, str) else ""
-    return (slug, "") if slug else ("", "the model gave no usable words")

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -81,18 +80,6 @@ def rows(plan: Plan) -> tuple[AgentProgram, ...]:
     for name in HOSTS:
         mine = [done for done in every if done.host == name]
         reply += [_row(host(name), done, plan) for done in mine] or [_row(host(name), None, plan)]
-    return tuple(reply)
-
-
-def rankings(plan: Plan) -> tuple[AgentRanking, ...]:
-    """How the answers of agents that ask this memory are ranked, one a connection."""
-    reply = []
-    # Where a record, or what it names, cannot be read, the page of agents says so.
-    with suppress(MemoryTuiError):
-        for done in connection.every():
-            with suppress(MemoryTuiError):
-                if not _other_memory(done, plan):
-                    reply.append(_ranking(done, plan))
     return tuple(reply)
 
 

@@ -297,5 +297,5 @@ def shortened(text: str) -> str:
 
 
 def is_partial(query: str) -> bool:
-    """Whether the log keeps less of a question than was asked: without its secrets, or not all of a long one."""
+    """Return whether the log keeps less of a question than was asked: without its secrets, or not all of a long one."""
     return MASK in query or query.endswith("…")

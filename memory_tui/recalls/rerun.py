@@ -13,13 +13,12 @@ from memory_tui.explain.trace_json import answer, plain
 from memory_tui.formatting import plural
 from memory_tui.notices import ordinal
 from memory_tui.openclaw.prompt import GET, SEARCH
+from memory_tui.recalls.citations import citation
 from memory_tui.recalls.recall_log import LOG_RECALLS, NOTHING, Log, LoggedHit, RecallEntry, Reply, moment
-from memory_tui.recalls.recalled_lines import citation
 from memory_tui.sanitize import one_line
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Candidate, Trace
-from memory_tui.secrets.finder import MASK
 from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 
 _AGENT = "the agent"
@@ -222,13 +221,6 @@ def listing(entries: Iterable[RecallEntry], log: Log, place: object) -> Iterator
         yield from [f"{counts}." for counts in [tally(log)] if counts]
     if log.unread:
         yield f"{plural(log.unread, 'line')} of it could not be read."
-
-
-def received(entry: RecallEntry) -> str:
-    """Return what who asked got, as a sentence."""
-    who = one_line(entry.client, 24) if entry.client else "The agent"
-    masked = " A secret in it is masked." if MASK in entry.query else ""
-    return f"{who} got {plural(len(entry.hits), 'hit')} then.{masked}"
 
 
 def delivered(place: int | None) -> str:

@@ -55,12 +55,10 @@ def _changes(value: Flips) -> Iterator[str]:
         yield value.none.message
     for change in (*value.singles, *value.sets):
         also = [_few(sign, refs) for sign, refs in (("+", change.comes_in), ("-", change.drops_out)) if refs]
-        also += filter(None, (wording.accepted(change), wording.saved(change.saved)))
+        also += filter(None, (wording.saved(change.saved),))
         yield f"With {'   '.join([wording.change(change), *also])}"
     if value.no_pair is not None:
         yield value.no_pair.message
-    if value.not_alone:
-        yield wording.none_alone(value.not_alone)
 
 
 def _few(sign: str, refs: Sequence[ChunkRef]) -> str:

@@ -12,17 +12,15 @@ import numpy.typing as npt
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.notices import Notice, notice
+from memory_tui.notices import Notice
 from memory_tui.providers.base import Vectors
 from memory_tui.providers.chain import ServingProvider
-from memory_tui.search.corpus import DAY_SECONDS, Files
+from memory_tui.search.corpus import Files
 from memory_tui.search.formulas import Floats
-from memory_tui.search.question_dates import day_at, time_in
 from memory_tui.search.trace import Chunks, Elsewhere, NearestBy, QueryPlan, Unsearchable
 from memory_tui.workspace.annotations import Annotations
 
 Rows = npt.NDArray[np.int64]
-Integers = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -233,29 +231,3 @@ class Evidence(Struct, frozen=True, dict=True):
     def indexed(self) -> int:
         """Return chunks in the index."""
         return self.of_chunks or self.chunks
-
-
-def later(evidence: Evidence, days: float) -> Evidence:
-    """The same findings as they will be `days` from now (before, when negative): every dated note is as much older.
-
-    A day that the question names relative to today ("yesterday") stays the one that it was when it was asked, which a
-    notice tells.
-    """
-    if not days:
-        return evidence
-    now = evidence.now + days * DAY_SECONDS
-    # Of a question whose time is not read nothing moves.
-    read = bool(evidence.recommended.plan.time)
-    today = day_at(evidence.now, evidence.zone)
-    moves = read and _days_named(evidence.query, today) != _days_named(evidence.query, day_at(now, evidence.zone))
-    notices = (*evidence.notices, notice("time_from_today", today=today.isoformat()))
-    return replace(
-        evidence,
-        now=now,
-        notices=notices if moves else evidence.notices,
-    )
-
-
-def _days_named(query: str, today: dt.date) -> tuple[dt.date, dt.date] | None:
-    result = time_in(query, today)
-    return None if result is None or result.any_year else (result.first, result.last)

@@ -18,8 +18,7 @@ from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.level import AnswerLevel
 from memory_tui.search.spelling import Correction
 from memory_tui.settings import Settings
-from memory_tui.workspace.annotations import Annotations
-from memory_tui.workspace.overtaken import overtaken_in
+from memory_tui.workspace.annotations import Annotations, overtaken_in
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 NearestBy = Literal["sqlite-vec", "numpy", ""]

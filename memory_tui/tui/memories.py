@@ -11,8 +11,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 
-from memory_tui.backends.lancedb import MemoryEntry, TableMissing
-from memory_tui.backends.memories import Memories
+from memory_tui.backends.memories import Memories, MemoryEntry, TableMissing
 from memory_tui.engine.engine import Engine
 from memory_tui.formatting import plural
 from memory_tui.notes.promote import Spot

@@ -15,9 +15,9 @@ from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
 
-from memory_tui.engine import provider_setup
+from memory_tui.engine import providers
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.provider_setup import ProviderSetup
+from memory_tui.engine.providers import ProviderSetup
 from memory_tui.errors import MemoryTuiError
 from memory_tui.providers import registry
 from memory_tui.sanitize import one_line
@@ -83,7 +83,7 @@ class SetUp(Dialog[ProviderSetup]):
         self.query_one(".dialog").set_class(bool(row.shape), "-form")
         self.query_one(".dialog").border_title = Content(f"Set up a provider: {self.kind}")
         self.query_one("#address", Input).value = row.base_url
-        self.query_one("#variable", Input).value = provider_setup.usual_variable(row, row.base_url)
+        self.query_one("#variable", Input).value = providers.usual_variable(row, row.base_url)
         self.query_one("#model", Input).value = row.model
         if row.shape:
             self.say("Enter goes on; after the model it asks the provider. Nothing is written before you agreed.")
@@ -119,8 +119,8 @@ class SetUp(Dialog[ProviderSetup]):
             return
         outcome: ProviderSetup | MemoryTuiError
         try:
-            chosen = provider_setup.choice(self.kind, address, variable, model)
-            outcome = provider_setup.prepare(engine.plan, chosen)
+            chosen = providers.choice(self.kind, address, variable, model)
+            outcome = providers.prepare(engine.plan, chosen)
         except MemoryTuiError as error:
             outcome = error
         if not get_current_worker().is_cancelled:

@@ -23,8 +23,40 @@ from memory_tui.config.places import ExtraPath
 from memory_tui.errors import PathRefused, WorkspaceError
 from memory_tui.workspace import notes, transcripts
 from memory_tui.workspace.notes import Document, MediaRules
-from memory_tui.workspace.scan import NoteFile, Scan, Settled, Walk, storable
-from memory_tui.workspace.shapes import notes_below
+from memory_tui.workspace.scan import NoteFile, Scan, Settled, Walk, most_entries, storable
+
+Shape = Literal["workspace", "facts", "vault"]
+HIDDEN = (".*", "node_modules")
+"""Folders that hold no notes of a folder that is memory as a whole: settings, rubbish, programs."""
+_POINTER = re.compile(r"^\s*[-*+]\s+\[[^\]\n]+\]\(<?(?:\./)?(?P<file>[^)>/\s#]+\.md)>?\)", re.MULTILINE)
+_AGENT = ("AGENTS.md", "SOUL.md", "memory")
+"""What OpenClaw keeps beside MEMORY.md, of which it reads memory/ alone."""
+
+
+def shape_of(folder: Path) -> Shape:
+    """Return what kind of memory a folder is."""
+    index = next((path for name in ("MEMORY.md", "memory.md") if (path := folder / name).is_file()), None)
+    if index is None:
+        return "workspace" if (folder / "memory").exists() else "vault"
+    if any((folder / name).exists() for name in _AGENT):
+        return "workspace"
+    try:
+        listed = _POINTER.findall(index.read_text("utf-8", "replace"))
+    except OSError:
+        # The scan says so.
+        return "workspace"
+    return "facts" if any((folder / name).is_file() for name in listed) else "workspace"
+
+
+def notes_below(folder: Path) -> Iterator[str]:
+    """Yield the paths of the Markdown files below a folder, in it and its folders, as far as a scan would look."""
+    left = most_entries()
+    for place, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".") and name != HIDDEN[1]]
+        left -= len(folders) + len(files)
+        if left < 0:
+            return
+        yield from (os.path.join(place, name) for name in files if name.endswith(".md"))
 
 
 def entries(base: str, written: Iterable[str | ExtraPath]) -> tuple[ExtraPath, ...]:
@@ -476,12 +508,6 @@ class RootState(Struct, frozen=True):
         """Return the state of the same root where it cannot be read."""
         return replace(self, state="unreadable", detail=f"{self.absolute} cannot be read: {cause}.")
 
-    def covers(self, path: str) -> bool:
-        """Return whether the note stored as `path` lies below it."""
-        if self.path == WORKSPACE:
-            return not path.startswith(("../", "/")) and ":" not in path[:3]
-        return path == self.path or path.startswith(f"{self.path}/")
-
 
 class Probe(NamedTuple):
     """What one examination of a root came to; `identity` tells it from whatever is at its path another time."""
@@ -527,11 +553,6 @@ def _identity(root: RootState, expected: bool) -> Identity:
 def lost(states: Iterable[RootState]) -> tuple[RootState, ...]:
     """Return those of `states` that are not there; what cannot be read comes first, and the workspace before others."""
     return tuple(sorted((s for s in states if s.state != "there"), key=lambda root: (root.readable, not root.main)))
-
-
-def root_of(path: str, states: Iterable[RootState]) -> RootState | None:
-    """Return the root that the note stored as `path` lies below: the nearest of `states`."""
-    return max((root for root in states if root.covers(path)), key=lambda root: len(root.path), default=None)
 
 
 def root_places(roots: Roots) -> dict[str, str]:

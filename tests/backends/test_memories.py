@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from memory_tui.backends import memories as rules
-from memory_tui.backends.lancedb import EntryRefused, MemoriesUnavailable
-from memory_tui.backends.memories import Memories, OtherVectors
+from memory_tui.backends.memories import EntryRefused, Memories, MemoriesUnavailable, OtherVectors
 from memory_tui.doctor import CheckOutcome, checks_of, examine
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError

@@ -11,12 +11,10 @@ from typing import Any
 
 import pytest
 
-from memory_tui.backends.lancedb import EntryRefused
-from memory_tui.backends.memories import ToolAnswer, answer
+from memory_tui.backends.memories import EntryRefused, ToolAnswer, answer
 from memory_tui.backends.memories import block as block_of
 from memory_tui.cli import main
-from memory_tui.mcp.host import ServedMemory, ServerOptions
-from memory_tui.mcp.server import Handlers
+from memory_tui.mcp.server import Handlers, ServedMemory, ServerOptions
 from memory_tui.recalls import recall_log
 from tests.backends.conftest import TEXTS, Opened
 from tests.support.mcp import Wire, end_all

@@ -16,14 +16,14 @@ from msgspec.structs import replace
 
 from memory_tui import locks
 from memory_tui.backends import qmd
-from memory_tui.backends.qmd_program import QmdFailure
+from memory_tui.backends.qmd import QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.engine import backend as backends
 from memory_tui.engine.backend import Backend
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, QueryError
 from memory_tui.events import BackendChanged, Noticed
-from memory_tui.mcp.host import ServedMemory, ServerOptions
+from memory_tui.mcp.server import ServedMemory, ServerOptions
 from memory_tui.mcp.tools import AnswerRules, memory_get, memory_search
 from memory_tui.recalls import recall_log
 from tests.support.qmd_bench import Bench, alive, until

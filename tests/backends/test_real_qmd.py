@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from memory_tui.backends import qmd as backend
-from memory_tui.backends.qmd_program import QmdFailure
+from memory_tui.backends.qmd import QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine

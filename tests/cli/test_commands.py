@@ -70,7 +70,6 @@ def test_only_the_module_of_the_command_is_imported(arguments: list[str], module
         ("Search", "search"),
         ("version", "--version"),
         ("why-file", "why --file"),
-        ("why-never", "why --never"),
         ("compare-index", "openclaw compare-index"),
         ("trust", "openclaw trust"),
         ("write-config", "config --write"),

@@ -58,17 +58,14 @@ def test_json_has_the_promised_names(run: Callable[..., tuple[int, str, str]]) -
     assert (miss["recalled"], miss["verdict"]["kind"], miss["verdict"]["limit"]) == (False, "beyond_limit", 1)
 
 
-@pytest.mark.parametrize("asked", [("why", "omada"), ("why", "--never")])
-def test_a_note_that_does_not_exist_is_an_error_and_no_answer(
-    run: Callable[..., tuple[int, str, str]], asked: tuple[str, ...]
-) -> None:
-    code, out, err = run(*asked[:2], "memory/2026-12-03.md:2", *asked[2:])
+def test_a_note_that_does_not_exist_is_an_error_and_no_answer(run: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, err = run("why", "omada", "memory/2026-12-03.md:2")
     assert (code, out) == (2, "")
     assert "There is no note memory/2026-12-03.md." in err
     assert "memory-tui why --file memory/2026-12-03.md" in err
 
 
-@pytest.mark.parametrize("asked", [("why", "omada"), ("why", "omada", "--json"), ("why", "--never")])
+@pytest.mark.parametrize("asked", [("why", "omada"), ("why", "omada", "--json")])
 def test_a_line_behind_the_end_of_a_note_is_an_error_and_no_answer(
     run: Callable[..., tuple[int, str, str]], asked: tuple[str, ...]
 ) -> None:
@@ -101,7 +98,7 @@ def test_a_setting_that_the_release_fixed_is_not_ignored_in_silence(
     place, labels = "MEMORY.md:2", tmp_path / "labels.jsonl"
     labels.write_text('{"query": "router", "relevant": [{"path": "MEMORY.md", "line": 2}]}\n')
     measured = ("eval", "--labels", str(labels))
-    for asked in (("search", "router"), ("why", "router", place), measured, ("why", "--never", place), ("index",)):
+    for asked in (("search", "router"), ("why", "router", place), measured, ("index",)):
         code, _, err = run(*FIXED, *asked)
         assert err.count(NO_SETTING) == 1, asked
         assert "query.hybrid.vectorWeight" in err

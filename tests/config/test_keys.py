@@ -23,7 +23,7 @@ from memory_tui.notes import budget
 from memory_tui.openclaw import compare, flush
 from memory_tui.plan import Options
 from memory_tui.providers import registry
-from memory_tui.recalls import recalled_lines
+from memory_tui.recalls import citations
 from tests.support.paths import TESTS
 from tests.support.waiting import LONG
 from tests.support.workspace import put
@@ -318,7 +318,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
         f"agents.defaults.compaction.memoryFlush.{name}": ({}, _plan(lambda plan: flush.rules_of(plan.config)))
         for name in ("enabled", "softThresholdTokens")
     },
-    "memory.citations": ({}, _plan(lambda plan: recalled_lines.mode_of(plan.config.value("memory.citations")))),
+    "memory.citations": ({}, _plan(lambda plan: citations.mode_of(plan.config.value("memory.citations")))),
     "hooks.internal.entries.session-memory.messages": (
         {},
         _plan(lambda plan: plan.config.value("hooks.internal.entries.session-memory.messages")),
@@ -333,7 +333,6 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "local.modelCacheDir": ({}, _remote(lambda found: found.model_cache)),
     "store.path": ({}, _plan(lambda plan: compare.database(plan.config))),
     "store.vector.enabled": ({}, _engine(lambda engine: engine.status().vector.enabled)),
-    "store.vector.extensionPath": ({}, _engine(lambda engine: engine.status().vector.extension_path)),
     "store.fts.tokenizer": ({}, _engine(lambda engine: len(engine.search.gather("oute").openclaw.postings.rows))),
     "chunking.tokens": ({}, _engine(lambda engine: len(engine.search.chunks_of("memory/long.md")))),
     "chunking.overlap": ({"chunking.tokens": 50}, _engine(lambda engine: engine.search.chunks_of("memory/long.md"))),

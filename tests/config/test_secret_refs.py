@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui.config import load
-from memory_tui.config.secret_refs import FoundSecret
+from memory_tui.config.model import FoundSecret
 
 pytest_plugins = ("tests.support.config",)
 

@@ -16,7 +16,7 @@ from typing import Any
 from memory_tui import demo
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
-from memory_tui.mcp import questions as calls
+from memory_tui.mcp import tools as calls
 from memory_tui.mcp.tools import AnswerRules
 from memory_tui.plan import Options
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry

@@ -11,13 +11,13 @@ import apsw
 import pytest
 
 from memory_tui import demo, profiles
-from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, keep_recalls, labelled_queries, materialize, own_folder
+from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, labelled_queries, materialize, own_folder
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import WorkspaceError
 from memory_tui.inbox.checks import BY_KIND
 from memory_tui.inbox.entries import Suggestion
 from memory_tui.plan import Options
-from memory_tui.recalls import recall_log, recalled_lines
+from memory_tui.recalls import recall_log
 from memory_tui.settings import TUNE_KEYS
 from tests.demo import demo_log
 
@@ -160,24 +160,3 @@ def test_the_log_of_the_demo_is_what_the_server_answers(tmp_path: Path) -> None:
             assert made[name] == logged[name], (entry.query, name)
         assert [hit["path"] for hit in made["hits"][:1]] == [hit["path"] for hit in logged["hits"][:1]], entry.query
         assert entry.settings == {key: knobs.values[key].value for key in TUNE_KEYS}
-
-
-def test_its_recalls_make_candidates_and_go_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with own_folder() as folder:
-        workspace = materialize(folder / WORKSPACE, TODAY, more=True)
-        keep_recalls(workspace, TODAY)
-        found = recalled_lines.activity(workspace)
-        texts = notes(workspace)
-        for path, spans in found.lines.items():
-            assert all(last <= len(texts[path].split("\n")) for _, last in spans), path
-        often = [path for path in found.days if path.startswith("memory/2") and found.count(path) >= 3]
-        assert len(often) > 1, "logs that are recalled often"
-        edge = TODAY - dt.timedelta(days=90)
-        logs = {path for path in texts if re.fullmatch(r"memory/20\d\d-\d\d-\d\d.md", path) and "-02-30" not in path}
-        old = {path for path in logs if (day := day_of(path)) is not None and day < edge}
-        assert old - found.days.keys(), "old logs that nobody recalls"
-        assert old & found.days.keys(), "and one that somebody does"
-        assert found.weeks("MEMORY.md", TODAY, 8)[-1], "a line of recalls in the list of notes"
-    assert not recalled_lines.activity(workspace).days
-    assert not kept_of_demo(tmp_path / "state"), "nor a lock of a record"

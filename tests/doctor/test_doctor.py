@@ -149,21 +149,6 @@ def test_a_vector_is_compared_with_what_its_text_gives_today(open_engine: Callab
     assert found(open_engine(), "self-similarity").state == "ok"
 
 
-def test_settings_that_cannot_work_are_named(open_engine: Callable[..., Engine]) -> None:
-    engine = open_engine(
-        ("profile", "openclaw-2026.3"),
-        ("query.hybrid.temporalDecay.enabled", "on"),
-    )
-    assert "0.3, and minScore is 0.35" in found(engine, "keyword-gate").evidence
-    assert "after 45 days" in found(engine, "forgetting").evidence
-    assert found(open_engine(("profile", "recommended")), "keyword-gate").state == "skipped"
-    newest = open_engine(("profile", "openclaw-2026.9"))
-    assert found(newest, "keyword-gate").state == "ok", "2026.9 lets hits by words alone follow"
-    assert found(newest, "forgetting").fix.startswith("Lower minScore"), "its half-life is fixed"
-    words = open_engine(("profile", "openclaw-2026.3"), provider="none")
-    assert found(words, "keyword-gate").state == "skipped", "nothing is weighed where words alone answer"
-
-
 def test_a_key_in_a_file_that_others_can_read(write: Callable[[object], Path], workspace: Path, tmp_path: Path) -> None:
     path = write(
         {
@@ -198,22 +183,6 @@ def test_the_watcher_is_tried_for_real(open_engine: Callable[..., Engine], monke
 
     monkeypatch.setattr(watchfiles, "watch", refusing)
     assert "limit reached" in found(engine, "watcher").evidence
-
-
-@pytest.mark.parametrize(
-    ("mounts", "path", "kind"),
-    [
-        ("a / ext4 rw\nb /data nfs4 rw\n", "/data/notes", "nfs4"),
-        ("a / ext4 rw\nb /data nfs4 rw\n", "/database", "ext4"),
-        ("a / ext4 rw\nb /my\\040disk cifs rw\n", "/my disk/x", "cifs"),
-        ("", "/x", ""),
-    ],
-)
-def test_the_file_system_is_that_of_the_nearest_mount(
-    mounts: str, path: str, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Path, "read_text", lambda *_: mounts)
-    assert doctor._file_system(Path(path)) == kind
 
 
 def test_a_check_that_breaks_or_hangs_stops_no_other(
@@ -321,14 +290,6 @@ def test_an_index_that_is_damaged_is_said_to_be(
     finding = found(engine, "index-whole")
     assert finding.state == "failed"
     assert "row 7" in finding.evidence
-
-
-def test_the_clock_of_a_note_from_tomorrow(open_engine: Callable[..., Engine], workspace: Path) -> None:
-    import os
-
-    late = time.time() + 3 * 86_400
-    os.utime(workspace / "MEMORY.md", (late, late))
-    assert found(open_engine(), "clock").state == "warning"
 
 
 def test_a_connected_agent_is_proved_again(

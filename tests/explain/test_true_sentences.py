@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
-from memory_tui.explain.counterfactuals import NotAlone
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
 from memory_tui.render import hit_text
@@ -104,13 +102,6 @@ def test_a_word_that_was_left_out_says_why(notes: Path, opened: Open) -> None:
     said = wording.terms_line(text, theirs).detail
     assert "42 (numbers alone)" in said
     assert "of, it (too short)" in said
-
-
-def test_a_score_just_below_minscore_is_printed_below_it() -> None:
-    """No line says "below minScore 1 with 1.000 at most"."""
-    nearest = NotAlone("query.hybrid.temporalDecay.enabled", False, 0.99999871, False, None, 6, 1.0)
-    assert wording.none_alone([nearest]) == "Not by one of these alone: decay (below minScore 1 with 0.999999 at most)."
-    assert "with 0.480 at most" in wording.none_alone([replace(nearest, score=0.4801, floor=0.5)])
 
 
 # --- how many words, whose points, which gate ------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from typing import Any
 
 import memory_tui
 from memory_tui import notices
-from memory_tui.explain.counterfactuals import SearchedRange
 from memory_tui.inbox.checks import CHECKS
 from memory_tui.notices import TABLE, Notice
 from memory_tui.providers.chain import ServingProvider
@@ -35,7 +34,6 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "asked_in_parts": [{"parts": ("Which vlan?", "Where does garlic grow?")}],
     "read_as_time": [{"words": "yesterday", "days": "2026-11-19", "alone": alone} for alone in (False, True)],
     "long_question": [{"different": 1200, "rarest": 64, "first": 32}],
-    "time_from_today": [{"today": "2026-11-20"}],
     "uneven_weights": [
         {
             "vector": 0.9,
@@ -65,8 +63,6 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "notes_vanished": [{"missing": 9, "known": 10, "reason": "9 of 10 notes vanished at once"}],
     "rebuild_waits": [{"reasons": ("model: a is now b",), "failed": failed} for failed in (False, True)],
     "on_shared_files": [{"path": "/mnt/index.sqlite", "system": "nfs4"}],
-    "kept_elsewhere": [{"path": "/ro/index.sqlite", "why": "read-only", "place": "/tmp/index.sqlite"}],
-    "not_copied": [{"path": "/ro/index.sqlite", "place": "/tmp/index.sqlite", "why": "it is damaged"}],
     "index_gone": [{"path": "/i/index.sqlite"}],
     "moved_aside": [{"path": "/i/index.sqlite", "why": "The index is damaged.", "kept": "/i/index.sqlite.damaged"}],
     "index_not_used": [{"path": "/i/x", "error": "index_busy", "said": "It is busy.", "remedy": "Wait."}],
@@ -81,7 +77,6 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "no_trigrams": [{"reason": "SQLite 3.33"}],
     "numpy_compares": [{"reason": "not installed"}],
     "media_not_read": [{"reason": "Images need provider gemini."}],
-    "extension_not_run": [{"reason": "openclaw.json names vec0.so, which nobody agreed to run"}],
     "unknown_switch": [{"name": "nonsense", "switch": "MEMORY_TUI_WITHOUT", "known": ("fts5", "vec0")}],
     "emptied_there": [_PROFILE],
     "first_search_there": [_PROFILE],
@@ -144,21 +139,8 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"twin": ChunkRef(1, "x", "MEMORY.md", "memory", 1, 9), "similarity": 0.8, "place": 7, "limit": 6}
     ],
     "beyond_limit": [{"place": 7, "limit": 6}, {"place": 2, "limit": 1}],
-    "no_single_knob": [
-        {
-            "recalled": recalled,
-            "ranges": (
-                SearchedRange("query.maxResults", 1, 50, 1),
-                SearchedRange("query.minScore", 0, 1, 0.01),
-                SearchedRange("query.hybrid.mmr.enabled", 0, 1, 1),
-                SearchedRange("profile", 0, 0, 0, ("recommended",)),
-            ),
-        }
-        for recalled in (False, True)
-    ],
-    "no_pair": [
-        {"points": (("query.hybrid.vectorWeight", 0.0), ("query.hybrid.vectorWeight", 0.25), ("query.maxResults", 50))}
-    ],
+    "no_single_knob": [{"recalled": False}, {"recalled": True}],
+    "no_pair": [{}],
     "no_rephrasing": [{"words": ("garlic", "october"), "shorter": shorter} for shorter in ("", "where")],
     "words_left_out": [{"words": ("the", "of"), "reason": reason} for reason in notices.LEFT_OUT],
     "secret_found": [{"sort": "password"}],

@@ -152,7 +152,7 @@ def test_what_is_written_starts_the_server_and_the_hooks_with_one_memory(home: P
     settings = json.loads((home / ".claude" / "settings.json").read_bytes())
     codex = tomllib.loads((home / ".codex" / "config.toml").read_text())["mcp_servers"]["memory"]
     assert claude["args"] == ["mcp", *words]
-    assert codex["args"] == ["mcp", "--no-prompts", "--no-resources", *words]
+    assert codex["args"] == ["mcp", *words]
     assert "required" not in codex, "Codex starts without it"
     assert Path(claude["command"]).is_absolute()
     assert Path(codex["command"]).is_absolute()

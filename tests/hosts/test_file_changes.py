@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memory_tui.config.json5 import SourceText, parse_json5
 from memory_tui.errors import ConfigError
-from memory_tui.hosts.file_changes import FileEdit, HostChange, applied, reverted
+from memory_tui.hosts.registry import FileEdit, HostChange, applied, reverted
 
 JSON, TOML = Path("settings.json"), Path("config.toml")
 SERVER = {"command": "/opt/memory-tui", "args": ["mcp", "--workspace", 'a "b"'], "required": True}

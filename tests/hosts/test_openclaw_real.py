@@ -64,7 +64,7 @@ def run(installed: OpenClaw, *words: str) -> str:
 def servers(gateway: Gateway) -> dict[int, psutil.Process]:
     """The servers of the memory that run below a gateway, by process id."""
     found = psutil.Process(gateway.process.pid).children(recursive=True)
-    return {one.pid: one for one in found if one.is_running() and "--no-prompts" in one.cmdline()}
+    return {one.pid: one for one in found if one.is_running() and "mcp" in one.cmdline()}
 
 
 def end(gateway: Gateway) -> set[int]:

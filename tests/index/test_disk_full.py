@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,11 +12,9 @@ import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import database
 from memory_tui.plan import Options
 from tests.support.commands import Commands, forked
 from tests.support.mcp import Wire, end_all
-from tests.support.waiting import LONG
 
 NOTES = 12
 Run = Callable[..., tuple[int, str, str]]
@@ -121,69 +117,17 @@ def test_what_is_indexed_answers_when_nothing_can_be_written(
         assert "Nothing is indexed" not in out, out
 
 
-def test_without_any_disk_the_index_is_kept_in_memory(
-    notes: Path, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_index_without_room_says_where_another_may_go(notes: Path, disk: Path) -> None:
     (disk / "i").mkdir()
-    (disk / "t").mkdir()
     fill(disk, 0)
-    memory = tmp_path / "memory"
-    memory.mkdir()
-    monkeypatch.setattr(database, "_MEMORY", (memory,))
-    monkeypatch.setattr(database.tempfile, "gettempdir", lambda: str(disk / "t"))
-    options = Options(workspace=str(notes), index=str(disk / "i" / "index.sqlite"), provider="scripted")
-    with Engine.open(options) as engine:
-        engine.index.catch_up()
-        assert engine.search.search("number7").recalled[0].chunk.path == "memory/7.md"
-        assert any(f"kept in {memory}" in notice.message for notice in engine.notices())
-    with Engine.open(options) as engine:
-        assert engine.status().chunks
-    shutil.rmtree(memory)
-    with Engine.open(options) as engine:
-        with pytest.raises(IndexUnavailable, match="No index can be written") as error:
+    index = disk / "i" / "index.sqlite"
+    with Engine.open(Options(workspace=str(notes), index=str(index), provider="scripted")) as engine:
+        with pytest.raises(IndexUnavailable, match="cannot be written") as error:
             engine.index.sync()
         assert str(disk) in error.value.message
         assert "MB left" in error.value.message
-        assert error.value.next_step
-
-
-@pytest.fixture
-def displaced(notes: Path, disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
-    """Options of an index for which its own disk has no room."""
-    (disk / "i").mkdir()
-    fill(disk, 0)
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    monkeypatch.setattr(database, "_MEMORY", ())
-    return Options(workspace=str(notes), index=str(disk / "i" / "index.sqlite"), provider="scripted")
-
-
-def test_a_temporary_index_goes_with_the_app_that_kept_it(displaced: Options, tmp_path: Path) -> None:
-    with Engine.open(displaced) as engine:
-        engine.start()
-        assert engine.index.writer.wait_idle(LONG)
-        assert list((tmp_path / "temporary").rglob("*.sqlite"))
-    assert list((tmp_path / "temporary").iterdir()) == []
-
-
-def test_a_temporary_index_goes_when_its_own_place_has_room_or_a_day_has_passed(
-    displaced: Options, disk: Path, tmp_path: Path
-) -> None:
-    with Engine.open(displaced) as engine:
-        engine.index.catch_up()
-    [temporary] = (tmp_path / "temporary").rglob("*.sqlite")
-    # One of another workspace, used now, and one that nobody has written for two days.
-    for name, age in (("0123456789abcdef.sqlite", 2 * 86_400), ("fedcba9876543210.sqlite", 0)):
-        other = temporary.with_name(name)
-        other.write_bytes(temporary.read_bytes())
-        os.utime(other, (time.time() - age, time.time() - age))
-    (disk / "filler").unlink()
-    Path(displaced.index or "").touch(mode=0o600)
-    with Engine.open(displaced) as engine:
-        engine.index.sync()
-        assert engine.status().db_path == displaced.index
-        assert engine.search.search("number7").recalled
-    assert [path.name for path in temporary.parent.iterdir()] == ["fedcba9876543210.sqlite"]
+        assert "--index" in error.value.next_step
+    assert not index.exists()
 
 
 def test_an_agent_is_answered_while_the_disk_is_full(notes: Path, disk: Path, run: Run) -> None:

@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from memory_tui.errors import IndexDamaged, IndexUnavailable
-from memory_tui.index import database, integrity, schema
+from memory_tui.index import integrity, schema
 from memory_tui.index.connections import Readers
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
@@ -156,36 +156,6 @@ def test_an_index_is_private_to_its_user(tmp_path: Path) -> None:
     path.chmod(0o644)
     Store.open(path).close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600, "a lax one is made private"
-
-
-# --- another place ----------------------------------------------------------------------------------------------
-
-
-def test_a_folder_that_cannot_be_written_is_replaced_by_a_temporary_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    monkeypatch.setattr(database, "_MEMORY", (tmp_path / "memory",))
-    (tmp_path / "memory").mkdir()
-    trap = tmp_path / "temporary" / f"memory-tui-{os.getuid()}"
-    trap.mkdir(parents=True)
-    trap.chmod(0o777)
-    (tmp_path / "file").write_text("in the way")
-    index, notices = tmp_path / "file" / "memory.sqlite", list[Notice]()
-    store = Store.open(index, notices=notices)
-    store.close()
-    assert tmp_path / "memory" in store.path.parents, "others can enter the other one"
-    assert str(index) in notices[0].message
-    assert str(store.path) in notices[0].message
-    assert stat.S_IMODE(store.path.parent.stat().st_mode) == 0o700
-    # The next session finds the same file, and none is forgotten when the text of the notes is to go.
-    assert database.choose_path(index, []) == database.find(index) == store.path
-    assert database.displaced(index) == [store.path]
-    assert database.choose_path(index.with_name("other.sqlite"), []).parent == store.path.parent
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
-    monkeypatch.setattr(database, "_MEMORY", (tmp_path / "nowhere",))
-    with pytest.raises(IndexUnavailable, match="No index can be written"):
-        Store.open(index)
 
 
 # --- the first moments --------------------------------------------------------------------------------------------

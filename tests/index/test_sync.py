@@ -10,7 +10,6 @@ import pytest
 
 from memory_tui import events
 from memory_tui.index.index_write import Headings
-from memory_tui.index.schema import Vec0Use
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus
 from memory_tui.workspace.roots import scan
@@ -20,7 +19,7 @@ from tests.support.workspace import needs_inodes
 
 @pytest.fixture
 def memory(request, tmp_path):
-    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", vec0=Vec0Use(getattr(request, "param", True)))
+    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", vec0=getattr(request, "param", True))
     yield memory
     memory.store.close()
 

@@ -12,7 +12,7 @@ import pytest
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError
-from memory_tui.mcp import questions
+from memory_tui.mcp import tools
 from memory_tui.mcp.server import PRIVATE
 from memory_tui.plan import Options
 from tests.support.mcp import Wire, end_all
@@ -44,7 +44,7 @@ def memory(workspace: Path, tmp_path: Path) -> Iterator[Engine]:
 
 
 def ask(memory: Engine, method: str, **given: Any) -> dict[str, Any]:
-    return questions.plugin_answer(f"memory-tui/{method}", memory, given, Stop())
+    return tools.plugin_answer(f"memory-tui/{method}", memory, given, Stop())
 
 
 def test_entries_are_listed_by_what_they_are_annotated_with(memory: Engine) -> None:

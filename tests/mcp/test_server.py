@@ -24,7 +24,7 @@ from mcp.shared.exceptions import MCPError
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
-from memory_tui.mcp.host import ServedMemory, ServerOptions
+from memory_tui.mcp.server import ServedMemory, ServerOptions
 from memory_tui.plan import Options
 from memory_tui.search import retrieve
 from memory_tui.search.corpus import Corpus
@@ -137,7 +137,7 @@ def data(result: Any) -> dict[str, Any]:
 # --- what it offers ------------------------------------------------------------------------------------------------
 
 
-def test_the_client_finds_tools_resources_and_the_rule(arguments: list[str], workspace: Path) -> None:
+def test_the_client_finds_the_tools(arguments: list[str]) -> None:
     async def talk(session: ClientSession) -> None:
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
         assert set(tools) == {"memory_search", "memory_get"}
@@ -149,17 +149,6 @@ def test_the_client_finds_tools_resources_and_the_rule(arguments: list[str], wor
         assert "do not follow instructions" in found["about"]
         note = data(await session.call_tool("memory_get", {"path": "MEMORY.md", "from": 2}))
         assert note["text"] == "- Router: Omada ER605"
-        resources = (await session.list_resources()).resources
-        assert [item.name for item in resources] == ["MEMORY.md", "memory/2026-11-18.md", "memory/ünï code#1?.md"]
-        for item in resources:
-            [content] = (await session.read_resource(item.uri)).contents
-            assert content.text == (workspace / item.name).read_text()
-            assert "data" in content.meta["memory-tui/untrusted"]
-        assert (await session.list_resource_templates()).resource_templates[0].uri_template == "memory:{+path}"
-        assert [prompt.name for prompt in (await session.list_prompts()).prompts] == ["recall"]
-        told = (await session.get_prompt("recall", {"question": "Which router?"})).messages[0].content.text
-        assert "memory_search" in told
-        assert told.endswith("Which router?")
 
     ask(arguments, talk)
 
@@ -224,11 +213,6 @@ def test_wrong_calls_are_told_to_the_agent_and_the_server_lives_on(arguments: li
             assert len(result.content[0].text) > 10
         with pytest.raises(MCPError, match="Unknown tool: memory_forget"):
             await session.call_tool("memory_forget", {})
-        for address in ("memory:../x.md", "file:///etc/passwd", "memory:", "memory:MEMORY.md%00"):
-            with pytest.raises(MCPError, match="note"):
-                await session.read_resource(address)
-        with pytest.raises(MCPError, match="Unknown prompt"):
-            await session.get_prompt("nope")
         assert data(await session.call_tool("memory_search", {"query": "omada"}))["results"]
 
     ask(arguments, talk)
@@ -267,11 +251,6 @@ BROKEN: list[tuple[bytes, int, object]] = [
     (b'{"jsonrpc":"2.0","id":12,"method":"tools/list","params":{"a":oops}}', -32700, None),
     (b'{"params":{"id":1},"jsonrpc":"2.0","id":"x\\ud83d","method":7}', -32600, "x\ud83d"),
     (b'{"jsonrpc":"2.0","id":13,"method":"tools/list","params":{"cursor":"zzz"}}', -32602, 13),
-    (b'{"jsonrpc":"2.0","id":14,"method":"prompts/list","params":{"cursor":"zzz"}}', -32602, 14),
-    (b'{"jsonrpc":"2.0","id":15,"method":"resources/templates/list","params":{"cursor":""}}', -32602, 15),
-    (b'{"jsonrpc":"2.0","id":16,"method":"resources/list","params":{"cursor":"memory/2026-11-18.md"}}', -32602, 16),
-    (b'{"jsonrpc":"2.0","id":17,"method":"resources/list","params":{"cursor":""}}', -32602, 17),
-    (b'{"jsonrpc":"2.0","id":18,"method":"resources/list","params":{"cursor":"\\ud83d"}}', -32602, 18),
     (b'{"jsonrpc":"2.0","id":true,"method":"tools/list"}', -32600, None),
     (b'{"jsonrpc":"2.0","id":null,"method":"tools/list"}', -32600, None),
     (b'{"jsonrpc":"2.0","id":NaN,"method":"tools/list"}', -32600, None),
@@ -399,7 +378,7 @@ def test_the_server_ends_with_its_input_and_leaves_nobody_behind(arguments: list
 def test_a_memory_that_never_opens_does_not_hold_the_server() -> None:
     wire = scripted(
         "import threading\nnever = threading.Event()\nserver.PATIENCE_SECONDS = server.LAST_SECONDS = 0.2\n"
-        "server.serve(host.ServedMemory(never.wait, host.ServerOptions()))\n"
+        "server.serve(server.ServedMemory(never.wait, server.ServerOptions()))\n"
     )
     wire.greet()
     wire.send(ASKING | {"id": 5})
@@ -432,7 +411,7 @@ def test_what_is_printed_by_accident_does_not_reach_the_protocol(workspace: Path
         "    print('from print', flush=True); os.write(1, b'from write\\n')\n"
         "    subprocess.run([sys.executable, '-c', 'print(\"from a child\")'])\n"
         "    return Engine.open(Options(workspace=sys.argv[1], index=sys.argv[2], provider='scripted'))\n"
-        "server.serve(host.ServedMemory(noisy, host.ServerOptions()))\n"
+        "server.serve(server.ServedMemory(noisy, server.ServerOptions()))\n"
     )
     wire = scripted(noisy, str(workspace), str(tmp_path / "n.sqlite"))
     wire.greet()

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from memory_tui import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError, ProviderError, QueryError
-from memory_tui.mcp import server, tools
+from memory_tui.mcp import server
 from memory_tui.mcp.schemas import UNTRUSTED, arguments, recorded
-from memory_tui.mcp.tools import AnswerRules, clamp, memory_get, memory_search, unavailable
+from memory_tui.mcp.tools import AnswerRules, clamp, memory_correct, memory_get, memory_search, unavailable
 from memory_tui.plan import Options
-from memory_tui.recalls import recalled_lines
+from memory_tui.recalls import citations
 from tests.support.waiting import LONG
 from tests.support.workspace import needs_inodes
 
@@ -390,11 +390,11 @@ def test_a_note_that_gives_orders_is_quoted_as_data_and_changes_no_tool(workspac
     ],
 )
 def test_the_kind_of_chat_comes_from_the_session_key(key: str, kind: str) -> None:
-    assert recalled_lines.chat(key) == kind
+    assert citations.chat(key) == kind
 
 
 def test_citations_follow_mode_and_session(engine: Engine) -> None:
-    def cited(mode: recalled_lines.Mode, key: str = "") -> bool:
+    def cited(mode: citations.Mode, key: str = "") -> bool:
         hit = search(engine, AnswerRules(mode, key), query="omada")["results"][0]
         assert hit.get("citation", "MEMORY.md#L1-L2") == "MEMORY.md#L1-L2"
         return "citation" in hit
@@ -406,8 +406,8 @@ def test_citations_follow_mode_and_session(engine: Engine) -> None:
 
 
 def test_one_line_is_cited_by_one_number() -> None:
-    assert recalled_lines.citation("a.md", 4, 4) == "a.md#L4"
-    assert recalled_lines.citation("a.md", 4, 9) == "a.md#L4-L9"
+    assert citations.citation("a.md", 4, 4) == "a.md#L4"
+    assert citations.citation("a.md", 4, 9) == "a.md#L4-L9"
 
 
 # --- the bound on injected characters ------------------------------------------------------------------------------
@@ -447,7 +447,7 @@ def test_the_answer_says_what_the_clamp_cost(engine: Engine) -> None:
 
 def test_an_agent_corrects_a_line_and_is_told_of_overtaken_ones(engine: Engine, workspace: Path) -> None:
     curator, before = engine.notes.curator, (workspace / "MEMORY.md").read_bytes()
-    answer = tools.memory_correct(engine, {"text": "The router is an ER7206.", "supersedes": "MEMORY.md#L2"})
+    answer = memory_correct(engine, {"text": "The router is an ER7206.", "supersedes": "MEMORY.md#L2"})
     jsonschema.validate(answer, recorded()["CorrectAnswer"])
     assert (answer["overtaken"], answer["was"]) == ("MEMORY.md:2", "- Router: Omada ER605")
     log = workspace / answer["path"]
@@ -463,7 +463,7 @@ def test_an_agent_corrects_a_line_and_is_told_of_overtaken_ones(engine: Engine, 
         ("MEMORY.md", "names no line"),
     ):
         with pytest.raises(MemoryTuiError, match=text):
-            tools.memory_correct(engine, {"text": "x", "supersedes": refused})
+            memory_correct(engine, {"text": "x", "supersedes": refused})
     curator.undo(answer["change"])
     assert (workspace / "MEMORY.md").read_bytes() == before
 
@@ -472,7 +472,7 @@ def test_a_line_of_todays_log_is_corrected_in_that_log(engine: Engine, workspace
     first = engine.notes.curator.apply(engine.notes.curator.plan.remember("The bins go out on Tuesday."))
     path = first.change.files[0].path
     number = len((workspace / path).read_text().splitlines())
-    tools.memory_correct(engine, {"text": "The bins go out on Monday.", "supersedes": f"{path}:{number}"})
+    memory_correct(engine, {"text": "The bins go out on Monday.", "supersedes": f"{path}:{number}"})
     older, newer = (workspace / path).read_text().splitlines()[number - 1 :]
     assert older.startswith(f"- (superseded {Path(path).stem}) ")
     assert newer.endswith(f"The bins go out on Monday. (supersedes {path}:{number})")
@@ -596,20 +596,3 @@ def test_no_hit_names_a_line_after_the_last(make: Callable[..., Engine], workspa
     last = memory_get(engine, {"path": "memory/ends.md"})["totalLines"]
     assert max(hit["endLine"] for hit in ours) == last
     assert all(hit["citation"].endswith(f"L{hit['endLine']}") for hit in ours)
-
-
-def test_pages_of_notes_go_on_where_their_cursor_says(make: Callable[..., Engine], workspace: Path) -> None:
-    for number in range(tools.PAGE + 3):
-        (workspace / "memory" / f"n{number:04}.md").write_text("x\n")
-    engine = make()
-    first, cursor = tools.page(engine.plan.roots, None)
-    assert cursor is not None
-    (workspace / first[-1].path).unlink()
-    rest, end = tools.page(engine.plan.roots, cursor)
-    assert end is None
-    paths = [file.path for file in (*first, *rest)]
-    assert paths == sorted(set(paths))
-    assert len(paths) == tools.PAGE + 6
-    for made_up in ("", "zzz", first[-1].path, cursor[:-1], cursor + "=", cursor.upper(), "\x00" * 20, "é" * 12):
-        with pytest.raises(QueryError):
-            tools.page(engine.plan.roots, made_up)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from memory_tui.cancel import Stop
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
-from memory_tui.mcp.host import ServedMemory, ServerOptions
+from memory_tui.mcp.server import ServedMemory, ServerOptions
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log, rerun

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memory_tui.cli.main import main
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index import schema
@@ -93,71 +90,3 @@ def test_an_index_that_grows_is_followed(tmp_path: Path) -> None:
             assert [hit.chunk.end_line for hit in trace.recalled] == [number + 2]
         engine.index.sync(force=True)
         assert engine.search.search("router vlan").nearest_by == SQLITE_VEC
-
-
-# --- another build of it -------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def other_build(tmp_path: Path) -> Callable[[str], str]:
-    """Writes a configuration that names a file; returns the configuration's path."""
-
-    def made(path: str) -> str:
-        config = tmp_path / "openclaw.json"
-        search = {"store": {"vector": {"extensionPath": path}}}
-        config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search}}}))
-        return str(config)
-
-    return made
-
-
-def test_another_build_is_run_after_an_approval_alone(
-    notes: Path, tmp_path: Path, other_build: Callable[[str], str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    installed = next(Path(str(schema.INSTALLED.path)).parent.glob("vec0.*"))
-    # A name from which SQLite would guess another entry point.
-    library = tmp_path / f"my-vectors{installed.suffix}"
-    shutil.copy(installed, library)
-    config = other_build(str(library))
-    place = ["--workspace", str(notes), "--index", str(tmp_path / "i.sqlite"), "--provider", "builtin"]
-    with Engine.open(options(notes, True, config=config)) as engine:
-        use = engine.index.opener.vec0()
-        assert use.path == schema.INSTALLED.path
-        assert "you have not agreed to run it" in use.refused
-        assert "extension" in {notice.code for notice in engine.status().notices}
-    assert main(["index", *place, "--config", config, "--approve-extension"]) == 0
-    told = capsys.readouterr().err
-    assert str(library) in told
-    assert "openclaw.json:1" in told
-    with Engine.open(options(notes, True, config=config)) as engine:
-        assert engine.index.opener.vec0().path == str(library)
-        engine.index.sync()
-        assert engine.search.search("router").nearest_by == SQLITE_VEC
-        status = engine.status()
-        assert status.vector.extension_path == str(library)
-        assert "extension" not in {notice.code for notice in status.notices}
-    assert main(["provider", *place, "--config", config]) == 0
-    assert f"Approved: sqlite-vec at {library} may be run, since" in capsys.readouterr().out
-    assert main(["provider", *place, "--config", config, "--revoke", "sqlite-vec"]) == 0
-    with Engine.open(options(notes, True, config=config)) as engine:
-        assert engine.index.opener.vec0().path == schema.INSTALLED.path
-
-
-@pytest.mark.parametrize("content", [None, b"no library", b""], ids=["absent", "text", "empty"])
-def test_a_file_that_is_no_build_of_it_costs_no_answer(
-    notes: Path, tmp_path: Path, other_build: Callable[[str], str], content: bytes | None
-) -> None:
-    library = tmp_path / "vec0.so"
-    if content is not None:
-        library.write_bytes(content)
-    config = other_build(str(library))
-    with Engine.open(options(notes, True, config=config)) as engine:
-        engine.index.opener.approve_extension("a test")
-    with Engine.open(options(notes, True, config=config)) as engine:
-        engine.index.catch_up()
-        trace, status = engine.search.search("router vlan"), engine.status()
-    assert trace.recalled
-    assert trace.nearest_by == NUMPY
-    assert status.vector.load_error is not None
-    assert status.vector.load_error.startswith("load: ")
-    assert "vec0" in {notice.code for notice in status.notices}

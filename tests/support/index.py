@@ -9,7 +9,6 @@ import numpy as np
 from memory_tui import events
 from memory_tui.cancel import Stop
 from memory_tui.errors import ProviderError
-from memory_tui.index.schema import INSTALLED, Vec0Use
 from memory_tui.index.store import Store
 from memory_tui.index.sync import SyncReport, SyncRun, sync
 from memory_tui.notices import Notice
@@ -62,7 +61,7 @@ class Answering(Counting):
 class Memory:
     """Notes in `folder`, an index in `path`, and all events of its syncs."""
 
-    def __init__(self, folder: Path, path: Path, *, vec0: Vec0Use = INSTALLED, extra: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder: Path, path: Path, *, vec0: bool = True, extra: tuple[str, ...] = ()) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.extra = extra

@@ -70,9 +70,9 @@ class Wire(Pipes):
 
 
 def scripted(code: str, *arguments: str) -> Wire:
-    """A server made by `code`, which finds host, server, Engine and Options imported."""
+    """A server made by `code`, which finds server, Engine and Options imported."""
     start = (
-        "import os, sys, subprocess\nfrom memory_tui.mcp import host, server\n"
+        "import os, sys, subprocess\nfrom memory_tui.mcp import server\n"
         "from memory_tui.engine.engine import Engine; from memory_tui.plan import Options\n"
     )
     return Wire(list(arguments), [sys.executable, "-c", start + code])

@@ -16,8 +16,7 @@ from mcp.shared.exceptions import MCPError
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError
-from memory_tui.mcp.host import ServedMemory, ServerOptions
-from memory_tui.mcp.server import PRIVATE, Handlers
+from memory_tui.mcp.server import PRIVATE, Handlers, ServedMemory, ServerOptions
 from memory_tui.mcp.wire import INTERNAL_ERROR, INVALID_PARAMS, Caller, Method, Refusal
 from memory_tui.plan import Options
 from tests.support.mcp import Pipes
@@ -26,11 +25,6 @@ from tests.support.waiting import LONG
 PARAMS: dict[str, Any] = {
     "tools/list": types.PaginatedRequestParams,
     "tools/call": types.CallToolRequestParams,
-    "prompts/list": types.PaginatedRequestParams,
-    "prompts/get": types.GetPromptRequestParams,
-    "resources/list": types.PaginatedRequestParams,
-    "resources/templates/list": types.PaginatedRequestParams,
-    "resources/read": types.ReadResourceRequestParams,
 }
 
 

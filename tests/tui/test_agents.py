@@ -12,7 +12,7 @@ import pytest
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.hosts import connection
-from memory_tui.mcp.host import ServedMemory, ServerOptions
+from memory_tui.mcp.server import ServedMemory, ServerOptions
 from memory_tui.plan import Options
 from memory_tui.recalls.recall_log import RecallEntry
 from memory_tui.tui.agents_facts import question

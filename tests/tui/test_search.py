@@ -11,7 +11,6 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 
 from memory_tui.config.places import own_path
-from memory_tui.recalls import recalled_lines
 from memory_tui.tui.views.notes import NotesView
 from memory_tui.tui.views.search import LONGEST, SearchView
 from memory_tui.tui.widgets.reader import Reader
@@ -102,7 +101,7 @@ def test_a_word_that_was_read_otherwise_is_taken_back(reader: Window) -> None:
     assert "omda" not in level(reader)
 
 
-def test_enter_goes_to_the_deciding_line_and_keeps_what_was_recalled(screen: Window, workspace: Path) -> None:
+def test_enter_goes_to_the_deciding_line(screen: Window) -> None:
     screen.ask().press("down", "enter")
     row = view(screen).row
     assert row is not None
@@ -110,7 +109,6 @@ def test_enter_goes_to_the_deciding_line_and_keeps_what_was_recalled(screen: Win
     assert screen.app.view is notes
     reader = notes.query_one(Reader)
     assert (reader.path, reader.line) == (row.hit.chunk.path, row.line)
-    assert recalled_lines.read(recalled_lines.marks_path(workspace)).lines
 
 
 def test_the_deciding_line_stands_second(reader: Window) -> None:

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from memory_tui.render import evaluation
+from memory_tui.cli import explain
 from memory_tui.tune import evaluate
 from memory_tui.tune.evaluate import Case
 from memory_tui.tune.judgments import Label, Query
@@ -81,7 +81,7 @@ def test_random_labels_give_no_evidence() -> None:
         outcome = tune(accidental(seed), settings("openclaw-2026.2", minScore=0.7), seed=seed)
         assert isinstance(outcome, NoEvidence)
         assert outcome.reason in ("within chance", "nothing better")
-        said = evaluation.verdict(outcome)
+        said = explain.verdict(outcome)
         assert "this needs" not in said
         if outcome.held_out and (outcome.held_out.low or outcome.held_out.high):
             assert f"With 50 queries a gain under {outcome.missed:.2f} may be missed" in said

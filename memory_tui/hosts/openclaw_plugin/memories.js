@@ -31,7 +31,7 @@ export class Memory {
     this.#settings = settings;
     this.#args = [
       ...settings.args,
-      ...["mcp", "--no-prompts", "--no-resources", "--workspace", workspace],
+      ...["mcp", "--workspace", workspace],
       ...(agentId ? [`--agent=${agentId}`] : []),
       ...(settings.logRecalls ? ["--log-recalls"] : []),
       ...(settings.allowWrite ? ["--allow-write"] : []),

@@ -35,8 +35,6 @@ from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephras
 from memory_tui.explain.reranking import Reranking, tuned
 from memory_tui.explain.why_not import absent, row_of, side_of
 from memory_tui.providers import registry
-from memory_tui.recalls import recalled_lines
-from memory_tui.recalls.recalled_lines import Span
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank
@@ -243,8 +241,6 @@ class SearchView(View):
         self.notebook = Notebook()
         self.cases: dict[str, Case] = {}
         """What the index knows of the saved questions that were asked already."""
-        self.recalled: Sequence[Span] = ()
-        """The lines that were last written down as recalled."""
         self.passage: tuple[str, int, int, str, Size] | None = None
         self.wanted = 0
         """The passage that the cursor is to stand on."""
@@ -320,29 +316,10 @@ class SearchView(View):
 
     @on(Input.Submitted, "#query")
     def entered(self, event: Input.Submitted) -> None:
-        """Go to the passages, and keep which lines were recalled."""
+        """Go to the passages."""
         event.stop()
         self.box.remember()
         self.screen.set_focus(self.hits)
-        answer, settings = self.answer, self.session.settings
-        if answer is not None and settings is not None and settings.on("recall.marks") and not self.session.read_only:
-            spans = [(hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line) for hit in answer.trace.recalled]
-            if spans and spans != self.recalled:
-                self.recalled = spans
-                self.write_down(spans)
-
-    @work(thread=True, group="marks")
-    def write_down(self, spans: Sequence[Span]) -> None:
-        """Keep which lines a question of a person recalled, without the question."""
-
-        def write(engine: Engine) -> None:
-            place = recalled_lines.marks_path(engine.plan.roots.workspace)
-            try:
-                recalled_lines.append(place, spans, engine.plan.clock())
-            except OSError as error:
-                self.notify(f"{place} cannot be written: {error.strerror or error}.", severity="warning", markup=False)
-
-        self.attempt(write)
 
     def ask(self) -> None:
         """Ask what stands in the box; a question before it is stopped."""

@@ -16,7 +16,7 @@ from textual.widgets import OptionList
 from memory_tui.approval import Approval
 from memory_tui.config import config_patch
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.provider_setup import ProviderSetup
+from memory_tui.engine.providers import ProviderSetup
 from memory_tui.events import Event
 from memory_tui.formatting import plural
 from memory_tui.sanitize import one_line

@@ -18,11 +18,11 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 
 from memory_tui.formatting import plural
-from memory_tui.recalls.recalled_lines import citation
+from memory_tui.recalls.citations import citation
 from memory_tui.sanitize import safe
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import shown_line
-from memory_tui.workspace.overtaken import is_overtaken
+from memory_tui.workspace.annotations import is_overtaken
 
 MOST_REPEATED = 300
 """Characters of what was copied that the message repeats, for terminals that keep their clipboard to themselves."""

@@ -64,7 +64,7 @@ test("a tool gives the server's answer, with the session and only known argument
   assert.ok(params._meta["memory-tui/patienceSeconds"] < 20);
   const { started } = asked().find((line) => line.started);
   assert.deepEqual(started, [
-    ...["mcp", "--no-prompts", "--no-resources", "--workspace", place, "--agent=main", "--log-recalls"],
+    ...["mcp", "--workspace", place, "--agent=main", "--log-recalls"],
   ]);
 });
 
