@@ -1,22 +1,24 @@
-"""Of every chunk: its verdict is that of a fresh search, each change that is named turns it, its sum is redone."""
+"""Of every chunk: its verdict is that of a fresh search, each change that is named turns it; no claim is untrue."""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from memory_tui import profiles
+from memory_tui.explain import trace_json
 from memory_tui.explain.counterfactuals import FLOOR, RESULTS, TEXT, WEIGHT, Flips, Turn, flips
 from memory_tui.explain.why_not import Account, WhyNot
 from memory_tui.notices import Notice
 from memory_tui.search import trace
 from memory_tui.settings import BY_KEY, Scalar, Settings
 from tests.explain.test_shares import check as check_sum
-from tests.harness.claims import DECAY, MMR, Case, World, adversarial, check_claim, open_world
+from tests.harness.claims import DECAY, MMR, Case, World, adversarial, check_claim, open_world, run
 
 QUESTIONS = ("ticket7 of omada", "我想看《出租车司机》", "memory/long.md")
 WORLDS = (
@@ -160,3 +162,56 @@ def test_all_that_is_said_of_every_chunk_is_true(world: World, every: int) -> No
     assert kinds["Recalled"]
     assert len(kinds) >= 2
     assert len(changed) >= 2
+
+
+# --- Everything that is said of lines and of whole workspaces is tried by brute force, and found true
+
+
+TODAY = dt.date(2026, 11, 20)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Callable[[str, str], World]]:
+    """The adversarial workspace, opened under a profile with a provider."""
+    worlds: list[World] = []
+    questions = adversarial(tmp_path / "notes")
+
+    def opened(profile: str, provider: str) -> World:
+        index = tmp_path / f"{profile}.{provider}.sqlite"
+        worlds.append(open_world("adversarial", tmp_path / "notes", index, profile, provider, questions))
+        return worlds[-1]
+
+    yield opened
+    for world in worlds:
+        world.engine.close()
+
+
+@pytest.mark.parametrize(
+    ("profile", "provider"),
+    [
+        ("openclaw-2026.3", "none"),
+        ("openclaw-2026.3", "builtin"),
+        ("recommended", "builtin"),
+        ("openclaw-2026.9", "none"),
+    ],
+)
+def test_nothing_untrue_is_said_of_odd_notes(small: Callable[[str, str], World], profile: str, provider: str) -> None:
+    world = small(profile, provider)
+    counts = run(world)
+    assert sum(counts.values()) > 50
+    assert len(counts) >= 3
+
+
+def test_json_carries_the_claims_with_their_evidence(small: Callable[[str, str], World]) -> None:
+    engine = small("openclaw-2026.3", "none").engine
+    (found,) = trace_json.answer(engine.search.search("密码"))["empty"]["claims"]
+    assert found.pop("sentence").startswith('Notes hold "密码"')
+    assert found == {
+        "kind": "invisible_to_tokenizer",
+        "words": ["密码"],
+        "profile": "openclaw-2026.3",
+        "partOf": [],
+    }
+    evidence = engine.search.gather("did anna move 42")
+    said = trace_json.why(engine.search.why(evidence, "MEMORY.md", 1))["claims"]
+    assert "words_left_out" in {claim["kind"] for claim in said}

@@ -1,17 +1,29 @@
-"""The entry by which any client of MCP starts the server: its options are in it, and it starts what it says."""
+"""What hosts start: the entry for any client of MCP, the words of a server, the plugin of OpenClaw."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from memory_tui import profiles
 from memory_tui.cli import main
+from memory_tui.cli.main import parsed
+from memory_tui.config import release
 from memory_tui.hosts import claude_code
+from memory_tui.hosts.wiring import options_of, words_of
+from memory_tui.mcp.schemas import recorded
+from memory_tui.plan import Options
+from tests.support.paths import ROOT
+from tests.support.waiting import LONG
 
 AWKWARD = "no\"tes 'x' ü\x7f"
 Printed = Callable[..., dict[str, Any]]
@@ -62,3 +74,86 @@ def test_what_is_printed_starts_the_server(tmp_path: Path, printed: Printed) -> 
     ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
     done = subprocess.run([entry["command"], *entry["args"]], input=ping, stdout=subprocess.PIPE, check=True)
     assert json.loads(done.stdout) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+
+# --- A server's command line says which memory it serves, and is read back as it was meant
+
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0~"), min_size=1, max_size=12)
+PATHS = TEXT.map(lambda name: str(Path("/") / name.replace("/", "_")))
+CHANGES = st.one_of(
+    st.tuples(st.just("profile"), TEXT),
+    st.tuples(st.sampled_from(["query.minScore", "a.b"]), st.text(max_size=8).filter(lambda text: "\0" not in text)),
+)
+
+
+@given(
+    options=st.builds(
+        Options,
+        workspace=st.none() | PATHS,
+        config=st.none() | PATHS,
+        index=st.none() | PATHS,
+        agent=st.sampled_from(["", "-x", "--agent=-x"]) | TEXT,
+        provider=st.just("") | TEXT,
+        changes=st.lists(CHANGES, max_size=3).map(tuple),
+        projects=st.lists(TEXT, max_size=2).map(tuple),
+        extra=st.lists(PATHS, max_size=2).map(tuple),
+    )
+)
+def test_words_are_read_back_as_the_options_that_they_are_of(options: Options) -> None:
+    words = words_of(options)
+    assert options_of(words) == options
+    assert options_of(["/bin/memory-tui", "mcp", "--no-prompts", "--log-recalls", *words]) == options
+    assert parsed(["mcp", *words]).agent == options.agent
+
+
+# --- The plugin for OpenClaw's memory slot: its JavaScript by itself, and what its files have to agree on
+
+
+FOLDER = ROOT / "memory_tui" / "hosts" / "openclaw_plugin"
+TESTS = ROOT / "tests" / "hosts" / "openclaw_plugin" / "plugin.test.mjs"
+
+
+def test_its_javascript_does_what_its_own_tests_ask() -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no node here to run the plugin's own tests")
+    run = subprocess.run(
+        [node, "--test", str(TESTS)],
+        check=False,
+        env={**os.environ, "PLUGIN": str(FOLDER)},
+        capture_output=True,
+        text=True,
+        timeout=2 * LONG,
+    )
+    assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
+
+
+def test_its_manifest_agrees_with_the_program() -> None:
+    manifest = json.loads((FOLDER / "openclaw.plugin.json").read_text())
+    package = json.loads((FOLDER / "package.json").read_text())
+    assert manifest["id"] == package["name"] == release.PLUGIN
+    assert manifest["configSchema"]["properties"]["profile"]["enum"] == list(profiles.PROFILES)
+    assert "dependencies" not in package
+    assert "scripts" not in package
+
+
+def test_its_tools_take_what_the_server_takes() -> None:
+    source = (FOLDER / "tools.js").read_text()
+    for kind in ("SearchArguments", "GetArguments"):
+        for name in recorded()[kind]["properties"]:
+            assert f"{name}: {{" in source, f"{kind}.{name}"
+
+
+def test_every_module_is_reached_from_its_entry() -> None:
+    reached, waiting = set(), [FOLDER / "index.js"]
+    while waiting:
+        module = waiting.pop()
+        if module in reached:
+            continue
+        reached.add(module)
+        for line in module.read_text().splitlines():
+            if ' from "./' in line:
+                waiting.append(module.parent / line.partition(' from "./')[2].partition('"')[0])
+            assert "require(" not in line
+    assert reached == set(FOLDER.glob("*.js"))

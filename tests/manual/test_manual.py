@@ -1,13 +1,24 @@
-"""README and manual are true: their commands run, their links lead somewhere, and a person has time to read them."""
+"""README and manual are true: commands run, links lead somewhere, tables are complete, a person has time to read."""
 
 from __future__ import annotations
 
+import datetime as dt
+import os
 import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from memory_tui import manual
+import memory_tui
+from memory_tui import library, manual
 from memory_tui.cli import commands, main
+from memory_tui.config import keys
+from memory_tui.demo import materialize
+from tests.support import coding_agents, mcp_tools, real_openclaw
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -80,3 +91,125 @@ def test_help_lists_the_pages_prints_one_and_refuses_another(capsys: pytest.Capt
     assert capsys.readouterr().out == PAGES["agents"]
     assert main.main(["help", "poetry"]) == 2
     assert "no page 'poetry'" in capsys.readouterr().err
+
+
+# --- The library page is true: its examples run, it names every public name, and nothing is imported before it is u
+
+
+PAGE = manual.text("library")
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+NAMED = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda code: re.sub(r"\W+", " ", code)[-40:])
+def test_every_example_runs_and_prints_something(example: str, capsys: pytest.CaptureFixture[str]) -> None:
+    materialize(Path("~/.openclaw/workspace").expanduser(), dt.date.today())
+    exec(compile(example, "library.md", "exec"), {"__name__": "example"})
+    assert capsys.readouterr().out.strip()
+
+
+def test_the_page_names_each_public_name_once_and_no_other() -> None:
+    assert sorted(NAMED) == sorted(library.__all__)
+
+
+def test_importing_the_package_loads_nothing_of_it() -> None:
+    code = "import sys, memory_tui; print(sorted(m for m in sys.modules if m.startswith('memory_tui.')))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_python_runs_the_package() -> None:
+    run = subprocess.run([sys.executable, "-m", "memory_tui", "--version"], capture_output=True, text=True, check=True)
+    assert memory_tui.__version__ in run.stdout
+
+
+# --- The page about OpenClaw is true: one table makes it, which knows every documented key and command
+
+
+FOLDER = Path(manual.__file__).parent
+KEYS = "Keys of the configuration"
+
+
+class Row(NamedTuple):
+    """One documented thing: what became of it here, and how."""
+
+    name: str
+    state: str
+    how: str
+
+
+TABLE = {
+    area["title"]: [Row(*row) for row in area["rows"]]
+    for area in tomllib.loads((FOLDER / "openclaw.toml").read_text("utf-8"))["area"]
+}
+ROWS = [row for rows in TABLE.values() for row in rows]
+
+
+def page() -> str:
+    """The page that the table makes."""
+    counts = [(state, sum(row.state == state for row in ROWS)) for state in ("works", "differs", "not here")]
+    states = ", ".join(f"{number} {state}" for state, number in counts)
+    lines = [
+        "# What of OpenClaw is here",
+        "",
+        f"OpenClaw's memory up to 2026.9.6 in {len(ROWS)} rows: {states}. This page lists what differs or is not here.",
+        "The table `openclaw.toml` of this folder has every row.",
+    ]
+    for title, rows in TABLE.items():
+        others = [row for row in rows if row.state != "works"]
+        lines += ["", f"## {title}: {len(rows) - len(others)} of {len(rows)} work"]
+        if others:
+            lines += ["", "| OpenClaw | Here |", "|---|---|"]
+            lines += [f"| {row.name} | {row.state}: {row.how} |" for row in others]
+    return "\n".join(lines) + "\n"
+
+
+def test_the_page_is_what_the_table_makes() -> None:
+    if os.environ.get("MEMORY_TUI_UPDATE_SCREENS"):
+        (FOLDER / "openclaw.md").write_text(page(), "utf-8")
+    assert manual.text("openclaw") == page()
+
+
+def test_each_row_stands_once_with_a_state_and_its_reason() -> None:
+    assert len(ROWS) >= 239
+    for title, rows in TABLE.items():
+        names = [row.name for row in rows]
+        assert len(set(names)) == len(names), title
+    assert {row.state for row in ROWS} == {"works", "differs", "not here"}
+    assert [row.name for row in ROWS if row.state != "works" and not row.how] == []
+    assert [row.name for row in ROWS if "|" in row.name + row.how or "\n" in row.name + row.how] == []
+
+
+def test_every_documented_key_is_a_row_and_no_other() -> None:
+    documented = {key.path: key for key in (*keys.SEARCH, *keys.FILE)}
+    listed = {row.name: row for row in TABLE[KEYS]}
+    assert sorted(listed) == sorted(documented)
+    for name, key in documented.items():
+        assert (listed[name].state == "not here") == bool(key.effect), name
+        if key.effect:
+            assert listed[name].how == key.effect.removeprefix("none here: "), name
+
+
+def test_every_documented_command_is_a_row() -> None:
+    named = " ".join(row.name for row in TABLE["Commands of openclaw memory"])
+    for word in ("status", "index", "search", "promote", "promote-explain", "forget", "reset", "rem-harness"):
+        assert re.search(rf"\b{word}\b", named), word
+    for option in ("--agent", "--json", "--deep", "--index", "--verbose", "--force", "--max-results", "--min-score"):
+        assert option in named, option
+
+
+# --- The manual's table of versions is what the tests install and run
+
+
+def test_the_table_names_what_is_run() -> None:
+    found = re.search(r"<!-- versions -->\n(.*)\n<!-- /versions -->", manual.text("agents"), re.DOTALL)
+    assert found is not None
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found[1].splitlines()[2:]]
+    run = {
+        ("OpenClaw", real_openclaw.NEWEST),
+        ("OpenClaw", real_openclaw.OLDEST),
+        ("Claude Code", coding_agents.VERSIONS["@anthropic-ai/claude-code"]),
+        ("Codex", coding_agents.VERSIONS["@openai/codex"]),
+        ("MCP inspector", mcp_tools.VERSIONS["@modelcontextprotocol/inspector"]),
+    }
+    assert {(program, version) for program, version, _ in rows} == run
