@@ -1,4 +1,4 @@
-"""The app in a browser: who may see it, what a tab is, that no process is left; once in a real browser."""
+"""The app in a browser: who may see it, what a tab is, that the app answers and no process is left."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -21,7 +22,6 @@ import pytest
 
 from memory_tui.cli import main, serve
 from memory_tui.cli.serve import AppServer
-from tests.support.browser import Browser, chromium, page
 from tests.support.tui import sample
 from tests.support.waiting import LONG
 
@@ -202,10 +202,8 @@ def test_without_the_extra_serve_says_how_to_get_it(
     assert "uv tool install '.[serve]'" in capsys.readouterr().err
 
 
-@pytest.mark.real_host
 @in_loop
-async def test_a_real_browser_shows_the_app_that_answers(tmp_path: Path) -> None:
-    chromium()
+async def test_the_app_in_a_tab_answers_and_ends_with_the_server(tmp_path: Path) -> None:
     sample(tmp_path / "notes")
     names = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
     words = ["serve", "notes", "--json", "--provider", "none", "--index", str(tmp_path / "index")]
@@ -219,18 +217,19 @@ async def test_a_real_browser_shows_the_app_that_answers(tmp_path: Path) -> None
     )
     try:
         assert server.stdout is not None
-        address = json.loads(server.stdout.readline())["url"]
-        with Browser(tmp_path / "browser") as browser:
-            async with page(browser, address) as tab:
-                await tab.until("1 Notes  2 Search .*read-only")
-                await tab.type("/omada vlan")
-                await tab.until("Your agent gets the first")
-                await tab.until("VLANs on the")
-        server.send_signal(signal.SIGINT)
-        _, told = server.communicate(timeout=LONG)
+        address, screen = json.loads(server.stdout.readline())["url"], b""
+        place, origin = f"{address}ws?width=100&height=40", address.rpartition("/")[0].rpartition("/")[0]
+        async with aiohttp.ClientSession() as session, session.ws_connect(place, origin=origin) as tab:
+            for shown, keys in ((b"up to date", "/omada vlan"), (b"Your agent gets the first", "j")):
+                async with asyncio.timeout(LONG):
+                    while shown not in re.sub(rb"\x1b\[[0-9;?]*[a-zA-Z]", b"", screen):
+                        screen += await said(tab)
+                await tab.send_str(json.dumps(["stdin", keys]))
+            assert b"read-only" in screen
+            server.send_signal(signal.SIGINT)
+            _, told = await asyncio.to_thread(server.communicate, timeout=LONG)
     finally:
         server.kill()
-    assert server.returncode == 130
-    assert told == "memory-tui: stopped by ctrl+c.\n"
+    assert (server.returncode, told) == (130, "memory-tui: stopped by ctrl+c.\n")
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     assert str(tmp_path) not in running
