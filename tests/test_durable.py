@@ -383,18 +383,18 @@ def test_a_command_under_a_fault_says_it_and_the_next_one_heals(
         assert code in (0, 1), said
         assert "Traceback" not in said
         assert code == 0 or "next start" in said or texts(notes) == old, (fault, at, said)
-        assert command(Counting(), "journal")[0] == 0
+        assert command(Counting(), "history")[0] == 0
         assert hidden(notes) == []
         if texts(notes) != old:
             assert command(Counting(), "undo", "--yes")[0] == 0
         assert texts(notes) == old
     with pytest.raises(PowerCut):
         command(Losing(len(disk.made) - 2), *remember)
-    code, said = command(Failing("gone", 0), "journal")
+    code, said = command(Failing("gone", 0), "history")
     assert (code, "(cut off)" in said) == (0, True)
     code, said = command(Failing("gone", 0), *remember)
     assert (code, "Input/output error" in said) == (1, True)
-    assert "cut off and finished at the next start" in command(Counting(), "journal")[1]
+    assert "cut off and finished at the next start" in command(Counting(), "history")[1]
 
 
 # --- beside an agent --------------------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ def test_notes_on_a_read_only_disk_are_searched_and_not_changed(read_only: Path)
     refused = run(notes, "remember", "text", "--yes")
     assert refused.returncode == 2
     assert "is read-only for you" in refused.stderr
-    assert run(notes, "journal").stdout == "No note was changed yet.\n"
+    assert run(notes, "history").stdout == "No note was changed yet.\n"
 
 
 def test_without_a_home_notes_are_searched_and_changes_say_what_is_missing(notes: Path) -> None:

@@ -190,14 +190,23 @@ annotate  notes:annotate  list or set triggers, importance and project of entrie
 archive  notes:archive  move old logs to memory/archive/memory/; a search still finds them
   --older-than! N                     logs of more days ago
   (writing)
-journal  notes:journal  what was changed, newest first; --restore brings an earlier text back
+history  history:history  what became of the notes, by whom, newest first
   path?                               only changes of this note
   --show N                            the difference that one change made
-  --restore [REF]                     list the earlier texts of the note; with REF bring that one back
-  --lost-lines                        with --restore: only the lost lines, beside what came since
+  --by WHO                            only changes of this author: openclaw, claude-code, git, memory-tui, another
+  --deleted                           only changes that removed a note
+  -n --newest N@100                   how many are listed (default: 100)
+since  history:since  what others changed since you last looked
+blame  history:blame  when and by whom each line of a note came
+  place PATH[:LINE]                   the note, or one line of it
+restore  history:restore_notes  bring a note, or all, back to what they were
+  path?                               the note; without --before its texts are listed
+  --before WHEN                       a time, a span like 2h or 3d, a change of the history, or git:HASH
+  --all                               every note, as all were before that time or change
+  --lost-lines                        only the lines that the note lacks, beside its own
   (writing)
 undo  notes:undo  undo the last change of notes, or another one
-  id? N                               a change of the journal
+  id? N                               a change of the history
   --redo                              redo the last undone change, or that one
   --merge                             keep what others wrote since, in other lines
   (writing)
@@ -488,7 +497,7 @@ def _require_path(text: str) -> None:
         if (long := option.names[-1]).startswith("--")
     ]
     alike = {key: f"{name} {long}" for name, long in longs for key in (long[2:], _in_order(f"{name}{long}"))}
-    alike |= {"help": "--help", "version": "--version"}
+    alike |= {"help": "--help", "version": "--version", "journal": "history"}
     alike |= {key: name for name in COMMANDS for key in (name.rpartition(" ")[2], _in_order(name))}
     near = _near(_in_order(text.lower()), alike, "memory-tui --help lists the commands.")
     raise SettingError(f"There is no command {one_line(text, 40)!r}, and no such folder.", near)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,13 +16,12 @@ from memory_tui.errors import EditRefused, QueryError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Findings, Group, Suggestion
-from memory_tui.notes import diff, restore
+from memory_tui.notes import diff
 from memory_tui.notes.changes import Change
 from memory_tui.notes.curator import AppliedChange, Curator
-from memory_tui.notes.journal import LOST, JournalEntry
 from memory_tui.notes.planner import AnnotatedEntry, described, entries
 from memory_tui.workspace.annotations import annotations_of
-from memory_tui.workspace.roots import NoteMissing, named_lines
+from memory_tui.workspace.roots import named_lines
 
 
 def remember(args: argparse.Namespace) -> int:
@@ -31,11 +29,11 @@ def remember(args: argparse.Namespace) -> int:
     notes = curator_of(args)
     text = sys.stdin.read() if args.text == "-" else args.text
     if args.supersedes is None:
-        return _make(notes, notes.plan.remember(text), args)
+        return make(notes, notes.plan.remember(text), args)
     path, line, _ = named_lines(args.supersedes)
     if line is None:
         raise QueryError(f"{args.supersedes!r} names no line.", "For instance MEMORY.md:12.")
-    return _make(notes, notes.plan.supersede(text, notes.plan.spot(path, line)), args)
+    return make(notes, notes.plan.supersede(text, notes.plan.spot(path, line)), args)
 
 
 def promote(args: argparse.Namespace) -> int:
@@ -45,13 +43,13 @@ def promote(args: argparse.Namespace) -> int:
         raise QueryError(f"{args.place!r} names no lines.", "For instance memory/2026-01-12.md:12 or :12-14.")
     notes = curator_of(args)
     spot = notes.plan.spot(path, first, last)
-    return _make(notes, notes.plan.promote(spot, to=args.to, move=args.move), args)
+    return make(notes, notes.plan.promote(spot, to=args.to, move=args.move), args)
 
 
 def archive(args: argparse.Namespace) -> int:
     """Move old logs to the archive."""
     notes = curator_of(args)
-    return _make(notes, notes.plan.archive(args.older_than), args)
+    return make(notes, notes.plan.archive(args.older_than), args)
 
 
 def annotate(args: argparse.Namespace) -> int:
@@ -74,7 +72,7 @@ def annotate(args: argparse.Namespace) -> int:
         raise EditRefused(f"{args.place} is in no entry.", f"memory-tui annotate {path} lists the entries.")
     fields = entry.annotations._asdict() | chosen
     now = annotations_of(fields["importance"], fields["triggers"], fields["project"])
-    return _make(notes, notes.plan.annotate(path, data, {entry.first: now}), args)
+    return make(notes, notes.plan.annotate(path, data, {entry.first: now}), args)
 
 
 def _entry_row(entry: AnnotatedEntry) -> dict[str, Any]:
@@ -94,7 +92,7 @@ def undo(args: argparse.Namespace) -> int:
 # --- a change ------------------------------------------------------------------------------------------------------
 
 
-def _make(notes: Curator, change: Change, args: argparse.Namespace) -> int:
+def make(notes: Curator, change: Change, args: argparse.Namespace) -> int:
     """Show `change`, ask, and make it. Raises EditRefused."""
     return _finish(change, notes.apply(change) if _may(notes, change, args) else None, args)
 
@@ -128,70 +126,6 @@ def _finish(change: Change, done: AppliedChange | None, args: argparse.Namespace
     again = {"undo": "memory-tui undo --redo redoes it.", "redo": "memory-tui undo undoes it."}
     way = again.get(change.kind, f"memory-tui undo {done.entry.id} undoes it.")
     return show(args, data, [f"Written as change {done.entry.id}; {way}{merged}", *filter(None, [done.untold])])
-
-
-# --- the journal ---------------------------------------------------------------------------------------------------
-
-
-def journal(args: argparse.Namespace) -> int:
-    """List the changes, show one, or bring an earlier text of a note back."""
-    if args.restore is not None:
-        return _restore(args)
-    notes = curator_of(args, looks=True)
-    undoable = {entry.id for entry in notes.undoable()}
-    rows = [entry for entry in reversed(notes.journal.entries()) if args.path is None or args.path in entry.paths]
-    if args.show is not None:
-        entry = next((entry for entry in notes.journal.entries() if entry.id == args.show), None)
-        if entry is None:
-            raise EditRefused(f"The journal has no change {args.show}.", "Run memory-tui journal to list them.")
-        text = diff.text(notes.journal.change_of(entry))
-        return show(args, {**_row(entry, undoable), "diff": text}, [_line(entry, undoable), *text.splitlines()])
-    none = f"{args.path} was not changed with memory-tui." if args.path else "No note was changed yet."
-    data = {"folder": str(notes.journal.folder), "changes": [_row(entry, undoable) for entry in rows]}
-    return show(args, data, [_line(entry, undoable) for entry in rows] or [none])
-
-
-def _restore(args: argparse.Namespace) -> int:
-    """List the texts that a note had, or bring one back."""
-    if args.path is None:
-        raise SettingError("Which note is to be restored?", "memory-tui journal PATH --restore lists its texts.")
-    notes, command = curator_of(args), f"memory-tui journal {args.path} --restore REF"
-    if args.restore:
-        return _make(notes, restore.to_version(notes, args.path, args.restore, lost_lines=args.lost_lines), args)
-    now = notes.read(args.path)
-    versions = restore.versions(notes.journal, notes.git, args.path, now)
-    if now is None and not versions:
-        raise NoteMissing(f"There is no note {args.path}, and no text of one is kept.", "Check its name.")
-    if args.yes or args.lost_lines:
-        refs = ", ".join(version.ref for version in versions)
-        next_step = f"Choose one of {refs}: {command}." if refs else "No other text is kept."
-        raise SettingError(f"--restore names no text of {args.path}.", next_step)
-    width = max((len(version.ref) for version in versions), default=0)
-    lines = [f"{each.ref:<{width}}  {_when(each.at, '%Y-%m-%d %H:%M')}  {each.title}" for each in versions]
-    none = f"Neither the journal nor git has another text of {args.path}."
-    lines.append(f"{command} shows what one would change." if versions else none)
-    return show(args, [to_builtins(version) for version in versions], lines)
-
-
-def _row(entry: JournalEntry, undoable: set[int]) -> dict[str, Any]:
-    names = ("id", "at", "state", "kind", "title", "undoes", "redoes", "reason")
-    row: dict[str, Any] = {name: getattr(entry, name) for name in names}
-    return row | {"paths": list(dict.fromkeys(entry.paths)), "undoable": entry.id in undoable}
-
-
-_STATES = {"intent": " (cut off)", "refused": " (not made)", "draft": " (draft that was not written)"}
-
-
-def _line(entry: JournalEntry, undoable: set[int]) -> str:
-    state = _STATES.get(entry.state, "")
-    if entry.state == "done" and not (entry.undoes or entry.redoes or entry.kind == LOST or entry.id in undoable):
-        state = " (undone)"
-    reason = entry.reason and f": {entry.reason}"
-    return f"{entry.id:>4}  {_when(entry.at, '%Y-%m-%d %H:%M:%S')}  {entry.title}{state}{reason}"
-
-
-def _when(at: float, pattern: str) -> str:
-    return dt.datetime.fromtimestamp(at).astimezone().strftime(pattern)
 
 
 # --- the inbox -----------------------------------------------------------------------------------------------------

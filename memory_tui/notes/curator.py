@@ -269,7 +269,7 @@ class Curator:
         """Throw a draft away. Raises EditRefused when there is none of that number."""
         with self.journal.locked():
             if not self._forget(number):
-                raise EditRefused(f"There is no draft {number}.", "The journal lists the drafts.")
+                raise EditRefused(f"There is no draft {number}.", "memory-tui history lists the drafts.")
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ class Curator:
             verb = "undone" if kind == "undo" else "redone"
             what = f"Nothing is left to {kind}." if number is None else f"Change {number} cannot be {verb} now."
             there = f"These can be {verb}: {', '.join(str(entry.id) for entry in stack[:8])}." if stack else ""
-            raise EditRefused(what, there or "Run memory-tui journal to list the changes.")
+            raise EditRefused(what, there or "Run memory-tui history to list the changes.")
         last = [
             entry
             for entry in entries

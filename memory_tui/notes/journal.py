@@ -32,7 +32,7 @@ from memory_tui.errors import EditFailed, EditRefused, IndexUnavailable, MemoryT
 from memory_tui.locks import WriterLock
 from memory_tui.notes.changes import Busy, Change, FileChange, ThreeWay
 from memory_tui.notes.merge import merge
-from memory_tui.notes.record import EDITOR, KEEP_DAYS, Record, Sight, T, rows, storable, unusable, value
+from memory_tui.notes.record import EDITOR, KEEP_DAYS, Author, Record, Sight, T, rows, storable, unusable, value
 from memory_tui.notes.write import NEW, OLD, Folder, SameLinesChanged, contents, current, parent, quiet, tag, write
 from memory_tui.secrets.finder import masked
 from memory_tui.workspace.roots import Roots
@@ -50,7 +50,7 @@ SELECT json_object(
     ) ORDER BY place) FROM note_edit AS e JOIN note_path AS p ON p.id = e.path
     WHERE e.scope = (SELECT id FROM note_scope WHERE name = c.scope) AND e.id = c.id
   ))
-) FROM note_change AS c WHERE scope = ? ORDER BY id
+) FROM note_change AS c WHERE scope = ? AND id > ? ORDER BY id
 """
 
 
@@ -95,6 +95,8 @@ class JournalEntry(Struct, frozen=True):
     """Notes whose hash in OpenClaw's ledger moved along."""
     ledger: tuple[str, ...] = ()
     """The row of its note in OpenClaw's ledger, before and after, where it changed that alone."""
+    author: Author | None = None
+    """Who made it, where this program did not."""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -113,9 +115,10 @@ class Journal(Record):
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def entries(self) -> tuple[JournalEntry, ...]:
-        """Return all changes, oldest first."""
-        return self._read(lambda connection: tuple(map(_entry, connection.execute(_ENTRIES, (self._scope,)))), ())
+    def entries(self, since: int = 0) -> tuple[JournalEntry, ...]:
+        """Return all changes of this program after a number, oldest first."""
+        values = self._scope, since
+        return self._read(lambda connection: tuple(map(_entry, connection.execute(_ENTRIES, values))), ())
 
     def has_unsettled(self) -> bool:
         """Return whether a change was cut off, or left hidden files that a writer still had open."""

@@ -16,6 +16,7 @@ from memory_tui.formatting import minute
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.git import History
+from memory_tui.notes.history import title_of
 from memory_tui.notes.journal import LOST, Journal
 from memory_tui.notes.merge import changed_spans
 from memory_tui.notes.record import Edit
@@ -68,15 +69,6 @@ def versions(journal: Journal, git: History, path: str, now: bytes | None) -> li
     return sorted(listed, key=lambda version: -version.at)
 
 
-def title_of(edit: Edit) -> str:
-    """Return what a change did to its note, in words: those of this program, or who did it and how."""
-    if edit.kind:
-        return edit.title
-    who = edit.author.host if edit.author is not None and edit.author.host else "another program"
-    verb = "made" if edit.before is None else "removed" if edit.after is None else "changed"
-    return f"{who} {verb} {edit.path} (+{edit.plus} -{edit.minus})"
-
-
 def version_text(journal: Journal, git: History, path: str, ref: str) -> bytes:
     """The bytes that the note `path` had at the version `ref`. Raises EditRefused where there is none."""
     if ref.startswith("git:"):
@@ -86,7 +78,7 @@ def version_text(journal: Journal, git: History, path: str, ref: str) -> bytes:
     data = journal.text(blobs[0 if before else 1])
     if data is None:
         what = f"There is no version {ref} of {path}."
-        raise EditRefused(what, f"Run memory-tui journal {path} --restore to list the versions.")
+        raise EditRefused(what, f"memory-tui restore {path} lists the versions.")
     return data
 
 

@@ -74,7 +74,7 @@ def test_only_the_module_of_the_command_is_imported(arguments: list[str], module
         ("trust", "openclaw trust"),
         ("write-config", "config --write"),
         ("redo", "undo --redo"),
-        ("restore", "journal --restore"),
+        ("journal", "history"),
         ("budget", "prompt --budget"),
         ("tune", "eval --tune"),
         ("completion", "help --completion"),

@@ -70,12 +70,12 @@ def test_promote_takes_the_whole_item_and_says_what_it_does_to_the_budget(notes,
         "## Food\n- Bread on Friday\n"
     )
     assert (notes / DAY).read_text() == "# 2026-01-11 (Sunday)\n\n- 10:00 bread\n"
-    found = json.loads(run(capsys, "journal", "--json")[1])["changes"]
+    found = json.loads(run(capsys, "history", "--json")[1])["changes"]
     assert [(row["id"], row["kind"], row["paths"], row["undoable"]) for row in found] == [
         (1, "promote", ["MEMORY.md", DAY], True)
     ]
-    assert "+- Router one is Omada" in run(capsys, "journal", "--show", "1")[1]
-    assert "memory/other.md was not changed" in run(capsys, "journal", "memory/other.md")[1]
+    assert "+- Router one is Omada" in run(capsys, "history", "--show", "1")[1]
+    assert "memory/other.md was not changed" in run(capsys, "history", "memory/other.md")[1]
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
 def test_shared_options_stand_before_or_after_each_command_and_none_is_lost() -> None:
     needs = {
         **{"get": ["MEMORY.md"], "remember": ["a"], "promote": ["a:1"], "archive": ["--older-than", "3"]},
-        **{"hook": ["codex"], "openclaw inject": ["a"], "qmd": ["status"], "ltm": ["list"]},
+        **{"hook": ["codex"], "blame": ["a"], "openclaw inject": ["a"], "qmd": ["status"], "ltm": ["list"]},
     }
     shared = [
         word
@@ -139,8 +139,8 @@ REFUSED: list[tuple[list[str], str]] = [
     (["--worspace", "notes", "search", "x"], "Did you mean --workspace?"),
     (["frobnicate"], "There is no command 'frobnicate', and no such folder."),
     (["promote", "nope.md:1"], "There is no note nope.md."),
-    (["journal", "memory/nope.md", "--restore"], "There is no note memory/nope.md, and no text of one is kept."),
-    (["journal", "--restore"], "Which note is to be restored?"),
+    (["restore", "memory/nope.md"], "There is no note memory/nope.md, and no text of one is kept."),
+    (["restore"], "Which note is to be restored?"),
     (["undo"], "Nothing is left to undo."),
     (["undo", "999"], "Change 999 cannot be undone now."),
     (["undo", "--", "-3"], "is not a whole number from 1"),

@@ -1,0 +1,211 @@
+"""Commands about what became of the notes: who changed what, since when, and back again."""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from msgspec import to_builtins
+
+from memory_tui.cli.context import opened
+from memory_tui.cli.notes import make
+from memory_tui.cli.output import print_lines, show
+from memory_tui.errors import EditRefused, QueryError, SettingError
+from memory_tui.formatting import minute, plural
+from memory_tui.notes import diff, restore
+from memory_tui.notes import history as histories
+from memory_tui.notes.curator import Curator
+from memory_tui.notes.history import OTHERS, OWN
+from memory_tui.notes.journal import LOST, JournalEntry
+from memory_tui.notes.record import Edit
+from memory_tui.workspace.roots import NoteMissing, named_lines
+
+_SPAN = re.compile(r"(\d{1,6})([mhdw])")
+_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+@contextmanager
+def _recorded(args: argparse.Namespace) -> Iterator[Curator]:
+    """Yield the curator once it is recorded what became of the notes, and by whom."""
+    with opened(args) as engine:
+        notes = engine.notes.curator
+        try:
+            settled = notes.recover()
+        except EditRefused:
+            # What is there can be looked at all the same.
+            settled = ()
+        if not args.json:
+            print_lines(f"{entry.title}: {entry.reason}." for entry in settled)
+        engine.notes.record()
+        engine.notes.attribute()
+        yield notes
+
+
+def history(args: argparse.Namespace) -> int:
+    """List what became of the notes, or show one change."""
+    with _recorded(args) as notes:
+        undoable = {entry.id for entry in notes.undoable()}
+        if args.show is not None:
+            listed = histories.history(notes.journal, until=args.show + 1, most=1, joined=False)
+            entry = next((entry for entry in listed if entry.id == args.show), None)
+            if entry is None:
+                raise EditRefused(f"The history has no change {args.show}.", "Run memory-tui history to list them.")
+            text = diff.text(notes.journal.change_of(entry))
+            return show(args, {**_row(entry, undoable), "diff": text}, [_line(entry, undoable), *text.splitlines()])
+        entries = histories.history(notes.journal, args.path, most=-1, joined=not args.json)
+        chosen = [entry for entry in entries if _fits(entry, args)]
+        none = f"{args.path} was not changed." if args.path else "No note was changed yet."
+        data = {"folder": str(notes.journal.folder), "changes": [_row(row, undoable) for row in chosen[: args.newest]]}
+        lines = [_line(entry, undoable) for entry in chosen[: args.newest]]
+        if len(chosen) > args.newest:
+            lines.append(f"{len(chosen) - args.newest:,} older changes; -n lists more.")
+        return show(args, data, lines or [none])
+
+
+def since(args: argparse.Namespace) -> int:
+    """List what others changed since a person last looked, and remember that they looked."""
+    with _recorded(args) as notes:
+        edits = notes.journal.unviewed()
+        entries = [histories.entry_of([edit]) for edit in edits] if args.json else histories.together(edits)
+        if not notes.read_only:
+            notes.journal.view()
+        words = histories.news(edits)
+        lines = [_line(entry, set()) for entry in entries]
+        sentence = f"Since you last looked: {words}." if words else "Nobody else changed a note since you last looked."
+        return show(args, [_row(entry, set()) for entry in entries], [*lines, sentence])
+
+
+def blame(args: argparse.Namespace) -> int:
+    """Say of each line of a note when and by whom it came."""
+    path, first, last = named_lines(args.place)
+    with _recorded(args) as notes:
+        data = notes.read(path)
+        if data is None:
+            raise NoteMissing(f"There is no note {path}.", "memory-tui history lists what became of it.")
+        edits = histories.blame(notes.journal, path, data)
+        texts = data.decode("utf-8", "replace").split("\n")
+        numbers = range(first or 1, (last or first or len(edits)) + 1)
+        if first is not None and not 1 <= first <= numbers[-1] <= len(edits):
+            raise QueryError(f"{path} has {plural(len(edits), 'line')}.", f"memory-tui blame {path} shows them.")
+        rows = [_blamed(number, texts[number - 1].rstrip("\r"), edits[number - 1]) for number in numbers]
+        width = max((len(row["by"]) for row in rows), default=0)
+        lines = [
+            f"{_moment(row['at']) if row['at'] else ' ' * 19}  {row['by']:<{width}}  {row['line']:>4}  {row['text']}"
+            for row in rows
+        ]
+        return show(args, rows, lines)
+
+
+def _blamed(number: int, text: str, edit: Edit | None) -> dict[str, Any]:
+    if edit is None:
+        return {"line": number, "text": text, "id": 0, "at": None, "by": "before the record", "session": ""}
+    session = edit.author.session if edit.author is not None else ""
+    return {
+        "line": number,
+        "text": text,
+        "id": edit.id,
+        "at": edit.at,
+        "by": histories.who(edit),
+        "session": session,
+    }
+
+
+def restore_notes(args: argparse.Namespace) -> int:
+    """Bring one note, or all, back to what they were; without a time list the texts that a note had."""
+    if args.all == (args.path is not None):
+        raise SettingError("Which note is to be restored?", "Name one, or say --all --before TIME.")
+    with _recorded(args) as notes:
+        when = args.before
+        if when is None:
+            return _versions(args, notes)
+        if when.startswith("git:") or args.lost_lines:
+            if args.all:
+                raise SettingError(f"--all takes a time or a change, not {when!r}.", "memory-tui history lists them.")
+            ref = f"before-{when}" if when.isdigit() else when
+            return make(notes, restore.to_version(notes, args.path, ref, lost_lines=args.lost_lines), args)
+        if when.isascii() and when.isdigit():
+            words, number = f"before change {when}", int(when)
+            return make(notes, histories.before(notes, words, lambda edit: edit.id < number, args.path), args)
+        at = _time(when)
+        return make(notes, histories.before(notes, f"on {minute(at)}", lambda edit: edit.at < at, args.path), args)
+
+
+def _versions(args: argparse.Namespace, notes: Curator) -> int:
+    """List the texts that a note had."""
+    if args.path is None:
+        raise SettingError("--all needs a time.", "memory-tui restore --all --before 2h shows what it would change.")
+    now = notes.read(args.path)
+    versions = [
+        (version.ref.removeprefix("before-"), version)
+        for version in restore.versions(notes.journal, notes.git, args.path, now)
+        if not version.ref.isdigit()
+    ]
+    if now is None and not versions:
+        raise NoteMissing(f"There is no note {args.path}, and no text of one is kept.", "Check its name.")
+    command = f"memory-tui restore {args.path} --before"
+    if args.yes or args.lost_lines:
+        refs = ", ".join(ref for ref, _ in versions)
+        next_step = f"Choose one of {refs}: {command}." if refs else "No other text is kept."
+        raise SettingError(f"Which text of {args.path} is to be brought back?", next_step)
+    width = max((len(ref) for ref, _ in versions), default=0)
+    lines = [f"{ref:<{width}}  {minute(version.at)}  {version.title}" for ref, version in versions]
+    none = f"Neither the record nor git has another text of {args.path}."
+    data = [{**to_builtins(version), "ref": ref} for ref, version in versions]
+    return show(args, data, [*lines, f"{command} N shows what one would change." if versions else none])
+
+
+def _time(words: str) -> float:
+    """Return a time that a person writes, by the clock of this machine. Raises SettingError."""
+    if span := _SPAN.fullmatch(words):
+        return time.time() - int(span[1]) * _SECONDS[span[2]]
+    try:
+        return dt.datetime.fromisoformat(words).astimezone().timestamp()
+    except (ValueError, OverflowError, OSError):
+        what = f"--before takes a time or a change, not {words!r}."
+        raise SettingError(
+            what, "For instance 2026-11-20, 2026-11-20T12:30, 2h, 3d, or a number of the history."
+        ) from None
+
+
+# --- rows ----------------------------------------------------------------------------------------------------------
+
+
+def _by(entry: JournalEntry) -> str:
+    if entry.kind != OTHERS:
+        return "" if entry.kind == LOST else OWN
+    return entry.author.host if entry.author is not None else ""
+
+
+def _fits(entry: JournalEntry, args: argparse.Namespace) -> bool:
+    by = "" if args.by == "another" else args.by
+    gone = any(file.after is None for file in entry.files)
+    return (args.by is None or by == _by(entry)) and (not args.deleted or gone)
+
+
+def _row(entry: JournalEntry, undoable: set[int]) -> dict[str, Any]:
+    names = ("id", "at", "state", "kind", "title", "undoes", "redoes", "reason")
+    row: dict[str, Any] = {name: getattr(entry, name) for name in names}
+    author = to_builtins(entry.author) if entry.author is not None else None
+    paths = list(dict.fromkeys(entry.paths))
+    return row | {"paths": paths, "undoable": entry.id in undoable, "by": _by(entry), "author": author}
+
+
+_STATES = {"intent": " (cut off)", "refused": " (not made)", "draft": " (draft that was not written)"}
+
+
+def _line(entry: JournalEntry, undoable: set[int]) -> str:
+    state = _STATES.get(entry.state, "")
+    mine = entry.kind not in (LOST, OTHERS)
+    if entry.state == "done" and mine and not (entry.undoes or entry.redoes or entry.id in undoable):
+        state = " (undone)"
+    reason = entry.reason and f": {entry.reason}"
+    return f"{entry.id:>4}  {_moment(entry.at)}  {entry.title}{state}{reason}"
+
+
+def _moment(at: float) -> str:
+    return dt.datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,173 @@
+"""The history of notes is a reading of the record: what became of them and by whom, and whom each line is from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from memory_tui.errors import EditRefused
+from memory_tui.formatting import plural
+from memory_tui.notes.changes import Change, FileChange, Lines
+from memory_tui.notes.curator import Curator
+from memory_tui.notes.journal import Journal, JournalEntry, RecordedNote
+from memory_tui.notes.merge import changed_spans
+from memory_tui.notes.record import Edit
+
+OTHERS = "others"
+"""The kind of an entry about what somebody else did."""
+OWN = "memory-tui"
+"""Who made the changes that this program made."""
+_BURST_SECONDS, _FEWEST = 2.0, 3
+"""Changes of so many notes by one author that follow each other so closely are listed as one."""
+_MOST_STEPS = 500
+"""So many changes of a note are gone back for whom its lines are from."""
+
+
+def who(edit: Edit) -> str:
+    """Return who made a change, in words."""
+    if edit.kind:
+        return OWN
+    return edit.author.host if edit.author is not None and edit.author.host else "another program"
+
+
+def history(
+    journal: Journal, path: str | None = None, *, until: int = 0, most: int = 500, joined: bool = True
+) -> tuple[JournalEntry, ...]:
+    """Return what became of all notes, or of one, newest first: at most so many edits before the number `until`.
+
+    With `joined` edits of many notes at once by one author are one entry. Raises EditRefused.
+    """
+    edits = journal.edits(path, until=until, most=most)
+    oldest = edits[-1].id - 1 if len(edits) == most else 0
+    own = [entry for entry in journal.entries(oldest) if path in (None, *entry.paths) and not 0 < until <= entry.id]
+    edits = tuple(edit for edit in edits if not edit.kind)
+    others = together(edits) if joined and path is None else [entry_of([edit]) for edit in edits]
+    return tuple(sorted([*own, *others], key=lambda entry: -entry.id))
+
+
+def together(edits: Iterable[Edit]) -> list[JournalEntry]:
+    """Return what others did, newest first: what became of many notes at once by one author is one entry."""
+    bursts: list[list[Edit]] = []
+    for edit in edits:
+        last = bursts[-1][-1] if bursts else None
+        if last is not None and abs(last.at - edit.at) <= _BURST_SECONDS and who(last) == who(edit):
+            bursts[-1].append(edit)
+        else:
+            bursts.append([edit])
+    return [
+        entry_of(part)
+        for burst in bursts
+        for part in ([burst] if len({edit.path for edit in burst}) >= _FEWEST else ([edit] for edit in burst))
+    ]
+
+
+def entry_of(burst: Sequence[Edit]) -> JournalEntry:
+    """Return what somebody else did, newest first, as an entry of the journal."""
+    notes: dict[str, RecordedNote] = {}
+    for edit in burst:
+        after = notes[edit.path].after if edit.path in notes else edit.after
+        notes[edit.path] = RecordedNote(edit.path, edit.before, after)
+    # What came and went meanwhile is in the texts between.
+    notes = {path: note for path, note in notes.items() if note.before != note.after} or notes
+    first, author = burst[0], burst[0].author
+    title = title_of(first) if len(burst) == 1 else f"{who(first)} {_deeds(notes.values())}"
+    return JournalEntry(first.id, first.at, "done", OTHERS, title, tuple(notes.values()), author=author)
+
+
+def _deeds(notes: Iterable[RecordedNote]) -> str:
+    gone = Counter(note.before for note in notes if note.after is None)
+    counts = Counter[str]()
+    for note in notes:
+        if note.after is None:
+            counts["removed"] += 1
+        elif note.before is None and gone[note.after] > 0:
+            gone[note.after] -= 1
+            counts["moved"] += 1
+            counts["removed"] -= 1
+        else:
+            counts["made" if note.before is None else "changed"] += 1
+    return ", ".join(f"{verb} {plural(count, 'note')}" for verb, count in counts.items() if count)
+
+
+def title_of(edit: Edit) -> str:
+    """Return what a change did to its note, in words: those of this program, or who did it and how."""
+    if edit.kind:
+        return edit.title
+    verb = "made" if edit.before is None else "removed" if edit.after is None else "changed"
+    return f"{who(edit)} {verb} {edit.path} (+{edit.plus} -{edit.minus})"
+
+
+def news(edits: Sequence[Edit]) -> str:
+    """Return what others did, as a sentence goes on; empty for nothing."""
+    entries = entry_of(edits).files if edits else ()
+    back = {note.after for note in entries if note.before is None}
+    deleted = sum(note.after is None and note.before not in back for note in entries)
+    authors = Counter(who(edit) for edit in edits if edit.after is not None)
+    parts = [f"{plural(count, 'change')} by {name}" for name, count in authors.most_common()]
+    return ", ".join([*parts, *([f"{plural(deleted, 'note')} deleted"] if deleted else [])])
+
+
+# --- back ------------------------------------------------------------------------------------------------------------
+
+
+def before(curator: Curator, when: str, is_before: Callable[[Edit], bool], path: str | None = None) -> Change:
+    """The change that brings one note, or all, back to what they were; `when` tells it in words.
+
+    `is_before` tells what was changed until then. Raises EditRefused where nothing would change, PathRefused.
+    """
+    by_path: dict[str, list[Edit]] = {}
+    for edit in reversed(curator.journal.edits(path)):
+        by_path.setdefault(edit.path, []).append(edit)
+    if path is not None and not by_path:
+        raise EditRefused(f"The record has no change of {path}.", "memory-tui history lists the changes.")
+    files = []
+    for name, edits in by_path.items():
+        kept = [edit for edit in edits if is_before(edit)]
+        now, then = curator.read(name), curator.journal.text(kept[-1].after if kept else edits[0].before)
+        if now != then:
+            files.append(FileChange(name, now, then))
+    if not files:
+        raise EditRefused(f"Nothing was otherwise {when}.", "memory-tui history lists the changes.")
+    what = path if path is not None else plural(len(files), "note")
+    return curator.plan.with_trust(Change("restore", f"Restore {what} as it was {when}", tuple(files)))
+
+
+def taken_back(curator: Curator, entry: JournalEntry) -> Change:
+    """The change that takes back what somebody else did; what came since stays where it does not touch."""
+    change = curator.journal.change_of(entry)
+    files = tuple(file.reverse() for file in change.files)
+    return curator.plan.with_trust(Change("restore", f"Take back: {entry.title}", files))
+
+
+# --- lines -----------------------------------------------------------------------------------------------------------
+
+
+def blame(journal: Journal, path: str, data: bytes) -> list[Edit | None]:
+    """Return the change that each line of a note that holds `data` came with; None where the record has none."""
+    now, edits = Lines.of(data, path).texts(), journal.edits(path, most=_MOST_STEPS)
+    lines: list[Edit | None] = [None] * len(now)
+    places, text = list(range(len(now))), journal.blob_of(data)
+    if text is None and edits:
+        # What it holds was not seen yet; lines that were there before came as they did.
+        text = edits[0].after
+        now, places = _back(now, places, journal.text(text), None, lines)
+    for edit in edits:
+        if text is not None and edit.after == text:
+            text = edit.before
+            now, places = _back(now, places, journal.text(text), edit, lines)
+    return lines
+
+
+def _back(
+    now: list[str], places: list[int], older: bytes | None, edit: Edit | None, lines: list[Edit | None]
+) -> tuple[list[str], list[int]]:
+    """Go one version back: note in `lines` what came with `edit`; returns the older lines and where each stands now."""
+    old = Lines.of(older).texts()
+    moved, at = [-1] * len(old), 0
+    for a, b, c, d in [*changed_spans(old, now), (len(old), len(old), len(now), len(now))]:
+        moved[at:a] = places[c - (a - at) : c]
+        for place in places[c:d]:
+            if place >= 0:
+                lines[place] = edit
+        at = b
+    return old, moved

@@ -1,0 +1,145 @@
+"""history, since, blame and restore: what became of the notes, by whom, and back again to the letter."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memory_tui.cli import main
+from memory_tui.config.places import journal_folder
+from memory_tui.notes.journal import Journal
+from memory_tui.notes.record import Author
+
+DAY, MEMORY = "memory/2026-03-18.md", "MEMORY.md"
+
+
+class Shell:
+    """Commands in a workspace, and what they print."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self._capsys = folder, capsys
+
+    def run(self, *words: str, code: int = 0) -> str:
+        assert main.main([*words, "--workspace", str(self.folder), "--provider", "none"]) == code
+        printed = self._capsys.readouterr()
+        return printed.out if code == 0 else printed.err
+
+    def json(self, *words: str):
+        return json.loads(self.run(*words, "--json"))
+
+    def texts(self) -> dict[str, bytes]:
+        return {str(path.relative_to(self.folder)): path.read_bytes() for path in self.folder.rglob("*.md")}
+
+    @property
+    def journal(self) -> Journal:
+        return Journal(journal_folder(self.folder))
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
+        monkeypatch.setenv(name, str(tmp_path / folder))
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / MEMORY).write_bytes(b"# Facts\r\n\r\n- tea\r\n")
+    (folder / DAY).write_bytes(b"# day\n- one\n- two\n- three")
+    shell = Shell(folder, capsys)
+    assert shell.run("history") == "No note was changed yet.\n"
+    return shell
+
+
+def test_what_others_did_stands_beside_what_was_done_here_with_its_difference(shell: Shell) -> None:
+    (shell.folder / DAY).write_bytes(b"# day\n- one\n- three")
+    shell.run("history")
+    shell.run("remember", "a line", "--yes")
+    (shell.folder / DAY).unlink()
+    first, mine, gone = sorted(shell.json("history")["changes"], key=lambda row: row["at"])
+    assert (first["kind"], first["by"], first["title"]) == ("others", "", f"another program changed {DAY} (+0 -1)")
+    assert (mine["kind"], mine["by"], mine["undoable"]) == ("capture", "memory-tui", True)
+    assert gone["title"] == f"another program removed {DAY} (+0 -3)"
+    shell.journal.set_authors([(gone["id"], 0, Author("openclaw", "s1", "bytes"))])
+    assert "openclaw removed" in shell.run("history", DAY)
+    assert [row["id"] for row in shell.json("history", "--deleted")["changes"]] == [gone["id"]]
+    assert [row["id"] for row in shell.json("history", "--by", "openclaw")["changes"]] == [gone["id"]]
+    assert [row["id"] for row in shell.json("history", "--by", "another")["changes"]] == [first["id"]]
+    assert "-- two" in shell.run("history", "--show", str(first["id"]))
+    assert "no change 99" in shell.run("history", "--show", "99", code=2)
+
+
+def test_many_notes_at_once_are_one_line_and_each_of_them_in_json(shell: Shell) -> None:
+    for number in range(9):
+        (shell.folder / f"memory/{number}.md").write_text(f"- {number}\n")
+    out = shell.run("history")
+    assert "another program made 9 notes" in out
+    assert len(out.splitlines()) == 1
+    shell.journal.set_authors([(edit.id, 0, Author("git", "", "git")) for edit in shell.journal.edits()])
+    for number in range(9):
+        (shell.folder / f"memory/{number}.md").rename(shell.folder / f"memory/moved-{number}.md")
+    assert "moved 9 notes" in shell.run("history").splitlines()[0]
+    assert len(shell.json("history")["changes"]) == 27
+    assert "older change" in shell.run("history", "-n", "1")
+
+
+def test_since_tells_each_change_of_others_once(shell: Shell) -> None:
+    assert shell.run("since") == "Nobody else changed a note since you last looked.\n"
+    (shell.folder / DAY).write_bytes(b"# day\n")
+    (shell.folder / MEMORY).unlink()
+    shell.run("remember", "mine", "--yes")
+    out = shell.run("since")
+    assert out.endswith("Since you last looked: 1 change by another program, 1 note deleted.\n")
+    assert "mine" not in out
+    assert shell.json("since") == []
+
+
+def test_blame_names_the_change_that_each_line_came_with(shell: Shell) -> None:
+    (shell.folder / DAY).write_bytes(b"# day\n- one\n- inserted\n- two\n- three")
+    shell.run("history")
+    (shell.folder / DAY).write_bytes(b"- above\n# day\n- one\n- inserted\n- 2\n- three")
+    rows = shell.json("blame", DAY)
+    first, second = (row["id"] for row in shell.json("history", DAY)["changes"][::-1])
+    assert [row["id"] for row in rows] == [second, 0, 0, first, second, 0]
+    assert [row["text"] for row in rows][4:] == ["- 2", "- three"]
+    assert rows[1]["by"] == "before the record"
+    [line] = shell.json("blame", f"{DAY}:4")
+    assert (line["line"], line["by"]) == (4, "another program")
+    assert "has 6 lines" in shell.run("blame", f"{DAY}:9", code=2)
+    assert "There is no note" in shell.run("blame", "memory/none.md", code=2)
+
+
+def test_a_note_comes_back_as_it_was_before_a_time_or_a_change_and_it_can_be_undone(shell: Shell) -> None:
+    was = shell.texts()
+    (shell.folder / DAY).write_bytes(b"")
+    [change] = shell.json("history")["changes"]
+    assert f"{change['id']}  " in shell.run("restore", DAY)
+    assert "+- two" in shell.run("restore", DAY, "--before", str(change["id"]), "--dry-run")
+    assert (shell.folder / DAY).read_bytes() == b""
+    shell.run("restore", DAY, "--before", str(change["id"]), "--yes")
+    assert shell.texts() == was
+    shell.run("undo", "--yes")
+    assert (shell.folder / DAY).read_bytes() == b""
+    shell.run("restore", DAY, "--before", "1h", "--yes")
+    assert shell.texts() == was
+    assert "otherwise" in shell.run("restore", DAY, "--before", "1h", "--yes", code=2)
+    assert "takes a time or a change" in shell.run("restore", DAY, "--before", "soon", code=2)
+
+
+def test_every_note_comes_back_at_once(shell: Shell) -> None:
+    for number in range(20):
+        (shell.folder / f"memory/{number}.md").write_bytes(b"- %d\r\n" % number)
+    shell.run("history")
+    was = shell.texts()
+    shell.run("remember", "mine", "--yes")
+    [mine] = [row["id"] for row in shell.json("history")["changes"] if row["kind"] == "capture"]
+    for number in range(3, 20):
+        (shell.folder / f"memory/{number}.md").unlink()
+    (shell.folder / "memory/3.md").write_bytes(b"overwritten")
+    (shell.folder / DAY).rename(shell.folder / "memory/away.md")
+    assert "Restore 20 notes as" in shell.run("restore", "--all", "--before", str(mine), "--dry-run")
+    shell.run("restore", "--all", "--before", str(mine), "--yes")
+    assert shell.texts() == was
+    shell.run("undo", "--yes")
+    assert (shell.folder / "memory/3.md").read_bytes() == b"overwritten"
+    assert "Which note" in shell.run("restore", code=2)
+    assert "needs a time" in shell.run("restore", "--all", code=2)
