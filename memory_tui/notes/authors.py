@@ -32,13 +32,17 @@ from memory_tui.openclaw.trust import LedgerRow, Trust, text_hash
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import Roots
 
-_NEAR, _EARLY, _SLACK, _BEHIND, _SHORT = 5.0, 0.05, 0.3, 60.0, 0.6
-"""Seconds: after a claim; before a command, after it, after one in the background; a command whose text is not read."""
+_NEAR, _EARLY, _SLACK, _BEHIND, _SHORT = 5.0, 0.012, 0.003, 60.0, 0.6
+"""Seconds: after a claim; before a command, after it, after one in the background; a command whose text is not read.
+
+The clock of a file is some milliseconds slow and never fast: what changed after a command had answered is not its work.
+"""
 _GIT_BEFORE, _GIT_AFTER = 1.0, 3.0
 _CHAIN, _LONGEST_CHAIN = 600.0, 50
 """Seconds that several acts may take to make one change, and how many they may be."""
 _MOST_COMPARED = 4 << 20
 _WORD = re.compile(r"\w+")
+_GIT_WRITES = re.compile(r"\bgit\b[^;|&\n]*\b(?:checkout|restore|reset|stash|pull|merge|rebase|switch)\b")
 Bytes = bytes | None
 """What a note holds; None where it is not there."""
 
@@ -94,12 +98,14 @@ class Act(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """One program that a command runs: its words, its redirections (sign and file), its folder, and if it goes on."""
+    """One program that a command runs: its words, its redirections (sign and file), its folder, whether it goes on."""
 
     words: tuple[str, ...]
     writes: tuple[tuple[str, str], ...]
     cwd: str
     is_behind: bool = False
+    is_literal: bool = False
+    """Whether what it writes stands in the command, so that the rule of words tells whether a change is that."""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -226,12 +232,22 @@ class Authors:
                 return Author(*owners.pop(), "git") if len(owners) == 1 else Author("git", move.what, "git")
         return []
 
-    def _running(self, change: NoteChange) -> Iterator[Act]:
-        """Yield the commands that ran when the note changed."""
-        for act in self._acts:
-            last = act.use.end + (_BEHIND if act.goes_on else _SLACK)
-            if act.command and act.use.succeeded and act.use.at - _EARLY <= change.at <= last:
-                yield act
+    def _running(self, change: NoteChange) -> list[Act]:
+        """Return the commands that ran when the note changed; none where another session's tool or git may have done
+        that.
+        """
+
+        def is_on(act: Act, slack: float) -> bool:
+            return act.use.succeeded and act.use.at - _EARLY <= change.at <= act.use.end + slack
+
+        acts = [act for act in self._acts if act.command and is_on(act, _BEHIND if act.goes_on else _SLACK)]
+        writers = {
+            id(act.session)
+            for act in self._acts
+            if is_on(act, _SLACK)
+            and (_GIT_WRITES.search(act.command) or any(claim.path == change.path for claim in act.claims))
+        }
+        return [act for act in acts if not writers - {id(act.session)}]
 
     def _by_words(self, change: NoteChange) -> list[Act]:
         added, new_words = _additions(change)
@@ -418,7 +434,8 @@ def _steps(command: str, cwd: str) -> Iterator[Step]:
             elif words and Path(words[0]).name in _SHELLS and (script := _argument(words, r"-\w*c")):
                 yield from _steps(script, cwd)
             if words or writes or behind:
-                yield Step(tuple(words), tuple(writes), cwd, behind)
+                has_text = words[:1] in (["echo"], ["printf"]) or (words[:1] in (["cat"], ["tee"]) and "<<" in command)
+                yield Step(tuple(words), tuple(writes), cwd, behind, has_text and not re.search(r"[$`]", command))
             words, writes, sign = [], [], ""
 
 
@@ -460,10 +477,8 @@ def _aims(step: Step, change: NoteChange) -> bool:
             done = cut and any(step.means(word, path) for word in step.files)
         case _:
             done = False
-    # What echo writes stands in the command: the rule of words tells whether it is that.
-    is_literal = program in ("echo", "printf") and not re.search(r"[$`]", " ".join(step.words))
     return done or any(
-        step.means(target, path) and (grows and not is_literal if sign == ">>" else after == b"")
+        step.means(target, path) and (grows and not step.is_literal if sign == ">>" else after == b"")
         for sign, target in step.writes
     )
 
@@ -472,8 +487,8 @@ def _writes(step: Step, change: NoteChange) -> bool:
     """Tell whether a step names the note as what it writes, whatever it writes."""
     if step.words[:1] == ("git",):
         verbs = ("mv", "rm") if change.after is None else ("mv", "restore", "checkout")
-        return any(verb in step.words for verb in verbs) and step.reaches(step.files, change.path)
-    targets = [target for _, target in step.writes]
+        return any(verb in step.words for verb in verbs) and any(step.means(word, change.path) for word in step.files)
+    targets = [target for _, target in step.writes if not step.is_literal]
     if step.words[:1] == ("dd",):
         targets += [word.removeprefix("of=") for word in step.words if word.startswith("of=")]
     elif step.words[:1] == ("sort",) and step.has("o"):

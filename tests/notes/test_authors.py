@@ -258,7 +258,7 @@ def test_what_a_command_wrote_is_its_agents(
     rule, before, after = case
     ran(home, at, command)
     assert authors(home, at).of(changed(home, at + 0.05, before, after)) == Author("claude-code", "s1", rule)
-    for moment in (at - 0.2, at + 1):
+    for moment in (at - 0.03, at + 0.12):
         assert authors(home, at).of(changed(home, moment, before, after)).host == "", "it did not run then"
     other = NoteChange(str(home / "notes" / "memory" / "2026-11-01.md"), before, after, at + 0.05)
     if "-r" not in command:
