@@ -17,7 +17,7 @@ from memory_tui.cli.notes import make
 from memory_tui.cli.output import print_lines, show
 from memory_tui.errors import EditRefused, QueryError, SettingError
 from memory_tui.formatting import minute, plural
-from memory_tui.notes import diff, restore
+from memory_tui.notes import authors, diff, restore
 from memory_tui.notes import history as histories
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.history import OTHERS, OWN
@@ -56,7 +56,9 @@ def history(args: argparse.Namespace) -> int:
             if entry is None:
                 raise EditRefused(f"The history has no change {args.show}.", "Run memory-tui history to list them.")
             text = diff.text(notes.journal.change_of(entry))
-            return show(args, {**_row(entry, undoable), "diff": text}, [_line(entry, undoable), *text.splitlines()])
+            by = [f"By {authors.words(entry.author)}."] if entry.kind == OTHERS else []
+            lines = [_line(entry, undoable), *by, *text.splitlines()]
+            return show(args, {**_row(entry, undoable), "diff": text}, lines)
         entries = histories.history(notes.journal, args.path, most=-1, joined=not args.json)
         chosen = [entry for entry in entries if _fits(entry, args)]
         none = f"{args.path} was not changed." if args.path else "No note was changed yet."
@@ -64,6 +66,8 @@ def history(args: argparse.Namespace) -> int:
         lines = [_line(entry, undoable) for entry in chosen[: args.newest]]
         if len(chosen) > args.newest:
             lines.append(f"{len(chosen) - args.newest:,} older changes; -n lists more.")
+        others = ((entry.author, len(entry.files)) for entry in entries if entry.kind == OTHERS)
+        lines += filter(None, [authors.unknown_share(others)])
         return show(args, data, lines or [none])
 
 

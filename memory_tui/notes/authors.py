@@ -27,7 +27,7 @@ from memory_tui.formatting import plural
 from memory_tui.notes import agent_acts
 from memory_tui.notes.agent_acts import HostSession, ToolUse
 from memory_tui.notes.git import GitFailed, History, Move
-from memory_tui.notes.record import Author, Edit, Record
+from memory_tui.notes.record import Author, Record
 from memory_tui.openclaw.trust import LedgerRow, Trust, text_hash
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import Roots
@@ -585,12 +585,12 @@ def words(author: Author | None) -> str:
     return one_line(f"{author.host} ({session}by {proof})")
 
 
-def unknown_share(edits: Iterable[Edit]) -> str:
-    """Say of how many changes by others nobody knows who made them; empty where there is no change by others."""
-    others = [edit for edit in edits if not edit.kind]
-    unknown = sum(edit.author is None or not edit.author.host for edit in others)
+def unknown_share(changes: Iterable[tuple[Author | None, int]]) -> str:
+    """Say of how many changes by others, counted by author, nobody knows who made them; empty where there is none."""
+    counts = [(author is None or not author.host, count) for author, count in changes]
+    total, unknown = sum(count for _, count in counts), sum(count for is_unknown, count in counts if is_unknown)
     return (
-        f"Of {plural(len(others), 'change')} by others {unknown:,} ({unknown / len(others):.0%}) are by nobody known."
-        if others
+        f"Of {plural(total, 'change')} by others {unknown:,} ({unknown / total:.0%}) have no known author."
+        if total
         else ""
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from memory_tui.cli import main
 from memory_tui.config.places import journal_folder
 from memory_tui.notes.journal import Journal
 from memory_tui.notes.record import Author
+from tests.support.transcripts import claude, claude_file
 
 DAY, MEMORY = "memory/2026-03-18.md", "MEMORY.md"
 
@@ -68,12 +70,31 @@ def test_what_others_did_stands_beside_what_was_done_here_with_its_difference(sh
     assert "no change 99" in shell.run("history", "--show", "99", code=2)
 
 
+def test_an_agent_is_named_by_its_transcript(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    file, home = shell.folder / MEMORY, shell.folder.parent
+    edit = {"file_path": str(file), "old_string": "tea", "new_string": "coffee"}
+    claude_file(home, [])
+    at = time.time()
+    file.write_bytes(file.read_bytes().replace(b"tea", b"coffee"))
+    claude_file(home, claude("c1", "Edit", edit, at, str(home)))
+    (shell.folder / DAY).unlink()
+    out = shell.run("history")
+    assert f"claude-code changed {MEMORY} (+1 -1)" in out
+    assert f"another program removed {DAY}" in out
+    assert "Of 2 changes by others 1 (50%) have no known author." in out
+    (row,) = shell.json("history", "--by", "claude-code")["changes"]
+    assert row["author"] == {"host": "claude-code", "session": "s1", "rule": "bytes"}
+    assert "By claude-code (session s1, by its transcript)." in shell.run("history", "--show", str(row["id"]))
+
+
 def test_many_notes_at_once_are_one_line_and_each_of_them_in_json(shell: Shell) -> None:
     for number in range(9):
         (shell.folder / f"memory/{number}.md").write_text(f"- {number}\n")
     out = shell.run("history")
     assert "another program made 9 notes" in out
-    assert len(out.splitlines()) == 1
+    assert out.splitlines()[1:] == ["Of 9 changes by others 9 (100%) have no known author."]
     shell.journal.set_authors([(edit.id, 0, Author("git", "", "git")) for edit in shell.journal.edits()])
     for number in range(9):
         (shell.folder / f"memory/{number}.md").rename(shell.folder / f"memory/moved-{number}.md")
