@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import json
 
-# ruff: noqa: PTH116
 # Paths are strings, as in `workspace.roots`.
-import os
-import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
@@ -39,7 +36,7 @@ from memory_tui.workspace import roots, transcripts
 from memory_tui.workspace import roots as note_roots
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES
 from memory_tui.workspace.notes import ChangedWhileRead
-from memory_tui.workspace.roots import FOLDER, MEMORY, WORKSPACE, Roots, reachable, root_places
+from memory_tui.workspace.roots import FOLDER, MEMORY, WORKSPACE, Roots, devices_of, reachable
 from memory_tui.workspace.scan import LeftOut, NoteFile, Scan
 
 PATIENT = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "resume"})
@@ -305,14 +302,17 @@ def sort_out(
 ) -> VanishedNotes:
     """Sort the `rows` whose notes `scan` lacks; `accepted` says that a person agreed to forget them.
 
-    A root that lies on another device than in `devices` was mounted or unmounted.
+    A root that lies on another device than in `devices`, or did before it was read, was mounted or unmounted.
     """
     vanished = VanishedNotes()
     missing = _missing(scan, rows, roots)
     if not missing:
         return vanished
-    now = devices_of(roots)
-    moved = {path for path, device in (devices or {}).items() if now.get(path, device) != device and not accepted}
+    looks = scan.devices, devices_of(roots)
+    moved = {
+        path for path, device in (devices or {}).items() if any(look.get(path, device) != device for look in looks)
+    }
+    moved = set() if accepted else moved
     why = "is on another device than before: was something mounted or unmounted?"
     doubts = {path: FileState(path, "missing root", f"{path} {why}") for path in moved} | _unreachable(
         scan, roots, accepted
@@ -348,19 +348,6 @@ def in_scope(roots: Roots, path: str) -> bool:
     places = (FOLDER, *(roots.stored(extra) for extra in roots.extra))
     inside = path in roots.root_notes or any(place in _upwards(path) for place in places)
     return inside and MEMORY in roots.sources and not any(map(roots.excludes, _upwards(path)))
-
-
-def devices_of(roots: Roots) -> dict[str, int]:
-    """Map each root that is there to its device; the workspace is `.`, wherever a link in its place leads."""
-    devices = {}
-    for path, absolute in root_places(roots).items():
-        try:
-            status = os.stat(absolute) if path == WORKSPACE else os.lstat(absolute)
-        except (OSError, ValueError):
-            continue
-        if not stat.S_ISLNK(status.st_mode):
-            devices[path] = status.st_dev
-    return devices
 
 
 def devices_from(text: object) -> dict[str, int]:
@@ -658,7 +645,8 @@ class _Pass:
             report.removed += 0 if self._rebuilding else len(batch)
             for row in batch:
                 self._tell(events.FileRemoved(time.time(), row.path))
-        if now != before and not self.vanished.retained:
+        # Of a disk that went away while it was read, the notes are known and the device is another one by now.
+        if scan.devices == now != before and not self.vanished.retained:
             index_write.remember(store, DEVICES, json.dumps(now, sort_keys=True))
 
     def _look_at(self, note: NoteFile, row: IndexedNote | None) -> None:

@@ -229,7 +229,7 @@ def scan(roots: Roots, settled: Settled | None = None) -> Scan:
 
 def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
     """Return what `scan` does; where the workspace cannot be listed, the other roots' notes, and `.` as left out."""
-    base = str(roots.workspace)
+    base, devices = str(roots.workspace), devices_of(roots)
     walk = Walk(
         base,
         settled,
@@ -254,7 +254,7 @@ def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
         listed = transcripts.listing(roots.sessions, roots.archives)
         walk.notes += listed.notes
         walk.left_out += listed.left_out
-    return walk.result()
+    return walk.result()._replace(devices=devices)
 
 
 def beside(roots: Roots) -> int:
@@ -562,3 +562,16 @@ def root_places(roots: Roots) -> dict[str, str]:
     for extra in roots.extra:
         places.setdefault(roots.stored(extra), extra)
     return places | ({transcripts.SOURCE: roots.sessions} if roots.sessions else {})
+
+
+def devices_of(roots: Roots) -> dict[str, int]:
+    """Map each root that is there to its device; the workspace is `.`, wherever a link in its place leads."""
+    devices = {}
+    for path, absolute in root_places(roots).items():
+        try:
+            status = os.stat(absolute) if path == WORKSPACE else os.lstat(absolute)
+        except (OSError, ValueError):
+            continue
+        if not stat.S_ISLNK(status.st_mode):
+            devices[path] = status.st_dev
+    return devices

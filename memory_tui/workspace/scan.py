@@ -14,6 +14,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -93,11 +94,15 @@ class LeftOut(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """What is on disk now, both lists sorted by path; `quiet` notes more are just as they were said to be `settled`."""
+    """What is on disk now, both lists sorted by path; `quiet` notes more are just as they were said to be `settled`.
+
+    `devices` are those on which the roots lay before the first of them was read.
+    """
 
     notes: tuple[NoteFile, ...]
     left_out: tuple[LeftOut, ...]
     quiet: int = 0
+    devices: Mapping[str, int] = MappingProxyType({})
 
     @property
     def total(self) -> int:

@@ -23,7 +23,8 @@ from memory_tui.index import watch
 from memory_tui.index.watch import RootWatch, Watcher
 from memory_tui.mcp.tools import AnswerRules, memory_search
 from memory_tui.plan import Options
-from memory_tui.workspace.roots import Roots, lost
+from memory_tui.workspace.roots import Roots, lost, scan
+from memory_tui.workspace.scan import Scan
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
 
@@ -249,6 +250,30 @@ def test_an_unmounted_workspace_keeps_its_few_notes(tmp_path: Path, mounted: Cal
         (workspace / "memory").mkdir()
         (workspace / "memory" / "0.md").write_text("a note on a mounted disk\n")
         life.comes_back(".", {"memory/0.md"})
+
+
+@needs_root
+def test_a_disk_that_goes_while_its_notes_are_read_is_missed(
+    tmp_path: Path, mounted: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = tmp_path / "notes"
+    mounted(workspace)
+    (workspace / "memory").mkdir()
+    (workspace / "memory" / "0.md").write_text("a note on a mounted disk\n")
+
+    def scan_and_lose(*args: Any) -> Scan:
+        seen = scan(*args)
+        subprocess.run(["umount", "-l", workspace], check=True)
+        return seen
+
+    options = Options(workspace=str(workspace), index=str(tmp_path / "i.sqlite"), provider="scripted")
+    with Engine.open(options) as engine:
+        engine.index.sync()
+        with monkeypatch.context() as patch:
+            patch.setattr("memory_tui.engine.index.scan", scan_and_lose)
+            engine.index.sync()
+        engine.index.sync()
+        assert {row.path for row in engine.notes.files() if row.chunks} == {"memory/0.md"}
 
 
 def test_a_command_without_a_running_engine_knows_the_state(
