@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -58,11 +58,14 @@ class Memory(Struct, frozen=True):
         return ", ".join(filter(None, (of, plural(self.notes, "note"), f"{self.bytes / 1024:,.0f} KB", age)))
 
 
-def memories() -> list[Memory]:
-    """Return every memory that is there, by host; what is found of repositories is written down."""
+def memories(*here: Path) -> list[Memory]:
+    """Return every memory that is there, by host, with those in `here`; the first commits of projects are written down.
+
+    Raises StateUnavailable.
+    """
     named: dict[str, tuple[str, Path, str]] = {}
     projects = _projects()
-    for host, folder, project in (*_of_openclaw(), *_of_claude(projects), *_of_folders()):
+    for host, folder, project in (*_of_openclaw(), *_of_claude(projects), *_of_folders(here)):
         named.setdefault(os.path.realpath(folder), (host, folder, project))
     here = [_memory(*each, projects) for each in named.values() if each[1].is_dir()]
     return [memory for memory in here if memory.notes or memory.findings or memory.host != "Claude Code"]
@@ -94,9 +97,9 @@ def _of_claude(projects: Mapping[Path, list[Path]]) -> Iterator[tuple[str, Path,
     yield "Codex", registry.codex_memory(), ""
 
 
-def _of_folders() -> Iterator[tuple[str, Path, str]]:
-    """Yield the folders that were opened here."""
-    for folder in _KNOWN.of(_SCOPE).read():
+def _of_folders(here: Iterable[Path]) -> Iterator[tuple[str, Path, str]]:
+    """Yield the folders that were opened here, or are open."""
+    for folder in (*here, *_KNOWN.of(_SCOPE).read()):
         yield "Folder", Path(folder), ""
 
 

@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -24,13 +25,14 @@ from msgspec.structs import replace
 from memory_tui.config import places
 from memory_tui.durable import open_regular
 from memory_tui.hosts import claude_code, registry
-from memory_tui.openclaw import agent_sessions
+from memory_tui.openclaw import agent_sessions, open_foreign
 from memory_tui.openclaw.open_foreign import NotSeen
 from memory_tui.openclaw.session_note import message_of
 
 MOST_BYTES = 64 << 20
 """Bytes of the longest transcript that is read."""
-_MOST_FILES = 2000
+MOST_IN_ALL = 512 << 20
+"""Bytes of all transcripts that are read at once, the newest ones: a person waits."""
 _OLDER_LINE, _OLDER_FILE = 1.0, 5.0
 """Seconds by which a line may be older than the one before it, and than its file."""
 _EXIT = re.compile(r"Exit code \d")
@@ -102,9 +104,9 @@ def sessions(since: float) -> tuple[list[HostSession], list[str]]:
 def _of_openclaw(since: float, problems: list[str]) -> Iterator[HostSession]:
     """Yield the sessions in the databases of OpenClaw's agents."""
     for database in sorted((places.state_folder() / "agents").glob("*/agent/openclaw-agent.sqlite")):
-        if max(_changed(database), _changed(Path(f"{database}-wal"))) < since:
-            continue
         try:
+            if max(trace[2] for trace in open_foreign.traces(database) if trace) < since * 1e9:
+                continue
             rows = agent_sessions.events(database, since)
         except NotSeen as error:
             problems.append(f"{error.detail} {error.next_step}")
@@ -117,43 +119,40 @@ def _of_openclaw(since: float, problems: list[str]) -> Iterator[HostSession]:
 
 
 def _of_files(since: float, problems: list[str]) -> Iterator[HostSession]:
-    """Yield the sessions that are files."""
-    for host, path in _files():
-        if (changed := _changed(path)) < since:
-            continue
+    """Yield the sessions that are files, the newest last: a fork is newer than what it repeats."""
+    left, chosen = MOST_IN_ALL, list[tuple[Host, Path, float]]()
+    for changed, host, path, size in sorted(_files(since), reverse=True):
+        if size > min(MOST_BYTES, left):
+            limit = f"at most {MOST_BYTES >> 20} are read, {MOST_IN_ALL >> 20} of all"
+            problems.append(f"The transcript {path} has {size >> 20:,} MB: {limit}.")
+        else:
+            left -= size
+            chosen.append((host, path, changed))
+    for host, path, changed in reversed(chosen):
+        name, agent = path.stem, path.parts[-3] if host == "openclaw" else ""
+        if path.parent.name == "subagents":
+            name, agent = path.parent.parent.name, path.stem.removeprefix("agent-")
         try:
             with open_regular(path) as file:
-                if (size := os.fstat(file.fileno()).st_size) > MOST_BYTES:
-                    limit = MOST_BYTES >> 20
-                    problems.append(f"The transcript {path} has {size >> 20:,} MB; at most {limit} are read.")
-                    continue
-                name, agent = path.stem, ""
-                if host == "claude-code" and path.parent.name == "subagents":
-                    name, agent = path.parent.parent.name, path.stem.removeprefix("agent-")
-                elif host == "openclaw":
-                    agent = path.parts[-3]
                 yield _session(host, name, agent, file, min(_birth(file.fileno()), changed))
         except OSError as error:
             problems.append(f"The transcript {path} cannot be read: {error.strerror or error}.")
 
 
-def _files() -> list[tuple[Host, Path]]:
-    """Return the transcripts that are files, the newest last: a fork is newer than what it repeats."""
+def _files(since: float) -> Iterator[tuple[float, Host, Path, int]]:
+    """Yield the transcripts that are files and changed after `since`: when, whose, where, how many bytes."""
     folders: tuple[tuple[Host, Path, str], ...] = (
         ("openclaw", places.state_folder() / "agents", "*/sessions/*.jsonl"),
         ("claude-code", claude_code.home() / "projects", "*/*.jsonl"),
         ("claude-code", claude_code.home() / "projects", "*/*/subagents/agent-*.jsonl"),
         ("codex", registry.codex_memory().parent / "sessions", "*/*/*/rollout-*.jsonl"),
     )
-    every = [(host, path) for host, folder, pattern in folders for path in folder.glob(pattern)]
-    return sorted(every, key=lambda each: _changed(each[1]))[-_MOST_FILES:]
-
-
-def _changed(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+    for host, folder, pattern in folders:
+        for path in folder.glob(pattern):
+            with suppress(OSError):
+                status = path.stat()
+                if status.st_mtime >= since:
+                    yield status.st_mtime, host, path, status.st_size
 
 
 def _birth(descriptor: int) -> float:

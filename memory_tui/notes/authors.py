@@ -12,6 +12,7 @@ import hashlib
 import os
 import re
 import shlex
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -146,8 +147,13 @@ class Authors:
         moves: Sequence[Move] = (),
         made: Callable[[Move, NoteChange], bool] = lambda *_: False,
     ) -> None:
-        acts = (_act(session, use) for session in sessions for use in session.items if isinstance(use, ToolUse))
-        self._acts = sorted((act for act in acts if act.claims or act.command), key=lambda act: act.use.end)
+        acts = [_act(session, use) for session in sessions for use in session.items if isinstance(use, ToolUse)]
+        self._commands = sorted((act for act in acts if act.command), key=lambda act: act.use.at)
+        self._longest = max((act.use.end - act.use.at for act in self._commands), default=0.0) + _BEHIND
+        self._claims: dict[str, list[tuple[Act, Claim]]] = {}
+        for act in sorted(acts, key=lambda act: act.use.end):
+            for claim in act.claims if act.use.succeeded else ():
+                self._claims.setdefault(claim.path, []).append((act, claim))
         self._ledger, self._moves, self._made = ledger or {}, moves, made
         self._used: set[tuple[str, str, str | None]] = set()
 
@@ -187,22 +193,17 @@ class Authors:
 
     # --- the rules ---------------------------------------------------------------------------------------------------
 
-    def _claims(self, change: NoteChange, since: float) -> list[tuple[Act, Claim]]:
-        return [
-            (act, claim)
-            for act in self._acts
-            if act.use.succeeded and since <= act.use.end + _NEAR and act.use.at - _EARLY <= change.at
-            for claim in act.claims
-            if claim.path == change.path
-        ]
+    def _claimed(self, change: NoteChange, since: float) -> list[tuple[Act, Claim]]:
+        claims = self._claims.get(change.path, ())
+        return [each for each in claims if since <= each[0].use.end + _NEAR and each[0].use.at - _EARLY <= change.at]
 
     def _by_bytes(self, change: NoteChange) -> list[Act]:
-        near = self._claims(change, change.at)
+        near = self._claimed(change, change.at)
         return [act for act, claim in near if change.after in _results(claim, change.before)]
 
     def _by_chain(self, change: NoteChange) -> list[Act]:
         """Return the last of several acts of one session that lead from the bytes before to those after."""
-        claims = self._claims(change, max(change.since, change.at - _CHAIN))[-_LONGEST_CHAIN:]
+        claims = self._claimed(change, max(change.since, change.at - _CHAIN))[-_LONGEST_CHAIN:]
         ends = []
         for owner in {id(act.session) for act, _ in claims}:
             states: set[Bytes] = {change.before}
@@ -233,20 +234,16 @@ class Authors:
         return []
 
     def _running(self, change: NoteChange) -> list[Act]:
-        """Return the commands that ran when the note changed; none where another session's tool or git may have done
-        that.
-        """
+        """Return the commands that ran when the note changed; none where another session may have written it then."""
 
         def is_on(act: Act, slack: float) -> bool:
             return act.use.succeeded and act.use.at - _EARLY <= change.at <= act.use.end + slack
 
-        acts = [act for act in self._acts if act.command and is_on(act, _BEHIND if act.goes_on else _SLACK)]
-        writers = {
-            id(act.session)
-            for act in self._acts
-            if is_on(act, _SLACK)
-            and (_GIT_WRITES.search(act.command) or any(claim.path == change.path for claim in act.claims))
-        }
+        first = bisect_left(self._commands, change.at - self._longest, key=lambda act: act.use.at)
+        last = bisect_left(self._commands, change.at + _EARLY, key=lambda act: act.use.at)
+        acts = [act for act in self._commands[first:last] if is_on(act, _BEHIND if act.goes_on else _SLACK)]
+        writers = {id(act.session) for act, _ in self._claims.get(change.path, ()) if is_on(act, _SLACK)}
+        writers |= {id(act.session) for act in acts if _GIT_WRITES.search(act.command)}
         return [act for act in acts if not writers - {id(act.session)}]
 
     def _by_words(self, change: NoteChange) -> list[Act]:
@@ -309,19 +306,15 @@ def _claimed(name: str, args: Mapping[str, Any], details: Mapping[str, Any], cwd
         yield Claim(path, "edit", edits=tuple(Replacement(each["oldText"], each["newText"]) for each in args["edits"]))
     elif name == "apply_patch" and "changes" in details:
         for place, change in details["changes"].items():
-            yield from _of_file_change(_real(place), change)
+            if change["type"] == "add":
+                yield Claim(_real(place), "write", change["content"])
+            elif change["type"] == "delete" or change.get("move_path"):
+                yield Claim(_real(place), "delete")
+            else:
+                hunks = _hunks(change["unified_diff"].removesuffix("\n").split("\n"))
+                yield Claim(_real(place), "edit", edits=tuple(hunks))
     elif name == "apply_patch":
         yield from _of_patch(str(args["input"]), cwd)
-
-
-def _of_file_change(path: str, change: Mapping[str, Any]) -> Iterator[Claim]:
-    """Yield the claims of one file that Codex patched."""
-    if change["type"] == "add":
-        yield Claim(path, "write", change["content"])
-    elif change["type"] == "delete" or change.get("move_path"):
-        yield Claim(path, "delete")
-    else:
-        yield Claim(path, "edit", edits=tuple(_hunks(change["unified_diff"].removesuffix("\n").split("\n"))))
 
 
 def _of_patch(patch: str, cwd: str) -> Iterator[Claim]:
@@ -457,24 +450,19 @@ def _aims(step: Step, change: NoteChange) -> bool:
     """Tell whether a step writes, moves or removes just this note, and the change looks like that."""
     before, after, path = change.before, change.after, change.path
     program = Path(step.words[0]).name if step.words else ""
-    gone = after is None
-    both = before is not None and after is not None
+    names_it = any(step.means(word, path) for word in step.files)
     grows = before is not None and after is not None and after.startswith(before)
+    shrinks = before is not None and after is not None and before.startswith(after)
     match program:
         case "rm" | "unlink":
-            done = gone and step.reaches(step.files, path)
-        case "mv":
-            done = step.reaches(step.files[:-1], path) if gone else step.arrives(path)
-        case "cp":
-            done = not gone and step.arrives(path)
+            done = after is None and step.reaches(step.files, path)
+        case "mv" | "cp":
+            leaves = program == "mv" and step.reaches(step.files[:-1], path)
+            done = leaves if after is None else step.arrives(path)
         case "sed" | "perl":
-            done = both and step.has("i") and any(step.means(word, path) for word in step.files)
-            done = done and not any(_additions(change)[1])
-        case "tee":
-            done = grows and step.has("a") and any(step.means(word, path) for word in step.files)
-        case "truncate":
-            cut = grows or (both and before is not None and before.startswith(after or b""))
-            done = cut and any(step.means(word, path) for word in step.files)
+            done = None not in (before, after) and step.has("i") and names_it and not any(_additions(change)[1])
+        case "tee" | "truncate":
+            done = names_it and (grows and step.has("a") if program == "tee" else grows or shrinks)
         case _:
             done = False
     return done or any(
@@ -589,8 +577,5 @@ def unknown_share(changes: Iterable[tuple[Author | None, int]]) -> str:
     """Say of how many changes by others, counted by author, nobody knows who made them; empty where there is none."""
     counts = [(author is None or not author.host, count) for author, count in changes]
     total, unknown = sum(count for _, count in counts), sum(count for is_unknown, count in counts if is_unknown)
-    return (
-        f"Of {plural(total, 'change')} by others {unknown:,} ({unknown / total:.0%}) have no known author."
-        if total
-        else ""
-    )
+    share = f"{unknown:,} ({unknown / total:.0%})" if total else ""
+    return f"Of {plural(total, 'change')} by others {share} have no known author." if share else ""

@@ -45,7 +45,7 @@ class MachinePage(Listing):
 
     def memories(self, engine: Engine) -> Iterator[Sequence[Fact]]:
         """Yield the memories."""
-        self.every = machine.memories()
+        self.every = machine.memories(engine.plan.workspace)
         yield list(rows(self.every, engine.plan.workspace))
 
     async def act(self, key: str) -> None:
