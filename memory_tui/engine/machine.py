@@ -67,8 +67,8 @@ def memories(*here: Path) -> list[Memory]:
     projects = _projects()
     for host, folder, project in (*_of_openclaw(), *_of_claude(projects), *_of_folders(here)):
         named.setdefault(os.path.realpath(folder), (host, folder, project))
-    here = [_memory(*each, projects) for each in named.values() if each[1].is_dir()]
-    return [memory for memory in here if memory.notes or memory.findings or memory.host != "Claude Code"]
+    every = [_memory(*each, projects) for each in named.values() if each[1].is_dir()]
+    return [memory for memory in every if memory.notes or memory.findings or memory.host != "Claude Code"]
 
 
 def remember(folder: Path) -> None:
