@@ -99,7 +99,7 @@ def _of_claude(projects: Mapping[Path, list[Path]]) -> Iterator[tuple[str, Path,
 
 def _of_folders(here: Iterable[Path]) -> Iterator[tuple[str, Path, str]]:
     """Yield the folders that were opened here, or are open."""
-    for folder in (*here, *_KNOWN.of(_SCOPE).read()):
+    for folder in (*map(str, here), *_KNOWN.of(_SCOPE).read()):
         yield "Folder", Path(folder), ""
 
 
