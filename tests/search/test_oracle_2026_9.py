@@ -34,7 +34,6 @@ from memory_tui.search.trace import Candidate, Trace
 from memory_tui.workspace import roots
 from memory_tui.workspace.roots import Roots
 from tests.support.paths import oracles
-from tests.support.provider_server import Asked, Handler, Play, serving, shaped
 
 ORACLE = oracles() / "oracle-2026.9"
 RELEASE = ORACLE / "2026.9.6"
@@ -71,28 +70,19 @@ def configuration(name: str) -> dict[str, Any]:
     return found
 
 
-def recorded_vectors(handler: Handler, asked: Asked) -> None:
-    """What the server answered that the recorded program asked."""
-    handler.json(200, shaped(asked, [hash_vector(text).tolist() for text in asked.texts]))
-
-
-@pytest.fixture(scope="module")
-def port() -> Iterator[str]:
-    with serving(Play(usual=recorded_vectors)) as play:
-        yield play.url.rpartition(":")[2]
-
-
-def opened(name: str, workspaces: Mapping[str, Path], place: Path, port: str) -> Engine:
+def opened(name: str, workspaces: Mapping[str, Path], place: Path) -> Engine:
     """An engine on the configuration `name` as it was recorded, its index written in the recorded order of files."""
     recorded = configuration(name)
     workspace = workspaces[recorded["workspace"]]
     config = place / "openclaw.json"
-    config.write_text(json.dumps(recorded["config"]).replace("WORKSPACE", str(workspace)).replace("PORT", port))
+    config.write_text(json.dumps(recorded["config"]).replace("WORKSPACE", str(workspace)))
     changes = {"profile": "openclaw-2026.9"}
     changes |= {key: str(recorded["options"][key]) for key in ("maxResults", "minScore") if key in recorded["options"]}
     options = Options(
         config=str(config),
         index=str(place / "index.sqlite"),
+        # The vectors that the recorded program was given, without the server that gave them.
+        provider="" if recorded["config"]["memory"]["search"]["provider"] == "none" else "scripted",
         now=recorded["nowMs"] / 1000,
         changes=tuple(changes.items()),
         projects=tuple(recorded["options"].get("activeProjectKeys", ())),
@@ -196,15 +186,13 @@ def texts_of(name: str) -> dict[int, str]:
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_answers_are_those_of_the_real_program(
-    name: str, workspaces: Mapping[str, Path], tmp_path: Path, port: str
-) -> None:
+def test_answers_are_those_of_the_real_program(name: str, workspaces: Mapping[str, Path], tmp_path: Path) -> None:
     recorded, texts = configuration(name), texts_of(name)
     files = RELEASE / (recorded["indexOf"] or name) / "files.jsonl"
     mtimes = {row["path"]: row["mtime"] for row in lines(files)} if files.is_file() else {}
     wrong = []
     with (
-        opened(name, workspaces, tmp_path, port) as engine,
+        opened(name, workspaces, tmp_path) as engine,
         closing(Store.open(tmp_path / "index.sqlite", read_only=True)) as store,
     ):
         corpus = Corpus.load(store)
