@@ -32,7 +32,7 @@ def test_random_keys(tmp_path: Path, seed: int, size: tuple[int, int]) -> None:
     before = texts(workspace)
     dice, pressed = random.Random(seed), []
     with Window(make_app(workspace), size) as window:
-        for _ in range(60):
+        for _ in range(30):
             keys = dice.choices(KEYS, k=dice.choice((1, 1, 4)))
             pressed += keys
             for key in keys:
