@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from functools import partialmethod
 from pathlib import Path
 
 import pytest
@@ -109,7 +110,7 @@ def test_a_note_that_others_changed_where_a_change_was_cut_off_keeps_its_part(tm
 def test_a_change_on_its_way_is_not_settled_by_another_process(tmp_path, monkeypatch):
     """Without the journal's lock a second start would take the first note back and call the change refused."""
     notes, real, seen = notes_of(tmp_path), write.write, []
-    monkeypatch.setattr(journal, "_LOCK_SECONDS", 0.0)
+    monkeypatch.setattr(journal.Journal, "locked", partialmethod(journal.Journal.locked, seconds=0.0))
 
     def and_another(*args):
         written = real(*args)
