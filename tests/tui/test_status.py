@@ -20,7 +20,7 @@ from memory_tui.tui.session import Session
 from memory_tui.tui.status_facts import behind_freshness, behind_left_out, news, statements, up_to_date
 from memory_tui.tui.widgets.facts import BAD, GOOD, WARN, Fact, Facts, drawn
 from memory_tui.workspace.roots import RootState
-from tests.support.provider_server import Play, refusing, serving
+from tests.support.provider_server import Play, hang, refusing, serving
 from tests.support.provider_server import status as refuses
 from tests.support.tui import LARGE, SMALL, TINY, Window, make_app, sample
 
@@ -256,10 +256,10 @@ def test_a_provider_that_is_down_says_so_and_nothing_is_written(window: Window, 
 
 
 def test_escape_ends_a_test_that_hangs(window: Window, play: Play) -> None:
-    play.usual = lambda _handler, _asked: play.ended.wait(30)
     go(window.press("3"), "Set up a provider").press("enter", "enter")
     for text in (f"{play.url}/v1", "", "small"):
         window.press("end", "ctrl+u").type(text)
+        play.usual = hang
         window.burst("enter")
     window.until(lambda: "escape stops" in window.text)
     window.burst("escape")
