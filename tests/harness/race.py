@@ -170,38 +170,6 @@ class Desk:
         self.curator.apply(change)
         self._became(Counter({f"{line} (from {LOG})": 1}), Counter({line: 1} if move else {}))
 
-    def merge(self) -> None:
-        """Say something twice, then keep it once."""
-        line = f"- user {self._fresh()}, twice."
-        (self.folder / f"memory/twin-{self._turn}.md").write_text(f"# Twin\n\n{line}\n- user {self._turn}, once.\n")
-        self._became(Counter({line: 1, f"- user {self._turn}, once.": 1}), Counter())
-        now = self.curator.read(LOG)
-        assert now is not None
-        text = now.decode().replace("## Mine\n", f"## Mine\n{line}\n", 1)
-        editor.save(self.curator, path=LOG, before=now, text=text)
-        keep = self._spot(f"memory/twin-{self._turn}.md", line)
-        change = self.curator.plan.merge_duplicates(keep, [self._spot(LOG, line)])
-        self._wrote()
-        self.curator.apply(change)
-        # Taking this back brings the second one into the log again.
-        self._became(Counter(), Counter({line: 0}), undone=Counter({line: 1}))
-
-    def archive(self) -> None:
-        """Put an old log to which the log under way links into the archive."""
-        day = f"2024-{1 + self._fresh() // 28 % 12:02}-{1 + self._turn % 28:02}"
-        line, link = f"- user {self._turn}, old.", f"- user {self._turn}: [[memory/{day}]]"
-        (self.folder / f"memory/{day}.md").write_text(f"# {day}\n\n{line}\n", "utf-8")
-        now = self.curator.read(LOG)
-        assert now is not None
-        text = now.decode().replace("## Mine\n", f"## Mine\n{link}\n", 1)
-        editor.save(self.curator, path=LOG, before=now, text=text)
-        change = self.curator.plan.archive(365)
-        self._wrote()
-        self.curator.apply(change)
-        led = f"- user {self._turn}: [[memory/archive/memory/{day}]]"
-        self.mine[line] = 1
-        self._became(Counter({led: 1}), Counter(), undone=Counter({link: 1}))
-
     def remember(self) -> None:
         """Append a line to the log."""
         self._wrote()
@@ -239,10 +207,10 @@ class Desk:
         ]
         return wrong + [path.name for path in self.folder.rglob(".memory-tui-*")]
 
-    def _became(self, after: Counter[str], before: Counter[str], undone: Counter[str] | None = None) -> None:
+    def _became(self, after: Counter[str], before: Counter[str]) -> None:
         self.mine.update(after)
         self.mine.subtract(before)
-        self._sides = (undone if undone is not None else before, after)
+        self._sides = (before, after)
         self._undoable = True
 
     def _fresh(self) -> int:

@@ -13,7 +13,7 @@ from tests.support.tui import TODAY
 from tests.support.waiting import LONG
 
 DAY = f"memory/{TODAY}.md"
-ACTS = ("save", "promote", "merge", "archive", "remember", "undo", "redo")
+ACTS = ("save", "promote", "remember", "undo", "redo")
 
 
 @pytest.fixture
