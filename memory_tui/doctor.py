@@ -20,8 +20,7 @@ import watchfiles
 from msgspec import Struct
 
 from memory_tui import durable
-from memory_tui.backends import qmd
-from memory_tui.backends.memories import TableMissing, require_library
+from memory_tui.backends.memories import TableMissing
 from memory_tui.cancel import Stop
 from memory_tui.config import release
 from memory_tui.config.model import Config
@@ -32,7 +31,6 @@ from memory_tui.formatting import plural
 from memory_tui.hosts import connection, registry
 from memory_tui.hosts.connection import prove, question_of
 from memory_tui.index import schema
-from memory_tui.locks import living
 from memory_tui.openclaw import compare
 from memory_tui.workspace.roots import beside
 
@@ -314,25 +312,6 @@ def _remeasured(engine: Engine) -> CheckOutcome:
     return ok(f"A chunk of {path} embedded anew is {cosine:.4f} like its stored vector.")
 
 
-def _finds_itself(engine: Engine) -> CheckOutcome:
-    sample = engine.search.sample()
-    if sample is None:
-        return skipped("There is no chunk to look for.")
-    ref, text = sample
-    words = " ".join(text.split()[:30])
-    settings = engine.plan.settings.update(
-        {"query.minScore": 0.0, "query.hybrid.temporalDecay.enabled": False}, "the doctor"
-    )
-    trace = engine.search.rank(engine.search.gather(words[:400]), settings)
-    place = next((at for at, hit in enumerate(trace.recalled, 1) if hit.chunk.path == ref.path), 0)
-    if not place:
-        return warning(
-            f"The first words of {ref.path}:{ref.start_line} do not find that note.",
-            f"memory-tui why '...' {ref.path}:{ref.start_line} names the gate that stops it.",
-        )
-    return ok(f"The first words of {ref.path}:{ref.start_line} find it as number {place} ({trace.mode}).")
-
-
 def _provider(engine: Engine) -> CheckOutcome:
     plan = engine.plan
     if plan.provider == "none":
@@ -578,7 +557,6 @@ CHECKS: tuple[Check, ...] = (
     Check("fresh", "index", "The index matches the notes on disk", _fresh),
     Check("vectors", "index", "Every chunk has a vector of the provider in use", _vectors),
     Check("self-similarity", "index", "A stored vector matches a new one of its text", _remeasured),
-    Check("finds-itself", "index", "A search for a note's own words finds it", _finds_itself),
     Check("their-index", "index", "OpenClaw's own index can be read", _host_index),
     Check("trust", "notes", "OpenClaw trusts the notes", _trust),
     Check("provider", "provider", "The provider embeds a text", _provider),
@@ -603,40 +581,6 @@ def checks_of(engine: Engine) -> tuple[Check, ...]:
 # --- other backends ---------------------------------------------------------------------------------------------------
 
 
-def _program(engine: Engine) -> CheckOutcome:
-    client = engine.backend.client
-    words = client.startable()
-    return ok(f"{' '.join(words)}, {qmd.version(words, client.place)}.")
-
-
-def _index(engine: Engine) -> CheckOutcome:
-    client = engine.backend.client
-    index = qmd.read(client.place.index)
-    # Few workspaces have a memory.md.
-    lacking = [item.name for item in client.specs if index.serving(item) is None and item.pattern != "memory.md"]
-    if lacking:
-        return failed(f"QMD has no collection for {', '.join(lacking)}.", qmd.UPDATE)
-    return ok(f"{plural(index.documents, 'document')} in {plural(len(index.collections), 'collection')}.")
-
-
-def _files(engine: Engine) -> CheckOutcome:
-    client = engine.backend.client
-    index = qmd.read(client.place.index)
-    seen = qmd.coverage(index, client.specs, qmd.state(client)["updated"])
-    if not seen.behind:
-        return ok(f"QMD's index has {plural(seen.files, 'file')} as they are on disk.")
-    changed = f"{plural(len(seen.behind), 'file')} changed since QMD's last update"
-    return warning(f"{changed}, for instance {', '.join(seen.behind[:3])}.", qmd.UPDATE)
-
-
-def _models(engine: Engine) -> CheckOutcome:
-    client = engine.backend.client
-    if client.options.mode == "search":
-        return skipped("memory.qmd.searchMode is search, which needs no model.")
-    lacking = [item.problem for item in qmd.models(client.place).values() if item.problem]
-    return warning(f"{'; '.join(lacking)}.", "Let QMD fetch them: qmd pull.") if lacking else ok("They are on disk.")
-
-
 def _answers(engine: Engine) -> CheckOutcome:
     engine.backend.client.ask("memory", 1)
     if (before := engine.backend.fallback()) is not None:
@@ -644,18 +588,7 @@ def _answers(engine: Engine) -> CheckOutcome:
     return ok("A question was asked and answered.")
 
 
-QMD_CHECKS: tuple[Check, ...] = (
-    Check("qmd-program", "settings", "QMD is there, agreed to, and of a version that works", _program),
-    Check("qmd-index", "settings", "QMD has an index with every collection", _index),
-    Check("qmd-files", "settings", "QMD's index has the notes as they are on disk", _files),
-    Check("qmd-models", "settings", "The models of QMD's search mode are on disk", _models),
-    Check("qmd-answers", "settings", "QMD answers", _answers),
-)
-
-
-def _library(_engine: Engine) -> CheckOutcome:
-    require_library()
-    return ok("LanceDB is installed; it is loaded when a memory is asked for.")
+QMD_CHECKS: tuple[Check, ...] = (Check("qmd-answers", "settings", "QMD answers", _answers),)
 
 
 def _table(engine: Engine) -> CheckOutcome:
@@ -678,20 +611,7 @@ def _model(engine: Engine) -> CheckOutcome:
     return ok("The table says whose its vectors are." if proof["how"] == "recorded" else "No entry has a vector yet.")
 
 
-def _writes(engine: Engine) -> CheckOutcome:
-    memories = engine.memories
-    if (busy := living(memories.lock_file)) is not None:
-        since = dt.datetime.fromtimestamp(busy.since)
-        return warning(
-            f"Process {busy.pid} has the memories locked since {since:%Y-%m-%d %H:%M:%S}: no other can change them.",
-            f"Let it end. If it hangs: kill {busy.pid}",
-        )
-    return ok("memory-tui may write the memories." if memories.writable else "The memories are only read.")
-
-
 LTM_CHECKS: tuple[Check, ...] = (
-    Check("ltm-library", "settings", "The library of the long-term memories is there", _library),
     Check("ltm-table", "settings", "The table of the long-term memories can be read", _table),
     Check("ltm-model", "settings", "The memories can be searched with this provider", _model),
-    Check("ltm-writes", "settings", "The memories can be changed", _writes),
 )

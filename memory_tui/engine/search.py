@@ -264,11 +264,6 @@ class Search:
         """Return the bytes of each table, biggest first; reads the whole index file, so it can take a second."""
         return self.on_snapshot(Store.tables)
 
-    def sample(self) -> tuple[ChunkRef, str] | None:
-        """A chunk from the middle of the index with its text; None when there is none. Raises IndexUnavailable."""
-        with self.reader() as store, self.state(store) as corpus:
-            return _sample(store, corpus)
-
     def remeasured(self) -> tuple[str, float] | None:
         """Return the path of that chunk, and how like its stored vector it is when it is embedded anew, as a cosine.
 

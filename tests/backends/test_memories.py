@@ -360,23 +360,19 @@ def examined(tmp_path: Path, place: Path, **more: Any) -> dict[str, CheckOutcome
 
 
 def test_the_doctor_names_each_fault_of_the_memories_and_what_mends_it(
-    tmp_path: Path, copied: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     well = examined(tmp_path, copied)
-    assert [one.state for one in well.values()] == ["ok"] * 4
+    assert [one.state for one in well.values()] == ["ok"] * 2
     assert "4 entries embedded again" in well["ltm-model"].evidence
     absent = examined(tmp_path, tmp_path / "nowhere")
     assert (absent["ltm-table"].state, "memory-tui ltm store" in absent["ltm-table"].fix) == ("warning", True)
     assert absent["ltm-model"].state == "skipped"
     other = examined(tmp_path, copied, provider="scripted")["ltm-model"]
     assert (other.state, "--provider" in other.fix) == ("failed", True)
-    memories = opened(copied)
-    with memories._locked():
-        locked = examined(tmp_path, copied)["ltm-writes"]
-    assert (locked.state, f"kill {os.getpid()}" in locked.fix) == ("warning", True)
     damage(copied)
     damaged = examined(tmp_path, copied)["ltm-table"]
     assert (damaged.state, "is damaged" in damaged.evidence, "backup" in damaged.fix) == ("failed", True, True)
     monkeypatch.setitem(sys.modules, "lancedb", None)
     bare = examined(tmp_path, copied)
-    assert [bare[name].state for name in ("ltm-library", "ltm-table", "ltm-model")] == ["failed"] * 3
+    assert [bare[name].state for name in ("ltm-table", "ltm-model")] == ["failed"] * 2

@@ -101,7 +101,6 @@ def test_a_workspace_without_notes_fails(open_engine: Callable[..., Engine], wor
     engine = open_engine()
     assert found(engine, "readable").state == "failed"
     assert found(engine, "curated").state == "warning"
-    assert found(engine, "finds-itself").state == "skipped"
 
 
 def test_a_note_that_was_saved_since_is_named(open_engine: Callable[..., Engine], workspace: Path) -> None:
