@@ -7,7 +7,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import plan as plans
+from memory_tui import profiles
 from memory_tui.approval import Approval, Approvals, cleared
 from memory_tui.cancel import Stop
 from memory_tui.config.config_patch import Patch, provider_patch
@@ -24,7 +25,7 @@ from memory_tui.errors import ConfigError, ProviderError, SettingError, Unreadab
 from memory_tui.index import batch_jobs, embedding, index_write
 from memory_tui.index.embedding import HERE, SERVER, SLOW, EmbeddingMode
 from memory_tui.index.index_write import NewChunk, NewFile, cut
-from memory_tui.index.store import Store
+from memory_tui.index.store import MOST_WITH_WINDOWS, Store
 from memory_tui.index.sync import SyncReport, recipe_of
 from memory_tui.notices import Notice, notice
 from memory_tui.plan import Plan
@@ -42,6 +43,7 @@ from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets.labels import Known
 from memory_tui.settings import Settings
 from memory_tui.workspace import roots
+from memory_tui.workspace.chunking import sealed, windows
 from memory_tui.workspace.roots import scan
 from memory_tui.workspace.scan import Scan
 
@@ -109,21 +111,22 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
     known = secret_finder.known_of(texts.values(), cleared(plan.workspace))
     held = {} if member.takes_secrets else {name: embedding.held_back(text, known) for name, text in texts.items()}
     flagged = [
-        Flagged(path, chunk.start_line, chunk.end_line, kinds)
-        for path, chunk in pieces
-        if (kinds := held.get(chunk.hash))
+        Flagged(path, each.start_line, each.end_line, held[each.hash]) for path, each in pieces if held.get(each.hash)
     ]
+    by_batches = jobs.enabled and bool(facts.batch_price)
+    if _has_windows(plan, member.name) and not by_batches and len(pieces) <= MOST_WITH_WINDOWS:
+        texts |= _windows_of(text for digest, text in texts.items() if not (withholding and held.get(digest)))
     cached = set(store.cached(space, list(texts)))
     cached |= embedding.shared_hashes(plan.sibling, space, texts.keys() - cached)
     waiting = batch_jobs.sent(store, space.space) & (texts.keys() - cached)
     passed_over = cached | waiting | embedding.known_rejected(store, space, list(texts))
     lacking = [digest for digest in texts if digest not in passed_over]
-    send = [texts[digest] for digest in lacking if not (withholding and held[digest])]
+    send = [texts[digest] for digest in lacking if not (withholding and held.get(digest))]
     tokens = sum(map(registry.about_tokens, send))
     # Nothing is paid where no text leaves this machine.
     each = registry.price_per_million(space.provider, space.model, member.host) if member.elsewhere else 0.0
     usd = None if each is None else each * tokens / 1e6
-    batches = jobs.enabled and facts.batch_price and len(send) >= jobs.least
+    batches = by_batches and len(send) >= jobs.least
     return Forecast(
         provider=space.provider,
         model=space.model,
@@ -148,6 +151,11 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
         flagged=tuple(flagged),
         unreadable=tuple(unreadable),
     )
+
+
+def _windows_of(texts: Iterable[str]) -> dict[str, str]:
+    """Return the windows of chunks by hash."""
+    return {piece.hash: piece.text for text in texts for part in windows(text) for piece in [sealed(1, 1, part)]}
 
 
 def _cut(
@@ -207,17 +215,21 @@ class SyncProvider:
         identity = store.identity()
         if not self._plan.settings.on("cache.enabled") or store.meta(_FAILURES):
             return False
-        return identity is None or not identity.dims or not store.lacking()
+        if identity is None or not identity.dims:
+            return True
+        return not store.lacking() and not (_has_windows(self._plan, identity.provider) and store.lacking_windows())
 
     def manner(self, provider: Provider | None) -> EmbeddingMode:
         """Return how texts get to `provider`."""
         sibling = self._plan.sibling
-        if not isinstance(provider, ChainMember) or not provider.host:
-            here = SLOW if isinstance(provider, ChainMember) and provider.slow else HERE
-            return replace(here, sibling=sibling)
+        if not isinstance(provider, ChainMember):
+            return replace(HERE, sibling=sibling)
+        parts = _has_windows(self._plan, provider.name)
+        if not provider.host:
+            return replace(SLOW if provider.slow else HERE, sibling=sibling, windows=parts)
         withheld = not provider.takes_secrets and self._plan.settings.on("remote.withholdSecrets")
         none = cleared(self._plan.workspace) if withheld else frozenset()
-        return replace(SERVER, withheld=withheld, sibling=sibling, cleared=none)
+        return replace(SERVER, withheld=withheld, sibling=sibling, cleared=none, windows=parts)
 
     def _settle(self, store: Store, report: SyncReport) -> None:
         """Write down fallback, failure and cache hits for `status` and other processes, keep the cache within
@@ -263,6 +275,11 @@ class SyncProvider:
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
+
+
+def _has_windows(plan: Plan, provider: str) -> bool:
+    """Tell whether the windows of chunks get vectors: of a model, and where a profile compares them."""
+    return registry.is_model(provider) and profiles.get(plan.settings.word("profile")).vector_score == "share"
 
 
 def adopt(store: Store, chain: Chain) -> None:

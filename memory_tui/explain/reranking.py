@@ -78,6 +78,7 @@ def subset(evidence: Evidence, also: Sequence[int] = ()) -> tuple[Evidence, Rows
         pool=np.arange(len(rows)),
         cosine=None if evidence.cosine is None else evidence.cosine[rows],
         nearest=place[evidence.nearest],
+        closest=replace(closest, cosine=closest.cosine[rows]) if (closest := evidence.closest) else None,
         openclaw=narrowed(evidence.openclaw),
         recommended=narrowed(evidence.recommended),
         keywords=replace(keywords, each=tuple(map(narrowed, keywords.each))) if keywords else None,
@@ -118,7 +119,7 @@ class Reranking:
         together: dict[tuple[str, Mode, int], list[tuple[int, Rules]]] = defaultdict(list)
         for number, values in enumerate(tried):
             mode = mode_by(self._small, str(values["profile"]), hybrid=bool(values["query.hybrid.enabled"]))
-            rules = Rules.by(values, mode, self._small.known_share)
+            rules = Rules.by(values, mode, self._small.known_share, model=self._small.closest is not None)
             together[rules.profile.name, mode, rules.limit].append((number, rules))
         for key, numbered in together.items():
             numbers, each = zip(*numbered, strict=True)

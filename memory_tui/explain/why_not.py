@@ -160,7 +160,7 @@ def named(roots: Roots, store: Store, typed: str) -> tuple[str, int | None]:
 def side_of(evidence: Evidence, settings: Settings) -> KeywordSide:
     """Return the word side that counts under `settings`."""
     mode = mode_of(evidence, settings)
-    return side_under(evidence, mode, Rules.of(settings, mode))
+    return side_under(evidence, mode, Rules.of(settings, mode, model=evidence.closest is not None))
 
 
 def row_of(evidence: Evidence, rowid: int) -> int | None:

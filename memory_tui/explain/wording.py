@@ -28,6 +28,7 @@ from memory_tui.notices import (
     ordinal,
     quoted,
 )
+from memory_tui.providers import registry
 from memory_tui.search import keywords
 from memory_tui.search.formulas import left_by_age
 from memory_tui.search.trace import (
@@ -299,6 +300,10 @@ def _vector(candidate: Candidate, trace: Trace) -> ScoreLine:
         return ScoreLine("vector", _no_cosine(trace), "+", 0.0)
     if not candidate.vector_points:
         how = f"cosine {cosine:.3f}  counts 0"
+    elif profile.vector_score == "share" and registry.is_model(trace.provider):
+        scale = trace.vector_scale
+        above = f"above the notes' median {score * scale:.5f}  / best {scale:.5f}"
+        how = f"cosine {cosine:.4f}, {above} = {score:.3f}"
     elif profile.vector_score == "share":
         how = f"cosine {cosine:.4f}  / best {trace.vector_scale:.4f} = {score:.3f}"
     elif floor := profile.floor_of(trace.provider):

@@ -73,7 +73,8 @@ def clear_rejected(store: Store) -> None:
 
 def tidy(store: Store) -> None:
     """Forget what is remembered of texts that no note has any more, or that have a vector now. Mostly nothing to do."""
-    _forget(store, "withheld", "hash NOT IN (SELECT hash FROM chunks)")
+    for table in ("withheld", "windows"):
+        _forget(store, table, "hash NOT IN (SELECT hash FROM chunks)")
     _forget(
         store,
         "refused",
@@ -91,7 +92,8 @@ def _forget(store: Store, table: str, which: str) -> None:
 class EmbeddingMode(Struct, frozen=True):
     """How texts get to a provider: how many a call, whether notes are findable by their words before the provider is
     asked (`later`), and whether what looks like a secret is `withheld` from it. What the index at `sibling` has a
-    vector of is not asked for: it holds the same notes, cut by the rules of another release.
+    vector of is not asked for: it holds the same notes, cut by the rules of another release. With `windows` the parts
+    of each chunk get vectors too.
     """
 
     texts: int = 64
@@ -100,6 +102,7 @@ class EmbeddingMode(Struct, frozen=True):
     sibling: Path | None = None
     cleared: frozenset[tuple[str, str]] = frozenset()
     """What a person took for no secret and no command."""
+    windows: bool = False
 
 
 HERE = EmbeddingMode()

@@ -274,6 +274,13 @@ def attach(store: Store, embeddings: Mapping[int, int]) -> None:
         _put_vec0(store, "c.id IN (SELECT value FROM json_each(?))", (json.dumps(list(embeddings)),))
 
 
+def attach_windows(store: Store, embeddings: Mapping[str, Sequence[int]]) -> None:
+    """Give the windows of chunks (by the hash of their text) the vectors with these embedding ids."""
+    rows = [(digest, at, vector) for digest, vectors in embeddings.items() for at, vector in enumerate(vectors)]
+    with store.writing():
+        store.many("INSERT OR REPLACE INTO windows VALUES (?, ?, ?)", rows)
+
+
 _PLACES = 64
 """Vectors that vec0 makes room for at once: its usual 1,024 would be most of the index of a small workspace."""
 _SPARSE = (
@@ -322,7 +329,8 @@ def remember(store: Store, key: str, value: str) -> None:
             store.query("INSERT INTO meta VALUES(?, ?)", (key, value))
 
 
-_ORPHANS = "id NOT IN (SELECT embedding_id FROM chunks WHERE embedding_id > 0)"
+_USED = "SELECT embedding_id FROM chunks WHERE embedding_id > 0 UNION ALL SELECT embedding_id FROM windows"
+_ORPHANS = f"id NOT IN ({_USED})"
 
 
 def prune(store: Store, most: int) -> None:
@@ -330,7 +338,8 @@ def prune(store: Store, most: int) -> None:
 
     To find them reads all chunks, so that is done where there are so many vectors more than chunks.
     """
-    surplus = store.value("SELECT (SELECT count(*) FROM embedding_cache) - (SELECT count(*) FROM chunks)")
+    used = "(SELECT count(*) FROM chunks) - (SELECT count(*) FROM windows)"
+    surplus = store.value(f"SELECT (SELECT count(*) FROM embedding_cache) - {used}")
     if surplus > most or (not most and store.value(f"SELECT EXISTS (SELECT 1 FROM embedding_cache WHERE {_ORPHANS})")):
         with store.writing():
             store.query(
@@ -351,4 +360,5 @@ def reset(store: Store, recipe: Recipe) -> None:
         store.query("UPDATE files SET hash = ''")
         if before is None or before.identity != recipe.identity:
             store.query("UPDATE chunks SET embedding_id = NULL WHERE embedding_id IS NOT NULL")
+            store.query("DELETE FROM windows")
             store.query("DELETE FROM meta WHERE key = 'vec0_dims'")

@@ -34,7 +34,7 @@ RECIPE = "memory_index_meta_v1"
 KEYWORDS_ONLY = ("none", "fts-only")
 """Provider and model of an index without vectors, as documented."""
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 """Raised when a table changes; an older index is made anew, with the vectors it has."""
 TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
@@ -58,6 +58,9 @@ CREATE TABLE IF NOT EXISTS embedding_cache(
 -- What the annotations of a chunk say, of those chunks that have any.
 CREATE TABLE annotations(
     chunk INTEGER PRIMARY KEY, importance INTEGER NOT NULL, triggers TEXT NOT NULL, project TEXT NOT NULL);
+-- The vectors of the windows of a chunk, by the hash of its text; a window that got none has that of the chunk.
+CREATE TABLE IF NOT EXISTS windows(
+    hash TEXT NOT NULL, place INTEGER NOT NULL, embedding_id INTEGER NOT NULL, PRIMARY KEY(hash, place)) WITHOUT ROWID;
 -- Texts whose vectors a provider's batch service was asked for, by job; one without `remote_id` is not submitted yet.
 CREATE TABLE IF NOT EXISTS batch_jobs(
     id INTEGER PRIMARY KEY AUTOINCREMENT, provider TEXT NOT NULL, model TEXT NOT NULL, provider_key TEXT NOT NULL,

@@ -361,6 +361,12 @@ _BY_HASH = "LEFT JOIN embedding_cache e ON e.id = c.embedding_id"
 _BY_ROWID = "LEFT JOIN chunks_vec e ON e.rowid = c.id"
 _LIVE_IN_VEC0 = f"{_LIVE}, c.id IN (SELECT rowid FROM chunks_vec_rowids) FROM chunks c WHERE c.occurrence = 0"
 """Reads which vectors can be compared in the place of the vectors: vec0 holds none that is all zeros."""
+MOST_WITH_WINDOWS = 10_000
+"""Chunks of the largest index whose windows get vectors: about 42,000, which take 65 MB at 384 dimensions."""
+_WITHOUT_WINDOWS = (
+    "FROM chunks c WHERE c.embedding_id > 0 AND c.occurrence = 0 AND c.id > ? "
+    "AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.hash = c.hash)"
+)
 UNCLAIMED = (
     "NOT EXISTS (SELECT 1 FROM batch_texts t JOIN batch_jobs j ON j.id = t.job WHERE t.hash = chunks.hash "
     "AND j.provider = ? AND j.model = ? AND j.provider_key = ?)"
@@ -626,6 +632,28 @@ class Store(Database):
         return int(
             self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ?", (after,))
         )
+
+    def without_windows(self, after: int, count: int) -> Rows:
+        """Return the next `count` chunks with a vector whose windows have none, with a rowid above `after`."""
+        return self.query(f"SELECT c.id, c.hash, c.text {_WITHOUT_WINDOWS} ORDER BY c.id LIMIT ?", (after, count))
+
+    def lacking_windows(self, after: int = 0) -> int:
+        """Return how many chunks with a rowid above `after` have a vector, and windows without; 0 in a large index."""
+        if self.value("SELECT count(*) FROM chunks") > MOST_WITH_WINDOWS:
+            return 0
+        return int(self.value(f"SELECT count(*) {_WITHOUT_WINDOWS}", (after,)))
+
+    def windows(self) -> tuple[RowIds, Vectors]:
+        """Read the vectors of all windows, float32 (windows, dims), and the rowid of the chunk of each; these rise."""
+        identity = self.identity()
+        rows = self.query(
+            "SELECT c.id, e.embedding FROM chunks c CROSS JOIN windows w ON w.hash = c.hash "
+            "JOIN embedding_cache e ON e.id = w.embedding_id WHERE c.embedding_id > 0 AND c.occurrence = 0 "
+            "ORDER BY c.id"
+        )
+        with self.making_sense():
+            vectors = unit_rows([blob for _, blob in rows], identity.dims if identity else 0)[0]
+        return np.array([rowid for rowid, _ in rows], np.int64), vectors
 
     def cached(self, identity: Identity, hashes: Sequence[str]) -> dict[str, int]:
         """Return the embedding ids of those `hashes` that have a vector in the space of `identity`.

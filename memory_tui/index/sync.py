@@ -11,7 +11,7 @@ import json
 
 # Paths are strings, as in `workspace.roots`.
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from typing import Any, Literal, Self
 
@@ -34,7 +34,7 @@ from memory_tui.providers.base import Identity, Provider
 from memory_tui.settings import Settings
 from memory_tui.workspace import roots, transcripts
 from memory_tui.workspace import roots as note_roots
-from memory_tui.workspace.chunking import MAX_INPUT_BYTES
+from memory_tui.workspace.chunking import MAX_INPUT_BYTES, sealed, windows
 from memory_tui.workspace.notes import ChangedWhileRead
 from memory_tui.workspace.roots import FOLDER, MEMORY, WORKSPACE, Roots, devices_of, reachable
 from memory_tui.workspace.scan import LeftOut, NoteFile, Scan
@@ -719,22 +719,58 @@ class _Pass:
                 # What looks like a secret is noted, although somebody else asks for the others.
                 self.embedder.lacking(texts, self.embedder.cached(texts))
             self._report.claimed = batch_jobs.claim(self._store, space, run.terms)
+        self._make(self._without_vector(space), self._attach, self._store.lacking)
+        # A batch service is there to save money: the windows, as much text again, would cost more than it saves.
+        if run.manner.windows and run.terms is None and self._store.lacking_windows():
+            self._make(self._without_windows(), self._attach_windows, self._store.lacking_windows)
+
+    def _make(self, pieces: Iterator[Rows], attach: Callable[[Rows], None], lacking: Callable[[int], int]) -> None:
+        """Have `attach` make the vectors of each of `pieces`, and tell how far that is."""
         done, began = 0, time.monotonic()
-        for rows in self._without_vector(space):
-            run.stop.check()
-            ids, _ = self.embedder.ids(_texts(rows))
-            ready = {rowid: ids[digest] for rowid, digest, _ in rows if digest in ids}
-            if ready:
-                index_write.attach(self._store, ready)
+        for rows in pieces:
+            self._run.stop.check()
+            attach(rows)
             done += len(rows)
-            left, elapsed = self._store.lacking(rows[-1][0]), time.monotonic() - began
+            left, elapsed = lacking(rows[-1][0]), time.monotonic() - began
             rate = done / elapsed if elapsed > _SETTLED_SECONDS else 0.0
             self._tell(events.VectorsMade(time.time(), done, done + left, rate, left / rate if rate else None))
+
+    def _attach(self, rows: Rows) -> None:
+        ids, _ = self.embedder.ids(_texts(rows))
+        if ready := {rowid: ids[digest] for rowid, digest, _ in rows if digest in ids}:
+            index_write.attach(self._store, ready)
+
+    def _attach_windows(self, rows: Rows) -> None:
+        """Make the vectors of the windows of chunks that were sent as they are; no window says more than its chunk."""
+        parts = {}
+        for _, digest, text in rows:
+            # The hash of a media file is not that of its label.
+            of_text = sealed(1, 1, text).hash == digest
+            parts[digest] = [sealed(1, 1, part) for part in windows(text)] if of_text else []
+        own = self._store.cached(self._recipe.identity, list(parts))
+        ids, _ = self.embedder.ids({part.hash: part.text for each in parts.values() for part in each})
+        # Where the provider failed meanwhile, the windows wait; what it refuses has the vector of its chunk.
+        if self.embedder.working:
+            index_write.attach_windows(
+                self._store,
+                {
+                    digest: [ids.get(part.hash, own[digest]) for part in each] or [own[digest]]
+                    for digest, each in parts.items()
+                    if digest in own
+                },
+            )
 
     def _without_vector(self, space: Identity | None) -> Iterator[Rows]:
         """Read the chunks that lack a vector, in pieces, for as long as one can be made."""
         after = 0
         while self.embedder.working and (rows := self._store.without_vector(after, self._run.manner.texts, space)):
+            after = rows[-1][0]
+            yield rows
+
+    def _without_windows(self) -> Iterator[Rows]:
+        """Read the chunks whose windows lack vectors in the same way, a quarter as many: of each there are some."""
+        after, count = 0, max(1, self._run.manner.texts // 4)
+        while self.embedder.working and (rows := self._store.without_windows(after, count)):
             after = rows[-1][0]
             yield rows
 

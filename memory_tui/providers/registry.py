@@ -200,6 +200,11 @@ def sends(name: str) -> bool:
     return name in ROWS and bool(ROWS[name].shape)
 
 
+def is_model(name: str) -> bool:
+    """Tell whether the vectors of `name` are a language model's, unlike those of a table of tokens."""
+    return sends(name) or (name in ROWS and ROWS[name].slow)
+
+
 def wire_of(name: str, settings: ProviderSettings) -> Wire | None:
     """Return how `name` is asked, None where it embeds here. Raises ProviderError for what `settings` lack."""
     facts = row(name)

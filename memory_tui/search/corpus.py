@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
-from memory_tui.index.store import ChunkPage, FullText, RowIds, Store
+from memory_tui.index.store import MOST_WITH_WINDOWS, ChunkPage, FullText, RowIds, Store
+from memory_tui.providers import registry
 from memory_tui.providers.base import MOST_DIMS, Identity, Vectors
 from memory_tui.search.spelling import Vocabulary
 from memory_tui.search.trace import Basis, Chunks
@@ -195,10 +196,21 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         """Return the words of the index, read when a query first needs them."""
         return self.once("vocabulary", lambda: Vocabulary(words.vocabulary()))
 
+    def windows(self, store: Store) -> tuple[Indices, Vectors]:
+        """Read the vectors of the windows of all chunks, and the row of each, rising; none in a large index."""
+        if len(self) > MOST_WITH_WINDOWS:
+            return np.zeros(0, np.int64), np.zeros((0, self.dims), np.float32)
+        rowids, vectors = store.windows()
+        rows = self.rows_of(rowids)
+        return rows[rows >= 0], vectors[rows >= 0]
+
     @classmethod
     def opened(cls, store: Store, *, once: bool) -> Corpus:
         """Read it all; for who asks `once`, the vectors only where the store does not find the nearest itself."""
-        return cls.load(store, vectors=not (once and store.finds_nearest()))
+        identity = store.identity()
+        # What is above the median of a model only all of its vectors tell.
+        all_at_once = identity is not None and registry.is_model(identity.provider)
+        return cls.load(store, vectors=all_at_once or not (once and store.finds_nearest()))
 
     @classmethod
     def load(cls, store: Store, *, vectors: bool = True, last: Corpus | None = None) -> Corpus:

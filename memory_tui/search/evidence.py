@@ -145,6 +145,18 @@ class Lexical(Struct, frozen=True):
         return replace(self, hits=hits, annotations=annotations)
 
 
+class Closest(Struct, frozen=True):
+    """How near the notes are by a language model: of each row the `cosine` of the nearest window, or of the chunk where
+    its windows have no vectors; NaN without any. `median` and `best` are of all rows.
+
+    A model's cosines lie close together, so that only what is above the median tells notes apart.
+    """
+
+    cosine: Floats
+    median: float
+    best: float
+
+
 class Evidence(Struct, frozen=True, dict=True):
     """One query's findings. `row` means a position in the index as it was at `generation`.
 
@@ -211,6 +223,8 @@ class Evidence(Struct, frozen=True, dict=True):
     """How much of such a question the table knows."""
     copies: Mapping[int, int] = field(default_factory=dict)
     """Rows whose passage stands elsewhere too, with the row that is shown in their place."""
+    closest: Closest | None = None
+    """What our own profile compares in the place of `cosine`; None by the built-in table."""
     any_word: bool = True
     """Whether `recommended` has its postings, without which no profile of our own ranks."""
 

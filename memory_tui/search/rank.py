@@ -90,7 +90,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     """Return `evidence` under `settings`: a frozen record with a verdict for every candidate."""
     began = time.perf_counter()
     mode = mode_of(evidence, settings)
-    rules = Rules.of(settings, mode, evidence.known_share)
+    rules = Rules.of(settings, mode, evidence.known_share, model=evidence.closest is not None)
     ranking = Ranking.of(evidence, side_of(evidence, mode, rules), mode, rules)
     table, stages, plan = ranking.table, ranking.candidates.stages, ranking.side.plan
     # Where vectors answer without full-text search nobody knows which words a window holds.

@@ -18,12 +18,13 @@ from memory_tui.errors import ProviderError, QueryError
 from memory_tui.index import schema
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
+from memory_tui.providers import registry
 from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.builtin import static_table
 from memory_tui.providers.chain import ChainMember
 from memory_tui.search import formulas, lexical_2026_9
-from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, vectors_of
-from memory_tui.search.evidence import Evidence, KeywordSide, Lexical, Rows
+from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, products, vectors_of
+from memory_tui.search.evidence import Closest, Evidence, KeywordSide, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.keyword import Matcher
 from memory_tui.search.newest import lately_in
@@ -132,7 +133,6 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         pool = list(dict.fromkeys([*nearest.tolist(), *matched, *shown]))
         texts = _texts(store, corpus.rowids[pool].tolist(), read)
         laps.append(time.perf_counter())
-        spent = 1000 * np.array([question.seconds, *np.diff(laps)])
         return Evidence(
             query=question.query,
             now=now,
@@ -159,15 +159,22 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             lexical=lexical,
             chunking=chunking,
             notices=(*question.notices, *_notices(corpus, text, recommended, full_text, vector=vector is not None)),
-            timings=dict(zip(("embed", "text", "vector", "read"), spent.tolist(), strict=True)),
+            timings=_spent(question, laps),
             withheld=_without_vector(store),
             uuid=corpus.uuid,
             source=source,
             language=language,
             known_share=0.0 if question.pointless else share,
+            closest=_closest(store, corpus, vector, cosine),
             any_word=any_word,
             vector=vector if nearest_by == SQLITE_VEC else None,
         )
+
+
+def _spent(question: Question, laps: Sequence[float]) -> dict[str, float]:
+    """Return the milliseconds of each stage."""
+    spent = 1000 * np.array([question.seconds, *np.diff(laps)])
+    return dict(zip(("embed", "text", "vector", "read"), spent.tolist(), strict=True))
 
 
 def _matched(sides: Iterable[KeywordSide], lexical: Lexical, most: int) -> list[int]:
@@ -290,6 +297,23 @@ def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
     scripts = Counter(unicodedata.name(item, "unknown").split()[0] for item in query if item.isalpha())
     first = next((script for script in _SPOKEN if script in scripts), max(scripts, key=scripts.__getitem__))
     return _SPOKEN.get(first, first.title()), share if share >= _LEAST_KNOWN else 0.0
+
+
+def _closest(store: Store, corpus: Corpus, vector: Vectors | None, cosine: Floats | None) -> Closest | None:
+    """Return how near each row is by its windows, where a language model made the vectors, and all were compared."""
+    if vector is None or cosine is None or corpus.identity is None or not corpus.dims:
+        return None
+    if not registry.is_model(corpus.identity.provider):
+        return None
+    rows, vectors = corpus.once("windows", lambda: corpus.windows(store))
+    closest, compared = cosine.copy(), ~np.isnan(cosine)
+    if len(rows):
+        first = np.flatnonzero(np.diff(rows, prepend=-1))
+        closest[rows[first]] = np.maximum.reduceat(products(vectors, vector), first)
+        closest[~compared] = np.nan
+    if not compared.any():
+        return None
+    return Closest(closest, float(np.median(closest[compared])), float(closest[compared].max()))
 
 
 def _compared(

@@ -30,6 +30,9 @@ from memory_tui.search.trace import Chunks, MeasurePart, Mode, SecondPart, Table
 from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.workspace.annotations import NOTHING_SAID
 
+MODEL_SHARE = 0.3
+"""What a language model counts beside everything else; .2 to .4 are alike (documentation FAQs, chats, MemoryBank)."""
+
 
 class Rules(Struct, frozen=True):
     """A profile and its knobs, resolved for one ranking."""
@@ -61,13 +64,15 @@ class Rules(Struct, frozen=True):
         return 1.0 / (1.0 + self.recency + (self.date_boost if dated else 0.0))
 
     @classmethod
-    def of(cls, settings: Settings, mode: Mode, known_share: float = 1.0) -> Rules:
+    def of(cls, settings: Settings, mode: Mode, known_share: float = 1.0, *, model: bool = False) -> Rules:
         """Return the rules in force in `mode`: without one side its weight is lost, as in the original."""
-        return cls.by({key: settings.values[key].value for key in TUNE_KEYS}, mode, known_share)
+        return cls.by({key: settings.values[key].value for key in TUNE_KEYS}, mode, known_share, model=model)
 
     @classmethod
-    def by(cls, values: Mapping[str, Scalar], mode: Mode, known_share: float = 1.0) -> Rules:
-        """The rules of `values`, one for each knob that ranks; meaning counts by how much of the question is known."""
+    def by(cls, values: Mapping[str, Scalar], mode: Mode, known_share: float = 1.0, *, model: bool = False) -> Rules:
+        """The rules of `values`, one for each knob that ranks; meaning counts by how much of the question is known, and
+        by MODEL_SHARE more where a language `model` compares.
+        """
         profile = profiles.get(str(values["profile"]))
         if profile.fixed:
             # A knob that the release took away turns nothing, whoever turned it.
@@ -77,6 +82,11 @@ class Rules(Struct, frozen=True):
         )
         if profile.second_stage:
             vector, text = known_share * vector, text + (1.0 - known_share) * vector
+        second = float(values["secondStage.weight"]) if profile.second_stage else 0.0
+        if model and profile.second_stage and mode != "keywords only":
+            # MODEL_SHARE of the score is the vector, the rest is as it would be: so it has other weights.
+            first, second = (1.0 - MODEL_SHARE) * (1.0 - second), (1.0 - MODEL_SHARE) * second
+            vector, text = (first * vector + MODEL_SHARE) / (1.0 - second), first * text / (1.0 - second)
         one_sided = mode != "hybrid"
         if one_sided and profile.missing_side == "zero":
             vector, text = (1.0, 0.0) if mode == "vectors only" else (0.0, 1.0)
@@ -98,7 +108,7 @@ class Rules(Struct, frozen=True):
             mmr_lambda=float(values["query.hybrid.mmr.lambda"]),
             recency=float(values["recency.weight"]) if decay and profile.age == "add" else 0.0,
             date_boost=0.0 if "dateBoost" in profile.ignores else float(values["dateBoost"]),
-            second_weight=float(values["secondStage.weight"]) if profile.second_stage else 0.0,
+            second_weight=second,
             neighbour=float(values["secondStage.neighbour"]),
         )
 
@@ -263,14 +273,7 @@ def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rule
 
     compared = evidence.cosine if compares(evidence, profile) else None
     table["cosine"] = np.nan if compared is None else compared[rows]
-    with_vector = ~np.isnan(table["cosine"]) & (computed | (table["vector_rank"] > 0))
-    vector_scale, values = 1.0, np.where(with_vector, table["cosine"], 0.0)
-    if profile.vector_score == "share":
-        if compared is not None and len(evidence.nearest):
-            vector_scale = max(float(compared[evidence.nearest[0]]), 0.0)
-        table["vector"] = formulas.share(values, vector_scale)
-    else:
-        table["vector"] = formulas.lifted(values, profile.floor_of(evidence.provider))
+    vector_scale = _vector_scores(evidence, profile, table, compared)
 
     every = side.postings.spread(evidence.chunks)
     table["bm25"] = bm25 = every[rows]
@@ -301,6 +304,26 @@ def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rule
     if not profile.one_place:
         pooled = int(np.count_nonzero(table["vector_rank"])), int(np.count_nonzero(table["text_rank"]))
     return Candidates(table, vector_scale, text_scale, matches, pooled, dated, stages, texts)
+
+
+def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared: Floats | None) -> float:
+    """Fill in what meaning gives each candidate; return by what cosines were divided."""
+    with_vector = ~np.isnan(table["cosine"])
+    if profile.missing_side != "computed":
+        with_vector &= table["vector_rank"] > 0
+    values = np.where(with_vector, table["cosine"], 0.0)
+    if profile.vector_score == "cosine":
+        table["vector"] = formulas.lifted(values, profile.floor_of(evidence.provider))
+        return 1.0
+    scale, closest = 1.0, evidence.closest
+    if compared is not None and closest is not None:
+        table["cosine"] = closest.cosine[table["row"]]
+        values = np.where(with_vector, table["cosine"] - closest.median, 0.0)
+        scale = closest.best - closest.median
+    elif compared is not None and len(evidence.nearest):
+        scale = max(float(compared[evidence.nearest[0]]), 0.0)
+    table["vector"] = formulas.share(values, scale)
+    return scale
 
 
 def _has_newest(stage: SecondStage, rules: Rules, table: Table, texts: Sequence[str]) -> bool:

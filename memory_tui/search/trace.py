@@ -484,7 +484,8 @@ class Trace(Struct, frozen=True):
     plan: QueryPlan
     candidate_limit: int
     vector_scale: float
-    """Best cosine, by which cosines are divided (1.0 when the profile does not divide)."""
+    """Best cosine, by which cosines are divided (1.0 when the profile does not divide); by a language model that above
+    the median of the notes."""
     text_scale: float
     """Best r = -bm25, by which r is divided (1.0 when the profile does not divide)."""
     floor: float

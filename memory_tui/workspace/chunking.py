@@ -11,12 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from memory_tui import jsstring
+from memory_tui import jsstring, tokens
 from memory_tui.errors import Unreadable
 
 MAX_INPUT_BYTES = 8000
 """No chunk is longer than this in UTF-8, whatever the provider would take."""
 
+WINDOW, WINDOW_CJK = 420, 200
+"""Characters of a window, about a hundred tokens; Chinese, Japanese and Korean say as much in half of them."""
 MAX_CHUNKED_UNITS = 1 << 28
 """UTF-16 units all chunks of one note may hold; the repeats after long lines could otherwise fill the memory."""
 
@@ -82,6 +84,27 @@ def pieces(text: str, limit: int) -> Iterator[str]:
                 end += 1
         yield data[at:end].decode()
         at = end
+
+
+def windows(text: str) -> list[str]:
+    """Return the parts of a chunk that a model compares with a question: whole lines, a longer line cut at a blank.
+
+    One that is no longer than a part stays what it is, whose vector there is.
+    """
+    # Of the characters a third: in each of these languages Latin words stand among the others.
+    dense = 3 * sum(map(len, tokens.CJK_RUN.findall(text))) > len(text)
+    most = WINDOW_CJK if dense else WINDOW
+    parts, part = list[str](), ""
+    for line in filter(str.strip, text.split("\n")):
+        while len(line) > most:
+            at = line.rfind(" ", most // 2, most) + 1 or most
+            parts, part = [*parts, *([part] if part else []), line[:at]], ""
+            line = line[at:]
+        if part and len(part) + len(line) >= most:
+            parts, part = [*parts, part], ""
+        part = f"{part}\n{line}" if part else line
+    parts += [part] if part.strip() else []
+    return parts if len(parts) > 1 else [text]
 
 
 def chunk_id(source: str, path: str, chunk: Chunk, model: str) -> str:

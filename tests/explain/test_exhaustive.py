@@ -19,13 +19,16 @@ from memory_tui.search import trace
 from memory_tui.settings import BY_KEY, Scalar, Settings
 from tests.explain.test_shares import check as check_sum
 from tests.harness.claims import DECAY, MMR, Case, World, adversarial, check_claim, open_world, run
+from tests.support.local_model import hashed
 
+__all__ = ["hashed"]
 QUESTIONS = ("ticket7 of omada", "我想看《出租车司机》", "memory/long.md")
 WORLDS = (
     ("recommended", "builtin"),
     ("recommended", "none"),
     ("openclaw-2026.9", "builtin"),
     ("openclaw-2026.3", "none"),
+    ("recommended", "local-small"),
 )
 """Profiles and providers: each rule of ranking, by words and vectors and by words alone."""
 MULTIPLIER, LAMBDA = "query.hybrid.candidateMultiplier", "query.hybrid.mmr.lambda"
@@ -140,7 +143,7 @@ def check_flips(rowid: int, answer: Flips, asked: Asked) -> Iterator[str]:
 
 
 @pytest.fixture(params=WORLDS, ids="-".join)
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+def world(request: pytest.FixtureRequest, tmp_path: Path, hashed: object) -> Iterator[World]:
     """Notes of odd kinds under one profile, by words and vectors or by words alone."""
     adversarial(folder := tmp_path / "notes")
     opened = open_world("adversarial", folder, tmp_path / "i.sqlite", *request.param, list(QUESTIONS))

@@ -1,0 +1,173 @@
+"""The windows of chunks: a model compares them, each is made once, and none says more than its chunk was let say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from memory_tui.approval import Approvals
+from memory_tui.cli import main
+from memory_tui.engine.engine import Engine
+from memory_tui.index import store as stores
+from memory_tui.plan import Options
+from memory_tui.providers.builtin import hash_vector
+from memory_tui.workspace.chunking import WINDOW, windows
+from tests.support.local_model import hashed
+from tests.support.provider_server import Play, serving
+
+__all__ = ["hashed"]
+Asked = Callable[[], list[dict[str, str]]]
+LINES = [
+    f"- the {word} number {at} stands in the {'cellar' if at % 2 else 'attic'}"
+    for at, word in enumerate(
+        ("router", "walrus", "bread", "garden", "printer", "invoice", "ladder", "piano", "kettle", "violin") * 3
+    )
+]
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> Options:
+    notes = tmp_path / "notes"
+    (notes / "memory").mkdir(parents=True)
+    (notes / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    (notes / "memory" / "2026-01-02.md").write_text("\n".join(["# Things", *LINES, ""]))
+    return Options(
+        workspace=str(notes),
+        index=str(tmp_path / "i.sqlite"),
+        provider="local-small",
+        changes=(("profile", "recommended"), ("sync.watch", "false")),
+    )
+
+
+def notes(asked: Asked) -> list[str]:
+    return [request["text"] for request in asked() if request["kind"] == "document"]
+
+
+def test_each_window_is_made_once_and_a_short_chunk_is_its_own(options: Options, hashed: Asked) -> None:
+    with Engine.open(options) as engine:
+        report = engine.index.sync()
+        texts = notes(hashed)
+        assert len(texts) == len(set(texts)) == report.embedded
+        parts = [text for text in texts if len(text) <= WINDOW]
+        assert {text for text in parts if "Omada" in text} == {"# Facts\n- Router: Omada ER605\n"}
+        assert len(parts) >= 4
+        engine.index.sync()
+        engine.index.sync(force=True)
+        assert notes(hashed) == texts, "what is known by its hash is not asked for again"
+    note = Path(options.workspace or "") / "memory" / "2026-01-02.md"
+    note.write_text(f"{note.read_text()}- one more line\n")
+    with Engine.open(options) as engine:
+        engine.index.sync()
+        new = notes(hashed)[len(texts) :]
+        assert {len(text) <= WINDOW for text in new} == {True, False}, "a chunk, and its last window"
+        assert len(new) < len(parts)
+        assert engine.search.problems() == ()
+
+
+def test_the_nearest_window_counts_above_the_median_of_all_notes(options: Options, hashed: Asked) -> None:
+    for at in range(6):
+        (Path(options.workspace or "") / "memory" / f"2026-02-0{at + 1}.md").write_text(
+            f"- nothing of note, day {at}\n"
+        )
+    question = "the piano number 7 stands in the cellar"
+    with Engine.open(options) as engine:
+        engine.index.sync()
+        evidence = engine.search.gather(question)
+        closest = evidence.closest
+        assert closest is not None
+        trace = engine.search.rank(evidence, engine.plan.settings)
+
+        def cosine(text: str) -> float:
+            pair = []
+            for words in (text, question):
+                vector = hash_vector(words) * 0.4
+                vector[0] += 0.9
+                pair.append(vector / np.linalg.norm(vector))
+            return float(pair[0] @ pair[1])
+
+        with engine.index.reader() as store:
+            assert store is not None
+            whole = store.texts(evidence.refs.rowids)
+        expected = [max(map(cosine, windows(text))) for text in whole.values()]
+        assert sorted(closest.cosine) == pytest.approx(sorted(expected), abs=1e-5)
+        assert (closest.median, closest.best) == pytest.approx((np.median(expected), max(expected)), abs=1e-5)
+        first = trace.recalled[0]
+        assert first.vector == pytest.approx(1.0)
+        assert trace.vector_scale == pytest.approx(closest.best - closest.median)
+        # 30 % of the score are the vector's, the rest is divided as ever.
+        second, vector = 0.7 * engine.plan.settings.number("secondStage.weight"), first.vector_weight
+        assert first.second is not None
+        assert first.second.weight / first.share == pytest.approx(second)
+        assert vector * (1 - second) == pytest.approx(0.3 + 0.4 * (0.7 - second))
+        other = engine.search.rank(evidence, engine.plan.with_profile("openclaw-2026.3"))
+        assert {hit.cosine for hit in other.recalled} <= set(
+            evidence.cosine.tolist() if evidence.cosine is not None else ()
+        )
+
+
+def test_a_large_index_and_a_profile_that_compares_none_have_no_windows(
+    options: Options, hashed: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = replace(options, changes=(("profile", "openclaw-2026.3"), ("sync.watch", "false")))
+    with Engine.open(plain) as engine:
+        chunks = engine.index.sync().chunks
+    assert len(notes(hashed)) == chunks
+    monkeypatch.setattr(stores, "MOST_WITH_WINDOWS", 1)
+    with Engine.open(options) as engine:
+        engine.index.sync()
+        assert len(notes(hashed)) == chunks
+    monkeypatch.undo()
+
+
+# --- who sends them ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+    with serving(Play()) as server:
+        monkeypatch.setenv("HTTP_PROXY", server.url)
+        yield server
+
+
+@pytest.fixture
+def elsewhere(options: Options, tmp_path: Path) -> Options:
+    remote = {"baseUrl": "http://embed.example/v1", "apiKey": "sk-windows-0123456789"}
+    section = {"provider": "openai", "remote": remote}
+    (tmp_path / "openclaw.json").write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+    return replace(options, provider=None, config=str(tmp_path / "openclaw.json"))
+
+
+def test_windows_are_shown_before_they_are_sent_and_none_of_a_withheld_chunk_is(
+    play: Play, elsewhere: Options, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
+    folder = Path(elsewhere.workspace or "")
+    (folder / "memory" / "2026-01-03.md").write_text("\n".join(["# Keys", f"token: {secret}", *LINES[:9], ""]))
+    places = ["--workspace", str(folder), "--config", str(elsewhere.config), "--index", str(elsewhere.index)]
+    assert main.main(["index", "--dry-run", "--json", "--profile", "recommended", *places]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert play.asked == []
+    Approvals(folder).approve("openai", "embed.example", "test")
+    with Engine.open(elsewhere) as engine:
+        assert engine.index.sync().error == ""
+    texts = [text for request in play.asked for text in request.texts if text != "memory"]
+    assert len(texts) == len(set(texts)) == shown["send"]
+    assert sum(map(len, texts)) == shown["bytes"]
+    assert not any(secret in text or text.startswith("# Keys") for text in texts)
+
+
+def test_with_a_batch_service_no_windows_are_sent(play: Play, elsewhere: Options) -> None:
+    Approvals(Path(elsewhere.workspace or "")).approve("openai", "embed.example", "test")
+    file = Path(elsewhere.config or "")
+    tree = json.loads(file.read_text())
+    tree["agents"]["defaults"]["memorySearch"]["remote"]["batch"] = {"enabled": True, "wait": False}
+    file.write_text(json.dumps(tree))
+    with Engine.open(elsewhere) as engine:
+        report = engine.index.sync()
+    assert report.error == ""
+    assert {len(text) <= WINDOW for request in play.asked for text in request.texts if "walrus" in text} == {False}
