@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import datetime as dt
 import json
 import math
 import os
@@ -38,7 +39,7 @@ from memory_tui.errors import IndexUnavailable, MemoryTuiError, PathRefused, Que
 from memory_tui.formatting import plural
 from memory_tui.openclaw.open_foreign import NotSeen, read_foreign
 from memory_tui.plan import Plan
-from memory_tui.sanitize import one_line
+from memory_tui.sanitize import one_line, safe
 from memory_tui.state_db import Table
 from memory_tui.workspace import notes, transcripts
 from memory_tui.workspace.notes import Document
@@ -1106,3 +1107,43 @@ def export(client: QmdClient) -> None:
 def _is_exported(file: Path) -> bool:
     with file.open("rb") as opened:
         return opened.read(len(_TITLE)) == _TITLE.encode()
+
+
+# --- in words --------------------------------------------------------------------------------------------------------
+
+
+def qmd_answer(value: QmdAnswer, *, explain: bool) -> dict[str, Any]:
+    """Return what `search --json` prints of an answer of QMD."""
+    data: dict[str, Any] = {
+        "results": [hit.as_dict() for hit in value.hits],
+        "backend": "qmd",
+        "provider": "qmd",
+        "model": "qmd",
+        "mode": value.mode,
+        "fallback": None,
+        "empty": to_builtins(value.empty),
+        "notices": [
+            {"code": "qmd", "kind": item.kind, "message": item.sentence, "nextStep": ""} for item in value.remarks
+        ],
+    }
+    return {**data, "trace": value.trace()} if explain else data
+
+
+def qmd_lines(value: QmdAnswer, *, explain: bool) -> Iterator[str]:
+    """Yield the hits by QMD's rank, with its number where the answer is to be explained."""
+    for hit in value.hits:
+        yield f"#{hit.rank} {one_line(hit.as_dict()['citation'])}"
+        if explain:
+            yield f"    QMD's own score, not comparable: {hit.score:g}; collection {one_line(hit.collection)}"
+        yield safe(hit.snippet, keep_newlines=True).strip("\n")
+        yield ""
+    if not value.hits:
+        yield f"No matches. {value.empty.sentence if value.empty is not None else ''}".rstrip()
+    if explain:
+        yield f"QMD {value.mode}, {value.ms:.0f} ms, collections {', '.join(value.collections) or 'none'}"
+        yield f"QMD's index as of {qmd_updated(value.updated)}; {plural(value.behind, 'file')} changed since"
+
+
+def qmd_updated(at: float) -> str:
+    """Return when QMD's index was last updated."""
+    return f"{dt.datetime.fromtimestamp(at):%Y-%m-%d %H:%M:%S}" if at else "never"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import json
 import os
 import sys
 import time
@@ -44,10 +45,10 @@ from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import plural
 from memory_tui.index.store import Rejected, Withheld
 from memory_tui.index.sync import SyncReport
-from memory_tui.plan import Options
+from memory_tui.openclaw.trust import trust_summary
+from memory_tui.plan import ConfigSummary, Options
 from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain, MemberState
-from memory_tui.render import host_text
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import beside
 
@@ -381,7 +382,7 @@ def status_lines(value: Status) -> Iterator[str]:
         "Cache": f"{plural(cache.entries, 'vector')}, {cache.bytes / 1e6:.1f} MB, {plural(cache.hits, 'hit')}",
         "Configuration": value.config_path or "none",
         "Kept by": keeper,
-        "Trust": host_text.trust_summary(trust) if trust else "",
+        "Trust": trust_summary(trust) if trust else "",
     }
     yield from (f"{label + ':':<16}{one_line(words)}" for label, words in rows.items() if words)
     away = [root for root in value.roots if root.state != "there"]
@@ -498,7 +499,7 @@ def config(args: argparse.Namespace) -> int:
     choices = plan.choose(engine_options(args))
     if not args.write:
         listing = choices.summary()
-        return show(args, plain(listing), host_text.config(listing))
+        return show(args, plain(listing), configured(listing))
     change = patch(choices.config, choices.settings, choices.as_written())
     changes = [f"{summary(each)}   at {each.place}" for each in change.changes]
     lines = [
@@ -546,3 +547,39 @@ def show_help(args: argparse.Namespace) -> int:
     pages = manual.topics()
     lines = ["memory-tui help TOPIC prints a page of the manual:", ""]
     return show(args, {"topics": pages}, [*lines, *(f"  {name:<14} {title}" for name, title in pages.items())])
+
+
+# --- the configuration in words --------------------------------------------------------------------------------------
+
+
+def configured(value: ConfigSummary) -> Iterator[str]:
+    """Yield every documented value of the configuration, with where it came from and what it does."""
+    agents = [f"{agent.id} ({'default, ' if agent.default else ''}{agent.workspace})" for agent in value.agents]
+    head = [
+        ("Configuration", f"{value.path or 'none'}{value.layout and f' ({value.layout})'}"),
+        ("Profile", f"{value.profile} ({value.profile_origin})"),
+        ("Agent", value.agent),
+        *(("Agents" if not i else "", text) for i, text in enumerate(agents)),
+        ("Workspace", value.workspace),
+        ("Index", value.index),
+        ("OpenClaw's index", value.openclaw_index),
+    ]
+    for label, text in head:
+        yield f"{label + ':' if label else '':<18}{one_line(text)}"
+    yield from (f"Problem: {one_line(str(problem))}" for problem in value.problems)
+    if value.migrations:
+        yield "openclaw doctor --fix of 2026.9 would change the file (memory-tui does not):"
+    yield from (f"  line {step.place.line}: {one_line(step.sentence)}" for step in value.migrations)
+    for row in value.values:
+        value_text = (
+            "not set"
+            if row.value is None
+            else row.value
+            if isinstance(row.value, str)
+            else json.dumps(row.value, ensure_ascii=False)
+        )
+        yield ""
+        yield f"{row.key} = {one_line(value_text, 100)}  ({one_line(row.origin)})"
+        effect = "Takes effect" if row.takes_effect else f"Effect: {one_line(row.effect)}"
+        retired = f" Retired in 2026.9: {one_line(row.retired)}." if row.retired else ""
+        yield f"    {one_line(row.meaning)}. {effect}.{retired}"

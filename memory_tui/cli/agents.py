@@ -13,7 +13,7 @@ from memory_tui.engine import machine
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.past_questions import DAY_SECONDS, with_known
 from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingError
-from memory_tui.explain import trace_json
+from memory_tui.explain import hit_text, trace_json
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code, connection, registry, wiring
@@ -23,7 +23,6 @@ from memory_tui.hosts.wiring import LOG, Scope, ServerStart, Wiring
 from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry, moment
 from memory_tui.recalls.rerun import Rerun
-from memory_tui.render import hit_text
 from memory_tui.workspace.roots import named_lines
 
 # --- connect -------------------------------------------------------------------------------------------------------

@@ -10,14 +10,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from memory_tui.backends import qmd
 from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.cli.context import opened, planned
 from memory_tui.cli.output import dumps, print_json, print_lines, say, show, tell
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError, QueryError, SettingError
-from memory_tui.explain import trace_json, words
+from memory_tui.explain import hit_text, trace_json, words
 from memory_tui.formatting import plural
-from memory_tui.render import hit_text, host_text
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt, excerpts
@@ -51,7 +51,7 @@ def search(args: argparse.Namespace) -> int:
         elif isinstance(answer, QmdAnswer):
             for remark in answer.remarks:
                 say(remark.sentence)
-            print_lines(host_text.qmd_lines(answer, explain=args.explain))
+            print_lines(qmd.qmd_lines(answer, explain=args.explain))
         else:
             _print(engine, *answer, args)
     return 0
@@ -98,7 +98,7 @@ def _data(engine: Engine, answer: Answer, explain: bool) -> dict[str, Any]:
     away = roots.lost(engine.index.root_watch.states())
     lost = [{"path": root.path, "state": root.state, "detail": root.detail} for root in away]
     if isinstance(answer, QmdAnswer):
-        return {**host_text.qmd_answer(answer, explain=explain), "roots": lost}
+        return {**qmd.qmd_answer(answer, explain=explain), "roots": lost}
     trace, _, passages = answer
     failed = engine.backend.fallback() if engine.backend.is_qmd else None
     data = {**trace_json.answer(trace, explain=explain), "backend": "builtin"}

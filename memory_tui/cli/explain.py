@@ -14,12 +14,11 @@ from memory_tui.cli.context import opened
 from memory_tui.cli.output import show, waiting
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import LabelError, QueryError, SettingError
-from memory_tui.explain import trace_json, why_not
+from memory_tui.explain import hit_text, trace_json, why_not
 from memory_tui.explain.counterfactuals import Saved, remedies
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import plural, signed
 from memory_tui.notices import other_vectors
-from memory_tui.render import hit_text
 from memory_tui.sanitize import one_line
 from memory_tui.settings import TUNE_KEYS, Settings
 from memory_tui.tune import evaluate as measures

@@ -32,9 +32,9 @@ from memory_tui.formatting import plural
 from memory_tui.notes.curator import Curator
 from memory_tui.openclaw import compare
 from memory_tui.openclaw import flush as flushes
-from memory_tui.openclaw.trust import Trust
+from memory_tui.openclaw.prompt import injected_lines
+from memory_tui.openclaw.trust import Trust, trust_lines
 from memory_tui.plan import Plan
-from memory_tui.render import host_text
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import scan
 
@@ -48,7 +48,7 @@ def compare_index(args: argparse.Namespace) -> int:
     if not isinstance(outcome, compare.IndexComparison) and not args.json:
         say(f"{outcome.detail} {outcome.next_step} ({outcome.state})")
     code = {"ok": 0, "missing": 2}.get(outcome.state, 1)
-    return show(args, trace_json.plain(outcome), host_text.compared(outcome), code)
+    return show(args, trace_json.plain(outcome), compare.compared(outcome), code)
 
 
 def inject(args: argparse.Namespace) -> int:
@@ -57,7 +57,7 @@ def inject(args: argparse.Namespace) -> int:
         if engine.plan.settings.on("sync.onSearch"):
             engine.index.catch_up()
         entries = injected(engine, args.message)
-    return show(args, [to_builtins(each) for each in entries], host_text.injected(entries))
+    return show(args, [to_builtins(each) for each in entries], injected_lines(entries))
 
 
 # --- flush ---------------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def trust(args: argparse.Namespace) -> int:
     if args.withdraw:
         ledger.withdraw()
     report = ledger.report(note.path for note in scan(notes.roots).notes)
-    return show(args, to_builtins(report), host_text.trust_lines(report), 1 if report.problem else 0)
+    return show(args, to_builtins(report), trust_lines(report), 1 if report.problem else 0)
 
 
 def _repair(ledger: Trust, notes: Curator, path: str) -> int:
@@ -254,7 +254,7 @@ def _state(engine: Engine) -> Answer:
         ("Mode", client.options.mode),
         *(("Collection", f"{item['name']}  {item['path']}  {item['pattern']}") for item in collections),
         ("Index", problem["problem"] or f"{counts}, {plural(len(seen.behind), 'file')} changed since"),
-        ("Last update", host_text.qmd_updated(upkeep["updated"])),
+        ("Last update", qmd_backend.qmd_updated(upkeep["updated"])),
         ("Last failure", upkeep["error"] or "none"),
         *(("Model", f"{item['role']}: {item['problem'] or item['file']}") for item in models),
     ]

@@ -17,9 +17,11 @@ from memory_tui.config import places
 from memory_tui.config.model import Config
 from memory_tui.config.places import ExtraPath
 from memory_tui.errors import Unreadable
+from memory_tui.formatting import plural
 from memory_tui.index import schema
 from memory_tui.index.index_write import on_lines_of_file
 from memory_tui.openclaw import open_foreign
+from memory_tui.sanitize import one_line
 from memory_tui.settings import Settings
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.chunking_2026_9 import chunk_note
@@ -602,3 +604,64 @@ def _remarks(index: HostIndex, cut_otherwise: bool) -> Iterator[str]:
     dims = {identity.vector_dims if identity else None, counts.vector_dims} - {None}
     if len(dims) > 1:
         yield f"Its record says {identity and identity.vector_dims} dimensions, its vec0 table {counts.vector_dims}."
+
+
+# --- in words --------------------------------------------------------------------------------------------------------
+
+
+_ERAS: Mapping[str, str] = {
+    "own file": "a file of its own, as OpenClaw had it before 2026.7",
+    "agent database": "tables in the agent's database, as OpenClaw has it from 2026.7",
+}
+
+
+def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
+    """Yield label and words of everything that is known of the whole index."""
+
+    identity, counts = value.identity, value.counts
+    yield "Their index", value.path
+    yield "Layout", _ERAS[value.era]
+    if identity is not None:
+        version = f", version {identity.chunking_version}" if identity.chunking_version else ""
+        yield "Provider", identity.provider or "unknown"
+        yield "Model", identity.model or "unknown"
+        yield "Sources", ", ".join(identity.sources)
+        yield "Chunking", f"{identity.chunk_tokens} tokens, overlap {identity.chunk_overlap}{version}"
+    vectors = "no vec0 table" if counts.vectors is None else f"{counts.vectors:,} in vec0 ({counts.vector_dims} dims)"
+    words = "no full text" if counts.keyword_rows is None else f"{counts.keyword_rows:,} in full text"
+    yield "State", value.standing
+    yield "Chunks", f"{counts.chunks:,}, {counts.embedded:,} with a vector, {vectors}, {words}"
+    yield "Cache", "none" if counts.cached is None else plural(counts.cached, "vector")
+    yield "Files", ", ".join(f"{n:,} {word}" for word, n in value.summary.items() if n) or "none"
+    if value.revision is not None:
+        yield "Revision", str(value.revision)
+
+
+def objections(value: IndexComparison) -> Iterator[tuple[str, str]]:
+    """Yield label and words of what is not as configured, and of what a person has to know besides."""
+    for mismatch in value.mismatches:
+        yield "Not as configured", f"{mismatch.code} is {mismatch.theirs}, wanted: {mismatch.wanted}"
+    for sentence in (*([value.consequence] if value.consequence else []), *value.remarks):
+        yield "Notice", sentence
+
+
+def refusal(value: HostProblem) -> Iterator[tuple[str, str]]:
+    """Yield label and words of why there is nothing to compare."""
+    yield "Their index", value.path
+    yield "State", f"{value.state}: {value.detail} {value.next_step}".rstrip()
+    if value.tables:
+        yield "Tables", ", ".join(value.tables)
+
+
+def compared(value: IndexComparison | HostProblem) -> Iterator[str]:
+    """Yield what OpenClaw's own index holds of the notes; of one that cannot be compared, its tables."""
+    if not isinstance(value, IndexComparison):
+        yield from [f"Tables: {', '.join(value.tables)}"] if value.tables else []
+        return
+    for label, text in statements(value):
+        yield f"{label + ':':<16}{one_line(text)}"
+    for label, text in objections(value):
+        yield f"{label}: {one_line(text)}"
+    for file in value.files:
+        if file.differences or not file.compared:
+            yield f"  {', '.join(file.differences) or 'not compared'}: {file.path}  {one_line(file.detail)}"

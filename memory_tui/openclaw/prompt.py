@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
 from memory_tui import jsstring
+from memory_tui.formatting import plural
+from memory_tui.sanitize import one_line
 from memory_tui.workspace.annotations import Annotations
 
 HEADING = "## Memory Recall"
@@ -180,3 +182,22 @@ def triggered(message: str, entries: Iterable[CuratedEntry], active: Collection[
 def _words(text: str) -> set[str]:
     """Return the words of `text` in lower case that are longer than one character."""
     return {word for word in _WORD.findall(text.lower()) if len(word) > 1}
+
+
+# --- in words --------------------------------------------------------------------------------------------------------
+
+
+def injected_lines(value: Sequence[Triggered]) -> Iterator[str]:
+    """Yield what is injected for a message, and why the other entries are not."""
+    for each in value:
+        entry = each.entry
+        if not each.phrase_score:
+            continue
+        yield f"{each.match:.3f} {each.outcome}: {entry.path}#L{entry.start_line}-L{entry.end_line}"
+        yield f"    0.8 x {each.phrase_score:.3f} for {each.phrase!r} + 0.2 x {entry.search:.3f} for the search"
+        if each.outcome != "injected":
+            yield f"    {one_line(each.reason)}"
+    others = sum(not each.phrase_score for each in value)
+    yield f"{sum(each.outcome == 'injected' for each in value)} injected; the line is {LINE}."
+    if others:
+        yield f"{plural(others, 'entry')} with triggers {'has' if others == 1 else 'have'} no word of the message."

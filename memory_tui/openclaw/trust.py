@@ -14,6 +14,7 @@ import json
 import os
 import re
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -425,3 +426,26 @@ def _time(at: float) -> str:
         return minute(at)
     except (ValueError, OverflowError, OSError):
         return "a time that cannot be"
+
+
+# --- in words --------------------------------------------------------------------------------------------------------
+
+
+def trust_lines(value: TrustReport) -> Iterator[str]:
+    """Yield the trust of every note, and what can be done."""
+    yield f"Ledger: {value.ledger}"
+    yield f"Trust: {trust_summary(value)}."
+    yield from value.remarks
+    for file in value.files:
+        yield f"  {file.path}: {file.words}"
+
+
+def trust_summary(value: TrustReport) -> str:
+    """Return how many notes OpenClaw trusts, in one sentence."""
+    if value.problem:
+        return f"{value.problem} {value.next_step}"
+    counts = Counter(file.state for file in value.files)
+    words = {"edited": "agent, edited since", "unrecorded": "not recorded yet", "ignored": "a link"}
+    counted = ", ".join(f"{count:,} {words.get(state, state)}" for state, count in counts.most_common())
+    ledger = "edits made here update the ledger" if value.approved else "the ledger is only read"
+    return f"{counted or 'no note is covered'}; {ledger}"

@@ -18,9 +18,9 @@ from textual.worker import get_current_worker
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError
+from memory_tui.explain import hit_text
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.explain.why_not import WhyNot, named
-from memory_tui.render import hit_text
 from memory_tui.sanitize import one_line, safe
 from memory_tui.settings import Settings
 from memory_tui.tui.dialogs import Dialog

@@ -14,9 +14,8 @@ from memory_tui.errors import EditRefused, Unreadable
 from memory_tui.openclaw import flush
 from memory_tui.openclaw.dreaming import folds
 from memory_tui.openclaw.flush import Nearness
-from memory_tui.openclaw.trust import FileTrust, Trust, TrustReport
+from memory_tui.openclaw.trust import FileTrust, Trust, TrustReport, trust_summary
 from memory_tui.plan import Options
-from memory_tui.render.host_text import trust_summary
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.listing import Listing
 from memory_tui.tui.memories import MemoriesPage

@@ -11,9 +11,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.engine.status import WriterProcess
 from memory_tui.formatting import minute, plural
 from memory_tui.openclaw import flush
-from memory_tui.openclaw.compare import FileComparison, compare_configured
+from memory_tui.openclaw.compare import FileComparison, compare_configured, objections, refusal, statements
 from memory_tui.openclaw.flush import Nearness
-from memory_tui.render import host_text
 from memory_tui.sanitize import one_line
 from memory_tui.tui.listing import Listing
 from memory_tui.tui.session import ReadNote
@@ -112,15 +111,12 @@ def compare(engine: Engine) -> Iterator[Sequence[Fact]]:
     """Yield what OpenClaw's own index is, then each file that differs from the notes on disk."""
     value = compare_configured(engine.plan.config, engine.plan.settings, engine.plan.roots)
     if value.state != "ok":
-        yield [Fact(one_line(words), label=label.lower()[:11]) for label, words in host_text.refusal(value)]
+        yield [Fact(one_line(words), label=label.lower()[:11]) for label, words in refusal(value)]
         return
     differing = [file for file in value.files if file.differences or not file.compared]
     yield [
-        *(Fact(one_line(words), mark=WARN) for _, words in host_text.objections(value)),
-        *(
-            Fact(_home(words), label=label.lower().removeprefix("their "))
-            for label, words in host_text.statements(value)
-        ),
+        *(Fact(one_line(words), mark=WARN) for _, words in objections(value)),
+        *(Fact(_home(words), label=label.lower().removeprefix("their ")) for label, words in statements(value)),
         Fact(""),
         heading(f"{plural(len(differing), 'file')} of {len(value.files):,} differ"),
         *map(_compared, differing),

@@ -14,7 +14,7 @@ import pytest
 
 from memory_tui.cli import main, output
 from memory_tui.cli.commands import COMMANDS
-from memory_tui.render.hit_text import wrapped
+from memory_tui.explain.hit_text import wrapped
 from memory_tui.sanitize import cells
 from tests.support.waiting import LONG
 

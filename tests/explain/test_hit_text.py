@@ -6,9 +6,9 @@ import datetime as dt
 
 import pytest
 
+from memory_tui.explain.hit_text import body_of, date_name
 from memory_tui.explain.words import MatchedWords
 from memory_tui.formatting import age_words
-from memory_tui.render.hit_text import body_of, date_name
 from memory_tui.search.trace import QueryPlan
 from memory_tui.workspace.titles import title_of
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import wording
+from memory_tui.explain import hit_text, wording
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
-from memory_tui.render import hit_text
 from memory_tui.search.trace import Trace
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()

@@ -21,7 +21,7 @@ import json, os, sys, traceback
 sys.path.insert(0, sys.argv[1])
 from memory_tui.cli import main as cli
 import memory_tui.cli.ask, memory_tui.cli.admin, memory_tui.doctor, memory_tui.engine.engine
-import memory_tui.index.sync, memory_tui.cli.output, memory_tui.render.hit_text
+import memory_tui.index.sync, memory_tui.cli.output, memory_tui.explain.hit_text
 import memory_tui.search.rank, memory_tui.search.retrieve
 
 for line in sys.stdin:

@@ -1,1 +1,0 @@
-"""Results as text for a person. Command line, MCP and screen show the same."""
