@@ -245,9 +245,12 @@ class _OpenClaw(_Reader):
             return
         self.said(dict(record), at)
         if message.get("role") == "toolResult":
-            text = "\n".join(agent_sessions.texts(message.get("content")))
-            key, failed = message.get("toolCallId"), bool(message.get("isError"))
-            self.answer(key, at, not failed, text, message.get("details"))
+            content, details = message.get("content"), message.get("details")
+            wrapped = details.get("result") if isinstance(details, dict) else None
+            if message.get("toolName") == "tool_call" and isinstance(wrapped, dict):
+                content, details = wrapped.get("content"), wrapped.get("details")
+            text = "\n".join(agent_sessions.texts(content))
+            self.answer(message.get("toolCallId"), at, not message.get("isError"), text, details)
         for block in _blocks(message):
             if block.get("type") == "toolCall":
                 self.call(block.get("id"), block.get("name"), block.get("arguments"), at)

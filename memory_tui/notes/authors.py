@@ -342,8 +342,8 @@ def _hunks(lines: Sequence[str]) -> Iterator[Replacement]:
         if text.startswith("@@"):
             if old or new:
                 yield Replacement("".join(old), "".join(new), line)
-            place = re.match(r"@@ -\S+ \+(\d+)(,0)? @@", text)
-            old, new, line = [], [], int(place[1]) + bool(place[2]) if place else 0
+            place = re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", text)
+            old, new, line = [], [], int(place[1]) + (place[2] == "0") if place else 0
         elif text[:1] in (" ", "-", "+"):
             old += [f"{text[1:]}\n"] if text[:1] != "+" else []
             new += [f"{text[1:]}\n"] if text[:1] != "-" else []
@@ -375,7 +375,7 @@ def _edited(text: str, edit: Replacement, place: int) -> tuple[str | None, int]:
     if edit.everywhere:
         return (text.replace(edit.old, edit.new) if edit.old and edit.old in text else None), 0
     if edit.line:
-        place = sum(map(len, text.splitlines(keepends=True)[: edit.line - 1]))
+        place = sum(len(line) + 1 for line in text.split("\n")[: edit.line - 1])
         at = place if text.startswith(edit.old, place) else -1
     else:
         at = text.find(edit.old, place) if edit.old else len(text)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,17 +64,74 @@ def session_note(notes: Path) -> str:
     return path.read_text()
 
 
-def test_claude_code_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
-    host = agent(
-        "@anthropic-ai/claude-code",
-        tmp_path,
-        model,
-        ANTHROPIC_BASE_URL=model.url,
-        ANTHROPIC_API_KEY="none",
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
-        DISABLE_AUTOUPDATER="1",
-    )
+def recalls(host: CodingAgent, notes: Path) -> list[tuple[str, str, bool]]:
+    """What the transcript tells of searches: the host, the question, whether a hit was quoted."""
+    data: Any = memory_tui(host, "recall-log", "--sessions", "--workspace", str(notes))
+    return [
+        (session["host"], recall["entry"]["query"], bool(recall["quoted"]))
+        for session in data["sessions"]
+        for turn in session["turns"]
+        for recall in turn["recalls"]
+        if recall["entry"]["tool"] == "memory_search"
+    ]
+
+
+def named(host: CodingAgent, notes: Path) -> dict[str, str]:
+    """Who changed each note, by the history."""
+    data: Any = memory_tui(host, "history", "--workspace", str(notes))
+    return {row["paths"][0]: f"{row['by']} {row['author']['rule']}" for row in data["changes"]}
+
+
+def test_what_claude_code_writes_is_its_own(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
+    host = claude_code(tmp_path, model)
+    assert named(host, notes) == {}
+    calls = [
+        ("Write", {"file_path": str(notes / "memory" / "day.md"), "content": "- written\n"}),
+        ("Read", {"file_path": str(notes / "MEMORY.md")}),
+        ("Edit", {"file_path": str(notes / "MEMORY.md"), "old_string": "no coffee", "new_string": "and coffee"}),
+        ("Bash", {"command": f"echo '- by the shell' >> {notes}/memory/network.md", "description": "add a line"}),
+    ]
+    host.run("-p", f"CALLS: {json.dumps(calls)}", "--permission-mode", "bypassPermissions")
+    assert named(host, notes) == {
+        "memory/day.md": "claude-code bytes",
+        "MEMORY.md": "claude-code bytes",
+        "memory/network.md": "claude-code words",
+    }
+
+
+def test_what_codex_writes_is_its_own(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
+    host = codex(tmp_path, model)
+    assert named(host, notes) == {}
+    patch = f"*** Begin Patch\n*** Update File: {notes}/MEMORY.md\n@@\n-- Tea, no coffee.\n+- Coffee.\n*** End Patch"
+    calls = [
+        ("exec_command", {"cmd": f"apply_patch <<'EOF'\n{patch}\nEOF"}),
+        ("exec_command", {"cmd": f"echo '- by the shell' >> {notes}/memory/network.md; exit 3"}),
+    ]
+    words = ("--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
+    host.run("exec", *words, f"CALLS: {json.dumps(calls)}")
+    assert named(host, notes) == {"MEMORY.md": "codex bytes", "memory/network.md": "codex words"}
+
+
+def claude_code(tmp_path: Path, model: ScriptedModel) -> CodingAgent:
+    quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1", "IS_SANDBOX": "1"}
+    more = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none", **quiet}
+    host = agent("@anthropic-ai/claude-code", tmp_path, model, **more)
     (host.home / ".claude.json").write_text('{\n  "numStartups": 3\n}\n')
+    return host
+
+
+def codex(tmp_path: Path, model: ScriptedModel) -> CodingAgent:
+    host = agent("@openai/codex", tmp_path, model, SCRIPTED_KEY="none")
+    (host.home / ".codex").mkdir()
+    (host.home / ".codex" / "config.toml").write_text(
+        '# mine\nmodel = "scripted-1"\nmodel_provider = "scripted"\n\n[model_providers.scripted]\nname = "scripted"\n'
+        f'base_url = "{model.url}/v1"\nwire_api = "responses"\nenv_key = "SCRIPTED_KEY"\n'
+    )
+    return host
+
+
+def test_claude_code_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
+    host = claude_code(tmp_path, model)
     made = memory_tui(host, "connect", "claude-code", "--yes", "--workspace", str(notes))
     assert made["proof"]["profile"] == "recommended"  # type: ignore[index]
     assert "memory: " in (listed := host.run("mcp", "list"))
@@ -91,6 +149,7 @@ def test_claude_code_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: Sc
     assert "Recall, before you answer" in json.dumps(asked[0]["tools"])
     assert json.dumps(asked[-1]).count("## Memory Recall") == 1, "the rule stands once"
 
+    assert recalls(host, notes) == [("claude-code", "which port does the Omada controller use", True)]
     note = session_note(notes)
     assert note.startswith(f"---\nsession: {said['session_id']}\n")
     assert QUESTION in note
@@ -106,14 +165,8 @@ def test_claude_code_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: Sc
 
 
 def test_codex_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
-    host = agent("@openai/codex", tmp_path, model, SCRIPTED_KEY="none")
-    folder = host.home / ".codex"
-    folder.mkdir()
-    config = folder / "config.toml"
-    config.write_text(
-        '# mine\nmodel = "scripted-1"\nmodel_provider = "scripted"\n\n[model_providers.scripted]\nname = "scripted"\n'
-        f'base_url = "{model.url}/v1"\nwire_api = "responses"\nenv_key = "SCRIPTED_KEY"\n'
-    )
+    host = codex(tmp_path, model)
+    config = host.home / ".codex" / "config.toml"
     before = config.read_bytes()
     made = memory_tui(host, "connect", "codex", "--yes", "--workspace", str(notes))
     assert made["proof"]["profile"] == "recommended"  # type: ignore[index]
@@ -128,6 +181,7 @@ def test_codex_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: Scripted
     assert FACT in answer
     assert json.dumps(model.asked()[0]).count("## Memory Recall") == 1, "the rule stands once"
 
+    assert recalls(host, notes) == [("codex", QUESTION.removeprefix("RECALL: "), True)]
     note = session_note(notes)
     assert QUESTION in note
     assert FACT not in note
@@ -136,17 +190,12 @@ def test_codex_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: Scripted
     told = memory_tui(host, "disconnect", "codex", "--yes")
     assert {file["ending"] for file in told["files"]} == {"restored", "removed"}  # type: ignore[union-attr,index]
     assert config.read_bytes() == before
-    assert not (folder / "hooks.json").exists()
+    assert not (config.parent / "hooks.json").exists()
 
 
 def test_codex_has_the_tools_each_time_it_starts(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
     """Codex drops a server that is slow to start, and goes on without one that is gone."""
-    host = agent("@openai/codex", tmp_path, model, SCRIPTED_KEY="none")
-    (host.home / ".codex").mkdir()
-    (host.home / ".codex" / "config.toml").write_text(
-        'model = "scripted-1"\nmodel_provider = "scripted"\n\n[model_providers.scripted]\nname = "scripted"\n'
-        f'base_url = "{model.url}/v1"\nwire_api = "responses"\nenv_key = "SCRIPTED_KEY"\n'
-    )
+    host = codex(tmp_path, model)
     memory_tui(host, "connect", "codex", "--yes", "--workspace", str(notes))
     starts = int(os.environ.get("MEMORY_TUI_CODEX_STARTS", "3"))
     for number in range(starts):

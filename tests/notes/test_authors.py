@@ -170,6 +170,7 @@ def _openclaw(name: str, args: dict[str, object]) -> Tool:
     return tool
 
 
+TWICE = "@@ -3 +3 @@\n-a\n+b\n@@ -4,0 +5 @@\n+c\n"
 OPENCLAW_EDIT = {"oldText": "10.0.0.1", "newText": "10.0.0.9"}
 PATCH = "*** Begin Patch\n*** Update File: MEMORY.md\n@@\n-- router 10.0.0.1\n+- router 10.0.0.9\n*** End Patch"
 TOOLS: dict[str, tuple[Tool, bytes | None, bytes | None]] = {
@@ -184,6 +185,7 @@ TOOLS: dict[str, tuple[Tool, bytes | None, bytes | None]] = {
     "codex move": (_codex({"type": "update", "unified_diff": "", "move_path": "/tmp/x"}), OLD, None),
     "codex update": (_codex({"type": "update", "unified_diff": DIFF}), OLD, NEW),
     "codex update, no line end": (_codex({"type": "update", "unified_diff": DIFF}), OLD[:-1], NEW[:-1]),
+    "codex update, equal lines": (_codex({"type": "update", "unified_diff": TWICE}), b"a\n\na\nz\n", b"a\n\nb\nz\nc\n"),
     "openclaw write": (_openclaw("write", {"path": "MEMORY.md", "content": NEW.decode()}), OLD, NEW),
     "openclaw edit": (_openclaw("edit", {"path": "MEMORY.md", "edits": [OPENCLAW_EDIT]}), OLD, NEW),
     "openclaw patch": (_openclaw("apply_patch", {"input": PATCH}), OLD, NEW),

@@ -73,7 +73,8 @@ def test_three_hosts_tell_what_was_asked_and_what_came_back(home: Path) -> None:
     }
     step = {"type": "item_completed", "item": item, "started_at_ms": at * 1000, "completed_at_ms": at * 1000 + 9}
     codex_file(home, [{"timestamp": iso(at), "type": "event_msg", "payload": step}], at, cwd)
-    wrapped = openclaw("o1", "tool_call", {"id": "memory_search", "args": {"query": "stopcock"}}, at, ANSWER)
+    within = {"tool": {"name": "memory_search"}, "result": {"content": [], "details": ANSWER}}
+    wrapped = openclaw("o1", "tool_call", {"id": "memory_search", "args": {"query": "stopcock"}}, at, within)
     nested = {"role": "custom", "customType": "openclaw.nested-tool.v1", "details": {"toolName": "memory_search"}}
     lines = [
         openclaw_said("user", "Water?", at),

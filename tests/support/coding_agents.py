@@ -2,7 +2,8 @@
 
 Both are single programs that need no Node. They are installed once into a cache folder; nothing of a run reaches the
 developer's own home. A prompt with `RECALL: question` makes the model call memory_search, then memory_get on the first
-hit, then quote both; it speaks Anthropic's Messages and OpenAI's Responses, streamed. Every request is kept.
+hit, then quote both; one with `CALLS: [[tool, arguments]]` makes it call these. It speaks Anthropic's Messages and
+OpenAI's Responses, streamed. Every request is kept.
 """
 
 from __future__ import annotations
@@ -94,6 +95,9 @@ class ScriptedModel:
 
 def _reply(prompt: str, results: list[str], tools: list[str]) -> Call | str:
     """The tool to call, or the last words of the turn."""
+    if calls := re.findall(r"CALLS: (\[.*\])", prompt):
+        wanted = json.loads(calls[-1])
+        return tuple(wanted[len(results)]) if len(results) < len(wanted) else "DONE"
     questions = re.findall(r"RECALL: ([^\n<]+)", prompt)
     if not questions:
         return "OK"
