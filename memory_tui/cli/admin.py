@@ -8,8 +8,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import shtab
@@ -29,24 +28,24 @@ from memory_tui.cli.context import (
     moment,
     opened,
     require_yes,
-    workspace_named,
 )
 from memory_tui.cli.output import print_lines, say, show, tell, waiting
+from memory_tui.cli.screen import show_app
 from memory_tui.config import config_patch
 from memory_tui.config.config_patch import patch, summary
 from memory_tui.doctor import checks_of, examine, verdict
-from memory_tui.engine import machine, providers
+from memory_tui.engine import providers
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import Forecast, ProviderChoice, Providers
 from memory_tui.engine.status import Status, VectorSearch, WordSearch
-from memory_tui.errors import ConfigError, SettingError, WorkspaceError
+from memory_tui.errors import ConfigError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import plural
 from memory_tui.index.store import Rejected, Withheld
 from memory_tui.index.sync import SyncReport
 from memory_tui.openclaw.trust import trust_summary
-from memory_tui.plan import ConfigSummary, Options
+from memory_tui.plan import ConfigSummary
 from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain, MemberState
 from memory_tui.sanitize import one_line
@@ -428,13 +427,7 @@ def doctor(args: argparse.Namespace) -> int:
     return show(args, data, lines if args.all else [*lines, "Run memory-tui doctor --all to see all of them."], code)
 
 
-# --- the app -------------------------------------------------------------------------------------------------------
-
-
-def open_app(args: argparse.Namespace) -> int:
-    """Open the app on a workspace."""
-    workspace_named(args)
-    return _run(engine_options(args), args.query or "")
+# --- the demo -------------------------------------------------------------------------------------------------------
 
 
 def demo(args: argparse.Namespace) -> int:
@@ -455,38 +448,7 @@ def demo(args: argparse.Namespace) -> int:
         chosen = replace(engine_options(args), workspace=str(workspace), config=str(config), sample=True)
         index = chosen.index or str(folder / "index.sqlite")
         chosen = replace(chosen, extra=(*chosen.extra, str(facts)), index=index)
-        return _run(chosen, args.query or "", sample.SUGGESTED, leads=True)
-
-
-def _run(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads: bool = False) -> int:
-    # Textual is heavy, and no other command needs it.
-    from memory_tui.tui.machine import choose_memory
-    from memory_tui.tui.run import is_served, run
-
-    # The screen is drawn on stderr.
-    terminal = is_served() or (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty())
-    if not terminal or (chosen.workspace and not Path(chosen.workspace).expanduser().is_dir()):
-        # What is wrong with the workspace comes first: nobody needs a terminal to be told.
-        plan.plan(chosen)
-    if not terminal or os.environ.get("TERM") == "dumb":
-        raise SettingError(
-            "This terminal cannot show the app: TERM is dumb."
-            if terminal
-            else "The app needs a terminal, and this is not one.",
-            "Use a command such as memory-tui search; memory-tui --help lists them.",
-        )
-    if not (chosen.workspace or chosen.agent or chosen.config or is_served()):
-        try:
-            plan.plan(chosen)
-        except WorkspaceError:
-            # None is meant by where the program runs: a person chooses.
-            if (folder := choose_memory(machine.memories())) is None:
-                raise
-            chosen = replace(chosen, workspace=str(folder))
-    code = run(chosen, query, suggestions, leads=leads)
-    if not (code or leads):
-        machine.remember(plan.choose(chosen).workspace)
-    return code
+        return show_app(chosen, args.query or "", sample.SUGGESTED, leads=True)
 
 
 # --- the configuration ---------------------------------------------------------------------------------------------

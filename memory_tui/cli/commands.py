@@ -313,7 +313,7 @@ ltm  programs:ltm  long-term memories in LanceDB: list, search, store, forget, u
   --importance F                      store: from 0 to 1
   --yes                               agree that memory-tui writes this table
 # Maintenance
-open  admin:open_app  open the app; the default, so that memory-tui PATH opens a workspace
+open  screen:open_app  open the app; the default, so that memory-tui PATH opens a workspace
   path?                               the workspace
   --query TEXT                        a query to start with
 demo  admin:demo  open the app on a copy of the sample workspace

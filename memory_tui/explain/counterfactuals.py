@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import profiles, tokens
+from memory_tui.cancel import Stop
 from memory_tui.explain.reranking import Reranking, Standing, tuned
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.notices import Notice, notice
@@ -171,13 +172,19 @@ def presses(knob: Knob, was: Scalar, value: Scalar) -> float:
 
 
 def flips(
-    evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile, saved: Saved | None = None
+    evidence: Evidence,
+    settings: Settings,
+    row: int,
+    with_profile: WithProfile,
+    saved: Saved | None = None,
+    stop: Stop | None = None,
 ) -> Flips:
     """Return every single turn of a knob that recalls the chunk at `row`, or loses it when it is recalled; then sets.
 
-    `with_profile` gives the settings under another profile, `saved` what settings do to saved questions.
+    `with_profile` gives the settings under another profile, `saved` what settings do to saved questions. Raises
+    Cancelled where `stop` is set.
     """
-    search = _Search(evidence, settings, row, with_profile, saved)
+    search = _Search(evidence, settings, row, with_profile, saved, stop or Stop())
     singles = [change for key in TUNE_KEYS if key != TEXT and (change := search.along(BY_KEY[key])) is not None]
     # Saved questions that break first, then other hits that move, then steps; a whole other ranking last.
     singles.sort(key=lambda change: (change.turns[0].key in WHOLE, change.harm, change.presses))
@@ -192,9 +199,16 @@ class _Search:
     """One chunk under one evidence, and where it stands now."""
 
     def __init__(
-        self, evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile, saved: Saved | None
+        self,
+        evidence: Evidence,
+        settings: Settings,
+        row: int,
+        with_profile: WithProfile,
+        saved: Saved | None,
+        stop: Stop,
     ) -> None:
         self.evidence, self.settings, self.row, self.with_profile = evidence, settings, row, with_profile
+        self.stop = stop
         self.replay = Reranking(evidence, [row])
         (self.now,) = self._standings([{}])
         (self.before,) = self.replay.recalled([tuned(settings)])
@@ -251,6 +265,7 @@ class _Search:
         return sum(presses(BY_KEY[key], self._was(key), value) for key, value in values.items())
 
     def _standings(self, tried: Sequence[Values]) -> list[Standing]:
+        self.stop.check()
         base = tuned(self.settings)
         each = [tuned(self._with(values)) if "profile" in values else {**base, **turned(values)} for values in tried]
         return self.replay.standings(self.row, each)

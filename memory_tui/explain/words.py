@@ -74,8 +74,9 @@ class MatchedWords:
     def _each(self, text: str) -> dict[str, list[Span]]:
         if not self._cut:
             return {}
-        # Lower case with as many characters as before.
-        lowered = "".join(low if len(low := character.lower()) == 1 else character for character in text)
+        # Lower case with as many characters as before; a millisecond for ten texts, and few words are found as written.
+        as_written = None in self._cut.values()
+        lowered = "".join(low if len(low := each.lower()) == 1 else each for each in text) if as_written else ""
         # Runs of Chinese, Japanese or Korean are found as written; beside them words end.
         plain = tokens.CJK_RUN.sub(lambda run: " " * len(run[0]), text) if self._stemmed else text
         cut, data = tokens.spans(plain, stemmed=self._stemmed), plain.encode("utf-8", "replace")

@@ -5,7 +5,6 @@ A daily note that lost lines to another program is a reading of the record, too.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -21,7 +20,7 @@ from memory_tui.notes.journal import LOST, Journal
 from memory_tui.notes.merge import changed_spans
 from memory_tui.notes.record import Edit
 from memory_tui.workspace.annotations import without_markers
-from memory_tui.workspace.days import shown_day
+from memory_tui.workspace.days import is_daily
 
 _MOST_LOSSES = 5000
 """So many changes are looked through for lines that others took out."""
@@ -123,14 +122,6 @@ def to_version(curator: Curator, path: str, ref: str, *, lost_lines: bool = Fals
 
 
 # --- lost notes ----------------------------------------------------------------------------------------------------
-
-
-_DAILY = re.compile(r"memory/(?:[^/]+/)*[^/]+\Z")
-
-
-def is_daily(path: str) -> bool:
-    """Say whether a note is one that an agent appends to day by day."""
-    return bool(_DAILY.match(path)) and not path.startswith("memory/dreaming/") and shown_day(path) is not None
 
 
 def lost_lines(before: str, after: str) -> list[str]:

@@ -188,9 +188,9 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         """Return the rows of each passage that one of `rows` holds and that stands in several places."""
         order = self.once("by passage", lambda: np.argsort(self.passages, kind="stable"))
         numbers = self.passages[order]
-        wanted = {number for number in self.passages[np.asarray(rows, np.int64)].tolist() if number}
-        bounds = (np.searchsorted(numbers, number, side) for number in wanted for side in ("left", "right"))
-        return [order[first:last] for first, last in zip(bounds, bounds, strict=True) if last - first > 1]
+        passages = sorted({number for number in self.passages[np.asarray(rows, np.int64)].tolist() if number})
+        bounds = (np.searchsorted(numbers, passages, side).tolist() for side in ("left", "right"))
+        return [order[first:last] for first, last in zip(*bounds, strict=True) if last - first > 1]
 
     def vocabulary(self, words: FullText) -> Vocabulary:
         """Return the words of the index, read when a query first needs them."""

@@ -11,7 +11,7 @@ from memory_tui.recalls.connected_agents import AgentProgram
 from memory_tui.recalls.recall_log import Log, RecallEntry, Reply
 from memory_tui.recalls.rerun import tally
 from memory_tui.sanitize import one_line
-from memory_tui.tui.widgets.facts import BAD, GOOD, MUTED, WARN, Fact, heading
+from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, heading
 
 _ENTRIES = 100
 """Logged recalls that are listed."""

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.app import App, ComposeResult
@@ -17,8 +17,6 @@ from textual.events import Resize
 from textual.message import Message
 from textual.widgets import ContentSwitcher, Footer, HelpPanel, Input, Static, Tab, Tabs, TextArea
 
-from memory_tui.engine.engine import Engine
-from memory_tui.engine.status import FileRow, Status
 from memory_tui.errors import MemoryTuiError, StateUnavailable
 from memory_tui.events import (
     Event,
@@ -38,9 +36,12 @@ from memory_tui.tui.changes import take_back
 from memory_tui.tui.help import Help
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.palette import Chosen, Commands
-from memory_tui.tui.session import AskNotes, Badge, OpenEngine, OpenView, ReadNote, Reopen, Session
-from memory_tui.tui.state_words import lamp
+from memory_tui.tui.session import AskNotes, Badge, OpenEngine, OpenView, ReadNote, Reopen, Session, lamp
 from memory_tui.tui.view import View
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.engine.status import FileRow, Status
 
 VIEWS = {
     "notes": "Notes",
@@ -296,6 +297,9 @@ class MemoryApp(App[int]):
         self.query_one("#views", ContentSwitcher).current = name
         with self.prevent(Tabs.TabActivated):
             self.query_one(Tabs).active = f"tab-{name}"
+        if self.view.drawn_at != self.size:
+            self.view.drawn_at = self.size
+            self.call_after_refresh(self.view.tell_size)
         # Not `focus()`, which waits for its turn: keys typed ahead would go to the view before.
         if focus := self.view.query(self.view.FOCUS):
             self.screen.set_focus(focus.first())

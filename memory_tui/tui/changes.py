@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,20 +14,22 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import plural
 from memory_tui.notes.changes import Change, Conflict, ThreeWay
-from memory_tui.notes.curator import AppliedChange, Curator
-from memory_tui.notes.journal import JournalEntry
-from memory_tui.notes.merge import Hunk
-from memory_tui.notes.promote import Spot
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.dialogs import Confirm, Dialog, Line
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import difference
-from memory_tui.tui.view import View
 from memory_tui.tui.widgets.rows import Rows
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.notes.curator import AppliedChange, Curator
+    from memory_tui.notes.journal import JournalEntry
+    from memory_tui.notes.merge import Hunk
+    from memory_tui.notes.promote import Spot
+    from memory_tui.tui.view import View
 
 PATIENCE = 2.0
 """Seconds that keys typed ahead wait for a question that is being prepared: a slow disk does not hold them longer."""
@@ -42,9 +43,9 @@ _DEEDS = {
     "new": "Create",
     "restore": "Restore",
 }
-Plan = Callable[[Curator], Change]
-Deed = Callable[[Curator], AppliedChange]
-Then = Callable[[AppliedChange], object]
+Plan: TypeAlias = "Callable[[Curator], Change]"
+Deed: TypeAlias = "Callable[[Curator], AppliedChange]"
+Then: TypeAlias = "Callable[[AppliedChange], object]"
 
 
 async def ahead(view: View, work: Coroutine[Any, Any, None]) -> None:
@@ -258,4 +259,4 @@ def resolved(hunks: Sequence[Hunk], sides: Sequence[Side]) -> bytes:
 def remembered(view: View, text: str, then: Then | None = None) -> None:
     """Add a line that a person typed to today's log."""
     if is_writable(view):
-        make(view, partial(Curator.remember, text=text), then)
+        make(view, lambda curator: curator.remember(text), then)

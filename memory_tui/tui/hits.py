@@ -125,7 +125,7 @@ def bar(sums: Sequence[Part], width: int, scale: float = 1.0) -> Content:
 # --- rows -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Row:
     """A passage ready for the list; its prompts are made once for each width, as a rule on a worker."""
 
@@ -152,10 +152,11 @@ class Row:
         return f"{safe(self.hit.chunk.path)}#L{self.line}"
 
     def drawn(self, width: int, lines: int) -> Content:
-        """Return one or two lines of exactly `width` cells."""
-        if (width, lines) not in self.made:
-            self.made[width, lines] = self._prompt(width, lines)
-        return self.made[width, lines]
+        """Return one or two lines of exactly `width` cells; one for what is not sent."""
+        shape = width, lines if self.sent else 1
+        if shape not in self.made:
+            self.made[shape] = self._prompt(*shape)
+        return self.made[shape]
 
     def _prompt(self, width: int, lines: int) -> Content:
         grade = GRADES[min(2, self.grade)] if self.grade is not None else " "
@@ -541,7 +542,7 @@ def _price(change: Change, names: Mapping[int, str]) -> str:
     if not out:
         drops = "nothing else drops out"
     elif len(out) == 1:
-        drops = f"{names.get(out[0].rowid, one_line(out[0].path))[:24]} drops out"
+        drops = f"{Content(names.get(out[0].rowid, one_line(out[0].path))).truncate(24, ellipsis=True)} drops out"
     else:
         drops = f"{len(out)} drop out"
     broken = len(change.saved.broken) if change.saved else 0

@@ -14,8 +14,8 @@ from memory_tui.inbox.entries import Findings, Group, Suggestion
 from memory_tui.notes.changes import Change
 from memory_tui.notes.record import KEEP_DAYS
 from memory_tui.sanitize import one_line, safe
+from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact
 from memory_tui.tui.note_facts import difference
-from memory_tui.tui.widgets.facts import BAD, GOOD, MUTED, WARN, Fact
 
 _FEW, _MOST = 3, 200
 """Lines of a group that show before it is opened, and of a reason for silence that is."""

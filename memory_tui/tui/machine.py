@@ -16,10 +16,9 @@ from memory_tui.engine.engine import Engine
 from memory_tui.engine.machine import Memory
 from memory_tui.sanitize import one_line
 from memory_tui.tui import themes
-from memory_tui.tui.listing import Listing
+from memory_tui.tui.facts import MUTED, WARN, Fact, Facts, Listing, heading
 from memory_tui.tui.session import Reopen, opener_of
 from memory_tui.tui.view import View
-from memory_tui.tui.widgets.facts import MUTED, WARN, Fact, Facts, heading
 
 
 def rows(memories: Sequence[Memory], here: Path | None = None) -> Iterator[Fact]:

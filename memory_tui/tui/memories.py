@@ -18,10 +18,9 @@ from memory_tui.notes.promote import Spot
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Line
+from memory_tui.tui.facts import MUTED, WARN, Fact, Facts, Listing
 from memory_tui.tui.keys import bindings
-from memory_tui.tui.listing import Listing
 from memory_tui.tui.view import View
-from memory_tui.tui.widgets.facts import MUTED, WARN, Fact, Facts
 
 _MOST = 400
 """Entries that are listed, the newest first; older ones are found by asking."""

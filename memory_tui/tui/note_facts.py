@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,21 +16,23 @@ from rich.cells import cell_len
 from textual.content import Content
 
 from memory_tui import profiles
-from memory_tui.engine.engine import Engine
-from memory_tui.engine.status import FileRow
 from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import age_words, plural
 from memory_tui.hosts import claude_code, registry
 from memory_tui.notes import diff
 from memory_tui.notes.budget import PROMPT_FILES, Cut
-from memory_tui.notes.changes import Change
-from memory_tui.notes.links import NoteLinks
-from memory_tui.plan import Plan
 from memory_tui.recalls import recall_log
 from memory_tui.sanitize import one_line, safe
 from memory_tui.workspace.days import note_date, note_date_2026_9
 from memory_tui.workspace.roots import ROOT_NOTES
 from memory_tui.workspace.transcripts import SOURCE
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.engine.status import FileRow
+    from memory_tui.notes.changes import Change
+    from memory_tui.notes.links import NoteLinks
+    from memory_tui.plan import Plan
 
 MOST = 200_000
 """Characters of a note that are shown at once: wrapping them takes the screen's thread a third of a second."""

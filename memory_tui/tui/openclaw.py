@@ -17,12 +17,11 @@ from memory_tui.openclaw.flush import Nearness
 from memory_tui.openclaw.trust import FileTrust, Trust, TrustReport, trust_summary
 from memory_tui.plan import Options
 from memory_tui.sanitize import one_line, safe
-from memory_tui.tui.listing import Listing
+from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Listing, heading
 from memory_tui.tui.memories import MemoriesPage
 from memory_tui.tui.session import ReadNote, Reopen, opener_of
-from memory_tui.tui.status_pages import PAGES
+from memory_tui.tui.status_facts import PAGES
 from memory_tui.tui.view import View
-from memory_tui.tui.widgets.facts import BAD, GOOD, MUTED, WARN, Fact, heading
 
 _NO_LEDGER = "OpenClaw keeps no ledger of these notes. It does from 2026.8 on, in its state folder."
 _TRUST = {"untrusted": BAD, "edited": WARN, "ignored": MUTED, "unknown": WARN}

@@ -55,7 +55,7 @@ TABLE: tuple[Command, ...] = (
     Command("notes", "Archive old daily logs", "archive", "tidy clean old"),
     Command("notes", "What links here", "note.links", "backlinks references wiki"),
     Command("notes", "What changed in this note", "note.history", "history versions diff log"),
-    Command("notes", "Calendar of written days", "notes.calendar", "days dates month today yesterday"),
+    Command("notes", "Calendar of written days", "calendar", "days dates month today yesterday"),
     Command("search", "Why not: go to the first miss", "search.miss", "missing not recalled dropped explain"),
     Command("search", "Show the whole sum of the score", "search.sum", "why score details trace explain bm25 chart"),
     Command("search", "Turn the ranking", "search.turn", "knobs tune settings minScore half-life weights chart"),

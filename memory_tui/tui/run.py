@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 from memory_tui.cancel import call_after, exit_status, report_signal, signals_heard
 from memory_tui.config import places
 from memory_tui.errors import ConfigError
-from memory_tui.events import Listener
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.keys import read_keymap
+from memory_tui.tui.session import opener_of
 
 if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
     from memory_tui.plan import Options
 
 QUIT_SECONDS = 0.3
@@ -40,19 +39,13 @@ CLOSED = getattr(signal, "SIGHUP", signal.SIGTERM)
 def run(options: Options, query: str = "", suggestions: Sequence[str] = (), *, leads: bool = False) -> int:
     """Show the app on a workspace, with the tour where it `leads`. Raises what opening it raises."""
 
-    def opener(listener: Listener) -> Engine:
-        # The first frame waits for no engine.
-        from memory_tui.engine.engine import Engine
-
-        return Engine.open(options, listener)
-
     keymap: Mapping[str, str] = {}
     doubt = ""
     try:
         keymap = read_keymap(places.own_path().with_name("keys.toml"))
     except ConfigError as error:
         doubt = f"{error.message} {error.next_step}"
-    app = TerminalApp(opener, query=query, suggestions=suggestions, keymap=keymap, doubt=doubt, leads=leads)
+    app = TerminalApp(opener_of(options), query=query, suggestions=suggestions, keymap=keymap, doubt=doubt, leads=leads)
     # A full collection walks every widget that is made for the first frame; the app switches it on again.
     gc.disable()
     with signals_heard(app.handle_signal), screen_alone() as give_back:

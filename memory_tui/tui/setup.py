@@ -22,9 +22,9 @@ from memory_tui.errors import MemoryTuiError
 from memory_tui.providers import registry
 from memory_tui.sanitize import one_line
 from memory_tui.tui.dialogs import Dialog
+from memory_tui.tui.facts import coloured
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.view import View
-from memory_tui.tui.widgets.facts import coloured
 from memory_tui.tui.widgets.rows import Rows
 
 FIELDS = (

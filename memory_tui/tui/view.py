@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Input
 
-from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, MemoryTuiError
-from memory_tui.events import Event
 from memory_tui.sanitize import one_line
 from memory_tui.tui.dialogs import Confirm
-from memory_tui.tui.session import Session
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.events import Event
+    from memory_tui.tui.session import Session
 
 T = TypeVar("T")
 
@@ -49,6 +53,8 @@ class View(Vertical):
     def __init__(self, session: Session) -> None:
         super().__init__(id=self.NAME)
         self.session = session
+        self.drawn_at = Size()
+        """The window for which it was drawn last."""
 
     def state_changed(self) -> None:
         """Draw anew what depends on the session's engine, status or files; called when it is mounted too."""
@@ -60,6 +66,11 @@ class View(Vertical):
         """Let a box of text have its letters; only escape means the view."""
         del parameters
         return action == "back" or not isinstance(self.app.focused, Input)
+
+    def tell_size(self) -> None:
+        """Tell all widgets their size: of one that is shown again Textual forgets that the window changed."""
+        for widget in self.walk_children(Widget, with_self=True):
+            widget.post_message(events.Resize(widget.size, widget.virtual_size))
 
     def undo(self) -> bool:
         """Take back what was tried in this view; False where nothing was, so that the last change of notes is meant."""

@@ -113,3 +113,9 @@ def shown_day(path: str) -> date | None:
     """Return the day that the path of a note names: `2026-01-02.md`, `2026/01/02.md`, `audit-20260102.md`."""
     written = date_of(path)
     return date.fromisoformat(written) if len(written) == _WHOLE else None
+
+
+def is_daily(path: str) -> bool:
+    """Return whether a note is one that an agent appends to day by day."""
+    aside = not path.startswith("memory/") or path.startswith("memory/dreaming/")
+    return not aside and shown_day(path) is not None

@@ -14,8 +14,8 @@ from memory_tui.cli.main import main
 from memory_tui.engine import machine
 from memory_tui.errors import ConfigError
 from memory_tui.hosts import claude_code
+from memory_tui.tui.facts import Facts
 from memory_tui.tui.machine import Chooser
-from memory_tui.tui.widgets.facts import Facts
 from tests.support.transcripts import claude_said, write
 
 

@@ -24,8 +24,7 @@ from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.providers.options import ProviderSettings, RequestLimits
-from memory_tui.tui.session import Session
-from memory_tui.tui.state_words import lamp, provider_pane
+from memory_tui.tui.session import Session, lamp, provider_pane
 from tests.support.embed import Time
 from tests.support.provider_server import Play, Reply, hang, refusing, serving, status, well
 from tests.support.waiting import LONG

@@ -182,7 +182,9 @@ def test_what_people_write_is_a_secret_and_ids_are_none(name: str, least: float,
 def test_text_that_commands_an_agent_is_found_in_six_languages_and_talk_of_work_is_none() -> None:
     commands = [(text, bool(spans)) for text, spans in lines("commands")]
     found = [bool(instructions.find(text)) for text, _ in commands]
-    assert sum(hit for hit, (_, wanted) in zip(found, commands, strict=True) if wanted) >= 0.85 * sum(wanted for _, wanted in commands)
+    assert sum(hit for hit, (_, wanted) in zip(found, commands, strict=True) if wanted) >= 0.85 * sum(
+        wanted for _, wanted in commands
+    )
     assert [text for hit, (text, wanted) in zip(found, commands, strict=True) if hit and not wanted] == []
 
 

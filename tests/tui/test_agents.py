@@ -17,7 +17,7 @@ from memory_tui.plan import Options
 from memory_tui.recalls.recall_log import RecallEntry
 from memory_tui.tui.agents_facts import question
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.widgets.facts import BAD, WARN, Facts
+from memory_tui.tui.facts import BAD, WARN, Facts
 from tests.support import hosts
 from tests.support.ledger import HostLedger
 from tests.support.transcripts import claude, claude_file, claude_said

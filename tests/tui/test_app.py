@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from textual.widgets import Input
 
 from memory_tui.tui.app import VIEWS
 from tests.support.tui import Window, make_app
+
+
+def test_the_first_frame_waits_for_no_engine() -> None:
+    modules = "memory_tui.cli.main, memory_tui.cli.screen, memory_tui.tui.run, memory_tui.tui.views.notes"
+    heavy = {"numpy", "httpx", "memory_tui.engine.engine", "memory_tui.index.store"}
+    code = f"import sys, {modules}\nprint(sorted({heavy} & {{*sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 @pytest.mark.parametrize(("number", "name"), enumerate(VIEWS, 1))
@@ -23,6 +34,12 @@ def test_keys_typed_ahead_reach_the_view_that_they_open(screen: Window) -> None:
     screen.burst(*" vlan", "enter", "down", "3")
     assert screen.settle().app.view.id == "status"
     assert screen.app.query_one("#query").value == "omada vlan"  # type: ignore[attr-defined]
+
+
+def test_keys_typed_ahead_go_into_the_dialog_that_opens(screen: Window) -> None:
+    screen.press("1").burst("n", *"omada")
+    assert screen.settle().app.screen.query_one(Input).value == "omada"
+    screen.press("escape")
 
 
 def test_the_tour_goes_on_by_what_a_person_does(workspace: Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from textual.widgets import Tab
 
+from memory_tui.tui.facts import Facts
 from memory_tui.tui.inbox_facts import listed, until
 from memory_tui.tui.views.inbox import InboxView
-from memory_tui.tui.widgets.facts import Facts
 from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
 
 SECRET = "hunter2-Tr0ub4dor"

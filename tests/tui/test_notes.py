@@ -126,7 +126,7 @@ def test_links_lead_to_notes(reader: Window) -> None:
 
 
 def test_a_written_day_of_the_calendar_opens_its_note(reader: Window) -> None:
-    reader.press("1", "home", "C")
+    reader.press("1", "home", "colon").type("calendar").press("enter")
     assert "Written days" in reader.text
     reader.press("enter")
     newest = max(row.day for row in reader.app.session.files if row.day is not None)

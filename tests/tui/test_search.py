@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import pytest
 from textual import events
-from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 
 from memory_tui.config.places import own_path
@@ -41,6 +38,13 @@ def test_a_miss_shows_its_first_remedy_without_scrolling(reader: Window) -> None
     reader.ask().press("right_square_bracket").matches("search_miss", SMALL, LARGE)
 
 
+def test_a_worker_is_given_nothing_that_takes_long_to_write_down(reader: Window) -> None:
+    reader.press("slash").burst(*"omada vlan")
+    descriptions = [worker.description for worker in reader.app.workers]
+    reader.settle().press("enter")
+    assert all(len(words) < 200 for words in descriptions), descriptions
+
+
 def test_an_empty_box_offers_questions(workspace: Path) -> None:
     with Window(make_app(workspace, suggestions=[QUESTION, "where is the stopcock"])) as window:
         window.press("2", "down", "enter")
@@ -54,25 +58,6 @@ def test_the_newest_letters_are_answered(reader: Window) -> None:
     assert answer is not None
     assert answer.trace.query == "omada vlan"
     assert answer.evidence.query == "omada vlan"
-
-
-def test_a_letter_lays_out_nothing(reader: Window, monkeypatch: pytest.MonkeyPatch) -> None:
-    reader.ask()
-    reader.press("slash", "end")
-    count, plain = 0, Screen._refresh_layout
-
-    def counted(self: Screen[object], **arguments: Any) -> None:
-        nonlocal count
-        count += 1
-        plain(self, **arguments)
-
-    monkeypatch.setattr(Screen, "_refresh_layout", counted)
-    reader.press(*" cable")
-    letters = count
-    reader.press("escape")
-    before = count
-    reader.press("down", "down")
-    assert (letters, count - before) == (0, 0)
 
 
 def test_a_paste_of_a_megabyte_is_cut_before_the_box_gets_it(reader: Window) -> None:
@@ -145,6 +130,16 @@ def test_one_pane_at_a_time_where_there_is_room_for_one(workspace: Path) -> None
         assert "What the agent reads" in window.text
         assert " 2 ." not in window.text
         window.press("escape").matches("search")
+
+
+def test_an_index_made_anew_under_the_screen_is_asked_again(screen: Window) -> None:
+    before = listed(screen.ask())
+    engine = screen.app.session.engine
+    assert engine is not None
+    engine.index.sync(force=True)
+    assert listed(screen.settle()) == before
+    screen.press("right_square_bracket", "enter")
+    assert "tried" in level(screen)
 
 
 # --- remedies and ranking -------------------------------------------------------------------------------------------

@@ -16,9 +16,9 @@ from memory_tui.engine.engine import Engine
 from memory_tui.engine.status import Status
 from memory_tui.index.store import Withheld
 from memory_tui.index.sync import Shrink
+from memory_tui.tui.facts import BAD, GOOD, WARN, Fact, Facts, drawn
 from memory_tui.tui.session import Session
 from memory_tui.tui.status_facts import behind_freshness, behind_left_out, news, statements, up_to_date
-from memory_tui.tui.widgets.facts import BAD, GOOD, WARN, Fact, Facts, drawn
 from memory_tui.workspace.roots import RootState
 from tests.support.provider_server import Play, hang, refusing, serving
 from tests.support.provider_server import status as refuses
@@ -199,6 +199,19 @@ def test_a_provider_that_fails_and_who_takes_its_place_show_without_a_key(worksp
         window.until(lambda: "▲ answered by" in window.text)
         window.until(lambda: "builtin instead of openai-compatible" in window.text)
         assert "Incorrect API key" in go(window, "instead of").press("enter").text
+
+
+def test_a_provider_that_hangs_holds_no_key(workspace: Path, play: Play) -> None:
+    own_path().parent.mkdir(parents=True, exist_ok=True)
+    remote = {"baseUrl": f"{play.url}/v1", "apiKey": "${EMBED_KEY}"}
+    own_path().write_text(json.dumps({"provider": "openai-compatible", "model": "small", "remote": remote}))
+    with Window(make_app(workspace, provider="")) as window:
+        play.usual = lambda _handler, _asked: play.ended.wait(30)
+        window.burst("slash", *"omada")
+        window.until(lambda: "Asking the provider" in window.text)
+        window.burst("escape", "1", "down")
+        window.until(lambda: window.app.view.id == "notes")
+        play.ended.set()
 
 
 @pytest.fixture

@@ -27,13 +27,12 @@ from memory_tui.recalls.recall_log import Log, RecallEntry
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.agents_facts import program_key, programs, questions, turns
 from memory_tui.tui.dialogs import Choice
+from memory_tui.tui.facts import MUTED, Fact, Facts, Listing, coloured
 from memory_tui.tui.keys import bindings
-from memory_tui.tui.listing import Listing
 from memory_tui.tui.machine import MachinePage
 from memory_tui.tui.openclaw import OpenClawPage
 from memory_tui.tui.session import AskNotes, Badge, ReadNote, Session
 from memory_tui.tui.view import View
-from memory_tui.tui.widgets.facts import MUTED, Fact, Facts, coloured
 
 _WHERE: dict[Scope, str] = {"user": "in all of {}", "project": "in this project alone"}
 _TURNS = Fact("What agents recalled", "turns", does="turn by turn, from their transcripts; who should have asked")

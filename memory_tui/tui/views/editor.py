@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import PurePath
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 from textual import events, on, work
@@ -23,23 +23,25 @@ from textual.timer import Timer
 from textual.widgets import Footer, Static, TextArea
 
 from memory_tui import profiles
-from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import minute, plural
 from memory_tui.notes.changes import editor_text
-from memory_tui.notes.curator import AppliedChange, Curator, ExternalEdit
 from memory_tui.notes.journal import Typing, Unsaved, left
 from memory_tui.notes.merge import changed_spans
-from memory_tui.notes.restore import is_daily
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Confirm
 from memory_tui.tui.keys import bindings
-from memory_tui.tui.note_facts import Part
-from memory_tui.tui.view import View
 from memory_tui.tui.widgets.reader import MarkdownText
 from memory_tui.workspace import chunking_2026_9
 from memory_tui.workspace.chunking import chunk_text
+from memory_tui.workspace.days import is_daily
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.notes.curator import AppliedChange, Curator, ExternalEdit
+    from memory_tui.tui.note_facts import Part
+    from memory_tui.tui.view import View
 
 MOST = 1_000_000
 """Bytes of the largest note that is edited here."""

@@ -28,11 +28,11 @@ from memory_tui.notes.curator import AppliedChange
 from memory_tui.sanitize import one_line
 from memory_tui.tui import changes, dialogs
 from memory_tui.tui.dialogs import Choice
+from memory_tui.tui.facts import MUTED, Fact, Facts
 from memory_tui.tui.inbox_facts import CHANGES, DECISIONS, decided, explained, listed, single
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.session import Badge, ReadNote, Session
 from memory_tui.tui.view import View
-from memory_tui.tui.widgets.facts import MUTED, Fact, Facts
 
 _REST_SECONDS, _AGAIN_SECONDS = 0.12, 0.5
 _SHARE = 10.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -20,26 +20,26 @@ from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.events import Event, SyncFinished
 from memory_tui.hosts import claude_code, registry
 from memory_tui.notes.changes import ShownLines
-from memory_tui.notes.curator import AppliedChange, Curator
 from memory_tui.notes.journal import left
-from memory_tui.notes.promote import Spot
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes, note_facts
-from memory_tui.tui.dialogs import Choice, Line
+from memory_tui.tui.dialogs import Calendar, Choice, Line, Rendered
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import NotePage
-from memory_tui.tui.session import OpenView, ReadNote, Session
-from memory_tui.tui.state_words import index_pane, provider_pane
+from memory_tui.tui.session import OpenView, ReadNote, Session, index_pane, provider_pane
 from memory_tui.tui.view import View
 from memory_tui.tui.views.editor import Editor, edit_outside
-from memory_tui.tui.views.note_dialogs import Calendar, Rendered
 from memory_tui.tui.widgets.reader import Reader
 from memory_tui.tui.widgets.rows import Rows
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.notes.curator import AppliedChange, Curator
+    from memory_tui.notes.promote import Spot
 
 REST = 0.08
 """Seconds for which the cursor rests before its note is read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from msgspec import structs
@@ -20,7 +20,6 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
-from textual.worker import get_current_worker
 
 from memory_tui import plan, profiles
 from memory_tui.backends.qmd import QmdAnswer, QmdHit
@@ -57,20 +56,25 @@ from memory_tui.tui.widgets.rows import Rows
 from memory_tui.tune.evaluate import Case, by_question, saved_effect, score
 from memory_tui.tune.judgments import Notebook
 
-MISSES = 14
+MISSES = 8
 """Passages that are not sent and listed at first."""
 LONGEST = 2_000
 """Characters of a question."""
 REST_SECONDS = 0.12
 """A cursor that rests so long has its remedies worked out; letters are asked then where a question leaves us."""
+TYPING_SECONDS = 0.6
+"""Who types does not read yet: as long as this nothing is worked out, and no pane changes its shape."""
 EARLIER = 100
 MORE = "more"
 ASK = "Ask your notes, in your words"
 
 
-@dataclass
+@dataclass(repr=False)
 class Request:
-    """What is asked or ranked: its number, how rows are drawn, and under which settings."""
+    """What is asked or ranked: its number, how rows are drawn, and under which settings.
+
+    Textual writes down what a worker is given, on the screen's thread: an answer in words takes it 40 ms.
+    """
 
     number: int
     query: str
@@ -79,9 +83,11 @@ class Request:
     misses: int
     stop: Stop
     as_written: bool = False
+    turning: bool = False
+    """Whether knobs are shown, so that it is worked out what a step of each does."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Answered(Message):
     """An answer, ranked and drawn, or why there is none."""
 
@@ -89,7 +95,12 @@ class Answered(Message):
     evidence: Evidence
     trace: Trace
     rows: list[Row]
-    qmd: QmdAnswer | None = None
+    qmd: QmdAnswer | None
+    replay: Reranking
+    """Ranks the same evidence by other settings; it remembers what no knob changes."""
+    effects: Effects = field(default_factory=dict)
+    measures: str = ""
+    """What the ranking comes to on the saved questions that were asked already."""
 
 
 @dataclass
@@ -108,16 +119,6 @@ class Explained(Message):
     trace: Trace
     remedies: list[Remedy]
     is_last: bool
-
-
-@dataclass
-class Weighed(Message):
-    """What a step of each knob does."""
-
-    trace: Trace
-    effects: Effects
-    measures: str
-    """What the ranking comes to on the saved questions that were asked already."""
 
 
 @dataclass
@@ -188,7 +189,6 @@ class Query(Input):
 class Hits(Rows):
     """The passages; the first click selects one, the next opens it."""
 
-    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
     BINDINGS: ClassVar[list[BindingType]] = named("Read", "list.open")
 
     async def _on_click(self, event: events.Click) -> None:
@@ -203,7 +203,6 @@ class Hits(Rows):
 class Remedies(Rows):
     """What would have a passage sent; enter tries it."""
 
-    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
     BINDINGS: ClassVar[list[BindingType]] = named("Try", "list.open")
 
 
@@ -233,10 +232,10 @@ class SearchView(View):
         self.steps: list[Callable[[], object] | None] = []
         """What takes back each thing that was tried, the last one last; None is a change of notes."""
         self.remedies: list[Remedy] = []
-        self.effects: Effects = {}
-        self.measures = ""
         self.filling = self.keyed = self.known = False
         self.timer: Timer | None = None
+        self.looking = Stop()
+        """Ends the look for remedies."""
         self.waiting: Timer | None = None
         self.notebook = Notebook()
         self.cases: dict[str, Case] = {}
@@ -265,7 +264,6 @@ class SearchView(View):
 
     def on_mount(self) -> None:
         """Draw what stands under the cursor in the paint of the cursor: a message would come after it."""
-        self.hits.border_subtitle = f"{hits.WORDS} words  {hits.MEANING} meaning"
         self.watch(self.hits, "highlighted", self.moved, init=False)
         self.watch(self.knobs, "highlighted", self.draw_knob, init=False)
         self.invite()
@@ -332,12 +330,14 @@ class SearchView(View):
             self.answer = None
             self.invite()
             return
+        if self._asks_elsewhere(engine):
+            self.write("#level", Content.styled(" Asking the provider ...", MUTED))
         self.gather(self.request(query, settings))
 
     def request(self, query: str, settings: Settings) -> Request:
         """Return a request for the shape that the list has now."""
-        as_written = query == self.as_written
-        return Request(self.number, query, settings, self.shape, self.misses, self.stop, as_written)
+        as_written, turning = query == self.as_written, self.why.has_class("-turning")
+        return Request(self.number, query, settings, self.shape, self.misses, self.stop, as_written, turning)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -353,7 +353,7 @@ class SearchView(View):
         try:
             qmd = engine.backend.ask(request.query, stop=request.stop)
             evidence = engine.search.gather(request.query, request.stop, as_written=request.as_written)
-            self.post_message(self.ranked(engine, request, evidence, qmd))
+            self.post_message(self.ranked(engine, request, evidence, qmd, Reranking(evidence)))
         except Cancelled:
             return
         except MemoryTuiError as error:
@@ -362,17 +362,27 @@ class SearchView(View):
     @work(thread=True, exclusive=True, group="rank")
     def rank(self, request: Request, answer: Answered) -> None:
         """Rank the same evidence anew."""
-        if (engine := self.session.engine) is not None:
-            self.post_message(self.ranked(engine, request, answer.evidence, answer.qmd))
+        result = self.attempt(lambda engine: self.ranked(engine, request, answer.evidence, answer.qmd, answer.replay))
+        if result is not None:
+            self.post_message(result)
 
-    def ranked(self, engine: Engine, request: Request, evidence: Evidence, qmd: QmdAnswer | None) -> Answered:
-        """Return an answer with its rows drawn, on a worker thread."""
+    def ranked(
+        self, engine: Engine, request: Request, evidence: Evidence, qmd: QmdAnswer | None, replay: Reranking
+    ) -> Answered:
+        """Return an answer with its rows drawn, on a worker thread. Raises Cancelled where another one is asked for."""
+        request.stop.check()
         trace = engine.search.rank(evidence, request.settings)
+        request.stop.check()
         rows = hits.rows(evidence, trace, request.misses, self.grades(evidence.query))
         if request.shape[0]:
             for row in rows:
                 row.drawn(*request.shape)
-        return Answered(request, evidence, trace, rows, qmd)
+        result = Answered(request, evidence, trace, rows, qmd, replay)
+        if request.turning:
+            request.stop.check()
+            result.effects = effects_of_steps(engine, result)
+            result.measures = saved.summary(by_question(score([*self.cases.values()], request.settings)))
+        return result
 
     def grades(self, query: str) -> Callable[[ChunkRef], int | None]:
         """Return what a person said of passages for a question."""
@@ -385,7 +395,7 @@ class SearchView(View):
         if answer.request.number != self.number:
             return
         same = self.answer is not None and self.answer.trace.query == answer.trace.query
-        self.answer, self.effects = answer, {}
+        self.answer = answer
         if not same:
             with self.prevent(OptionList.OptionHighlighted):
                 self.filling, self.hits.highlighted = True, None
@@ -525,6 +535,7 @@ class SearchView(View):
         """Explain the passage under the cursor."""
         if self.filling:
             return
+        self.looking.set()
         if self.timer is not None:
             self.timer.stop()
         row, answer, qmd = self.row, self.answer, self.qmd_hit
@@ -548,52 +559,56 @@ class SearchView(View):
             self.write("#sums", hits.sums(row, trace, spoken, room) if wide else hits.sums_in_a_line(row, room))
         self.write("#reads", hits.reads(row))
         self.show_passage(text, row.hit.chunk.start_line, row.line, row.hit.chunk.path)
+        if not (typing := self.box.has_focus):
+            self.show_miss(row)
+        self.timer = self.set_timer(TYPING_SECONDS if typing else REST_SECONDS, self.rested)
+
+    def show_miss(self, row: Row) -> None:
+        """Keep a place for what would have a passage sent, where it is not."""
         self.why.set_class(not row.sent, "-miss")
         if not row.sent:
             self.show_remedies([], "looking for what would have it sent ...")
-        self.timer = self.set_timer(REST_SECONDS, self.rested)
 
     def rested(self) -> None:
-        """Work out what would change it, and what steps of the knobs would do."""
+        """Work out what would change it."""
         answer, row = self.answer, self.row
         if answer is None or row is None:
             return
-        if self.why.has_class("-turning"):
-            if not self.effects:
-                self.weigh(answer)
-        elif not row.sent:
-            self.remedy(answer, row)
+        if not self.why.has_class("-turning"):
+            self.show_miss(row)
+            self.looking = Stop(answer.request.stop)
+            if not row.sent:
+                self.remedy(answer, row, self.looking)
 
     @work(thread=True, exclusive=True, group="why")
-    def remedy(self, answer: Answered, row: Row) -> None:
+    def remedy(self, answer: Answered, row: Row, stop: Stop) -> None:
         """Find the settings, then the words of a question, that have a passage sent."""
-        worker, engine = get_current_worker(), self.session.engine
-        settings, rowid = answer.request.settings, row.hit.chunk.rowid
+        engine, settings, rowid = self.session.engine, answer.request.settings, row.hit.chunk.rowid
         at = row_of(answer.evidence, rowid)
         if engine is None or at is None:
             return
         effect = saved_effect([*self.cases.values()], settings)
-        result = flips(answer.evidence, settings, at, engine.plan.with_profile, effect)
+        result = self.attempt(
+            lambda engine: flips(answer.evidence, settings, at, engine.plan.with_profile, effect, stop)
+        )
+        if result is None:
+            return
         changes = [*result.singles, *result.sets]
         names = {each.hit.chunk.rowid: each.name for each in answer.rows}
         local = not self._asks_elsewhere(engine)
-        if worker.is_cancelled:
-            return
         self.post_message(Explained(rowid, answer.trace, hits.remedies(changes, (), names), not local))
         if local:
-            questions = self.attempt(lambda _: self.rephrased(engine, answer, row))
-            if not worker.is_cancelled:
+            questions = self.attempt(lambda engine: self.rephrased(engine, answer, row, stop))
+            if not stop.is_set():
                 rows = hits.remedies(changes, questions or (), names)
                 self.post_message(Explained(rowid, answer.trace, rows, True))
 
-    def rephrased(self, engine: Engine, answer: Answered, row: Row) -> Sequence[Rephrased]:
+    def rephrased(self, engine: Engine, answer: Answered, row: Row, stop: Stop) -> Sequence[Rephrased]:
         """Return questions that have a passage sent; each is really asked, so only where that costs nothing."""
-        worker, settings = get_current_worker(), answer.request.settings
+        settings = answer.request.settings
 
         def ask(query: str) -> Evidence:
-            if worker.is_cancelled:
-                raise Cancelled
-            return engine.search.gather(query, answer.request.stop)
+            return engine.search.gather(query, stop)
 
         text = answer.evidence.texts.get(row.hit.chunk.rowid, row.hit.snippet)
         words = side_of(answer.evidence, settings).plan
@@ -657,13 +672,16 @@ class SearchView(View):
         self.rerank()
 
     def rerank(self) -> None:
-        """Rank the answer on screen by the settings in force."""
-        settings = self.session.settings
-        self.number += 1
-        if self.answer is not None and settings is not None:
-            self.rank(self.request(self.answer.trace.query, settings), self.answer)
-        else:
+        """Rank the answer on screen by the settings in force; a question that is under way is asked by them."""
+        answer, settings = self.answer, self.session.settings
+        if answer is None or settings is None:
             self.draw_ranking()
+        elif answer.trace.query != self.box.value.strip():
+            self.ask()
+        else:
+            self.stop.set()
+            self.number, self.stop = self.number + 1, Stop()
+            self.rank(self.request(answer.trace.query, settings), answer)
 
     def draw_ranking(self) -> None:
         """Draw the ranking as a line, and its knobs where they are unfolded."""
@@ -672,14 +690,14 @@ class SearchView(View):
             return
         self.write("#ranking", ranking.line(settings, engine.plan.settings, self.size.width))
         if self.why.has_class("-turning"):
-            self.knobs.show(settings, self.effects)
+            self.knobs.show(settings, self.answer.effects if self.answer is not None else {})
             self.draw_knob()
 
     def draw_knob(self) -> None:
         """Say what the knob under the cursor is."""
         if (settings := self.session.settings) is not None and self.knobs.key:
             width = self.knobs.size.width
-            lines = [hits.pipeline(self.answer.trace) if self.answer is not None else "", self.measures]
+            lines = [hits.pipeline(self.answer.trace), self.answer.measures] if self.answer is not None else []
             below = [Content.styled(f" {line}", MUTED).truncate(width, ellipsis=True) for line in lines]
             self.write("#knob", Content("\n").join([ranking.detail(self.knobs.key, settings, width), *below]))
 
@@ -698,29 +716,6 @@ class SearchView(View):
             )
         else:
             self.notify("That is the end of its scale.", markup=False)
-
-    @work(thread=True, exclusive=True, group="weigh")
-    def weigh(self, answer: Answered) -> None:
-        """Work out what a step of each knob lets in and out."""
-        worker, engine, settings = get_current_worker(), self.session.engine, answer.request.settings
-        if engine is None:
-            return
-        steps = {
-            (key, way): stepped(engine, settings, answer, key, way) for key in knobs.active(settings) for way in (-1, 1)
-        }
-        tries = {step: after for step, after in steps.items() if after is not None}
-        before, *after = Reranking(answer.evidence).recalled([tuned(each) for each in (settings, *tries.values())])
-        effects = {step: knobs.moved(before, rows) for step, rows in zip(tries, after, strict=True)}
-        scores = by_question(score([*self.cases.values()], settings))
-        if not worker.is_cancelled:
-            self.post_message(Weighed(answer.trace, effects, saved.summary(scores)))
-
-    @on(Weighed)
-    def weighed(self, message: Weighed) -> None:
-        """Show what steps would do."""
-        if self.answer is not None and message.trace is self.answer.trace:
-            self.effects, self.measures = message.effects, message.measures
-            self.draw_ranking()
 
     # --- what the app tells ----------------------------------------------------------------------------------------
 
@@ -1008,7 +1003,7 @@ class SearchView(View):
         self.open_pane()
         self.screen.set_focus(self.knobs)
         self.call_after_refresh(self.draw_ranking)
-        self.rested()
+        self.rerank()
 
 
 def config_write(engine: Engine, settings: Settings) -> Patch:
@@ -1020,6 +1015,15 @@ def config_write(engine: Engine, settings: Settings) -> Patch:
     written = structs.replace(choices, settings=settings).as_written()
     changed = Settings({**written.values, **{key: settings.values[key] for key in TUNE_KEYS}})
     return config_patch.patch(choices.config, changed, written)
+
+
+def effects_of_steps(engine: Engine, answer: Answered) -> Effects:
+    """Return what a step of each knob lets in and out."""
+    settings = answer.request.settings
+    steps = [(key, way) for key in knobs.active(settings) for way in (-1, 1)]
+    tries = {step: after for step in steps if (after := stepped(engine, settings, answer, *step)) is not None}
+    before, *others = answer.replay.recalled([tuned(each) for each in (settings, *tries.values())])
+    return {step: knobs.moved(before, rows) for step, rows in zip(tries, others, strict=True)}
 
 
 def stepped(engine: Engine, settings: Settings, answer: Answered | None, key: str, way: int) -> Settings | None:

@@ -20,12 +20,11 @@ from memory_tui.engine.providers import ProviderSetup
 from memory_tui.events import Event
 from memory_tui.formatting import plural
 from memory_tui.sanitize import one_line
+from memory_tui.tui.facts import Facts
 from memory_tui.tui.session import OpenView, ReadNote, Reopen, Session, opener_of
 from memory_tui.tui.setup import SetUp, shown_patch
-from memory_tui.tui.status_facts import news, sent, statements
-from memory_tui.tui.status_pages import PAGES
+from memory_tui.tui.status_facts import PAGES, news, sent, statements
 from memory_tui.tui.view import View
-from memory_tui.tui.widgets.facts import Facts
 
 _DRAW_SECONDS = 0.2
 """Events come in bursts; the lists are drawn once for each."""

@@ -8,6 +8,8 @@ from typing import ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual.binding import BindingType
+from textual.geometry import Size
+from textual.reactive import Reactive
 from textual.strip import Strip
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option, OptionDoesNotExist
@@ -23,6 +25,8 @@ class Rows(OptionList):
     Textual drops `reverse` from the style of the highlighted row, so without colours its cursor would not show.
     """
 
+    # Its scrollbar has its place at all times: without this each refilling lays out the whole screen.
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
     BINDINGS: ClassVar[list[BindingType]] = bindings("list")
 
     def __init__(self, *options: Option, id: str | None = None) -> None:
