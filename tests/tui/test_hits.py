@@ -106,7 +106,7 @@ def test_a_bar_fills_its_cells_and_no_more(width: int, points: list[float]) -> N
 def test_a_row_has_exactly_the_cells_of_the_list(rows: list[Row], width: int, lines: int) -> None:
     for row in rows:
         drawn = row.drawn(width, lines).split("\n")
-        assert [line.cell_length for line in drawn] == [width] * lines
+        assert [line.cell_length for line in drawn] == [width] * (lines if row.sent else 1)
         assert f"{row.place:>2} {knobs.figure(row.hit.score):>3} " in drawn[0].plain
         assert drawn[0].plain.endswith(f" {row.age:>9}")
 
