@@ -26,7 +26,6 @@ from memory_tui.openclaw import prompt as prompts
 from memory_tui.openclaw import session_note
 from memory_tui.openclaw.prompt import OpeningNote
 from memory_tui.plan import Plan
-from memory_tui.recalls import citations
 from memory_tui.workspace.roots import document
 
 # --- prompt --------------------------------------------------------------------------------------------------------
@@ -37,8 +36,8 @@ def prompt(args: argparse.Namespace) -> int:
     if args.budget:
         return _budget(args)
     chosen = planned(args)
-    mode = args.citations or citations.mode_of(chosen.config.value("memory.citations"))
-    private = citations.chat(args.session) == "direct"
+    mode = args.citations or prompts.mode_of(chosen.config.value("memory.citations"))
+    private = prompts.chat(args.session) == "direct"
     minimal, disabled = args.mode == "minimal", chosen.config.disabled
     if disabled:
         say(disabled)

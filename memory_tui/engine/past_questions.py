@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError
+from memory_tui.openclaw.prompt import citation
 from memory_tui.profiles import OWN
 from memory_tui.recalls.agent_turns import AgentTurn, SessionTurns
-from memory_tui.recalls.citations import citation
 
 DAY_SECONDS = 86_400.0
 _LONGEST_SAID, _MOST_UNASKED = 400, 20

@@ -23,8 +23,7 @@ from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.chunking_2026_9 import AnnotatedChunk, chunk_note
 from memory_tui.workspace.days import date_of
 from memory_tui.workspace.markdown import headings
-from memory_tui.workspace.notes import Document, MediaDocument, utf16_of
-from memory_tui.workspace.titles import title_of
+from memory_tui.workspace.notes import Document, MediaDocument, title_of, utf16_of
 from memory_tui.workspace.transcripts import Transcript
 
 LONGEST = 200

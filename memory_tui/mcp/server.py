@@ -27,8 +27,7 @@ from memory_tui.hosts.wiring import PROFILE
 from memory_tui.mcp import wire
 from memory_tui.mcp.schemas import CORRECT, recorded
 from memory_tui.mcp.wire import INVALID_PARAMS, Caller, Connection, Method, Pipes, Refusal, ServerInterface
-from memory_tui.openclaw.prompt import GET, RECALL, SEARCH, disabled_rule, recall_rule
-from memory_tui.recalls.citations import Mode, mode_of
+from memory_tui.openclaw.prompt import GET, RECALL, SEARCH, Mode, disabled_rule, mode_of, recall_rule
 from memory_tui.sanitize import one_line
 
 if TYPE_CHECKING:

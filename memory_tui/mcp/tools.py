@@ -22,8 +22,9 @@ from memory_tui.explain import wording, words
 from memory_tui.hosts.wiring import PROOF_CLIENT
 from memory_tui.mcp.schemas import CORRECT, UNTRUSTED, arguments
 from memory_tui.notices import kind
+from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
-from memory_tui.recalls import citations, rerun
+from memory_tui.recalls import rerun
 from memory_tui.recalls.recall_log import NONE_NEAR, LoggedHit, RecallEntry
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
@@ -55,7 +56,7 @@ _PAUSE_SECONDS = 0.05
 class AnswerRules(Struct, frozen=True):
     """How answers are given: citations, the session they depend on, and a bound on injected characters (0: none)."""
 
-    citations: citations.Mode = "auto"
+    citations: prompt.Mode = "auto"
     session_key: str = ""
     max_injected_chars: int = 0
 
@@ -143,7 +144,7 @@ def _of_qmd(
     reply = memory.backend.ask(request["query"], most, manner.session_key, _source(request), cancel)
     if reply is None:
         return None
-    with_source = citations.included(manner.citations, manner.session_key)
+    with_source = prompt.included(manner.citations, manner.session_key)
     results: list[dict[str, Any]] = []
     for hit in reply.hits:
         # As OpenClaw does: QMD's numbers know no minScore but one that the agent names.
@@ -159,7 +160,7 @@ def _of_qmd(
             "source": hit.source,
         }
         if with_source:
-            row["citation"] = citations.citation(hit.path, hit.start_line, hit.end_line)
+            row["citation"] = prompt.citation(hit.path, hit.start_line, hit.end_line)
         results.append(row)
     answer: dict[str, Any] = {
         "about": UNTRUSTED,
@@ -278,7 +279,7 @@ def answer(
     Where there are `passages`, they are told in place of the hits. Where nothing holds what was asked there is neither,
     unless the `nearest` are wanted.
     """
-    trace, with_source = ranked.trace, citations.included(manner.citations, manner.session_key)
+    trace, with_source = ranked.trace, prompt.included(manner.citations, manner.session_key)
     reply: dict[str, Any] = {
         "about": UNTRUSTED,
         "results": [_passage(passage, with_source) for passage in passages]
@@ -367,7 +368,7 @@ def _hit(hit: Candidate, with_source: bool) -> dict[str, Any]:
         "source": chunk.source,
     }
     if with_source:
-        row["citation"] = citations.citation(chunk.path, first, last)
+        row["citation"] = prompt.citation(chunk.path, first, last)
     if also := [*dict.fromkeys(copy.path for copy in hit.copies if copy.path != chunk.path)]:
         row |= {"copies": len(also), "alsoIn": also}
     return row | _overtaken(hit.snippet, hit.snippet_line)
@@ -385,7 +386,7 @@ def _passage(passage: Excerpt, with_source: bool) -> dict[str, Any]:
     row |= _overtaken(passage.text, passage.first)
     row.update({"startLine": passage.first, "endLine": passage.last, "snippet": visible(passage.text)})
     if with_source:
-        row["citation"] = citations.citation(passage.hit.chunk.path, passage.first, passage.last)
+        row["citation"] = prompt.citation(passage.hit.chunk.path, passage.first, passage.last)
     if passage.also_in:
         row.update({"copies": len(passage.also_in), "alsoIn": list(passage.also_in)})
     return row

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Literal
 
 from msgspec import Struct, field
 
@@ -201,3 +202,36 @@ def injected_lines(value: Sequence[Triggered]) -> Iterator[str]:
     yield f"{sum(each.outcome == 'injected' for each in value)} injected; the line is {LINE}."
     if others:
         yield f"{plural(others, 'entry')} with triggers {'has' if others == 1 else 'have'} no word of the message."
+
+
+# --- who names its sources, and how ----------------------------------------------------------------------------------
+
+
+Mode = Literal["auto", "on", "off"]
+MODES: tuple[Mode, ...] = ("auto", "on", "off")
+Chat = Literal["direct", "group", "channel"]
+
+
+def mode_of(value: object) -> Mode:
+    """A configured value as a mode; anything else is auto."""
+    return next((mode for mode in MODES if mode == value), "auto")
+
+
+def chat(session_key: str) -> Chat:
+    """What kind of chat a session key such as `agent:main:telegram:group:123` speaks of; direct when it does not."""
+    head, _, rest = session_key.strip().partition(":")
+    agent, _, name = rest.partition(":")
+    if head.lower() != "agent" or not agent or not name:
+        return "direct"
+    tokens = name.lower().split(":")
+    return "channel" if "channel" in tokens else "group" if "group" in tokens else "direct"
+
+
+def included(mode: Mode, session_key: str = "") -> bool:
+    """Whether hits carry a citation: always, never, or in direct chats only."""
+    return mode == "on" or (mode == "auto" and chat(session_key) == "direct")
+
+
+def citation(path: str, start: int, end: int) -> str:
+    """`path#L3-L9`, or `path#L3` for one line."""
+    return f"{path}#L{start}" if start == end else f"{path}#L{start}-L{end}"

@@ -20,9 +20,8 @@ from memory_tui.formatting import minute, plural
 from memory_tui.hosts import claude_code, connection
 from memory_tui.notes import agent_acts
 from memory_tui.notes.agent_acts import HostSession, Said, ToolUse
-from memory_tui.openclaw.prompt import GET, SEARCH
+from memory_tui.openclaw.prompt import GET, SEARCH, citation
 from memory_tui.recalls import connected_agents, recall_log
-from memory_tui.recalls.citations import citation
 from memory_tui.recalls.recall_log import Log, LoggedHit, RecallEntry, is_partial, shortened
 from memory_tui.recalls.rerun import replied
 from memory_tui.sanitize import one_line

@@ -14,14 +14,16 @@ import base64
 import hashlib
 import json
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from memory_tui import jsstring
-from memory_tui.secrets.formats import BASIC, PRIVATE, TOKEN, KeyFormat, formats
 from memory_tui.secrets.labels import (
     LABELLED,
     NOTHING_KNOWN,
@@ -38,6 +40,35 @@ from memory_tui.secrets.labels import (
     prefix_of,
     strewn,
 )
+
+
+class KeyFormat(NamedTuple):
+    """How the keys of a maker look: a match holds one of `holds`, in lower case; group 1, or all of it, is the key.
+
+    A key begins where a word does, unless it is so telling that it counts `anywhere`.
+    """
+
+    kind: str
+    holds: tuple[str, ...]
+    pattern: str
+    anywhere: bool = False
+
+
+BASIC = "Basic Auth Credentials"
+TOKEN = "JSON Web Token"
+PRIVATE = "Private Key"
+
+
+@cache
+def formats() -> tuple[KeyFormat, ...]:
+    """Return every format, read once."""
+    tables = tomllib.loads(Path(__file__).with_name("formats.toml").read_text("utf-8"))
+    return tuple(
+        KeyFormat(kind, tuple(holds), pattern, name == "anywhere")
+        for name in ("at_words", "anywhere")
+        for kind, holds, pattern in tables[name]
+    )
+
 
 _LONGEST_PIECE = 8000
 """Characters that are looked at together, because some patterns take quadratic time; cut between lines where it can."""

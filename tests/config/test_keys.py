@@ -20,10 +20,9 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import ConfigError
 from memory_tui.index import watch
 from memory_tui.notes import budget
-from memory_tui.openclaw import compare, flush
+from memory_tui.openclaw import compare, flush, prompt
 from memory_tui.plan import Options
 from memory_tui.providers import registry
-from memory_tui.recalls import citations
 from tests.support.paths import TESTS
 from tests.support.waiting import LONG
 from tests.support.workspace import put
@@ -318,7 +317,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
         f"agents.defaults.compaction.memoryFlush.{name}": ({}, _plan(lambda plan: flush.rules_of(plan.config)))
         for name in ("enabled", "softThresholdTokens")
     },
-    "memory.citations": ({}, _plan(lambda plan: citations.mode_of(plan.config.value("memory.citations")))),
+    "memory.citations": ({}, _plan(lambda plan: prompt.mode_of(plan.config.value("memory.citations")))),
     "hooks.internal.entries.session-memory.messages": (
         {},
         _plan(lambda plan: plan.config.value("hooks.internal.entries.session-memory.messages")),

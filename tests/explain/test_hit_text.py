@@ -10,7 +10,7 @@ from memory_tui.explain.hit_text import body_of, date_name
 from memory_tui.explain.words import MatchedWords
 from memory_tui.formatting import age_words
 from memory_tui.search.trace import QueryPlan
-from memory_tui.workspace.titles import title_of
+from memory_tui.workspace.notes import title_of
 
 NOW = dt.datetime(2026, 3, 20, 12).timestamp()
 NOTE = """# 2026-03-06 (Friday)

@@ -21,8 +21,8 @@ from memory_tui.errors import MemoryTuiError, ProviderError, QueryError
 from memory_tui.mcp import server
 from memory_tui.mcp.schemas import UNTRUSTED, arguments, recorded
 from memory_tui.mcp.tools import AnswerRules, clamp, memory_correct, memory_get, memory_search, unavailable
+from memory_tui.openclaw import prompt
 from memory_tui.plan import Options
-from memory_tui.recalls import citations
 from tests.support.waiting import LONG
 from tests.support.workspace import needs_inodes
 
@@ -390,11 +390,11 @@ def test_a_note_that_gives_orders_is_quoted_as_data_and_changes_no_tool(workspac
     ],
 )
 def test_the_kind_of_chat_comes_from_the_session_key(key: str, kind: str) -> None:
-    assert citations.chat(key) == kind
+    assert prompt.chat(key) == kind
 
 
 def test_citations_follow_mode_and_session(engine: Engine) -> None:
-    def cited(mode: citations.Mode, key: str = "") -> bool:
+    def cited(mode: prompt.Mode, key: str = "") -> bool:
         hit = search(engine, AnswerRules(mode, key), query="omada")["results"][0]
         assert hit.get("citation", "MEMORY.md#L1-L2") == "MEMORY.md#L1-L2"
         return "citation" in hit
@@ -406,8 +406,8 @@ def test_citations_follow_mode_and_session(engine: Engine) -> None:
 
 
 def test_one_line_is_cited_by_one_number() -> None:
-    assert citations.citation("a.md", 4, 4) == "a.md#L4"
-    assert citations.citation("a.md", 4, 9) == "a.md#L4-L9"
+    assert prompt.citation("a.md", 4, 4) == "a.md#L4"
+    assert prompt.citation("a.md", 4, 9) == "a.md#L4-L9"
 
 
 # --- the bound on injected characters ------------------------------------------------------------------------------

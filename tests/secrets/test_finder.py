@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
-from memory_tui.secrets.finder import redact
-from memory_tui.secrets.formats import BASIC, TOKEN, KeyFormat, formats
+from memory_tui.secrets.finder import BASIC, TOKEN, KeyFormat, formats, redact
 from tests.support.secret_lines import lines
 from tests.support.secret_samples import (
     AROUND,

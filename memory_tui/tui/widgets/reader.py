@@ -18,7 +18,7 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 
 from memory_tui.formatting import plural
-from memory_tui.recalls.citations import citation
+from memory_tui.openclaw.prompt import citation
 from memory_tui.sanitize import safe
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import shown_line
