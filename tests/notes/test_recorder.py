@@ -15,6 +15,7 @@ import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.notes import recorder as recorders
+from memory_tui.notes.authors import name_authors
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.journal import Journal
 from memory_tui.notes.recorder import Recorder
@@ -148,6 +149,9 @@ def test_a_checkout_is_one_change_of_each_note_and_a_sync_client_that_writes_all
     assert len(edits) == 400
     assert {(edit.plus, edit.minus) for edit in edits} == {(1, 1)}
     assert memory.on_disk() | memory.before() == was
+    name_authors(memory.journal, memory.one.roots, time.time())
+    assert {edit.author.host for edit in memory.journal.edits() if edit.author is not None} == {"git"}
+    assert memory.journal.without_author() == ()
     for path, data in memory.on_disk().items():
         other = folder / f"{path}.tmp"
         other.write_bytes(data)
