@@ -14,7 +14,7 @@ from msgspec import to_builtins
 
 from memory_tui.cli.context import opened
 from memory_tui.cli.notes import make
-from memory_tui.cli.output import print_lines, show
+from memory_tui.cli.output import print_lines, say, show
 from memory_tui.errors import EditRefused, QueryError, SettingError
 from memory_tui.formatting import minute, plural
 from memory_tui.notes import authors, diff, restore
@@ -42,7 +42,8 @@ def _recorded(args: argparse.Namespace) -> Iterator[Curator]:
         if not args.json:
             print_lines(f"{entry.title}: {entry.reason}." for entry in settled)
         engine.notes.record()
-        engine.notes.attribute()
+        for problem in engine.notes.attribute():
+            say(problem)
         yield notes
 
 

@@ -95,10 +95,11 @@ class Notes:
         trust = self.curator.trust
         return None if trust is None else trust.of(path)
 
-    def attribute(self) -> None:
-        """Write down who made the changes of which nobody asked yet. Raises EditRefused."""
-        if not self.plan.read_only:
-            name_authors(self.curator.journal, self.plan.roots, time.time())
+    def attribute(self) -> list[str]:
+        """Write down who made the changes of which nobody asked yet; return what cannot be read. Raises EditRefused."""
+        if self.plan.read_only:
+            return []
+        return name_authors(self.curator.journal, self.plan.roots, time.time())
 
     def record(self, changed: Collection[str] | None = None, stopped: Callable[[], bool] = lambda: False) -> None:
         """Record what became of the notes at these absolute paths, None for all, where that is switched on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -21,11 +22,12 @@ class Shell:
     """Commands in a workspace, and what they print."""
 
     def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder, self._capsys = folder, capsys
+        self.folder, self._capsys, self.errors = folder, capsys, ""
 
     def run(self, *words: str, code: int = 0) -> str:
         assert main.main([*words, "--workspace", str(self.folder), "--provider", "none"]) == code
         printed = self._capsys.readouterr()
+        self.errors = printed.err
         return printed.out if code == 0 else printed.err
 
     def json(self, *words: str):
@@ -80,7 +82,10 @@ def test_an_agent_is_named_by_its_transcript(shell: Shell, monkeypatch: pytest.M
     file.write_bytes(file.read_bytes().replace(b"tea", b"coffee"))
     claude_file(home, claude("c1", "Edit", edit, at, str(home)))
     (shell.folder / DAY).unlink()
+    pipe = home / ".claude" / "projects" / "-project" / "pipe.jsonl"
+    os.mkfifo(pipe)
     out = shell.run("history")
+    assert str(pipe) in shell.errors
     assert f"claude-code changed {MEMORY} (+1 -1)" in out
     assert f"another program removed {DAY}" in out
     assert "Of 2 changes by others 1 (50%) have no known author." in out
