@@ -1,7 +1,5 @@
 """Nothing leaves this machine before a person agreed, once, for this workspace, provider and host."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat
@@ -61,7 +59,7 @@ def sent(play: Play) -> list[str]:
 # --- what is written down ------------------------------------------------------------------------------------------
 
 
-def test_an_agreement_is_for_one_workspace_provider_and_host(approvals: Approvals, tmp_path: Path) -> None:
+def test_an_agreement_is_for_one_workspace_provider_and_host(approvals, tmp_path):
     made = approvals.approve("openai", "api.openai.com", "index --yes")
     assert approvals.find("openai", "api.openai.com") == made
     assert approvals.find("openai", "elsewhere.example") is None
@@ -70,7 +68,7 @@ def test_an_agreement_is_for_one_workspace_provider_and_host(approvals: Approval
     assert (made.how, made.workspace) == ("index --yes", os.path.realpath(tmp_path / "notes"))
 
 
-def test_it_is_remembered_once_with_its_date_and_can_be_taken_back(approvals: Approvals, workspace: Path) -> None:
+def test_it_is_remembered_once_with_its_date_and_can_be_taken_back(approvals, workspace):
     first = approvals.approve("openai", "api.openai.com", "index --yes")
     assert approvals.approve("openai", "api.openai.com", "again") == first
     second = approvals.approve("voyage", "api.voyageai.com", "in the app")
@@ -82,14 +80,14 @@ def test_it_is_remembered_once_with_its_date_and_can_be_taken_back(approvals: Ap
     assert approvals.every() == ()
 
 
-def test_nobody_else_can_read_it(approvals: Approvals) -> None:
+def test_nobody_else_can_read_it(approvals):
     approvals.approve("openai", "api.openai.com", "index --yes")
     assert stat.S_IMODE(approvals.folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(file.stat().st_mode) for file in approvals.folder.iterdir()} == {0o600}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"workspace": 1}', "\0", "{}"])
-def test_a_file_that_cannot_be_read_is_no_agreement(approvals: Approvals, text: str) -> None:
+def test_a_file_that_cannot_be_read_is_no_agreement(approvals, text):
     approvals.approve("openai", "api.openai.com", "index --yes")
     (file,) = approvals.folder.iterdir()
     file.write_text(text)
@@ -97,7 +95,7 @@ def test_a_file_that_cannot_be_read_is_no_agreement(approvals: Approvals, text: 
     assert approvals.every() == ()
 
 
-def test_the_agreement_of_another_workspace_put_into_its_place_is_none(approvals: Approvals, tmp_path: Path) -> None:
+def test_the_agreement_of_another_workspace_put_into_its_place_is_none(approvals, tmp_path):
     approvals.approve("openai", "api.openai.com", "index --yes")
     (file,) = approvals.folder.iterdir()
     fields = json.loads(file.read_text())
@@ -105,7 +103,7 @@ def test_the_agreement_of_another_workspace_put_into_its_place_is_none(approvals
     assert approvals.find("openai", "api.openai.com") is None
 
 
-def test_what_cannot_be_remembered_is_said(workspace: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_remembered_is_said(workspace, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ApprovalUnsaved, match="cannot be saved"):
         Approvals(workspace, tmp_path / "file").approve("openai", "api.openai.com", "index --yes")
@@ -125,7 +123,7 @@ def test_what_cannot_be_remembered_is_said(workspace: Path, tmp_path: Path) -> N
         "http://[::1]",
     ],
 )
-def test_loopback_is_this_machine(url: str) -> None:
+def test_loopback_is_this_machine(url):
     assert on_this_machine(host_of(url))
 
 
@@ -141,14 +139,14 @@ def test_loopback_is_this_machine(url: str) -> None:
         "http://::1",
     ],
 )
-def test_everything_else_is_not(url: str) -> None:
+def test_everything_else_is_not(url):
     assert not on_this_machine(host_of(url))
 
 
 # --- nothing is sent -----------------------------------------------------------------------------------------------
 
 
-def test_a_configured_provider_gets_nothing_and_words_are_searched(play: Play, workspace: Path, tmp_path: Path) -> None:
+def test_a_configured_provider_gets_nothing_and_words_are_searched(play, workspace, tmp_path):
     with Engine.open(options(tmp_path, provider="openai")) as engine:
         engine.index.sync()
         trace = engine.search.search("omada")
@@ -163,9 +161,7 @@ def test_a_configured_provider_gets_nothing_and_words_are_searched(play: Play, w
     assert play.asked == []
 
 
-def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(
-    play: Play, workspace: Path, tmp_path: Path
-) -> None:
+def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(play, workspace, tmp_path):
     with Engine.open(options(tmp_path)) as engine:
         engine.index.sync()
         assert engine.search.search("omada").mode == "hybrid"
@@ -178,7 +174,7 @@ def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(
     assert play.asked == []
 
 
-def test_with_a_word_auto_takes_the_first_that_has_a_key(play: Play, workspace: Path, tmp_path: Path) -> None:
+def test_with_a_word_auto_takes_the_first_that_has_a_key(play, workspace, tmp_path):
     with Engine.open(options(tmp_path)) as engine:
         engine.index.sync()
         made = engine.providers.approve()
@@ -190,9 +186,7 @@ def test_with_a_word_auto_takes_the_first_that_has_a_key(play: Play, workspace: 
     assert any("Omada" in text for text in sent(play))
 
 
-def test_the_word_holds_for_the_next_process_and_until_it_is_taken_back(
-    play: Play, workspace: Path, tmp_path: Path
-) -> None:
+def test_the_word_holds_for_the_next_process_and_until_it_is_taken_back(play, workspace, tmp_path):
     chosen = options(tmp_path, provider="openai")
     with Engine.open(chosen) as engine:
         engine.providers.approve(sync=False)
@@ -207,7 +201,7 @@ def test_the_word_holds_for_the_next_process_and_until_it_is_taken_back(
         assert len(play.asked) == asked
 
 
-def test_taking_it_back_in_another_process_stops_this_one(play: Play, workspace: Path, tmp_path: Path) -> None:
+def test_taking_it_back_in_another_process_stops_this_one(play, workspace, tmp_path):
     with Engine.open(options(tmp_path, provider="openai")) as engine:
         engine.providers.approve(sync=False)
         engine.index.sync()
@@ -219,9 +213,7 @@ def test_taking_it_back_in_another_process_stops_this_one(play: Play, workspace:
         assert len(play.asked) == asked
 
 
-def test_a_remote_fallback_needs_a_word_of_its_own(
-    play: Play, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_remote_fallback_needs_a_word_of_its_own(play, workspace, tmp_path, monkeypatch):
     monkeypatch.setenv("MISTRAL_API_KEY", "m-0123456789")
     play.usual = status(401, {"error": {"message": "no"}})
     Approvals(workspace).approve("openai", "embed.example", "before")
@@ -233,7 +225,7 @@ def test_a_remote_fallback_needs_a_word_of_its_own(
     assert {request.path.split("/v1")[0] for request in play.asked} == {"http://embed.example"}
 
 
-def test_a_provider_on_this_machine_needs_no_word(workspace: Path, tmp_path: Path) -> None:
+def test_a_provider_on_this_machine_needs_no_word(workspace, tmp_path):
     with serving(Play()) as here:
         remote = {"baseUrl": f"{here.url}/v1", "apiKey": KEY}
         with Engine.open(options(tmp_path, provider="openai", remote=remote)) as engine:
@@ -243,7 +235,7 @@ def test_a_provider_on_this_machine_needs_no_word(workspace: Path, tmp_path: Pat
         assert sent(here)
 
 
-def test_the_key_of_one_provider_is_not_offered_to_the_next(play: Play, workspace: Path, tmp_path: Path) -> None:
+def test_the_key_of_one_provider_is_not_offered_to_the_next(play, workspace, tmp_path):
     Approvals(workspace).approve("gemini", "generativelanguage.googleapis.com", "before")
     with Engine.open(options(tmp_path)) as engine:
         states = {link.name: link.state for link in engine.providers.members()}
@@ -257,7 +249,7 @@ def test_the_key_of_one_provider_is_not_offered_to_the_next(play: Play, workspac
     }
 
 
-def test_a_try_sends_a_sentence_of_its_own_and_no_note(play: Play, workspace: Path, tmp_path: Path) -> None:
+def test_a_try_sends_a_sentence_of_its_own_and_no_note(play, workspace, tmp_path):
     with Engine.open(options(tmp_path, provider="openai")) as engine:
         engine.index.sync()
         assert engine.providers.chain.try_out()["ok"]

@@ -1,7 +1,5 @@
 """A stop: seen at once by every way of asking, from any thread, and never after the job."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
@@ -16,7 +14,7 @@ from memory_tui.errors import Cancelled
 from tests.support.waiting import LONG
 
 
-def test_a_stop_is_set_until_it_is_cleared() -> None:
+def test_a_stop_is_set_until_it_is_cleared():
     stop = Stop()
     stop.check()
     assert not stop.is_set()
@@ -31,7 +29,7 @@ def test_a_stop_is_set_until_it_is_cleared() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans())))
-def test_a_stop_of_several_is_set_while_any_is(steps: list[tuple[int, bool]]) -> None:
+def test_a_stop_of_several_is_set_while_any_is(steps):
     parts = [Stop() for _ in range(3)]
     both = Stop(parts[0], Stop(parts[1], parts[2]))
     each = [*parts, both]
@@ -44,7 +42,7 @@ def test_a_stop_of_several_is_set_while_any_is(steps: list[tuple[int, bool]]) ->
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_waiting_ends_with_any_of_them(which: int) -> None:
+def test_waiting_ends_with_any_of_them(which):
     parts = [Stop(), Stop()]
     both = Stop(*parts)
     threading.Timer(0.01, parts[which].set).start()
@@ -53,11 +51,11 @@ def test_waiting_ends_with_any_of_them(which: int) -> None:
     assert time.monotonic() - started < LONG
 
 
-def test_waiting_ends_after_its_time() -> None:
+def test_waiting_ends_after_its_time():
     assert not Stop(Stop()).wait(0.01)
 
 
-def test_a_stop_interrupts_what_runs_and_nothing_else() -> None:
+def test_a_stop_interrupts_what_runs_and_nothing_else():
     interrupted: list[str] = []
     outer = Stop()
     inner = Stop(outer)
@@ -73,7 +71,7 @@ def test_a_stop_interrupts_what_runs_and_nothing_else() -> None:
     assert interrupted == ["first"]
 
 
-def test_an_interrupt_never_comes_after_the_job() -> None:
+def test_an_interrupt_never_comes_after_the_job():
     stop, inside, late = Stop(), threading.Event(), []
 
     def interrupt() -> None:
@@ -96,7 +94,7 @@ def test_an_interrupt_never_comes_after_the_job() -> None:
     assert late == []
 
 
-def test_a_stop_set_by_a_signal_handler_does_not_wait_for_the_thread_it_interrupts() -> None:
+def test_a_stop_set_by_a_signal_handler_does_not_wait_for_the_thread_it_interrupts():
     stop, calls = Stop(), []
 
     def interrupt() -> None:

@@ -1,7 +1,5 @@
 """CONTRIBUTING.md names what is there, and the project names no machine of a developer."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -9,14 +7,14 @@ import subprocess
 from tests.support.paths import ROOT
 
 
-def test_every_named_path_is_there() -> None:
+def test_every_named_path_is_there():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     paths = set(re.findall(r"(?:memory_tui|tests|screenshots|\.ci)/[\w./-]*\w|\.git-blame-ignore-revs", text))
     assert len(paths) > 5
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
 
 
-def test_no_path_of_a_developers_machine_is_in_the_project() -> None:
+def test_no_path_of_a_developers_machine_is_in_the_project():
     machine = re.compile(r"(?<![\w.])/(root|home/\w+|Users/\w+)/")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False).stdout.split(b"\0")
     files = [ROOT / os.fsdecode(path) for path in listed if path] or list(ROOT.rglob("*"))

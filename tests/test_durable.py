@@ -188,7 +188,7 @@ def under(stage: Stage, fault: str, at: int) -> None:
 @pytest.mark.parametrize("every", STEPS)
 @pytest.mark.parametrize("fault", ERRORS)
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_change_of_notes_under_a_fault(tmp_path: Path, name: str, fault: str, every: int) -> None:
+def test_a_change_of_notes_under_a_fault(tmp_path, name, fault, every):
     stage = Stage(tmp_path, name)
     first = (list(CHANGES).index(name) + ERRORS.index(fault)) % every
     for at in range(first, len(stage.calls), every):
@@ -292,7 +292,7 @@ def prepared(folder: Path, first: Write | None) -> Path:
 
 @pytest.mark.parametrize("fault", ERRORS)
 @pytest.mark.parametrize("name", WRITES)
-def test_any_other_write_under_a_fault_of_each_call(state: Path, name: str, fault: str) -> None:
+def test_any_other_write_under_a_fault_of_each_call(state, name, fault):
     first, write, read = WRITES[name]
     at_first = prepared(state / "first", first)
     old = read(at_first)
@@ -351,7 +351,7 @@ def cut_at(stage: Stage, at: int | None, *, names: bool) -> None:
 @pytest.mark.parametrize("every", STEPS)
 @pytest.mark.parametrize("names", [False, True], ids=["contents lost", "names lost too"])
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_change_outlives_the_power(tmp_path: Path, name: str, names: bool, every: int) -> None:
+def test_a_change_outlives_the_power(tmp_path, name, names, every):
     stage = Stage(tmp_path, name)
     cut_at(stage, None, names=names)
     for at in range(int(names) % every, len(stage.calls), every):
@@ -361,9 +361,7 @@ def test_a_change_outlives_the_power(tmp_path: Path, name: str, names: bool, eve
 # --- commands ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_command_under_a_fault_says_it_and_the_next_one_heals(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_under_a_fault_says_it_and_the_next_one_heals(tmp_path, capsys):
     notes = notes_of(tmp_path)
     old = texts(notes)
 
@@ -400,9 +398,7 @@ def test_a_command_under_a_fault_says_it_and_the_next_one_heals(
 # --- beside an agent --------------------------------------------------------------------------------------------------
 
 
-def test_what_a_killed_process_left_is_swept_and_what_a_living_one_writes_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_killed_process_left_is_swept_and_what_a_living_one_writes_is_not(tmp_path, monkeypatch):
     part = tmp_path / ".file.part"
     part.write_bytes(b"left")
     durable.replace_file(tmp_path / "file", b"new")
@@ -417,7 +413,7 @@ def test_what_a_killed_process_left_is_swept_and_what_a_living_one_writes_is_not
     assert (tmp_path / "file").read_bytes() == b"newest"
 
 
-def test_a_folder_or_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
+def test_a_folder_or_a_link_in_the_place_of_a_file_is_not_followed(tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match="not a regular file"):
         durable.replace_file(tmp_path / "folder", b"new")
@@ -434,7 +430,7 @@ def test_a_folder_or_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Pat
     assert not (tmp_path / "link").is_symlink()
 
 
-def test_a_lock_whose_holder_cannot_be_written_is_let_go(tmp_path: Path) -> None:
+def test_a_lock_whose_holder_cannot_be_written_is_let_go(tmp_path):
     for fault in ERRORS:
         calls = count(lambda: WriterLock.acquire(tmp_path / "one").release())
         for at in range(len(calls)):

@@ -1,7 +1,5 @@
 """JavaScript's string rules: what lengths, cuts, trimming and hashes come out as there."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import unicodedata

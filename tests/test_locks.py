@@ -1,7 +1,5 @@
 """One writer at a time, and a dead one stops nobody."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """Nothing a note holds reaches the terminal as anything but something to look at."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 

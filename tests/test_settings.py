@@ -7,14 +7,14 @@ from memory_tui.errors import SettingError
 from memory_tui.settings import BY_KEY, KNOBS, TUNE_KEYS, Settings, Value, check, find_knob, parse, show
 
 
-def test_every_default_is_accepted_by_its_own_knob() -> None:
+def test_every_default_is_accepted_by_its_own_knob():
     for knob in KNOBS:
         assert check(knob, knob.default) == knob.default
         assert show(knob, knob.default)
         assert knob.help
 
 
-def test_the_tune_strip_has_no_knob_that_needs_a_new_index() -> None:
+def test_the_tune_strip_has_no_knob_that_needs_a_new_index():
     assert all(key.startswith(("query.", "recency", "dateBoost", "secondStage", "profile")) for key in TUNE_KEYS)
 
 
@@ -34,13 +34,13 @@ def test_the_tune_strip_has_no_knob_that_needs_a_new_index() -> None:
         ("profile", "openclaw"),
     ],
 )
-def test_a_value_out_of_range_is_refused_with_the_range(name: str, text: str) -> None:
+def test_a_value_out_of_range_is_refused_with_the_range(name, text):
     with pytest.raises(SettingError) as caught:
         parse(find_knob(name), text)
     assert find_knob(name).key in caught.value.message
 
 
-def test_a_short_name_finds_its_knob_and_a_wrong_one_suggests() -> None:
+def test_a_short_name_finds_its_knob_and_a_wrong_one_suggests():
     assert find_knob("minScore").key == "query.minScore"
     assert find_knob("half-life").key == "query.hybrid.temporalDecay.halfLifeDays"
     with pytest.raises(SettingError, match="could mean"):
@@ -50,13 +50,13 @@ def test_a_short_name_finds_its_knob_and_a_wrong_one_suggests() -> None:
     assert "query.minScore" in caught.value.next_step
 
 
-def test_profiles_set_only_known_knobs_within_range() -> None:
+def test_profiles_set_only_known_knobs_within_range():
     for profile in profiles.PROFILES.values():
         assert profiles.compose(profile.name, {}, {}).word("profile") == profile.name
         assert set(profile.ignores) <= set(BY_KEY)
 
 
-def test_a_profile_beats_the_configuration_only_where_it_says_something() -> None:
+def test_a_profile_beats_the_configuration_only_where_it_says_something():
     written = {"query.minScore": Value(0.5, "openclaw.json"), "query.maxResults": Value(9, "openclaw.json")}
     ours = profiles.compose("recommended", written, {})
     assert (ours.number("query.minScore"), ours.whole("query.maxResults")) == (0.0, 9)
@@ -65,20 +65,20 @@ def test_a_profile_beats_the_configuration_only_where_it_says_something() -> Non
     assert chosen.values["query.minScore"] == Value(0.1, "--set")
 
 
-def test_settings_are_immutable_and_remember_where_a_value_came_from() -> None:
+def test_settings_are_immutable_and_remember_where_a_value_came_from():
     before = Settings.defaults()
     after = before.set("query.minScore", 0.2, "test")
     assert (before.number("query.minScore"), after.values["query.minScore"]) == (0.35, Value(0.2, "test"))
 
 
-def test_a_slider_ends_before_what_may_be_typed() -> None:
+def test_a_slider_ends_before_what_may_be_typed():
     knob = find_knob("maxResults")
     assert parse(knob, "400") == 400 > knob.high
     with pytest.raises(SettingError, match="1 to 1000"):
         parse(knob, "1001")
 
 
-def test_a_row_names_only_knobs_that_are_there() -> None:
+def test_a_row_names_only_knobs_that_are_there():
     for knob in KNOBS:
         assert not knob.needs or isinstance(BY_KEY[knob.needs[0]].default, bool | float)
         assert not knob.pair or BY_KEY[knob.pair].pair == knob.key

@@ -3,8 +3,6 @@
 `python -m tests.test_size` lowers each ceiling to what is counted today; it raises none.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib
@@ -50,13 +48,13 @@ def ceilings() -> dict[str, int]:
     return tomllib.loads(PROJECT.read_text("utf-8"))["tool"]["memory_tui"]["size"]
 
 
-def test_no_package_outgrows_its_ceiling() -> None:
+def test_no_package_outgrows_its_ceiling():
     limits, counted = ceilings(), weights()
     assert counted["all"] > 1000
     assert {name: lines for name, lines in counted.items() if lines > limits.get(name, 0)} == {}
 
 
-def test_no_function_has_more_than_sixty_lines() -> None:
+def test_no_function_has_more_than_sixty_lines():
     long = []
     for path in (ROOT / "memory_tui").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -1,7 +1,5 @@
 """The state database: nothing is lost between processes, under faults, or when it is broken; and nothing blocks."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -44,7 +42,7 @@ VALUES = st.recursive(st.booleans() | st.integers(-(2**40), 2**40) | st.text(), 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from("ab"), KEYS, st.none() | VALUES), max_size=8))
-def test_it_holds_what_a_dictionary_would_hold(tmp_path_factory: pytest.TempPathFactory, steps) -> None:
+def test_it_holds_what_a_dictionary_would_hold(tmp_path_factory, steps):
     path = tmp_path_factory.mktemp("state") / "state.sqlite"
     wanted: dict[str, dict[str, object]] = {"a": {}, "b": {}}
     for scope, key, value in steps:
@@ -58,20 +56,20 @@ def test_it_holds_what_a_dictionary_would_hold(tmp_path_factory: pytest.TempPath
         assert list(records(path, scope).read().items()) == list(held.items())
 
 
-def test_reading_makes_no_file(path: Path) -> None:
+def test_reading_makes_no_file(path):
     assert records(path).read() == {}
     assert records(path, old=lambda: {"a": 1}).read() == {"a": 1}
     assert not path.parent.exists()
 
 
 @needs_inodes
-def test_only_its_owner_may_read_it(path: Path) -> None:
+def test_only_its_owner_may_read_it(path):
     records(path).put("a", 1)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_the_oldest_go_where_a_table_has_a_bound(path: Path) -> None:
+def test_the_oldest_go_where_a_table_has_a_bound(path):
     small = Table("small", most=3)
     for number in range(6):
         records(path, table=small).put(str(number), number)
@@ -83,7 +81,7 @@ def test_the_oldest_go_where_a_table_has_a_bound(path: Path) -> None:
 # --- files of earlier releases -------------------------------------------------------------------------------------
 
 
-def test_an_old_file_is_taken_over_once_and_left_alone(path: Path, tmp_path: Path) -> None:
+def test_an_old_file_is_taken_over_once_and_left_alone(path, tmp_path):
     old = tmp_path / "old.json"
     old.write_text('{"a": 1, "b": 2}')
     reads = []
@@ -102,7 +100,7 @@ def test_an_old_file_is_taken_over_once_and_left_alone(path: Path, tmp_path: Pat
     assert records(path, "there", old=read).read() == {"a": 1, "b": 2}
 
 
-def test_an_old_file_that_is_broken_is_said_and_stops_nothing(path: Path) -> None:
+def test_an_old_file_that_is_broken_is_said_and_stops_nothing(path):
     said: list[str] = []
 
     def broken() -> dict[str, int]:
@@ -116,7 +114,7 @@ def test_an_old_file_that_is_broken_is_said_and_stops_nothing(path: Path) -> Non
     assert all("left alone" in text for text in said)
 
 
-def test_decisions_of_an_earlier_release_count(tmp_path: Path) -> None:
+def test_decisions_of_an_earlier_release_count(tmp_path):
     one = Suggestion(
         "said twice", Passage("MEMORY.md", 1, 1, "x"), notice("said_twice", twin="MEMORY.md:2"), ("delete",), "one"
     )
@@ -141,7 +139,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_broken_database_is_set_aside_with_a_notice_and_a_new_one_begun(path: Path, damage: str) -> None:
+def test_a_broken_database_is_set_aside_with_a_notice_and_a_new_one_begun(path, damage):
     for number in range(200):
         records(path).put(str(number), "x" * 50)
     broken = DAMAGE[damage](path.read_bytes())
@@ -157,7 +155,7 @@ def test_a_broken_database_is_set_aside_with_a_notice_and_a_new_one_begun(path: 
 
 
 @needs_inodes
-def test_a_place_that_cannot_be_written_is_said(path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_said(path):
     path.mkdir(parents=True)
     with pytest.raises(StateUnavailable, match="cannot be used"):
         records(path).put("a", 1)
@@ -166,7 +164,7 @@ def test_a_place_that_cannot_be_written_is_said(path: Path) -> None:
     assert path.is_dir()
 
 
-def test_a_fault_of_the_disk_is_said_and_leaves_what_was_there(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_the_disk_is_said_and_leaves_what_was_there(path, monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -179,7 +177,7 @@ def test_a_fault_of_the_disk_is_said_and_leaves_what_was_there(path: Path, monke
 
 
 @needs_inodes
-def test_a_full_disk_costs_nothing_that_was_there(tmp_path: Path) -> None:
+def test_a_full_disk_costs_nothing_that_was_there(tmp_path):
     disk = tmp_path / "disk"
     if not small_disk(disk):
         pytest.skip("this user may not mount a small disk")
@@ -201,7 +199,7 @@ def test_a_full_disk_costs_nothing_that_was_there(tmp_path: Path) -> None:
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_change_that_fails_in_the_middle_changes_nothing(path: Path) -> None:
+def test_a_change_that_fails_in_the_middle_changes_nothing(path):
     records(path).put("a", 1)
 
     def fail(_: object) -> object:
@@ -232,7 +230,7 @@ def process(path: Path, times: int, name: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def test_processes_at_once_lose_nothing_of_each_other(path: Path) -> None:
+def test_processes_at_once_lose_nothing_of_each_other(path):
     running = [process(path, 40, name) for name in "abc"]
     assert [one.communicate(timeout=2 * LONG) and one.returncode for one in running] == [0, 0, 0]
     held = records(path).read()
@@ -241,7 +239,7 @@ def test_processes_at_once_lose_nothing_of_each_other(path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system kills otherwise")
-def test_a_killed_process_loses_nothing_it_had_finished(path: Path) -> None:
+def test_a_killed_process_loses_nothing_it_had_finished(path):
     for attempt in range(2):
         killed = process(path, 100_000, f"k{attempt}")
         assert killed.stdout is not None
@@ -259,7 +257,7 @@ def test_a_killed_process_loses_nothing_it_had_finished(path: Path) -> None:
     assert records(path).read()["count"] in range(len(written), len(written) + 5)
 
 
-def test_two_processes_that_find_it_broken_set_it_aside_once(path: Path) -> None:
+def test_two_processes_that_find_it_broken_set_it_aside_once(path):
     path.parent.mkdir()
     path.write_bytes(b"no database" * 500)
     running = [process(path, 20, name) for name in "ab"]

@@ -1,7 +1,5 @@
 """Long-term memories are stored once, found by OpenClaw's score, changed with an undo, and never lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -19,7 +17,7 @@ from memory_tui.doctor import CheckOutcome, checks_of, examine
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError
 from memory_tui.plan import Options
-from tests.backends.conftest import TEXTS, Opened, bytes_of, damage, database, foreign
+from tests.backends.conftest import TEXTS, bytes_of, damage, database, foreign
 from tests.support.waiting import LONG
 
 
@@ -32,7 +30,7 @@ def bits(folder: Path) -> list[str]:
     return sorted(map(repr, database(folder).open_table("memories").to_arrow().to_pylist()))
 
 
-def test_a_text_is_stored_once(opened: Opened, tmp_path: Path) -> None:
+def test_a_text_is_stored_once(opened, tmp_path):
     memories = opened()
     first = memories.store("I prefer tabs", 0.9)
     assert (first.action, first.entry.category, first.entry.importance) == ("created", "preference", 0.9)
@@ -62,7 +60,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED)
-def test_what_is_refused_says_why_and_makes_no_table(opened: Opened, tmp_path: Path, text: str, message: str) -> None:
+def test_what_is_refused_says_why_and_makes_no_table(opened, tmp_path, text, message):
     with pytest.raises(EntryRefused, match=message):
         opened().store(text)
     assert not (tmp_path / "memories").exists()
@@ -90,7 +88,7 @@ CAPTURED = [
 ]
 
 
-def test_categories_and_triggers_are_openclaws() -> None:
+def test_categories_and_triggers_are_openclaws():
     assert [(text, rules.category_of(text)) for text, _ in CATEGORIES] == CATEGORIES
     for text, why in CAPTURED:
         reason = rules.not_captured(text)
@@ -98,7 +96,7 @@ def test_categories_and_triggers_are_openclaws() -> None:
     assert rules.not_captured("the weather was fine", triggers=["WEATHER"]) == ""
 
 
-def test_a_search_has_openclaws_score_and_says_why_others_are_not_in_it(opened: Opened, copied: Path) -> None:
+def test_a_search_has_openclaws_score_and_says_why_others_are_not_in_it(opened, copied):
     memories = opened(copied)
     answer = memories.search("tabs or spaces?", limit=1, least=0.1)
     [hit] = answer.hits
@@ -119,7 +117,7 @@ def test_a_search_has_openclaws_score_and_says_why_others_are_not_in_it(opened: 
         memories.search("tabs", category="x' or 1=1")
 
 
-def test_a_table_of_another_program_is_only_read_until_somebody_agrees(opened: Opened, copied: Path) -> None:
+def test_a_table_of_another_program_is_only_read_until_somebody_agrees(opened, copied):
     before = bytes_of(copied)
     memories = opened(copied)
     key = memories.table().entries()[0].id
@@ -135,7 +133,7 @@ def test_a_table_of_another_program_is_only_read_until_somebody_agrees(opened: O
         opened(copied, read_only=True).store("The heating is broken")
 
 
-def test_each_change_is_undone_to_the_bit_by_the_versions_of_the_table(opened: Opened, copied: Path) -> None:
+def test_each_change_is_undone_to_the_bit_by_the_versions_of_the_table(opened, copied):
     """A column of another program travels with its row; what another program changes meanwhile stays."""
     table = database(copied).open_table("memories")
     table.add_columns({"agentId": "cast(null as string)"})
@@ -161,9 +159,7 @@ def test_each_change_is_undone_to_the_bit_by_the_versions_of_the_table(opened: O
     assert len(texts(memories)) == 5
 
 
-def test_a_table_that_was_made_anew_has_no_change_of_ours(
-    opened: Opened, copied: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_was_made_anew_has_no_change_of_ours(opened, copied, monkeypatch):
     memories = opened(copied)
     memories.approve("test")
     with monkeypatch.context() as patch:
@@ -173,7 +169,7 @@ def test_a_table_that_was_made_anew_has_no_change_of_ours(
         memories.undo()
 
 
-def test_forgetting_by_a_query_needs_one_clear_hit(opened: Opened) -> None:
+def test_forgetting_by_a_query_needs_one_clear_hit(opened):
     memories = opened()
     for text in ("I prefer tabs", "The router is in the cellar", "The cellar is damp"):
         memories.store(text)
@@ -188,7 +184,7 @@ def test_forgetting_by_a_query_needs_one_clear_hit(opened: Opened) -> None:
     assert texts(memories) == ["I prefer tabs", "The router is in the cellar"]
 
 
-def test_a_table_of_another_model_is_read_but_not_ranked(opened: Opened, tmp_path: Path, embedded: Any) -> None:
+def test_a_table_of_another_model_is_read_but_not_ranked(opened, tmp_path, embedded):
     foreign(tmp_path / "turned", TEXTS, np.roll(embedded, 1, axis=1))
     memories = opened(tmp_path / "turned")
     memories.approve("test")
@@ -206,9 +202,7 @@ def test_a_table_of_another_model_is_read_but_not_ranked(opened: Opened, tmp_pat
 # --- what is wrong with a table ------------------------------------------------------------------------------------
 
 
-def test_a_table_that_cannot_be_used_is_a_sentence_and_stays_as_it_is(
-    opened: Opened, copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_cannot_be_used_is_a_sentence_and_stays_as_it_is(opened, copied, tmp_path, monkeypatch):
     class PanicException(BaseException):
         pass
 
@@ -248,7 +242,7 @@ def test_a_table_that_cannot_be_used_is_a_sentence_and_stays_as_it_is(
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_a_folder_that_may_not_be_written_is_read(opened: Opened, copied: Path) -> None:
+def test_a_folder_that_may_not_be_written_is_read(opened, copied):
     memories = opened(copied)
     memories.approve("test")
     for path in (copied, *copied.rglob("*")):
@@ -262,7 +256,7 @@ def test_a_folder_that_may_not_be_written_is_read(opened: Opened, copied: Path) 
             path.chmod(path.stat().st_mode | 0o200)
 
 
-def test_an_entry_without_a_vector_is_no_hit_and_not_lost(opened: Opened, copied: Path) -> None:
+def test_an_entry_without_a_vector_is_no_hit_and_not_lost(opened, copied):
     table = database(copied).open_table("memories")
     [row] = table.search().limit(1).to_arrow().to_pylist()
     key = "00000000-0000-4000-8000-0000000000ff"
@@ -276,9 +270,7 @@ def test_an_entry_without_a_vector_is_no_hit_and_not_lost(opened: Opened, copied
     assert memories.named(key) is not None
 
 
-def test_a_store_that_cannot_be_reached_is_said_without_its_secrets(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_cannot_be_reached_is_said_without_its_secrets(opened, monkeypatch):
     keys = {"ACCESS_KEY_ID": "someone", "SECRET_ACCESS_KEY": "never-shown", "ALLOW_HTTP": "true", "REGION": "x"}
     for name, value in keys.items():
         monkeypatch.setenv(f"AWS_{name}", value)
@@ -316,7 +308,7 @@ PLACES = ("Lisbon", "Oslo", "Kyoto", "Quito", "Cairo", "Dublin", "Havana", "Nair
 
 
 @pytest.mark.parametrize("things", [4, pytest.param(10, marks=pytest.mark.soak)])
-def test_two_processes_store_overlapping_texts_once(opened: Opened, tmp_path: Path, things: int) -> None:
+def test_two_processes_store_overlapping_texts_once(opened, tmp_path, things):
     wishes = [f"The {thing} was bought in {place}" for thing in THINGS[:things] for place in PLACES[: things // 3]]
     table = tmp_path / "table"
     words = [sys.executable, "-c", WRITER, str(table), "|".join(wishes)]
@@ -359,9 +351,7 @@ def examined(tmp_path: Path, place: Path, **more: Any) -> dict[str, CheckOutcome
         return {one.check.key: one.finding for one in examine(engine, checks, LONG)}
 
 
-def test_the_doctor_names_each_fault_of_the_memories_and_what_mends_it(
-    tmp_path: Path, copied: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_doctor_names_each_fault_of_the_memories_and_what_mends_it(tmp_path, copied, monkeypatch):
     well = examined(tmp_path, copied)
     assert [one.state for one in well.values()] == ["ok"] * 2
     assert "4 entries embedded again" in well["ltm-model"].evidence

@@ -1,7 +1,5 @@
 """Memories on the command line, for agents, and in the hooks of a host."""
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -16,7 +14,7 @@ from memory_tui.backends.memories import block as block_of
 from memory_tui.cli import main
 from memory_tui.mcp.server import Handlers, ServedMemory, ServerOptions
 from memory_tui.recalls import recall_log
-from tests.backends.conftest import TEXTS, Opened
+from tests.backends.conftest import TEXTS
 from tests.support.mcp import Wire, end_all
 from tests.support.provider_server import Play, serving
 
@@ -46,7 +44,7 @@ def data(answer: tuple[int, str, str]) -> Any:
     return json.loads(answer[1])
 
 
-def test_each_action_answers_in_json_and_in_words(run: Run, copied: Path) -> None:
+def test_each_action_answers_in_json_and_in_words(run, copied):
     assert "Stored:" in run("ltm", "store", "I prefer tabs")[1]
     [hit] = data(run("ltm", "search", "tabs", "--json"))["results"]
     assert (hit["text"], hit["category"], hit["importance"]) == ("I prefer tabs", "preference", 0.7)
@@ -72,7 +70,7 @@ def test_each_action_answers_in_json_and_in_words(run: Run, copied: Path) -> Non
         assert run("--memories", place, "ltm", "list")[0] == 2
 
 
-def test_a_name_that_acts_is_made_visible(run: Run) -> None:
+def test_a_name_that_acts_is_made_visible(run):
     run("ltm", "store", "My red \x1b[31mname\x1b[0m is Ada")
     assert "\x1b" not in run("ltm", "list")[1]
     assert "\x1b" not in run("ltm", "search", "name", "--json")[1]
@@ -81,7 +79,7 @@ def test_a_name_that_acts_is_made_visible(run: Run) -> None:
 # --- agents --------------------------------------------------------------------------------------------------------
 
 
-def test_the_tools_have_openclaws_words(opened: Opened) -> None:
+def test_the_tools_have_openclaws_words(opened):
     memories = opened()
 
     def ask(tool: str, **args: object) -> ToolAnswer:
@@ -111,9 +109,7 @@ def test_the_tools_have_openclaws_words(opened: Opened) -> None:
         (True, True, ["memory_recall", "memory_store", "memory_forget"]),
     ],
 )
-def test_tools_are_offered_by_the_slot_and_write_only_when_allowed(
-    entries: bool, write: bool, offered: list[str]
-) -> None:
+def test_tools_are_offered_by_the_slot_and_write_only_when_allowed(entries, write, offered):
     def closed() -> Any:
         raise AssertionError("nobody opens a memory to list tools")
 
@@ -122,7 +118,7 @@ def test_tools_are_offered_by_the_slot_and_write_only_when_allowed(
     assert names == offered
 
 
-def test_a_server_recalls_and_stores_and_logs_what_it_recalled(run: Run, tmp_path: Path) -> None:
+def test_a_server_recalls_and_stores_and_logs_what_it_recalled(run, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n")
     place = str(tmp_path / "table")
@@ -151,7 +147,7 @@ def test_a_server_recalls_and_stores_and_logs_what_it_recalled(run: Run, tmp_pat
 # --- hooks ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_block_before_an_answer_is_escaped_and_untrusted(opened: Opened, run: Run, tmp_path: Path) -> None:
+def test_the_block_before_an_answer_is_escaped_and_untrusted(opened, run, tmp_path):
     memories = opened(tmp_path / "table")
     memories.store("I prefer <b>tabs</b> & \"spaces\" 'never'")
     block = block_of(memories, "tabs or spaces?")
@@ -164,7 +160,7 @@ def test_the_block_before_an_answer_is_escaped_and_untrusted(opened: Opened, run
     assert run("hook", "recall", sent="what is the weather in Lima", place=tmp_path / "none") == (0, "", "")
 
 
-def test_capture_is_off_until_the_configuration_says_so(run: Run, tmp_path: Path) -> None:
+def test_capture_is_off_until_the_configuration_says_so(run, tmp_path):
     place = tmp_path / "table"
     said = {
         "success": True,
@@ -190,7 +186,7 @@ def test_capture_is_off_until_the_configuration_says_so(run: Run, tmp_path: Path
     assert data(run(*words, sent=json.dumps({**said, "success": False}), place=place))["entries"] == []
 
 
-def test_vectors_are_made_by_whom_the_plugin_names(run: Run, tmp_path: Path) -> None:
+def test_vectors_are_made_by_whom_the_plugin_names(run, tmp_path):
     with serving(Play(dims=64)) as play:
         said = {
             "plugins.entries.memory-lancedb.config.embedding.provider": "openai",

@@ -1,7 +1,5 @@
 """OpenClaw's own plug-in memory-lancedb and memory-tui on one table: each reads and writes what the other made."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,9 +54,7 @@ def memories(config: dict[str, Any], tmp_path: Path) -> Iterator[Callable[[], Me
         one.close()
 
 
-def test_a_table_of_memory_tui_is_read_and_written_by_the_plugin(
-    plugin: Path, config: dict[str, Any], memories: Callable[[], Memories]
-) -> None:
+def test_a_table_of_memory_tui_is_read_and_written_by_the_plugin(plugin, config, memories):
     ours = memories()
     kept = ours.store("We use Postgres").entry
     ours.store("The router is in the cellar")
@@ -91,9 +87,7 @@ def test_a_table_of_memory_tui_is_read_and_written_by_the_plugin(
     assert block(ours, prompt["prompt"]) == theirs[1]["prependContext"]
 
 
-def test_a_table_of_the_plugin_is_read_and_written_by_memory_tui(
-    plugin: Path, config: dict[str, Any], memories: Callable[[], Memories], tmp_path: Path
-) -> None:
+def test_a_table_of_the_plugin_is_read_and_written_by_memory_tui(plugin, config, memories, tmp_path):
     said = {"role": "user", "content": "I prefer tabs to spaces"}
     [made, _] = memory_lancedb.call(
         plugin,

@@ -1,14 +1,11 @@
 """Who answers: QMD where it is well, the built-in index in the same call where it is not."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import sqlite3
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,7 +33,7 @@ def reason(backend: Backend) -> str:
     return f"{failed.kind}: {failed.reason} {failed.next_step}"
 
 
-def test_the_first_search_ever_makes_the_index_and_is_answered_by_qmd(bench: Bench) -> None:
+def test_the_first_search_ever_makes_the_index_and_is_answered_by_qmd(bench):
     with bench.engine() as engine:
         answer = engine.backend.ask("Router VLAN")
     assert answer is not None
@@ -91,7 +88,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_qmd_cannot_answer_is_answered_by_the_builtin_index(shared: Bench, case: str) -> None:
+def test_what_qmd_cannot_answer_is_answered_by_the_builtin_index(shared, case):
     control, pattern = BAD[case]
     shared.stub.behave(**control)
     # Another file is another program, whose version is asked again.
@@ -104,14 +101,14 @@ def test_what_qmd_cannot_answer_is_answered_by_the_builtin_index(shared: Bench, 
     assert re.search(pattern, text), text
 
 
-def test_other_programs_are_refused_with_what_installs_the_right_one(bench: Bench, tmp_path: Path) -> None:
+def test_other_programs_are_refused_with_what_installs_the_right_one(bench, tmp_path):
     for command in ("no-such-qmd", f"node {tmp_path / 'no.js'}"):
         with bench.engine(command) as engine:
             assert engine.backend.ask("Router") is None
             assert "npm install" in reason(engine.backend)
 
 
-def test_noise_before_the_answer_is_passed_over_and_lines_are_those_of_the_file(ready: Bench) -> None:
+def test_noise_before_the_answer_is_passed_over_and_lines_are_those_of_the_file(ready):
     garden = {**GARDEN, "snippet": "@@ -3,9 @@ (2 before)\nTomatoes"}
     ready.stub.behave(search={"print": f"[node-llama-cpp] warming up\n{json.dumps([garden])}\n"})
     with ready.engine() as engine:
@@ -121,7 +118,7 @@ def test_noise_before_the_answer_is_passed_over_and_lines_are_those_of_the_file(
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-def test_a_program_that_hangs_ends_with_all_it_started(ready: Bench, cancelled: bool) -> None:
+def test_a_program_that_hangs_ends_with_all_it_started(ready, cancelled):
     ready.stub.behave(search={"hang": True, "child": True})
     began, stop, marker = time.monotonic(), Stop(), ready.stub.folder / "hanging"
     with ready.engine(**{"qmd.limits.timeoutMs": 600_000 if cancelled else 1500}) as engine:
@@ -138,7 +135,7 @@ def test_a_program_that_hangs_ends_with_all_it_started(ready: Bench, cancelled: 
         until(lambda name=name: not alive(int((ready.stub.folder / name).read_text())), "the process ended")
 
 
-def test_a_failure_costs_one_search_and_pauses_double_up_to_ten_minutes(ready: Bench) -> None:
+def test_a_failure_costs_one_search_and_pauses_double_up_to_ten_minutes(ready):
     ready.stub.behave(search={"error": "Error: boom", "status": 1})
     with ready.engine() as engine:
         assert engine.backend.ask("Router") is None
@@ -166,7 +163,7 @@ def test_a_failure_costs_one_search_and_pauses_double_up_to_ten_minutes(ready: B
     assert not any(call[0] in ("query", "vsearch") for call in ready.stub.calls)
 
 
-def test_an_engine_that_stays_probes_and_updates_by_itself(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_stays_probes_and_updates_by_itself(ready, monkeypatch):
     monkeypatch.setattr(backends, "_FIRST_PAUSE", 0.2)
     ready.stub.behave(search={"error": "Error: boom", "status": 1})
     with ready.engine(**{"qmd.update.debounceMs": 1}) as engine:
@@ -183,7 +180,7 @@ def test_an_engine_that_stays_probes_and_updates_by_itself(ready: Bench, monkeyp
         until(lambda: bool((answer := engine.backend.ask("zebra")) and answer.hits), "QMD has the new note")
 
 
-def test_an_index_that_is_gone_or_no_database_is_said_and_made_again(ready: Bench) -> None:
+def test_an_index_that_is_gone_or_no_database_is_said_and_made_again(ready):
     ready.qmd_index.unlink()
     with ready.engine() as engine:
         client = engine.backend.client
@@ -207,7 +204,7 @@ def test_an_index_that_is_gone_or_no_database_is_said_and_made_again(ready: Benc
         assert engine.backend.ask("Router") is not None
 
 
-def test_a_model_that_is_no_gguf_is_refused_before_qmd_would_delete_it(ready: Bench, tmp_path: Path) -> None:
+def test_a_model_that_is_no_gguf_is_refused_before_qmd_would_delete_it(ready, tmp_path):
     model = tmp_path / "model.gguf"
     model.write_text("no model")
     config = ready.folder / "index.sqlite.qmd" / "xdg-config"
@@ -225,7 +222,7 @@ def test_a_model_that_is_no_gguf_is_refused_before_qmd_would_delete_it(ready: Be
 QUESTIONS = ["-n Router", "--help", 'he said "Router"', "Router\nVLAN", "Router\0VLAN", "'; DROP TABLE documents; --"]
 
 
-def test_no_question_becomes_an_option_or_ends_the_answer(ready: Bench) -> None:
+def test_no_question_becomes_an_option_or_ends_the_answer(ready):
     with ready.engine() as engine:
         for query in QUESTIONS:
             assert engine.backend.ask(query) is not None
@@ -238,7 +235,7 @@ def test_no_question_becomes_an_option_or_ends_the_answer(ready: Bench) -> None:
         assert (engine.backend.fallback(), len(ready.stub.calls)) == (None, count)
 
 
-def test_an_empty_answer_counts_only_where_every_file_has_a_document(ready: Bench) -> None:
+def test_an_empty_answer_counts_only_where_every_file_has_a_document(ready):
     file = ready.workspace / "MEMORY.md"
     os.utime(file, (time.time() + 5, time.time() + 5))
     with ready.engine() as engine:
@@ -268,7 +265,7 @@ SCOPES: list[tuple[dict[str, Any] | None, str, bool]] = [
 ]
 
 
-def test_the_scope_answers_before_qmd_is_started(ready: Bench) -> None:
+def test_the_scope_answers_before_qmd_is_started(ready):
     for scope, key, may in SCOPES:
         count = len(ready.stub.calls)
         with ready.engine(**({} if scope is None else {"qmd.scope": scope})) as engine:
@@ -277,7 +274,7 @@ def test_the_scope_answers_before_qmd_is_started(ready: Bench) -> None:
         assert (len(ready.stub.calls) > count, "memory.qmd.scope" in str(answer.get("notices"))) == (may, not may), key
 
 
-def test_a_program_that_a_file_names_is_run_after_an_agreement(bench: Bench, tmp_path: Path) -> None:
+def test_a_program_that_a_file_names_is_run_after_an_agreement(bench, tmp_path):
     config = tmp_path / "openclaw.json"
     config.write_text(json.dumps({"memory": {"backend": "qmd", "qmd": {"command": str(bench.stub.program)}}}))
     options = replace(bench.options(), changes=(), backend="", config=str(config))
@@ -294,7 +291,7 @@ def test_a_program_that_a_file_names_is_run_after_an_agreement(bench: Bench, tmp
 # --- upkeep --------------------------------------------------------------------------------------------------------
 
 
-def test_upkeep_mends_collections_waits_after_failures_and_runs_once_at_a_time(ready: Bench) -> None:
+def test_upkeep_mends_collections_waits_after_failures_and_runs_once_at_a_time(ready):
     with sqlite3.connect(ready.qmd_index) as store:
         store.execute("UPDATE store_collections SET pattern = '*.txt' WHERE name = 'memory-dir-main'")
         store.execute("INSERT INTO store_collections VALUES ('old-thing', '/gone', '*.md')")
@@ -324,9 +321,7 @@ def test_upkeep_mends_collections_waits_after_failures_and_runs_once_at_a_time(r
                 qmd.update(client, Stop())
 
 
-def test_a_mode_with_vectors_embeds_after_the_update_and_then_hourly(
-    ready: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mode_with_vectors_embeds_after_the_update_and_then_hourly(ready, tmp_path, monkeypatch):
     model = tmp_path / "model.gguf"
     model.write_bytes(b"GGUF and more")
     monkeypatch.setenv("QMD_EMBED_MODEL", str(model))
@@ -348,7 +343,7 @@ def test_a_mode_with_vectors_embeds_after_the_update_and_then_hourly(
     assert [claim.kind for claim in answer.claims][:2] == ["nothing-near", "typed"]
 
 
-def test_transcripts_are_exported_as_notes_and_stale_ones_go(ready: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transcripts_are_exported_as_notes_and_stale_ones_go(ready, monkeypatch):
     state = ready.folder / "state"
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(state))
     sessions = state / "agents" / "main" / "sessions"
@@ -371,7 +366,7 @@ def test_transcripts_are_exported_as_notes_and_stale_ones_go(ready: Bench, monke
 # --- what an agent gets --------------------------------------------------------------------------------------------
 
 
-def test_hits_of_both_sources_come_in_turn_and_within_the_bounds(ready: Bench) -> None:
+def test_hits_of_both_sources_come_in_turn_and_within_the_bounds(ready):
     files = ("memory-dir-main/garden.md", "memory-dir-main/2026-11-01.md", "memory-root-main/MEMORY.md")
     rows = [{"file": f"qmd://{file}", "score": 1, "snippet": f"@@ -1,1 @@\n{'a' * 900}"} for file in files]
     ready.stub.behave(search={"print": json.dumps(rows)})
@@ -385,7 +380,7 @@ def test_hits_of_both_sources_come_in_turn_and_within_the_bounds(ready: Bench) -
     assert (hit["path"], hit["rank"], hit["citation"], "vectorScore" in hit) == ("MEMORY.md", 1, "MEMORY.md#L4", False)
 
 
-def test_a_hit_outside_of_the_workspace_is_named_by_its_collection_and_can_be_read(ready: Bench) -> None:
+def test_a_hit_outside_of_the_workspace_is_named_by_its_collection_and_can_be_read(ready):
     folder = ready.folder / "books"
     folder.mkdir()
     (folder / "a.md").write_text("Router in a book\n")
@@ -399,7 +394,7 @@ def test_a_hit_outside_of_the_workspace_is_named_by_its_collection_and_can_be_re
             assert memory_get(engine, {"path": path})["status"] != "ok", path
 
 
-def test_what_qmd_gave_is_logged_by_rank(ready: Bench) -> None:
+def test_what_qmd_gave_is_logged_by_rank(ready):
     served = ServedMemory(lambda: Engine.open(ready.options()), ServerOptions(log=True, max_injected_chars=40))
     served.search({"query": "Router"}, "", "an agent", Stop())
     ready.stub.behave(search={"error": "Error: boom", "status": 1})

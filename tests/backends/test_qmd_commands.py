@@ -1,7 +1,5 @@
 """The commands of QMD, as a person and as a program reads them."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -36,7 +34,7 @@ def data(answer: tuple[int, str, str]) -> dict[str, Any]:
     return found
 
 
-def test_each_action_answers_in_json_and_in_words(run: Run, bench: Bench) -> None:
+def test_each_action_answers_in_json_and_in_words(run, bench):
     report = data(run("qmd", "update", "--json"))
     assert (report["action"], report["documents"], report["vectors"]) == ("update", 3, 0)
     assert "QMD update: 3 documents" in run("qmd", "update")[1]
@@ -51,7 +49,7 @@ def test_each_action_answers_in_json_and_in_words(run: Run, bench: Bench) -> Non
     assert json.loads(out)["error"]["code"] == "qmd"
 
 
-def test_an_answer_tells_who_gave_it_and_why_not_qmd(run: Run, bench: Bench) -> None:
+def test_an_answer_tells_who_gave_it_and_why_not_qmd(run, bench):
     found = data(run("search", "Router VLAN", "--json", "--explain"))
     assert (found["backend"], found["fallback"], found["trace"]["way"]) == ("qmd", None, "search")
     assert [hit["rank"] for hit in found["results"]] == [1]
@@ -77,7 +75,7 @@ def test_an_answer_tells_who_gave_it_and_why_not_qmd(run: Run, bench: Bench) -> 
     assert status["backendState"].startswith("builtin because: QMD search failed: Error: boom, again at ")
 
 
-def test_whoever_chose_the_index_hears_nothing_of_qmd(run: Run) -> None:
+def test_whoever_chose_the_index_hears_nothing_of_qmd(run):
     found = data(run("search", "Router", "--json", backend=""))
     assert (found["backend"], found["fallback"]) == ("builtin", None)
     status = data(run("status", "--json", backend=""))
@@ -85,7 +83,7 @@ def test_whoever_chose_the_index_hears_nothing_of_qmd(run: Run) -> None:
     assert data(run("status", "--json", backend="builtin"))["backendState"] == "builtin (chosen)"
 
 
-def test_doctor_asks_and_names_what_mends_it(run: Run, bench: Bench) -> None:
+def test_doctor_asks_and_names_what_mends_it(run, bench):
     def steps() -> dict[str, Any]:
         found = json.loads(run("doctor", "--json")[1])
         rows = found["checks"] if isinstance(found, dict) else found
@@ -99,7 +97,7 @@ def test_doctor_asks_and_names_what_mends_it(run: Run, bench: Bench) -> None:
     assert steps()["qmd-answers"]["state"] == "failed"
 
 
-def test_why_tells_first_what_can_be_known_of_qmd(run: Run) -> None:
+def test_why_tells_first_what_can_be_known_of_qmd(run):
     run("qmd", "update")
     code, out, _ = run("why", "Router VLAN", "memory/2026-11-01.md:3")
     assert code == 0
@@ -110,7 +108,7 @@ def test_why_tells_first_what_can_be_known_of_qmd(run: Run) -> None:
     assert "qmd" not in data(run("why", "Router VLAN", "MEMORY.md:4", "--json", backend="builtin"))
 
 
-def test_a_command_that_is_ended_leaves_no_process_of_qmd(run: Run, bench: Bench) -> None:
+def test_a_command_that_is_ended_leaves_no_process_of_qmd(run, bench):
     run("qmd", "update")
     bench.stub.behave(search={"hang": True, "child": True})
     words = [sys.executable, "-m", "memory_tui", "--workspace", str(bench.workspace), "--backend", "qmd", "--index"]
@@ -125,7 +123,7 @@ def test_a_command_that_is_ended_leaves_no_process_of_qmd(run: Run, bench: Bench
         until(lambda name=name: not alive(int((bench.stub.folder / name).read_text())), "the process ended")
 
 
-def test_set_takes_the_keys_of_qmd_and_checks_them(run: Run) -> None:
+def test_set_takes_the_keys_of_qmd_and_checks_them(run):
     code, _, err = run("search", "x", "--set", "qmd.searchMode=fast")
     assert (code, "one of search, vsearch, query" in err) == (2, True)
     code, _, err = run("search", "x", "--set", "qmd.limits.timeoutMs=soon")

@@ -1,7 +1,5 @@
 """The real QMD 2.8.3 from npm: what the stub stands in for, and what only the program itself can prove."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 
@@ -29,7 +27,7 @@ def real(bench: Bench) -> Iterator[Engine]:
         yield engine
 
 
-def test_a_search_a_deleted_index_and_a_mode_without_models(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_search_a_deleted_index_and_a_mode_without_models(bench, capsys):
     words = ["--backend", "qmd", "--workspace", str(bench.workspace), "--index", str(bench.folder / "index.sqlite")]
     words += ["--provider", "none", "--set", f"qmd.command={qmd()}", "--set", "qmd.limits.timeoutMs=60000", "--json"]
 
@@ -55,7 +53,7 @@ def test_a_search_a_deleted_index_and_a_mode_without_models(bench: Bench, capsys
 
 
 @pytest.mark.skipif(not MODEL.is_file(), reason="the shared GGUF file is not here")
-def test_with_an_embedding_model_alone_vsearch_is_a_typed_query(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_an_embedding_model_alone_vsearch_is_a_typed_query(bench, monkeypatch):
     monkeypatch.setenv("QMD_EMBED_MODEL", str(MODEL))
     monkeypatch.setenv("QMD_FORCE_CPU", "1")
     settings = {**SLOW, "qmd.searchMode": "vsearch", "qmd.update.embedTimeoutMs": 240_000}
@@ -72,7 +70,7 @@ def test_with_an_embedding_model_alone_vsearch_is_a_typed_query(bench: Bench, mo
     assert any("--no-rerank" in claim.sentence for claim in found.remarks)
 
 
-def test_a_project_of_qmds_own_in_the_workspace_takes_nothings_place(bench: Bench) -> None:
+def test_a_project_of_qmds_own_in_the_workspace_takes_nothings_place(bench):
     put(bench.workspace, ".qmd/index.yml", text=f"collections:\n  theirs:\n    path: {bench.workspace}\n")
     with bench.engine(qmd(), **SLOW) as engine:
         backend.update(engine.backend.client, Stop())

@@ -1,7 +1,5 @@
 """The table of commands: what --help lists, which module is imported, what a word that is no command is taken for."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -22,9 +20,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_a_function_and_a_help_without_the_options_of_all(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_command_has_a_function_and_a_help_without_the_options_of_all(name, capsys):
     assert callable(COMMANDS[name].load())
     text = printed(capsys, *name.split())
     described = {line.split()[0].rstrip(",") for line in text.splitlines() if line.startswith("  -")}
@@ -32,7 +28,7 @@ def test_every_command_has_a_function_and_a_help_without_the_options_of_all(
     assert SHARED in " ".join(text.split())
 
 
-def test_help_lists_every_command_in_its_group_and_every_shared_option(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_every_command_in_its_group_and_every_shared_option(capsys):
     lines = printed(capsys).splitlines()
     at = 0
     for name, command in COMMANDS.items():
@@ -42,14 +38,9 @@ def test_help_lists_every_command_in_its_group_and_every_shared_option(capsys: p
 
 
 @pytest.mark.parametrize(
-    ("arguments", "module"),
-    [
-        (["search", "--help"], None),
-        (["get", "x.md"], "ask"),
-        (["serch"], None),
-    ],
+    ("arguments", "module"), [(["search", "--help"], None), (["get", "x.md"], "ask"), (["serch"], None)]
 )
-def test_only_the_module_of_the_command_is_imported(arguments: list[str], module: str | None) -> None:
+def test_only_the_module_of_the_command_is_imported(arguments, module):
     code = (
         "import contextlib, io, json, sys\nfrom memory_tui.cli.main import main\n"
         "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
@@ -80,7 +71,7 @@ def test_only_the_module_of_the_command_is_imported(arguments: list[str], module
         ("completion", "help --completion"),
     ],
 )
-def test_a_word_that_is_no_command_names_the_nearest(words: str, command: str) -> None:
+def test_a_word_that_is_no_command_names_the_nearest(words, command):
     with pytest.raises(SettingError) as refused:
         named([words, "--json"])
     assert refused.value.next_step == (
@@ -89,7 +80,7 @@ def test_a_word_that_is_no_command_names_the_nearest(words: str, command: str) -
     assert len(refused.value.message) < 120
 
 
-def test_a_first_word_alone_names_the_second() -> None:
+def test_a_first_word_alone_names_the_second():
     with pytest.raises(SettingError, match="needs another word") as refused:
         named(["openclaw"])
     assert "openclaw trust" in refused.value.next_step

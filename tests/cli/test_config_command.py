@@ -1,7 +1,5 @@
 """`memory-tui config`, `--agent`, and a memory that is switched off."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -53,7 +51,7 @@ def values(out: str) -> dict[str, dict[str, Any]]:
     return {row["key"]: row for row in json.loads(out)["values"]}
 
 
-def test_every_documented_key_is_listed_without_any_file(run: Run) -> None:
+def test_every_documented_key_is_listed_without_any_file(run):
     code, out, err = run("config", "--json")
     assert (code, err) == (0, "")
     found = values(out)
@@ -69,7 +67,7 @@ def test_every_documented_key_is_listed_without_any_file(run: Run) -> None:
     assert (whole["kind"], whole["agent"], whole["problems"]) == ("none", "main", [])
 
 
-def test_a_value_tells_file_key_line_and_column(run: Run, fleet: Path) -> None:
+def test_a_value_tells_file_key_line_and_column(run, fleet):
     whole = json.loads(run("config", "--json", "--agent", "coder")[1])
     row = {row["key"]: row for row in whole["values"]}["query.minScore"]
     assert (row["value"], row["default"], row["written"], row["takesEffect"]) == (0, 0.35, True, True)
@@ -90,7 +88,7 @@ def test_a_value_tells_file_key_line_and_column(run: Run, fleet: Path) -> None:
     assert whole["openclawIndex"].endswith(str(Path("memory", "coder.sqlite")))
 
 
-def test_the_listing_for_people_names_agents_problems_and_values(run: Run, write: Write) -> None:
+def test_the_listing_for_people_names_agents_problems_and_values(run, write):
     write(
         '{agents: {defaults: {memorySearch: {query: {minScore: 2},\n nonsense: 1, model: "\\u001b[2J"}},'
         ' list: [{id: "a"}, {id: "b"}]}}'
@@ -106,7 +104,7 @@ def test_the_listing_for_people_names_agents_problems_and_values(run: Run, write
     assert "\x1b" not in out
 
 
-def test_secrets_are_never_printed(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_never_printed(run, write, monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     monkeypatch.setenv("MY_URL", f"https://{KEY}@host")
     write(
@@ -144,7 +142,7 @@ def test_secrets_are_never_printed(run: Run, write: Write, monkeypatch: pytest.M
     assert found["plugins.entries.active-memory"]["value"] == "set"
 
 
-def test_an_agent_has_its_own_notes_settings_and_index(run: Run, fleet: Path) -> None:
+def test_an_agent_has_its_own_notes_settings_and_index(run, fleet):
     hits = {}
     for agent in ("main", "coder"):
         code, out, err = run("search", "omada router", "--json", "--explain", "--agent", agent)
@@ -164,14 +162,14 @@ def test_an_agent_has_its_own_notes_settings_and_index(run: Run, fleet: Path) ->
     del fleet
 
 
-def test_an_unknown_agent_is_refused_with_those_there_are(run: Run, fleet: Path) -> None:
+def test_an_unknown_agent_is_refused_with_those_there_are(run, fleet):
     code, out, err = run("search", "x", "--agent", "nobody")
     assert (code, out) == (2, "")
     assert "main, coder, mute" in err
     del fleet
 
 
-def test_a_memory_that_is_switched_off_is_not_searched_but_can_be_looked_at(run: Run, fleet: Path) -> None:
+def test_a_memory_that_is_switched_off_is_not_searched_but_can_be_looked_at(run, fleet):
     for command in (["search", "omada"], ["index"], ["search", "--stdin"]):
         code, out, err = run(*command, "--agent", "mute")
         assert (code, out) == (2, "")

@@ -1,7 +1,5 @@
 """The commands that change notes: they show, ask, write, and take back."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """`memory-tui why`: the answer for a line, as text and as JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -47,7 +45,7 @@ def answer(run: Callable[..., tuple[int, str, str]], *arguments: str) -> dict[st
     return json.loads(out)  # type: ignore[no-any-return]
 
 
-def test_json_has_the_promised_names(run: Callable[..., tuple[int, str, str]]) -> None:
+def test_json_has_the_promised_names(run):
     hit = answer(run, "omada router", "MEMORY.md:2")
     assert {"recalled", "verdict", "chunk", "components", "others"} <= set(hit)
     assert hit["recalled"] is True
@@ -58,7 +56,7 @@ def test_json_has_the_promised_names(run: Callable[..., tuple[int, str, str]]) -
     assert (miss["recalled"], miss["verdict"]["kind"], miss["verdict"]["limit"]) == (False, "beyond_limit", 1)
 
 
-def test_a_note_that_does_not_exist_is_an_error_and_no_answer(run: Callable[..., tuple[int, str, str]]) -> None:
+def test_a_note_that_does_not_exist_is_an_error_and_no_answer(run):
     code, out, err = run("why", "omada", "memory/2026-12-03.md:2")
     assert (code, out) == (2, "")
     assert "There is no note memory/2026-12-03.md." in err
@@ -66,9 +64,7 @@ def test_a_note_that_does_not_exist_is_an_error_and_no_answer(run: Callable[...,
 
 
 @pytest.mark.parametrize("asked", [("why", "omada"), ("why", "omada", "--json")])
-def test_a_line_behind_the_end_of_a_note_is_an_error_and_no_answer(
-    run: Callable[..., tuple[int, str, str]], asked: tuple[str, ...]
-) -> None:
+def test_a_line_behind_the_end_of_a_note_is_an_error_and_no_answer(run, asked):
     code, out, err = run(*asked[:2], "MEMORY.md:99", *asked[2:])
     assert code == 2
     said = out if "--json" in asked else err
@@ -76,7 +72,7 @@ def test_a_line_behind_the_end_of_a_note_is_an_error_and_no_answer(
     assert "Its last line is MEMORY.md:2." in said
 
 
-def test_text_for_people(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_text_for_people(run, tmp_path):
     code, out, _ = run("why", "omada router", "MEMORY.md:2")
     assert code == 0
     assert out.startswith("RECALLED 1st  MEMORY.md#L1-L2\n")
@@ -91,9 +87,7 @@ FIXED = ("--profile", "openclaw-2026.9", "--set", "vectorWeight=0.5")
 NO_SETTING = "2026.9 has no setting for this; recommended has"
 
 
-def test_a_setting_that_the_release_fixed_is_not_ignored_in_silence(
-    run: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_a_setting_that_the_release_fixed_is_not_ignored_in_silence(run, tmp_path):
     """Once as text, among the notices of JSON, for each command that ranks; and not under another profile."""
     place, labels = "MEMORY.md:2", tmp_path / "labels.jsonl"
     labels.write_text('{"query": "router", "relevant": [{"path": "MEMORY.md", "line": 2}]}\n')

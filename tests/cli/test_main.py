@@ -1,7 +1,5 @@
 """The command line: what it prints, what it exits with, and that bad input gets a sentence and loses nothing."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -59,7 +57,7 @@ def fingerprint(folder: Path) -> dict[str, str]:
 # --- arguments -----------------------------------------------------------------------------------------------------
 
 
-def test_shared_options_stand_before_or_after_each_command_and_none_is_lost() -> None:
+def test_shared_options_stand_before_or_after_each_command_and_none_is_lost():
     needs = {
         **{"get": ["MEMORY.md"], "remember": ["a"], "promote": ["a:1"], "archive": ["--older-than", "3"]},
         **{"hook": ["codex"], "blame": ["a"], "openclaw inject": ["a"], "qmd": ["status"], "ltm": ["list"]},
@@ -80,18 +78,15 @@ def test_shared_options_stand_before_or_after_each_command_and_none_is_lost() ->
 
 
 @pytest.mark.parametrize(
-    "words",
-    ["./notes --query x", "--query x ./notes", "--read-only ./notes --query=x", "open ./notes --query x"],
+    "words", ["./notes --query x", "--query x ./notes", "--read-only ./notes --query=x", "open ./notes --query x"]
 )
-def test_a_bare_path_opens_the_app_wherever_the_options_stand(words: str) -> None:
+def test_a_bare_path_opens_the_app_wherever_the_options_stand(words):
     args = main.parsed(words.split())
     assert (args.command, args.path, args.query) == ("open", "./notes", "x")
 
 
 @pytest.mark.parametrize("terminal", [True, False], ids=["terminal", "none"])
-def test_a_missing_folder_is_the_only_complaint(
-    run: Run, tmp_path: Path, terminal: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_folder_is_the_only_complaint(run, tmp_path, terminal, monkeypatch):
     for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: terminal, raising=False)
     code, out, err = run(str(tmp_path / "nowhere"), folder=None)
@@ -156,9 +151,7 @@ REFUSED: list[tuple[list[str], str]] = [
 
 
 @pytest.mark.parametrize(("arguments", "sentence"), REFUSED, ids=[" ".join(a)[:40] for a, _ in REFUSED])
-def test_what_cannot_be_done_gets_a_sentence_and_changes_nothing(
-    run: Run, workspace: Path, arguments: list[str], sentence: str
-) -> None:
+def test_what_cannot_be_done_gets_a_sentence_and_changes_nothing(run, workspace, arguments, sentence):
     (workspace / "memory" / "empty.md").touch()
     before = fingerprint(workspace)
     code, out, err = run(*arguments)
@@ -175,7 +168,7 @@ def test_what_cannot_be_done_gets_a_sentence_and_changes_nothing(
 # --- search --------------------------------------------------------------------------------------------------------
 
 
-def test_search_indexes_first_and_prints_hits_with_citations(run: Run) -> None:
+def test_search_indexes_first_and_prints_hits_with_citations(run):
     code, out, err = run("search", "omada router")
     assert (code, err) == (0, "")
     assert "MEMORY.md#L1-L3" in out, "the note has three lines"
@@ -184,7 +177,7 @@ def test_search_indexes_first_and_prints_hits_with_citations(run: Run) -> None:
     assert "2nd, limit 1" in out
 
 
-def test_json_has_the_documented_shape(run: Run) -> None:
+def test_json_has_the_documented_shape(run):
     answer = json.loads(run("search", "--json", "--explain", "omada router")[1])
     members = {
         "results",
@@ -208,7 +201,7 @@ def test_json_has_the_documented_shape(run: Run) -> None:
     assert (words["mode"], words["results"][0]["vectorScore"]) == ("keywords only", 0)
 
 
-def test_a_question_a_line_gets_an_answer_a_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_a_line_gets_an_answer_a_line(run, monkeypatch):
     long = json.dumps({"id": "long", "query": "x" * 60_000})
     lines = f'vlan\n{{"id": "q7", "query": "乌龙茶"}}\n{{"id": 1}}\n{{broken\n\n{long}\n{{"query":{"[" * 100_000}\n'
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
@@ -219,7 +212,7 @@ def test_a_question_a_line_gets_an_answer_a_line(run: Run, monkeypatch: pytest.M
     assert ["error" in answer for answer in answers] == [False, False, True, True, True, True]
 
 
-def test_a_budget_of_characters_holds_for_questions_a_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_of_characters_holds_for_questions_a_line(run, monkeypatch):
     queries = [{"query": "vlan", "options": {"maxCharacters": most}} for most in (60, 0, None)]
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(json.dumps(query) + "\n" for query in queries)))
     out = run("search", "--stdin", "--max-characters", "900")[1]
@@ -232,7 +225,7 @@ def test_a_budget_of_characters_holds_for_questions_a_line(run: Run, monkeypatch
     assert len(small) < len(large)
 
 
-def test_a_note_that_waits_is_named_in_text_and_json(run: Run, workspace: Path) -> None:
+def test_a_note_that_waits_is_named_in_text_and_json(run, workspace):
     late = ("--set", "sync.onSearch=off", "search", "zeppelin")
     assert json.loads(run("search", "router", "--json")[1])["stale"] is False
     (workspace / "memory" / "2026-11-19.md").write_text("The zeppelin lands on Sunday.\n")
@@ -253,7 +246,7 @@ def test_a_note_that_waits_is_named_in_text_and_json(run: Run, workspace: Path) 
         *("* ^ ( )", "🚀" * 50, "\x00 nul", "x" * 9_999, "a " * 4_000, "\u202e", "%_%"),
     ],
 )
-def test_any_query_is_answered(run: Run, query: str) -> None:
+def test_any_query_is_answered(run, query):
     for profile in ("recommended", "openclaw-2026.3"):
         code, out, err = run("search", query, "--json", "--profile", profile)
         assert code == 0, err
@@ -261,7 +254,7 @@ def test_any_query_is_answered(run: Run, query: str) -> None:
         assert answer["results"] or answer["empty"]["sentence"]
 
 
-def test_a_word_without_end_is_not_said_whole(run: Run) -> None:
+def test_a_word_without_end_is_not_said_whole(run):
     for words in (
         ("search", "x" * 40_000),
         ("search", "x" * 40_000, "--explain"),
@@ -276,7 +269,7 @@ def test_a_word_without_end_is_not_said_whole(run: Run) -> None:
 # --- other answers -------------------------------------------------------------------------------------------------
 
 
-def test_get_prints_lines_and_says_what_it_leaves_out(run: Run, workspace: Path) -> None:
+def test_get_prints_lines_and_says_what_it_leaves_out(run, workspace):
     (workspace / "memory" / "long.md").write_text("".join(f"line {i}\n" for i in range(1, 301)))
     assert run("get", "memory/long.md", "--from", "5", "--lines", "2")[:2] == (0, "line 5\nline 6\n")
     note = json.loads(run("get", "memory/long.md", "--json")[1])
@@ -288,7 +281,7 @@ def test_get_prints_lines_and_says_what_it_leaves_out(run: Run, workspace: Path)
     assert run("get", "memory/empty.md") == (0, "", "memory-tui: memory/empty.md is empty.\n")
 
 
-def test_status_has_the_documented_names(run: Run) -> None:
+def test_status_has_the_documented_names(run):
     assert "no provider yet, nothing is indexed" in run("status")[1]
     new = json.loads(run("status", "--json")[1])
     assert new["freshness"]["pending"][0]["detail"] == "new"
@@ -305,13 +298,13 @@ def test_status_has_the_documented_names(run: Run) -> None:
     assert len(paths) == 1, "--index names it"
 
 
-def test_why_takes_question_and_place_in_either_order(run: Run) -> None:
+def test_why_takes_question_and_place_in_either_order(run):
     question, place = "omada router", "MEMORY.md:2"
     assert run("why", place, question)[:2] == run("why", question, place)[:2]
     assert run("why", question, place)[0] == 0
 
 
-def test_why_file_gives_a_reason_for_any_path(run: Run, workspace: Path) -> None:
+def test_why_file_gives_a_reason_for_any_path(run, workspace):
     memory = workspace / "memory"
     (memory / "photo.jpg").write_bytes(b"x")
     (memory / "link.md").symlink_to(workspace / "MEMORY.md")
@@ -345,7 +338,7 @@ def test_why_file_gives_a_reason_for_any_path(run: Run, workspace: Path) -> None
 CONTROLS = {chr(n) for n in (*range(32), *range(0x7F, 0xA0), 0x202E)} - {"\n"}
 
 
-def test_hostile_text_is_shown_and_obeyed_by_nobody(run: Run, workspace: Path) -> None:
+def test_hostile_text_is_shown_and_obeyed_by_nobody(run, workspace):
     evil = "\x1b]52;c;ZXZpbA==\x07 \x1b[31mred\x9b \u202eright [x] [/b]"
     (workspace / "memory" / "evil\x1b[2J.md").write_text(f"router {evil}\n")
     note = "memory/evil\x1b[2J.md"
@@ -357,7 +350,7 @@ def test_hostile_text_is_shown_and_obeyed_by_nobody(run: Run, workspace: Path) -
     assert any(evil in hit["snippet"] for hit in hits), "JSON carries the text unchanged"
 
 
-def test_a_kind_of_the_inbox_is_spelled_as_one_likes(run: Run) -> None:
+def test_a_kind_of_the_inbox_is_spelled_as_one_likes(run):
     for kind in ("dead-path", "dead path", "Dead_Path"):
         assert run("inbox", "--kind", kind) == (0, "Nothing of the kind dead path needs attention.\n", "")
 
@@ -365,9 +358,7 @@ def test_a_kind_of_the_inbox_is_spelled_as_one_likes(run: Run) -> None:
 # --- providers, configurations, places -----------------------------------------------------------------------------
 
 
-def test_an_answer_by_words_alone_is_an_answer_and_an_index_without_its_vectors_is_not(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_by_words_alone_is_an_answer_and_an_index_without_its_vectors_is_not(run, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     code, out, err = run("search", "router", "--provider", "openai")
     assert (code, "MEMORY.md" in out, "Meaning-based recall is off" in err) == (0, True, True)
@@ -376,7 +367,7 @@ def test_an_answer_by_words_alone_is_an_answer_and_an_index_without_its_vectors_
     assert "0 done; an answer without hits is an answer, and so is one by words alone, with a notice" in promised
 
 
-def test_a_remote_provider_of_the_configuration_gets_nothing_by_itself(run: Run, tmp_path: Path) -> None:
+def test_a_remote_provider_of_the_configuration_gets_nothing_by_itself(run, tmp_path):
     config = tmp_path / "openclaw.json"
     config.write_text('{agents: {defaults: {memorySearch: {provider: "openai", remote: {apiKey: "k"}}}}}')
     code, out, err = run("search", "router", "--config", str(config), "--profile", "recommended")
@@ -387,7 +378,7 @@ def test_a_remote_provider_of_the_configuration_gets_nothing_by_itself(run: Run,
     assert "Your notes would be sent to api.openai.com" in status["providerState"]
 
 
-def test_a_missing_an_empty_and_a_read_only_workspace(run: Run, workspace: Path, tmp_path: Path) -> None:
+def test_a_missing_an_empty_and_a_read_only_workspace(run, workspace, tmp_path):
     code, _, err = run("search", "x", folder=tmp_path / "nowhere")
     assert (code, "nowhere" in err) == (2, True)
     (tmp_path / "bare").mkdir()
@@ -410,7 +401,7 @@ SHOPPING = "this is not a database, it is my shopping list\n" * 100
 
 
 @pytest.mark.parametrize("command", ["search router", "index", "index --force", "doctor", "status"])
-def test_a_file_that_is_no_index_is_refused_and_stays(run: Run, tmp_path: Path, command: str) -> None:
+def test_a_file_that_is_no_index_is_refused_and_stays(run, tmp_path, command):
     index = tmp_path / "index.sqlite"
     index.write_text(SHOPPING)
     before = index.lstat()
@@ -423,7 +414,7 @@ def test_a_file_that_is_no_index_is_refused_and_stays(run: Run, tmp_path: Path, 
     assert list(tmp_path.glob("index.sqlite?*")) == []
 
 
-def test_a_lock_of_another_program_and_a_circle_of_links_are_refused(run: Run, tmp_path: Path) -> None:
+def test_a_lock_of_another_program_and_a_circle_of_links_are_refused(run, tmp_path):
     (tmp_path / "poetry.lock").write_text("[[package]]\n")
     for command in (("search", "router"), ("index",)):
         code, _, err = run(*command, "--index", str(tmp_path / "poetry"))
@@ -437,7 +428,7 @@ def test_a_lock_of_another_program_and_a_circle_of_links_are_refused(run: Run, t
 # --- the process ---------------------------------------------------------------------------------------------------
 
 
-def test_version_needs_neither_numpy_nor_a_screen() -> None:
+def test_version_needs_neither_numpy_nor_a_screen():
     code = (
         "import sys; sys.argv = ['memory-tui', '--version']\nfrom memory_tui.cli.main import main\n"
         "try: main()\nexcept SystemExit: pass\n"
@@ -447,7 +438,7 @@ def test_version_needs_neither_numpy_nor_a_screen() -> None:
     assert done.stdout.split() == ["memory-tui", __version__, "[]"]
 
 
-def test_a_reader_that_has_seen_enough_and_an_ascii_terminal_are_no_errors(workspace: Path, tmp_path: Path) -> None:
+def test_a_reader_that_has_seen_enough_and_an_ascii_terminal_are_no_errors(workspace, tmp_path):
     where = ["--workspace", str(workspace), "--index", str(tmp_path / "i")]
     words = [sys.executable, "-m", "memory_tui", "search", "乌龙茶", *where]
     program = shlex.join([*words, "--json"])

@@ -1,7 +1,5 @@
 """`provider --add` tests a provider, shows the difference, asks, writes it and takes it back."""
 
-from __future__ import annotations
-
 import io
 import sys
 from collections.abc import Callable, Iterator
@@ -49,9 +47,7 @@ def added(play: Play, *more: str) -> list[str]:
 
 
 @pytest.mark.parametrize("theirs", [False, True])
-def test_a_provider_is_tested_shown_written_used_and_taken_back(
-    play: Play, run: Run, tmp_path: Path, theirs: bool
-) -> None:
+def test_a_provider_is_tested_shown_written_used_and_taken_back(play, run, tmp_path, theirs):
     path = own_path()
     if theirs:
         path = tmp_path / "openclaw.json"
@@ -76,9 +72,7 @@ def test_a_provider_is_tested_shown_written_used_and_taken_back(
     assert path.read_text() == THEIRS if theirs else not path.exists()
 
 
-def test_nothing_is_written_where_the_test_fails_or_a_key_would_go_to_another_host(
-    play: Play, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_written_where_the_test_fails_or_a_key_would_go_to_another_host(play, run, tmp_path, monkeypatch):
     play.usual = status(401, {"error": {"message": "Incorrect API key"}})
     code, said = run(*added(play, "--yes"))
     assert (code, "Incorrect API key" in said, own_path().exists()) == (1, True, False)
@@ -97,7 +91,7 @@ class Typed(io.StringIO):
         return True
 
 
-def test_on_a_terminal_what_is_not_said_is_asked_for(play: Play, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_terminal_what_is_not_said_is_asked_for(play, run, monkeypatch):
     monkeypatch.setattr(sys, "stdin", Typed(f"openai-compatible\n{play.url}/v1\nEMBED_KEY\nsmall\ny\n"))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     code, said = run("provider", "--add")

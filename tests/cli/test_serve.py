@@ -1,7 +1,5 @@
 """The app in a browser: who may see it, what a tab is, that the app answers and no process is left."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -14,7 +12,6 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
-from pathlib import Path
 from typing import ParamSpec
 
 import aiohttp
@@ -94,7 +91,7 @@ REFUSED: list[tuple[str, dict[str, str]]] = [
 
 
 @in_loop
-async def test_without_the_token_or_from_elsewhere_nothing_is_served() -> None:
+async def test_without_the_token_or_from_elsewhere_nothing_is_served():
     async with served() as (server, session):
         here, _, token = server.address.rstrip("/").rpartition("/")
         port = here.rpartition(":")[2]
@@ -110,7 +107,7 @@ async def test_without_the_token_or_from_elsewhere_nothing_is_served() -> None:
 
 
 @in_loop
-async def test_more_than_eight_tabs_are_refused_in_words() -> None:
+async def test_more_than_eight_tabs_are_refused_in_words():
     async with served() as (server, session):
         origin = {"Origin": server.address.rpartition("/")[0].rpartition("/")[0]}
         tabs = [await session.ws_connect(f"{server.address}ws", headers=origin) for _ in range(8)]
@@ -126,9 +123,7 @@ async def test_more_than_eight_tabs_are_refused_in_words() -> None:
 
 
 @in_loop
-async def test_the_page_holds_no_word_of_the_environment_and_takes_nothing_from_elsewhere(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_page_holds_no_word_of_the_environment_and_takes_nothing_from_elsewhere(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     async with served() as (server, session):
         async with session.get(server.address) as answer:
@@ -144,7 +139,7 @@ async def test_the_page_holds_no_word_of_the_environment_and_takes_nothing_from_
 
 
 @in_loop
-async def test_a_tab_is_a_process_that_ends_with_it() -> None:
+async def test_a_tab_is_a_process_that_ends_with_it():
     async with served() as (server, session):
         origin = server.address.rpartition("/")[0].rpartition("/")[0]
         place = f"{server.address}ws?width=100&height=40"
@@ -164,7 +159,7 @@ async def test_a_tab_is_a_process_that_ends_with_it() -> None:
 
 
 @in_loop
-async def test_a_tab_whose_app_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tab_whose_app_hangs_is_killed(monkeypatch):
     monkeypatch.setattr(serve, "PATIENCE", 0.1)
     async with served(ECHO, "deaf") as (server, session):
         origin = server.address.rpartition("/")[0].rpartition("/")[0]
@@ -173,7 +168,7 @@ async def test_a_tab_whose_app_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) 
     await gone(process)
 
 
-def test_the_app_in_a_tab_gets_what_serve_was_given_and_writes_only_if_allowed() -> None:
+def test_the_app_in_a_tab_gets_what_serve_was_given_and_writes_only_if_allowed():
     def command(*words: str) -> list[str]:
         return serve.command_of(main.parsed(["serve", *words]))[5:]
 
@@ -185,7 +180,7 @@ def test_the_app_in_a_tab_gets_what_serve_was_given_and_writes_only_if_allowed()
     assert isinstance(main.parsed(["open", *command("notes")]), argparse.Namespace)
 
 
-def test_a_port_that_is_taken_is_an_error_with_a_next_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_port_that_is_taken_is_an_error_with_a_next_step(tmp_path, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert main.main(["serve", str(tmp_path), "--port", port]) == 2
@@ -193,9 +188,7 @@ def test_a_port_that_is_taken_is_an_error_with_a_next_step(tmp_path: Path, capsy
     assert main.main(["serve", "--port", "0"]) == 2
 
 
-def test_without_the_extra_serve_says_how_to_get_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_the_extra_serve_says_how_to_get_it(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "memory_tui.cli.serve")
     monkeypatch.setitem(sys.modules, "aiohttp", None)
     assert main.main(["serve"]) == 1
@@ -203,7 +196,7 @@ def test_without_the_extra_serve_says_how_to_get_it(
 
 
 @in_loop
-async def test_the_app_in_a_tab_answers_and_ends_with_the_server(tmp_path: Path) -> None:
+async def test_the_app_in_a_tab_answers_and_ends_with_the_server(tmp_path):
     sample(tmp_path / "notes")
     names = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
     words = ["serve", "notes", "--json", "--provider", "none", "--index", str(tmp_path / "index")]

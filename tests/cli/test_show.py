@@ -1,7 +1,5 @@
 """What is shown: completion of every command, a terminal's colours, and the work of `status --sync`."""
 
-from __future__ import annotations
-
 import io
 import json
 import subprocess
@@ -44,9 +42,7 @@ def shown(words: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
     return out.getvalue()
 
 
-def test_a_terminal_sees_bars_and_marked_words_and_a_pipe_plain_text(
-    workspace: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_sees_bars_and_marked_words_and_a_pipe_plain_text(workspace, capsys, monkeypatch):
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     asked = [*workspace, "search", "routers vlan"]
@@ -65,7 +61,7 @@ def test_a_terminal_sees_bars_and_marked_words_and_a_pipe_plain_text(
     assert "\x1b" not in capsys.readouterr().out
 
 
-def test_completion_knows_every_command_and_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+def test_completion_knows_every_command_and_its_options(capsys):
     for shell in ("bash", "zsh", "fish"):
         assert main.main(["help", "--completion", shell]) == 0
         script = capsys.readouterr().out
@@ -81,7 +77,7 @@ def test_completion_knows_every_command_and_its_options(capsys: pytest.CaptureFi
     assert answers.split() == ["disconnect", "fish"]
 
 
-def test_wide_characters_are_wrapped_by_the_cells_that_they_take() -> None:
+def test_wide_characters_are_wrapped_by_the_cells_that_they_take():
     text = "喜欢乌龙茶" * 8 + " tea"
     lines = wrapped(text, 20)
     assert all(sum(map(cells, line)) <= 20 for line in lines)
@@ -93,7 +89,7 @@ def test_wide_characters_are_wrapped_by_the_cells_that_they_take() -> None:
 # --- `status --sync` and `--verbose`: the index is brought up to date first, and each file of it is named
 
 
-def test_status_indexes_first_and_names_each_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_indexes_first_and_names_each_file(tmp_path, capsys):
     note = tmp_path / "notes/memory/a.md"
     note.parent.mkdir(parents=True)
     note.write_text("The router is an Omada\n")
@@ -113,7 +109,7 @@ def test_status_indexes_first_and_names_each_file(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().err == "", "only who asks for each file is told of it"
 
 
-def test_a_terminal_is_told_what_takes_long_and_a_pipe_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_is_told_what_takes_long_and_a_pipe_is_not(monkeypatch):
     class Screen(io.StringIO):
         def isatty(self) -> bool:
             return True

@@ -1,7 +1,5 @@
 """Every way out but SIGKILL: the terminal as it was, one line, 128 and the number, locks free, drafts kept."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -43,7 +41,7 @@ def homes(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGINT], ids=lambda number: number.name)
-def test_a_signal_ends_the_app_and_restores_the_terminal(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_the_app_and_restores_the_terminal(tmp_path, number):
     with app(tmp_path) as terminal:
         terminal.until(READY)
         assert terminal.modes()[1049]
@@ -55,7 +53,7 @@ def test_a_signal_ends_the_app_and_restores_the_terminal(tmp_path: Path, number:
         assert "Traceback" not in terminal.text()
 
 
-def test_what_was_typed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_typed_is_kept(tmp_path, monkeypatch):
     with app(tmp_path) as terminal:
         at = terminal.until(READY)
         terminal.type("e")
@@ -72,7 +70,7 @@ def test_what_was_typed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert [unsaved.text[0] for unsaved in left(notes.journal)] == ["k"]
 
 
-def test_a_closed_terminal_ends_the_app(tmp_path: Path) -> None:
+def test_a_closed_terminal_ends_the_app(tmp_path):
     with app(tmp_path) as terminal:
         terminal.until(READY)
         terminal.close()
@@ -80,7 +78,7 @@ def test_a_closed_terminal_ends_the_app(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTSTP, signal.SIGSTOP], ids=lambda number: number.name)
-def test_a_stopped_app_comes_back_and_leaves_the_terminal_in_order(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_stopped_app_comes_back_and_leaves_the_terminal_in_order(tmp_path, number):
     with app(tmp_path) as terminal:
         at = terminal.until(READY)
         terminal.kill(number)
@@ -103,7 +101,7 @@ def test_a_stopped_app_comes_back_and_leaves_the_terminal_in_order(tmp_path: Pat
 # --- commands and the server ---------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_stops_indexing_and_the_next_run_goes_on(tmp_path: Path) -> None:
+def test_ctrl_c_stops_indexing_and_the_next_run_goes_on(tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()
     for i in range(MANY):
@@ -142,7 +140,7 @@ def test_ctrl_c_stops_indexing_and_the_next_run_goes_on(tmp_path: Path) -> None:
         ("mcp", signal.SIGINT),
     ],
 )
-def test_a_signal_ends_a_command_in_one_line(tmp_path: Path, command: str, number: signal.Signals) -> None:
+def test_a_signal_ends_a_command_in_one_line(tmp_path, command, number):
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "MEMORY.md").write_text("# M\n\n- the router\n")

@@ -1,7 +1,5 @@
 """Tuned values go into the configuration and nothing else of it changes: no comment, no byte outside the values."""
 
-from __future__ import annotations
-
 import json
 import stat
 from collections.abc import Callable
@@ -59,7 +57,7 @@ def commented(write: Callable[[object], Path], tmp_path: Path) -> Path:
     return write(COMMENTED.replace("WORKSPACE", str(notes)))
 
 
-def test_a_value_that_is_there_is_replaced_and_nothing_else(commented: Path) -> None:
+def test_a_value_that_is_there_is_replaced_and_nothing_else(commented):
     before = commented.read_text()
     found = plan_of(commented, ("query.minScore", "0.2"))
     assert text_of(found) == before.replace("0.35", "0.2")
@@ -68,7 +66,7 @@ def test_a_value_that_is_there_is_replaced_and_nothing_else(commented: Path) -> 
     assert change.place == "agents.defaults.memorySearch.query.minScore"
 
 
-def test_a_value_that_is_missing_is_added_where_it_belongs(commented: Path) -> None:
+def test_a_value_that_is_missing_is_added_where_it_belongs(commented):
     before = commented.read_text()
     found = plan_of(commented, ("query.maxResults", "9"), ("query.hybrid.mmr.enabled", "on"))
     assert text_of(found) == before.replace("textWeight: 0.3 }", "textWeight: 0.3, mmr: { enabled: true } }").replace(
@@ -77,7 +75,7 @@ def test_a_value_that_is_missing_is_added_where_it_belongs(commented: Path) -> N
     )
 
 
-def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment() -> None:
+def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment():
     text = '{\n    "a": 1 // one\n}\n'
     node = parse_json5(SourceText(Path("x"), text))
     assert json5.spliced(text, json5.insert(node, {"b": 2})) == '{\n    "a": 1, // one\n    "b": 2\n}\n'
@@ -95,7 +93,7 @@ def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment() -> None:
         ("{\n  a: 1 /* x */ , // y\n}", "{\n  a: 1 /* x */ , // y\n  b: {\n    c: 1\n  },\n}"),
     ],
 )
-def test_new_members_look_like_the_others(text: str, expected: str) -> None:
+def test_new_members_look_like_the_others(text, expected):
     node = parse_json5(SourceText(Path("x"), text))
     after = json5.spliced(text, json5.insert(node, {"b": {"c": 1}}))
     assert after == expected
@@ -121,7 +119,7 @@ def objects(draw: st.DrawFn, depth: int = 2) -> str:
     objects(),
     st.dictionaries(st.sampled_from(["new", "other key"]), st.sampled_from([1, 0.5, True, {"deep": 2}]), min_size=1),
 )
-def test_inserting_adds_members_and_removes_no_byte(text: str, members: dict[str, object]) -> None:
+def test_inserting_adds_members_and_removes_no_byte(text, members):
     node = parse_json5(SourceText(Path("x"), text))
     splices = json5.insert(node, members)
     after = json5.spliced(text, splices)
@@ -137,7 +135,7 @@ def test_inserting_adds_members_and_removes_no_byte(text: str, members: dict[str
 
 
 @given(objects(), st.sampled_from([0.25, 7, True, "word"]))
-def test_replacing_changes_no_byte_outside_the_value(text: str, value: object) -> None:
+def test_replacing_changes_no_byte_outside_the_value(text, value):
     node = parse_json5(SourceText(Path("x"), text))
     for key, child in node.children():
         one = json5.replace(child, value)
@@ -147,7 +145,7 @@ def test_replacing_changes_no_byte_outside_the_value(text: str, value: object) -
         assert parse_json5(SourceText(Path("x"), after)).plain() == {**node.plain(), key: value}
 
 
-def test_an_agents_own_section_is_the_place_of_its_values(write: Callable[[object], Path], tmp_path: Path) -> None:
+def test_an_agents_own_section_is_the_place_of_its_values(write, tmp_path):
     for name in ("one", "two"):
         (tmp_path / name / "memory").mkdir(parents=True)
     path = write(
@@ -181,9 +179,7 @@ def test_an_agents_own_section_is_the_place_of_its_values(write: Callable[[objec
         ({}, ("agents", "defaults", "memorySearch")),
     ],
 )
-def test_the_layout_that_is_there_is_kept(
-    content: dict, place: tuple[str, ...], write: Callable[[object], Path]
-) -> None:
+def test_the_layout_that_is_there_is_kept(content, place, write):
     found = plan_of(write(content), ("query.minScore", "0.1"))
     node = json.loads(text_of(found))
     for name in place:
@@ -191,7 +187,7 @@ def test_the_layout_that_is_there_is_kept(
     assert node["query"] == {"minScore": 0.1}
 
 
-def test_what_was_written_is_what_holds_next_time(commented: Path) -> None:
+def test_what_was_written_is_what_holds_next_time(commented):
     wanted = {
         "query.minScore": "0.15",
         "query.hybrid.vectorWeight": "0.6",
@@ -204,7 +200,7 @@ def test_what_was_written_is_what_holds_next_time(commented: Path) -> None:
     assert (again.changes, again.files) == ((), ())
 
 
-def test_values_of_our_own_rules_go_into_our_own_file_and_hold_there(commented: Path) -> None:
+def test_values_of_our_own_rules_go_into_our_own_file_and_hold_there(commented):
     before = commented.read_bytes()
     found = plan_of(commented, ("recency.weight", "0.1"), profile="recommended")
     assert found.target == configuration.own_path()
@@ -217,7 +213,7 @@ def test_values_of_our_own_rules_go_into_our_own_file_and_hold_there(commented: 
     assert theirs.settings.number("recency.weight") == 0.02
 
 
-def test_knobs_that_openclaw_does_not_have_are_left_with_the_reason(commented: Path) -> None:
+def test_knobs_that_openclaw_does_not_have_are_left_with_the_reason(commented):
     found = plan_of(commented, ("recency.weight", "0.1"), ("query.minScore", "0.3"))
     assert [change.key for change in found.changes] == ["query.minScore"]
     assert [key for key, _ in found.left] == ["recency.weight"]
@@ -231,9 +227,7 @@ def test_knobs_that_openclaw_does_not_have_are_left_with_the_reason(commented: P
         ('{"profile": "auto"}', "recommended", {"profile": "auto", "query": {"minScore": 0.2}}),
     ],
 )
-def test_values_go_into_our_own_file_with_the_profile_that_they_were_tuned_under(
-    content: str, profile: str, after: dict[str, object], tmp_path: Path
-) -> None:
+def test_values_go_into_our_own_file_with_the_profile_that_they_were_tuned_under(content, profile, after, tmp_path):
     file = tmp_path / "config.json"
     file.write_text(content)
     plan_of(file, ("query.minScore", "0.2"), profile=profile).write()
@@ -243,7 +237,7 @@ def test_values_go_into_our_own_file_with_the_profile_that_they_were_tuned_under
     assert plan_of(file, ("query.minScore", "0.2"), profile=profile).changes == ()
 
 
-def test_a_file_that_holds_for_every_workspace_says_so(tmp_path: Path) -> None:
+def test_a_file_that_holds_for_every_workspace_says_so(tmp_path):
     wide = "every workspace"
     choices = plan.choose(Options(workspace=str(tmp_path), changes=(("query.minScore", "0.2"),)))
     assert any(wide in note for note in patch(choices.config, choices.settings, choices.as_written()).notes)
@@ -252,7 +246,7 @@ def test_a_file_that_holds_for_every_workspace_says_so(tmp_path: Path) -> None:
     assert not any(wide in note for note in plan_of(file, ("query.minScore", "0.2")).notes)
 
 
-def test_a_profile_has_no_place_in_openclaws_file_and_the_way_to_it_is_said(commented: Path) -> None:
+def test_a_profile_has_no_place_in_openclaws_file_and_the_way_to_it_is_said(commented):
     found = plan_of(commented, ("query.minScore", "0.3"), profile="openclaw-2026.2")
     assert [change.key for change in found.changes] == ["query.minScore"]
     assert [(key, "--profile" in reason) for key, reason in found.left] == [("profile", True)]
@@ -260,7 +254,7 @@ def test_a_profile_has_no_place_in_openclaws_file_and_the_way_to_it_is_said(comm
     assert any("--profile recommended" in note for note in plan_of(commented, profile="recommended").notes)
 
 
-def test_included_files_are_patched_where_the_value_is(write: Callable[[object], Path]) -> None:
+def test_included_files_are_patched_where_the_value_is(write):
     path = write('{ agents: { defaults: { memorySearch: { $include: "./search.json5" } } } }')
     included = path.parent / "search.json5"
     included.write_text("{ query: { minScore: 0.4 } } // mine\n")
@@ -270,7 +264,7 @@ def test_included_files_are_patched_where_the_value_is(write: Callable[[object],
     ]
 
 
-def test_a_file_that_changed_meanwhile_is_left_alone(commented: Path) -> None:
+def test_a_file_that_changed_meanwhile_is_left_alone(commented):
     found = plan_of(commented, ("query.minScore", "0.2"))
     commented.write_text(commented.read_text() + "// somebody was here\n")
     with pytest.raises(ConfigError, match="changed"):
@@ -278,7 +272,7 @@ def test_a_file_that_changed_meanwhile_is_left_alone(commented: Path) -> None:
     assert commented.read_text().endswith("// somebody was here\n")
 
 
-def test_undo_brings_back_every_byte_unless_the_file_changed_since(commented: Path) -> None:
+def test_undo_brings_back_every_byte_unless_the_file_changed_since(commented):
     before, mode = commented.read_bytes(), 0o640
     commented.chmod(mode)
     plan_of(commented, ("query.minScore", "0.2")).write()
@@ -295,7 +289,7 @@ def test_undo_brings_back_every_byte_unless_the_file_changed_since(commented: Pa
         config_patch.undo(config_patch.last(commented))
 
 
-def test_no_key_is_in_the_difference(commented: Path) -> None:
+def test_no_key_is_in_the_difference(commented):
     found = plan_of(commented, ("query.hybrid.textWeight", "0.4"))
     assert "textWeight: 0.4" in found.diff()
     assert "sk-1234567890" not in found.diff()
@@ -303,7 +297,7 @@ def test_no_key_is_in_the_difference(commented: Path) -> None:
     assert "sk-1234567890" not in repr(found)
 
 
-def test_the_command_shows_asks_writes_and_takes_back(commented: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_shows_asks_writes_and_takes_back(commented, capsys):
     before = commented.read_bytes()
     place = ["config", "--write", "--config", str(commented), "--set", "query.minScore=0.2"]
     assert main.main([*place, "--dry-run"]) == 0

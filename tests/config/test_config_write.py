@@ -1,7 +1,5 @@
 """Which file applies, where OpenClaw's things are, who its agents are, and what its files are put together from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +14,7 @@ PATH = Path("openclaw.json")
 Write = Callable[[object], Path]
 
 
-def test_the_state_folder_is_found_as_openclaw_finds_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_state_folder_is_found_as_openclaw_finds_it(home, monkeypatch):
     assert places.state_folder() == home / ".openclaw"
     (home / ".moltbot").mkdir()
     assert places.state_folder() == home / ".moltbot"
@@ -34,7 +32,7 @@ def test_the_state_folder_is_found_as_openclaw_finds_it(home: Path, monkeypatch:
     assert places.state_folder() == Path("/new")
 
 
-def test_the_configuration_is_found_as_openclaw_finds_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_configuration_is_found_as_openclaw_finds_it(home, monkeypatch):
     assert places.openclaw_path() == home / ".openclaw" / "openclaw.json"
     (home / ".openclaw").mkdir()
     (home / ".openclaw" / "clawdbot.json").write_text("{}")
@@ -43,7 +41,7 @@ def test_the_configuration_is_found_as_openclaw_finds_it(home: Path, monkeypatch
     assert places.openclaw_path() == home / "my.json"
 
 
-def test_another_home_can_be_given(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_home_can_be_given(home, monkeypatch):
     monkeypatch.setenv("OPENCLAW_HOME", "/srv/claw")
     assert places.openclaw_path() == Path("/srv/claw/.openclaw/openclaw.json")
     assert places.expand("~/x") == Path("/srv/claw/x")
@@ -51,7 +49,7 @@ def test_another_home_can_be_given(home: Path, monkeypatch: pytest.MonkeyPatch) 
     del home
 
 
-def test_the_usual_workspace_follows_profile_and_release(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_usual_workspace_follows_profile_and_release(home, monkeypatch):
     usual = home / ".openclaw" / "workspace"
     assert places.default_workspace(newer=False) == usual
     monkeypatch.setenv("OPENCLAW_PROFILE", "work")
@@ -66,7 +64,7 @@ def test_the_usual_workspace_follows_profile_and_release(home: Path, monkeypatch
     assert places.default_workspace(newer=False) == Path("/mounted")
 
 
-def test_the_configuration_of_another_workspace_does_not_apply(tmp_path: Path, write: Write) -> None:
+def test_the_configuration_of_another_workspace_does_not_apply(tmp_path, write):
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     file = write({"agents": {"defaults": {"workspace": str(theirs)}}})
@@ -77,7 +75,7 @@ def test_the_configuration_of_another_workspace_does_not_apply(tmp_path: Path, w
     assert load.load(None, tmp_path, "main").kind == "openclaw", "an agent was asked for"
 
 
-def test_our_own_file_applies_where_openclaws_does_not(home: Path, write: Write, tmp_path: Path) -> None:
+def test_our_own_file_applies_where_openclaws_does_not(home, write, tmp_path):
     write({"agents": {"defaults": {"workspace": "/elsewhere"}}})
     own = places.own_path()
     own.parent.mkdir(parents=True)
@@ -87,7 +85,7 @@ def test_our_own_file_applies_where_openclaws_does_not(home: Path, write: Write,
     del home
 
 
-def test_a_workspace_tells_whose_it_is(tmp_path: Path, write: Write) -> None:
+def test_a_workspace_tells_whose_it_is(tmp_path, write):
     coder = tmp_path / "coder"
     coder.mkdir()
     write({"agents": {"list": [{"id": "main"}, {"id": "coder", "workspace": str(coder)}]}})
@@ -126,9 +124,7 @@ def test_a_workspace_tells_whose_it_is(tmp_path: Path, write: Write) -> None:
         ),
     ],
 )
-def test_agents_and_their_workspaces(
-    agents: object, expected: dict[str, tuple[str, bool]], home: Path, write: Write
-) -> None:
+def test_agents_and_their_workspaces(agents, expected, home, write):
     write({"agents": agents})
     found = load.load(None, None)
     assert expected == {
@@ -138,7 +134,7 @@ def test_agents_and_their_workspaces(
     assert found.agent.default
 
 
-def test_agents_that_are_there_twice_are_reported_with_line_and_choice(write: Write) -> None:
+def test_agents_that_are_there_twice_are_reported_with_line_and_choice(write):
     write(
         '{agents: {list: [\n{id: "main", default: true, workspace: "/a"},\n{id: "MAIN", workspace: "/b"},\n'
         '{id: "other", default: true}]}}'
@@ -152,7 +148,7 @@ def test_agents_that_are_there_twice_are_reported_with_line_and_choice(write: Wr
     ]
 
 
-def test_an_agent_that_nobody_knows_is_refused_with_those_there_are(write: Write, home: Path) -> None:
+def test_an_agent_that_nobody_knows_is_refused_with_those_there_are(write, home):
     with pytest.raises(SettingError) as caught:
         load.load(None, None, "coder")
     assert "main" in caught.value.next_step
@@ -165,7 +161,7 @@ def test_an_agent_that_nobody_knows_is_refused_with_those_there_are(write: Write
     del home
 
 
-def test_variables_are_replaced_in_openclaws_order(home: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_are_replaced_in_openclaws_order(home, write, monkeypatch):
     write(
         {
             "env": {"vars": {"A": "env-vars", "B": "env-vars", "C": "env-vars", "D": "env-vars"}, "E": "env"},
@@ -197,7 +193,7 @@ def test_variables_are_replaced_in_openclaws_order(home: Path, write: Write, mon
     assert found.problems == ()
 
 
-def test_a_variable_without_value_is_reported(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_without_value_is_reported(write, monkeypatch):
     monkeypatch.setenv("EMPTY_ONE", "")
     write('{agents: {defaults: {\nworkspace: "${EMPTY_ONE}/x",\nmemorySearch: {extraPaths: ["${NOT_THERE}"]}}}}')
     found = load.load(None, None)
@@ -206,7 +202,7 @@ def test_a_variable_without_value_is_reported(write: Write, monkeypatch: pytest.
     assert found.extra_paths == ()
 
 
-def test_includes_are_joined_as_openclaw_joins_them(write: Write, home: Path) -> None:
+def test_includes_are_joined_as_openclaw_joins_them(write, home):
     folder = home / ".openclaw"
     write(
         '{$include: ["./base.json5", "more/agents.json5"],\n'
@@ -243,9 +239,7 @@ def test_includes_are_joined_as_openclaw_joins_them(write: Write, home: Path) ->
         ("a\0b", "not the name"),
     ],
 )
-def test_what_may_not_be_included_is_reported_and_the_rest_counts(
-    include: object, why: str, write: Write, home: Path
-) -> None:
+def test_what_may_not_be_included_is_reported_and_the_rest_counts(include, why, write, home):
     write({"$include": include, "agents": {"defaults": {"memorySearch": {"query": {"minScore": 0.4}}}}})
     (home / "outside.json5").write_text("{}")
     (home / ".openclaw" / "loop.json5").write_text("{$include: 'loop.json5'}")
@@ -256,7 +250,7 @@ def test_what_may_not_be_included_is_reported_and_the_rest_counts(
     assert why in str(found.problems[0])
 
 
-def test_a_broken_included_file_is_named(write: Write, home: Path) -> None:
+def test_a_broken_included_file_is_named(write, home):
     write('{$include: "part.json5"}')
     (home / ".openclaw" / "part.json5").write_text("{\n a:: 1}")
     with pytest.raises(ConfigError, match=r"part\.json5") as caught:
@@ -264,7 +258,7 @@ def test_a_broken_included_file_is_named(write: Write, home: Path) -> None:
     assert (caught.value.line, caught.value.column) == (2, 4)
 
 
-def test_what_is_no_configuration_is_refused_with_a_sentence(tmp_path: Path) -> None:
+def test_what_is_no_configuration_is_refused_with_a_sentence(tmp_path):
     (tmp_path / "huge.json").write_bytes(b" " * (load.MAX_BYTES + 1))
     (tmp_path / "folder.json").mkdir()
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00{")

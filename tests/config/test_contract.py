@@ -1,7 +1,5 @@
 """Configurations as OpenClaw's documentation and its hosts have them: every key is honoured, or named as unused."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Callable
@@ -135,9 +133,7 @@ def login(tmp_path: Path, agent: str, profiles: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_nothing_of_a_real_file_is_passed_over_in_silence(
-    name: str, asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_of_a_real_file_is_passed_over_in_silence(name, asked, capsys):
     survey = plans.choose(asked(FILES[name])).summary()
     said = " ".join(problem.message for problem in survey.problems)
     assert SAID.get(name, "") in said
@@ -151,9 +147,7 @@ def test_nothing_of_a_real_file_is_passed_over_in_silence(
             assert SAID[name] in out or (command[0] == "doctor" and "values not used as written" in out), command
 
 
-def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(
-    asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(asked, capsys):
     with serving(Play()) as play:
         tree = json.loads(json.dumps(FILES["a proxy for everything"]))
         tree["models"]["providers"]["openai"]["baseUrl"] = f"{play.url}/v1"
@@ -206,9 +200,7 @@ def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(
         ),
     ],
 )
-def test_a_provider_with_a_known_wire_answers_by_its_documented_name(
-    search: dict[str, Any], providers: dict[str, Any], served: str, asked: Callable[..., Options]
-) -> None:
+def test_a_provider_with_a_known_wire_answers_by_its_documented_name(search, providers, served, asked):
     with serving(Play()) as play:
         tree = {"models": {"providers": providers}, "memory": {"search": search}}
         options = asked(json.loads(json.dumps(tree).replace("URL", play.url)))
@@ -219,7 +211,7 @@ def test_a_provider_with_a_known_wire_answers_by_its_documented_name(
         assert {one.headers["Authorization"] for one in play.asked} == {"Bearer k"}
 
 
-def test_a_key_of_one_address_is_not_sent_to_another(asked: Callable[..., Options]) -> None:
+def test_a_key_of_one_address_is_not_sent_to_another(asked):
     account = {"baseUrl": "https://proxy.example/v1", "apiKey": "sk-of-the-proxy", "headers": {"X-Team": "notes"}}
     search = {"provider": "openai", "remote": {"baseUrl": "https://elsewhere.example/v1"}}
     found = settings(asked({"models": {"providers": {"openai": account}}, "memory": {"search": search}}))
@@ -228,9 +220,7 @@ def test_a_key_of_one_address_is_not_sent_to_another(asked: Callable[..., Option
 
 
 @pytest.mark.parametrize("provider", ["bedrock", "github-copilot", "unheard-of"])
-def test_a_provider_that_is_not_asked_is_named_and_words_answer(
-    provider: str, asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_provider_that_is_not_asked_is_named_and_words_answer(provider, asked, capsys):
     options = asked({"memory": {"search": {"provider": provider}}})
     where = ["--workspace", str(options.workspace), "--config", str(options.config), "--index", str(options.index)]
     for command in (["index"], ["search", "router"], ["status"]):
@@ -238,9 +228,7 @@ def test_a_provider_that_is_not_asked_is_named_and_words_answer(
     assert f"names {provider}, which memory-tui does not ask" in " ".join(capsys.readouterr().out.split())
 
 
-def test_the_order_of_keys_is_openclaws(
-    asked: Callable[..., Options], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_order_of_keys_is_openclaws(asked, tmp_path, monkeypatch):
     def key(section: dict[str, Any]) -> str:
         tree = json.loads(json.dumps(FILES["a proxy for everything"]))
         tree["agents"]["defaults"]["memorySearch"].update(section)
@@ -260,7 +248,7 @@ def test_the_order_of_keys_is_openclaws(
     assert key({"remote": {"apiKey": "sk-of-the-search"}}) == "sk-of-the-search"
 
 
-def test_logins_are_of_the_agent_in_the_order_that_is_written(asked: Callable[..., Options], tmp_path: Path) -> None:
+def test_logins_are_of_the_agent_in_the_order_that_is_written(asked, tmp_path):
     login(
         tmp_path,
         "main",
@@ -274,16 +262,13 @@ def test_logins_are_of_the_agent_in_the_order_that_is_written(asked: Callable[..
         },
     )
     tree = {"agents": {"defaults": {"memorySearch": {"provider": "gemini"}}}, "auth": {"order": {"google": []}}}
-    assert [key.value for key in settings(asked(tree)).with_shared("gemini").api_keys] == [
-        "first",
-        "sk-of-the-proxy",
-    ]
+    assert [key.value for key in settings(asked(tree)).with_shared("gemini").api_keys] == ["first", "sk-of-the-proxy"]
     tree["auth"]["order"]["google"] = ["google:b"]
     assert next(key.value for key in settings(asked(tree)).with_shared("gemini").api_keys) == "sk-of-the-proxy"
     assert settings(asked(tree)).with_shared("voyage").api_keys == ()
 
 
-def test_what_one_provider_is_told_is_never_sent_to_another(asked: Callable[..., Options]) -> None:
+def test_what_one_provider_is_told_is_never_sent_to_another(asked):
     found = settings(asked(FILES["a proxy for everything"], provider="voyage")).with_shared("voyage")
     assert (found.base_url, found.api_keys, found.spare_keys) == ("", (), ())
 
@@ -291,7 +276,7 @@ def test_what_one_provider_is_told_is_never_sent_to_another(asked: Callable[...,
 @pytest.mark.parametrize(
     "key", [path for path, key in BY_PATH.items() if key.kind != "knob" and keys.of_backend(path) is None]
 )
-def test_set_says_of_every_listed_key_that_it_does_not_take_how_it_is_set(key: str, tmp_path: Path) -> None:
+def test_set_says_of_every_listed_key_that_it_does_not_take_how_it_is_set(key, tmp_path):
     with pytest.raises(SettingError) as caught:
         plans.choose(Options(workspace=str(tmp_path / "notes"), changes=((key, "1"),)))
     assert key in caught.value.message
@@ -311,9 +296,7 @@ def test_set_says_of_every_listed_key_that_it_does_not_take_how_it_is_set(key: s
         ({"mode": "non-main", "workspaceAccess": "ro"}, {}, "group", False),
     ],
 )
-def test_a_sandbox_that_may_not_write_is_not_flushed(
-    sandbox: dict[str, str], per_agent: dict[str, str], session: str, flushes: bool, tmp_path: Path
-) -> None:
+def test_a_sandbox_that_may_not_write_is_not_flushed(sandbox, per_agent, session, flushes, tmp_path):
     place = tmp_path / "state" / "agents" / "main" / "sessions"
     place.mkdir(parents=True)
     known = {"agent:main:main": {"sessionId": "s"}, "agent:main:telegram:group:1": {"sessionId": "group"}}
@@ -328,9 +311,7 @@ def test_a_sandbox_that_may_not_write_is_not_flushed(
 OFF = {"agents": {"defaults": {"memorySearch": {"enabled": False}}}}
 
 
-def test_a_prompt_without_memory_search_has_no_rule_to_search(
-    asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_prompt_without_memory_search_has_no_rule_to_search(asked, capsys):
     options = asked(OFF)
     where = ["--workspace", str(options.workspace), "--config", str(options.config)]
     main.main([*where, "prompt", "--json"])
@@ -344,9 +325,7 @@ def test_a_prompt_without_memory_search_has_no_rule_to_search(
 
 @pytest.mark.parametrize("layout", ["agents.defaults.memorySearch", "memory.search"])
 @pytest.mark.parametrize("limit", [20_000, 1000])
-def test_a_prompt_holds_what_the_budget_says_that_hosts_read(
-    layout: str, limit: int, asked: Callable[..., Options], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_prompt_holds_what_the_budget_says_that_hosts_read(layout, limit, asked, tmp_path, capsys):
     text = "".join(f"- fact {number:05} 🦛\n" for number in range(2500))
     (tmp_path / "notes" / "MEMORY.md").write_text(text)
     tree: dict[str, Any] = {"agents": {"defaults": {"bootstrapMaxChars": limit}}}
@@ -373,7 +352,7 @@ def test_a_prompt_holds_what_the_budget_says_that_hosts_read(
     assert len(file["text"].encode("utf-16-le")) // 2 <= limit + 200
 
 
-def test_a_server_without_memory_search_does_not_tell_its_agent_to_search(asked: Callable[..., Options]) -> None:
+def test_a_server_without_memory_search_does_not_tell_its_agent_to_search(asked):
     options = asked(OFF)
     wire = Wire(["--workspace", str(options.workspace), "--config", str(options.config)])
     try:
@@ -389,9 +368,7 @@ def test_a_server_without_memory_search_does_not_tell_its_agent_to_search(asked:
         end_all()
 
 
-def test_a_difference_of_the_file_shows_no_key_of_any_provider(
-    asked: Callable[..., Options], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_difference_of_the_file_shows_no_key_of_any_provider(asked, tmp_path, capsys):
     path = tmp_path / "openclaw.json"
     path.write_text(
         '{"models": {"providers": {"anthropic": {"apiKey": "sk-ant-beside-it"}}},\n'
@@ -404,9 +381,7 @@ def test_a_difference_of_the_file_shows_no_key_of_any_provider(
     assert "beside-it" not in out
 
 
-def test_a_key_for_everything_in_a_file_that_others_read_is_a_warning(
-    asked: Callable[..., Options], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_key_for_everything_in_a_file_that_others_read_is_a_warning(asked, capsys):
     tree = json.loads(json.dumps(FILES["Gemini by its own id"]))
     options = asked(tree, provider="none")
     Path(str(options.config)).chmod(0o644)
@@ -415,7 +390,7 @@ def test_a_key_for_everything_in_a_file_that_others_read_is_a_warning(
         assert check.run(engine).state == "warning"
 
 
-def test_a_day_is_the_users_day(asked: Callable[..., Options], tmp_path: Path) -> None:
+def test_a_day_is_the_users_day(asked, tmp_path):
     for day in (22, 23):
         (tmp_path / "notes" / "memory").mkdir(exist_ok=True)
         (tmp_path / "notes" / "memory" / f"2026-11-{day}.md").write_text(f"# Day\n\nbread {day}\n")

@@ -1,7 +1,5 @@
 """JSON5: what is accepted, where it stands, and where it stops being JSON5."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -47,7 +45,7 @@ def tree(text: str) -> Node:
 
 
 @pytest.mark.parametrize("text", VALID)
-def test_the_tree_holds_what_the_reader_says(text: str) -> None:
+def test_the_tree_holds_what_the_reader_says(text):
     assert tree(text).plain() == pyjson5.decode(text)
 
 
@@ -59,13 +57,13 @@ VALUES = st.recursive(
 
 
 @given(VALUES, st.sampled_from([None, 1, 4]), st.booleans())
-def test_any_json_is_read_as_json(value: object, indent: int | None, ascii_only: bool) -> None:
+def test_any_json_is_read_as_json(value, indent, ascii_only):
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     assert tree(text).plain() == json.loads(text)
 
 
 @given(VALUES)
-def test_every_value_knows_its_characters(value: object) -> None:
+def test_every_value_knows_its_characters(value):
     text = f"// a comment\n{json.dumps(value, indent=2)} // and one more"
 
     def check(node: Node) -> None:
@@ -80,7 +78,7 @@ def test_every_value_knows_its_characters(value: object) -> None:
 
 
 @given(st.text(alphabet="{}[]:,'\"\\/*\n ax1.+-eu0", max_size=40))
-def test_any_text_is_read_or_refused_with_a_place(text: str) -> None:
+def test_any_text_is_read_or_refused_with_a_place(text):
     place = (1, 1)
     try:
         tree(text)
@@ -115,7 +113,7 @@ def test_any_text_is_read_or_refused_with_a_place(text: str) -> None:
         ("NaN1", 1, 3),
     ],
 )
-def test_an_error_tells_where_it_is_near(text: str, line: int, column: int) -> None:
+def test_an_error_tells_where_it_is_near(text, line, column):
     with pytest.raises(ConfigError) as caught:
         tree(text)
     assert (caught.value.line, caught.value.column) == (line, column)
@@ -123,15 +121,15 @@ def test_an_error_tells_where_it_is_near(text: str, line: int, column: int) -> N
 
 
 @pytest.mark.parametrize("text", ["1" * 5000, "-1e400", '"\\ud83d x"'], ids=["digits", "exponent", "half a pair"])
-def test_what_no_number_or_text_holds_is_refused(text: str) -> None:
+def test_what_no_number_or_text_holds_is_refused(text):
     with pytest.raises(ConfigError, match="near line 1"):
         tree(text)
 
 
-def test_a_tree_does_not_show_what_it_holds() -> None:
+def test_a_tree_does_not_show_what_it_holds():
     assert "sk-123" not in repr(tree('{apiKey: "sk-123"}'))
 
 
-def test_a_large_file_is_read() -> None:
+def test_a_large_file_is_read():
     text = "{" + ",\n".join(f'"k{i}": {{a: [1, 2.5], "b": "some text", c: {{d: true}}}}' for i in range(5_000)) + "}"
     assert len(list(tree(text).children())) == 5_000

@@ -302,10 +302,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
         {},
         _engine(lambda engine: [row.path for row in engine.notes.files() if row.path.startswith("more")]),
     ),
-    "provider": (
-        {},
-        lambda house, options: plan.choose(Options(config=options.config, index=options.index)).provider,
-    ),
+    "provider": ({}, lambda house, options: plan.choose(Options(config=options.config, index=options.index)).provider),
     "remote.baseUrl": ({}, _remote(lambda found: found.base_url)),
     "remote.apiKey": ({}, _remote(lambda found: [key.value for key in found.api_keys])),
     "remote.headers": ({}, _remote(lambda found: found.headers)),
@@ -404,7 +401,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
 
 
 @pytest.mark.parametrize("key", DOCUMENTED)
-def test_each_documented_key_takes_effect_or_says_why_not(house: House, key: str) -> None:
+def test_each_documented_key_takes_effect_or_says_why_not(house, key):
     section = SEARCH if key in SEARCH_PATHS else TOP
     base, see = PROOFS.get(key, ({}, None))
     others = {(SEARCH if name in SEARCH_PATHS else TOP, name): other for name, other in base.items()}
@@ -431,7 +428,7 @@ def test_each_documented_key_takes_effect_or_says_why_not(house: House, key: str
         assert named, f"{key} takes effect, and no test shows it"
 
 
-def test_archived_transcripts_are_read_when_they_are_asked_for(house: House) -> None:
+def test_archived_transcripts_are_read_when_they_are_asked_for(house):
     sessions = house.home / ".openclaw/agents/main/sessions"
     said = {"type": "message", "message": {"role": "user", "content": "Where is the zeppelin?"}}
     put(sessions, "old.jsonl.reset.2026-01-01T00-00-00Z", "gone.jsonl.deleted.2026-01-01", text=json.dumps(said) + "\n")
@@ -446,7 +443,7 @@ def test_archived_transcripts_are_read_when_they_are_asked_for(house: House) -> 
                 assert "User: Where is the zeppelin?" in engine.notes.read(archived[0].path).text
 
 
-def test_an_unknown_key_is_reported_and_ends_nothing(house: House) -> None:
+def test_an_unknown_key_is_reported_and_ends_nothing(house):
     survey = plan.choose(house.options({(SEARCH, "query.minscore"): 0.2, (SEARCH, "vektor"): 1})).summary()
     told = [problem.message for problem in survey.problems]
     assert any("did you mean query.minScore" in text for text in told)

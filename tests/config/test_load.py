@@ -1,7 +1,5 @@
 """What a configuration says: both layouts, layers, and a sentence with the line for whatever cannot be used."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -37,7 +35,7 @@ def older(section: str) -> Config:
         ),
     ],
 )
-def test_both_layouts_of_openclaw_are_read(text: str, layout: str) -> None:
+def test_both_layouts_of_openclaw_are_read(text, layout):
     found = load.parse(text, PATH)
     assert (found.kind, found.layout) == ("openclaw", layout)
     assert found.values["query.minScore"].value == 0.2
@@ -46,7 +44,7 @@ def test_both_layouts_of_openclaw_are_read(text: str, layout: str) -> None:
     assert found.problems == ()
 
 
-def test_our_own_file_has_the_tree_at_the_top() -> None:
+def test_our_own_file_has_the_tree_at_the_top():
     found = load.parse(
         '{query: {minScore: 0.1}, sync: {watchDebounceMs: 200}, profile: "recommended", workspace: "/notes"}',
         Path("config.json"),
@@ -58,7 +56,7 @@ def test_our_own_file_has_the_tree_at_the_top() -> None:
     assert found.problems == ()
 
 
-def test_an_agent_overrides_field_by_field_and_adds_its_extra_paths() -> None:
+def test_an_agent_overrides_field_by_field_and_adds_its_extra_paths():
     text = """{agents: {defaults: {memorySearch: {query: {minScore: 0.2, maxResults: 9}, extraPaths: ["a", "b"],
                                                   cache: {enabled: false}}},
       list: [{id: "main"},
@@ -74,7 +72,7 @@ def test_an_agent_overrides_field_by_field_and_adds_its_extra_paths() -> None:
 
 
 @pytest.mark.parametrize("key", OF_AGENT)
-def test_what_an_agent_has_of_its_own_counts_before_what_is_general(key: str) -> None:
+def test_what_an_agent_has_of_its_own_counts_before_what_is_general(key):
     row = BY_PATH[f"agents.defaults.{key}"]
     value: object = row.choices[1] if row.choices else 77
     for name in reversed(key.split(".")):
@@ -85,7 +83,7 @@ def test_what_an_agent_has_of_its_own_counts_before_what_is_general(key: str) ->
     assert found.entries[row.path].places[0].path == f"agents.entries.main.{key}"
 
 
-def test_the_newer_layout_has_its_agents_by_name() -> None:
+def test_the_newer_layout_has_its_agents_by_name():
     found = load.parse(
         """{memory: {search: {query: {minScore: 0.2}}},
         agents: {entries: {main: {}, coder: {memory: {search: {query: {minScore: 0.6}}}}}}}""",
@@ -96,7 +94,7 @@ def test_the_newer_layout_has_its_agents_by_name() -> None:
     assert "agents.entries.coder.memory.search.query.minScore" in found.values["query.minScore"].origin
 
 
-def test_two_layouts_at_once_are_reported_and_the_newer_counts() -> None:
+def test_two_layouts_at_once_are_reported_and_the_newer_counts():
     found = load.parse(
         "{memory: {search: {query: {minScore: 0.1}}},\n agents: {defaults: {memorySearch: {query: {minScore: 0.9}}}}}",
         PATH,
@@ -139,7 +137,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("section", "key", "used"), BAD, ids=[f"{section}" for section, _, _ in BAD])
-def test_a_bad_value_is_reported_with_its_line_and_the_default_used(section: str, key: str, used: object) -> None:
+def test_a_bad_value_is_reported_with_its_line_and_the_default_used(section, key, used):
     found = older(f"\n\n{section}")
     assert found.value(key) == used
     assert key not in found.values
@@ -151,7 +149,7 @@ def test_a_bad_value_is_reported_with_its_line_and_the_default_used(section: str
     assert all(part in str(found.problems[0]) for part in (key, "openclaw.json line 3"))
 
 
-def test_of_a_bad_override_the_general_value_is_used() -> None:
+def test_of_a_bad_override_the_general_value_is_used():
     found = load.parse(
         "{agents: {defaults: {memorySearch: {query: {minScore: 0.2}}},\n list: [{id: 'main',"
         " memorySearch: {query: {minScore: -1}}}]}}",
@@ -179,14 +177,14 @@ def test_of_a_bad_override_the_general_value_is_used() -> None:
         "{agents: {list: [{id: ' '}]}}",
     ],
 )
-def test_a_section_of_the_wrong_kind_is_reported_and_harmless(text: str) -> None:
+def test_a_section_of_the_wrong_kind_is_reported_and_harmless(text):
     found = load.parse(text, PATH)
     assert len(found.problems) == 1
     assert "line 1" in str(found.problems[0])
     assert found.values == {}
 
 
-def test_unknown_keys_are_reported_with_a_suggestion_and_change_nothing() -> None:
+def test_unknown_keys_are_reported_with_a_suggestion_and_change_nothing():
     found = older("\nquery: {minscore: 0.1,\n maxResults: 3}, nonsense: {a: {b: 1}}, profile: 'recommended'")
     assert [problem.place.line for problem in found.problems] == [2, 3, 3]
     assert "did you mean query.minScore?" in str(found.problems[0])
@@ -195,7 +193,7 @@ def test_unknown_keys_are_reported_with_a_suggestion_and_change_nothing() -> Non
     assert found.values.keys() == {"query.maxResults"}
 
 
-def test_what_else_is_in_the_file_is_none_of_our_business() -> None:
+def test_what_else_is_in_the_file_is_none_of_our_business():
     found = load.parse(
         "{channels: {telegram: {botToken: 'x'}}, agents: {defaults: {model: {primary: 'm'},"
         " compaction: {mode: 'safeguard', memoryFlush: {softThresholdTokens: 4000, foo: 1}}},"
@@ -207,7 +205,7 @@ def test_what_else_is_in_the_file_is_none_of_our_business() -> None:
     assert found.value("memory.citations") == "on"
 
 
-def test_what_must_be_known_to_trust_an_answer_is_said() -> None:
+def test_what_must_be_known_to_trust_an_answer_is_said():
     assert "disabled" in str(older("enabled: false").problems[0])
     assert "Both weights are 0" in str(older("query: {hybrid: {vectorWeight: 0, textWeight: 0}}").problems[0])
     assert "99 is used" in str(older("chunking: {tokens: 100, overlap: 100}").problems[0])
@@ -226,20 +224,20 @@ def test_what_must_be_known_to_trust_an_answer_is_said() -> None:
 @pytest.mark.parametrize(
     ("size", "bytes_"), [("2097152", 2_097_152), ("'2mb'", 2_097_152), ("'1.5 KB'", 1536), ("0", 0)]
 )
-def test_sizes_are_numbers_or_have_a_unit(size: str, bytes_: int) -> None:
+def test_sizes_are_numbers_or_have_a_unit(size, bytes_):
     flush = f"{{forceFlushTranscriptBytes: {size}}}"
     found = load.parse(f"{{agents: {{defaults: {{compaction: {{memoryFlush: {flush}}}}}}}}}", PATH)
     assert found.value("agents.defaults.compaction.memoryFlush.forceFlushTranscriptBytes") == bytes_
 
 
-def test_openclaws_index_is_where_the_agent_has_it(home: Path) -> None:
+def test_openclaws_index_is_where_the_agent_has_it(home):
     assert older("").store_path == home / ".openclaw" / "memory" / "main.sqlite"
     assert older("store: {path: '~/idx/{agentId}.db'}").store_path == home / "idx" / "main.db"
     text = "{agents: {defaults: {memorySearch: {store: {path: '/x/{agentId}-{agentId}'}}}, list: [{id: 'a b'}]}}"
     assert load.parse(text, PATH).store_path == Path("/x/a-b-a-b")
 
 
-def test_a_text_that_holds_no_object_is_refused() -> None:
+def test_a_text_that_holds_no_object_is_refused():
     with pytest.raises(ConfigError) as caught:
         load.parse("[1, 2]", PATH)
     assert (caught.value.line, caught.value.column) == (1, 1)

@@ -1,7 +1,5 @@
 """`auto` finds the release that is in use, and says why; what 2026.9's doctor would change is shown, and not done."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -59,20 +57,18 @@ def found(home: Path) -> release.Release:
         ("", ""),
     ],
 )
-def test_a_version_has_its_nearest_profile(version: str, profile: str) -> None:
+def test_a_version_has_its_nearest_profile(version, profile):
     assert release.profile_of(version) == profile
 
 
-def test_the_installed_program_says_its_version(home: Path, write: Write, tmp_path: Path) -> None:
+def test_the_installed_program_says_its_version(home, write, tmp_path):
     write({"memory": {"search": {}}})
     install(tmp_path, {"name": "openclaw", "version": "2026.3.13"})
     assert found(home) == release.Release("openclaw-2026.3", "OpenClaw 2026.3.13 is installed")
 
 
 @pytest.mark.parametrize("manifest", ["not JSON", "[]", {"name": "other", "version": "1"}, {"name": "openclaw"}])
-def test_a_program_that_does_not_say_its_version_decides_nothing(
-    home: Path, write: Write, tmp_path: Path, manifest: object
-) -> None:
+def test_a_program_that_does_not_say_its_version_decides_nothing(home, write, tmp_path, manifest):
     write({"memory": {"search": {}}})
     install(tmp_path, manifest)
     assert found(home).reason == "the configuration has memory.search, as from 2026.8 on"
@@ -97,9 +93,7 @@ def test_a_program_that_does_not_say_its_version_decides_nothing(
         ),
     ],
 )
-def test_without_a_program_the_files_tell(
-    home: Path, write: Write, config: object, files: list[str], profile: str, said: str
-) -> None:
+def test_without_a_program_the_files_tell(home, write, config, files, profile, said):
     write(config)
     for name in files:
         path = home / ".openclaw" / name
@@ -110,14 +104,14 @@ def test_without_a_program_the_files_tell(
     assert said in concluded.reason
 
 
-def test_what_was_concluded_is_the_origin_of_the_profile(home: Path, write: Write) -> None:
+def test_what_was_concluded_is_the_origin_of_the_profile(home, write):
     write({"memory": {"search": {}}})
     settings = choose(Options()).settings
     assert settings.word("profile") == profiles.NEWEST
     assert settings.values["profile"].origin == "auto: the configuration has memory.search, as from 2026.8 on"
 
 
-def test_openclaws_index_is_the_agents_database_from_2026_8_on(home: Path, write: Write) -> None:
+def test_openclaws_index_is_the_agents_database_from_2026_8_on(home, write):
     write({"memory": {"search": {}}})
     own, database = home / ".openclaw/memory/main.sqlite", home / ".openclaw/agents/main/agent/openclaw-agent.sqlite"
     assert choose(Options()).summary().openclaw_index == str(database)
@@ -129,7 +123,7 @@ def test_openclaws_index_is_the_agents_database_from_2026_8_on(home: Path, write
     assert choose(Options()).summary().openclaw_index == str(database)
 
 
-def test_projects_are_compared_as_openclaw_writes_them(home: Path) -> None:
+def test_projects_are_compared_as_openclaw_writes_them(home):
     from memory_tui.plan import plan
 
     (home / "notes").mkdir()
@@ -147,7 +141,7 @@ def steps(text: str) -> dict[str, str]:
     return {step.key: step.to for step in migrations(tree)}
 
 
-def test_the_older_section_moves_and_what_2026_9_has_no_setting_for_goes() -> None:
+def test_the_older_section_moves_and_what_2026_9_has_no_setting_for_goes():
     found = steps(
         """{agents: {defaults: {memorySearch: {provider: "auto", chunking: {tokens: 200}, chunkSize: 300, maxResults: 4,
         query: {minScore: 0.1, hybrid: {vectorWeight: 1}}, sync: {watchDebounceMs: 5}, cache: {maxEntries: 9},
@@ -179,7 +173,7 @@ def test_the_older_section_moves_and_what_2026_9_has_no_setting_for_goes() -> No
     }
 
 
-def test_a_value_that_is_at_the_new_place_wins() -> None:
+def test_a_value_that_is_at_the_new_place_wins():
     text = """{memory: {search: {query: {maxResults: 9}}}, memorySearch: {maxResults: 3},
     agents: {entries: {a: {memorySearch: {maxResults: 3, store: {driver: "sqlite"}}}}}}"""
     assert steps(text) == {
@@ -191,7 +185,7 @@ def test_a_value_that_is_at_the_new_place_wins() -> None:
     }
 
 
-def test_qmd_goes_and_what_it_searched_stays_searched() -> None:
+def test_qmd_goes_and_what_it_searched_stays_searched():
     text = '{memory: {backend: "qmd", qmd: {paths: [{path: "~/x"}], sessions: {enabled: true}}, search: {qmd: {}}}}'
     found = steps(text)
     assert found["memory.backend"] == found["memory.qmd"] == found["memory.search.qmd"] == ""
@@ -200,12 +194,12 @@ def test_qmd_goes_and_what_it_searched_stays_searched() -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", "{memory: {search: {query: {minScore: 0.2}}}}", "{memory: 3}", "{agents: []}"])
-def test_nothing_to_change(text: str) -> None:
+def test_nothing_to_change(text):
     assert steps(text) == {}
 
 
 @pytest.mark.parametrize("key", sorted(RETIRED))
-def test_a_retired_key_in_the_new_section_is_named_once_with_its_line(key: str) -> None:
+def test_a_retired_key_in_the_new_section_is_named_once_with_its_line(key):
     leaf: object = {"tokens": 7} if key == "chunking" else 7
     for part in reversed(key.split(".")):
         leaf = {part: leaf}
@@ -216,9 +210,7 @@ def test_a_retired_key_in_the_new_section_is_named_once_with_its_line(key: str) 
     assert "openclaw doctor --fix" in said[0].used
 
 
-def test_the_command_shows_the_steps_and_leaves_the_file(
-    write: Callable[[object], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_shows_the_steps_and_leaves_the_file(write, capsys):
     path = write("{agents: {defaults: {\n memorySearch: {chunking: {tokens: 300}}}}}")
     before = path.read_bytes()
     assert main.main(["config"]) == 0

@@ -1,7 +1,5 @@
 """Secrets: found where OpenClaw finds them, never run for, never seen."""
 
-from __future__ import annotations
-
 import json
 import stat
 from collections.abc import Callable
@@ -45,7 +43,7 @@ def secret(write: Write, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Found
         {"source": "env", "provider": "default", "id": "MY_KEY"},
     ],
 )
-def test_text_and_variables(secret: Callable[..., FoundSecret], written: object) -> None:
+def test_text_and_variables(secret, written):
     found = secret(written)
     assert (found.value, found.exists, found.problem) == (KEY, True, "")
     assert "set, from" in str(found)
@@ -70,13 +68,13 @@ def test_text_and_variables(secret: Callable[..., FoundSecret], written: object)
         ({"source": "gcp", "id": "x"}, {}, "no secrets.providers"),
     ],
 )
-def test_why_there_is_none(secret: Callable[..., FoundSecret], written: object, secrets: object, why: str) -> None:
+def test_why_there_is_none(secret, written, secrets, why):
     found = secret(written, secrets)
     assert (found.exists, found.value) == (False, "")
     assert why in str(found)
 
 
-def test_a_command_is_never_run(secret: Callable[..., FoundSecret], tmp_path: Path) -> None:
+def test_a_command_is_never_run(secret, tmp_path):
     trace, command = tmp_path / "it ran", tmp_path / "vault"
     command.write_text(f"#!/bin/sh\ntouch '{trace}'\necho {KEY}\n")
     command.chmod(0o755)
@@ -106,15 +104,13 @@ def in_file(vault: Path, name: str, **more: object) -> tuple[object, object]:
 
 
 @pytest.mark.parametrize("pointer", ["/providers/open~1ai/key~0", "/list/1"])
-def test_a_file_is_read_by_pointer(secret: Callable[..., FoundSecret], vault: Path, pointer: str) -> None:
+def test_a_file_is_read_by_pointer(secret, vault, pointer):
     before = vault.stat().st_mtime_ns
     assert secret(*in_file(vault, pointer)).value == KEY
     assert vault.stat().st_mtime_ns == before
 
 
-def test_a_file_can_be_one_value_and_the_default_provider_of_its_kind(
-    secret: Callable[..., FoundSecret], vault: Path
-) -> None:
+def test_a_file_can_be_one_value_and_the_default_provider_of_its_kind(secret, vault):
     vault.write_text(KEY + "\n")
     providers = {"mine": {"source": "file", "path": str(vault), "mode": "singleValue"}}
     found = secret({"source": "file", "id": "value"}, {"providers": providers, "defaults": {"file": "mine"}})
@@ -122,15 +118,13 @@ def test_a_file_can_be_one_value_and_the_default_provider_of_its_kind(
 
 
 @pytest.mark.parametrize("pointer", ["/providers/nobody", "/number", "value", "/list/9", "/list/x", "/number/deep"])
-def test_what_is_not_in_the_file_is_said(secret: Callable[..., FoundSecret], vault: Path, pointer: str) -> None:
+def test_what_is_not_in_the_file_is_said(secret, vault, pointer):
     found = secret(*in_file(vault, pointer))
     assert not found.exists
     assert pointer in found.problem
 
 
-def test_a_file_that_others_may_read_is_refused_unless_that_is_wanted(
-    secret: Callable[..., FoundSecret], vault: Path, tmp_path: Path
-) -> None:
+def test_a_file_that_others_may_read_is_refused_unless_that_is_wanted(secret, vault, tmp_path):
     vault.chmod(0o644)
     assert "others" in secret(*in_file(vault, "/list/1")).problem
     assert secret(*in_file(vault, "/list/1", allowInsecurePath=True)).value == KEY
@@ -144,7 +138,7 @@ def test_a_file_that_others_may_read_is_refused_unless_that_is_wanted(
     assert not secret(*in_file(vault, "/a")).exists
 
 
-def test_headers_are_secrets_too(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_headers_are_secrets_too(write, monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     write({"agents": {"defaults": {"memorySearch": {"remote": {"headers": {"x-a": KEY, "x-b": "Bearer ${MY_KEY}"}}}}}})
     found = load.load(None, None)

@@ -1,7 +1,5 @@
 """The sample workspace: dates that follow today, labels that point at their answers, and nothing else on disk."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Iterator
@@ -45,7 +43,7 @@ def day_of(name: str) -> dt.date | None:
 
 @pytest.mark.parametrize("more", [False, True])
 @pytest.mark.parametrize("today", ANY_DAY, ids=str)
-def test_the_sample_follows_the_day(tmp_path: Path, today: dt.date, more: bool) -> None:
+def test_the_sample_follows_the_day(tmp_path, today, more):
     """Logs of ten months up to today name their own day, links lead to notes, labels point at their answers."""
     texts = notes(materialize(tmp_path / "w", today, more=more))
     ages = sorted((today - day).days for day in map(day_of, texts) if day)
@@ -66,7 +64,7 @@ def test_the_sample_follows_the_day(tmp_path: Path, today: dt.date, more: bool) 
 
 
 @pytest.mark.parametrize(("place", "reason"), [("", "not empty"), ("mine.md", "a file"), ("mine.md/below", "file")])
-def test_a_place_that_is_taken_is_refused_and_left_alone(tmp_path: Path, place: str, reason: str) -> None:
+def test_a_place_that_is_taken_is_refused_and_left_alone(tmp_path, place, reason):
     (tmp_path / "mine.md").write_text("keep me", encoding="utf-8")
     with pytest.raises(WorkspaceError, match=reason) as refusal:
         materialize(tmp_path / place, TODAY)
@@ -108,7 +106,7 @@ def findings(opened: Engine) -> list[Suggestion]:
     return list(opened.inbox.examine().suggestions)
 
 
-def test_the_inbox_holds_every_kind(opened: Engine, findings: list[Suggestion]) -> None:
+def test_the_inbox_holds_every_kind(opened, findings):
     rare = {"copied file", "copied block", "log beat", "said twice", "contradiction", "instruction"}
     assert {one.kind for one in findings} >= BY_KIND.keys() - rare
     dead = [one.place.path for one in findings if one.kind == "dead path"]
@@ -116,7 +114,7 @@ def test_the_inbox_holds_every_kind(opened: Engine, findings: list[Suggestion]) 
     assert not opened.notes.curator.undoable(), "what another program did is nobody's to undo"
 
 
-def test_agents_asked_in_the_demo_and_it_goes_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_agents_asked_in_the_demo_and_it_goes_with_it(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with own_folder() as folder:
         workspace = materialize(folder / WORKSPACE, TODAY, more=True)
@@ -149,7 +147,7 @@ def kept_of_demo(state: Path) -> list[object]:
     return [*files, *rows]
 
 
-def test_the_log_of_the_demo_is_what_the_server_answers(tmp_path: Path) -> None:
+def test_the_log_of_the_demo_is_what_the_server_answers(tmp_path):
     """Where this fails because the ranking is another one: python -m tests.demo.demo_log."""
     kept = {fields["query"]: fields for fields in demo_log.questions()}
     knobs = profiles.compose(profiles.OWN, {}, {})

@@ -1,7 +1,5 @@
 """The folder of a demo that was killed is swept away when the next demo starts, and nothing else ever is."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -54,9 +52,7 @@ def made(child: subprocess.Popen[str]) -> Path:
     return Path(child.stdout.readline().strip())
 
 
-def test_the_folder_of_a_killed_demo_goes_and_that_of_a_living_one_stays(
-    temporary: Path, child: subprocess.Popen[str]
-) -> None:
+def test_the_folder_of_a_killed_demo_goes_and_that_of_a_living_one_stays(temporary, child):
     folder = made(child)
     assert folder.parent == temporary
     assert demo.sweep(temporary) == []
@@ -69,7 +65,7 @@ def test_the_folder_of_a_killed_demo_goes_and_that_of_a_living_one_stays(
         assert mine.exists()
 
 
-def test_nothing_else_is_removed(temporary: Path) -> None:
+def test_nothing_else_is_removed(temporary):
     dead = json.dumps({"pid": os.getpid(), "started": "1", "since": 0.0})
     elsewhere = temporary / "elsewhere"
     for name in ("memory-tui-demo-unmarked", "memory-tui-demo-damaged", "memory-tui-demo-ours", "other-demo"):
@@ -93,7 +89,7 @@ def test_nothing_else_is_removed(temporary: Path) -> None:
     assert sorted(temporary.rglob("*")) == before
 
 
-def test_a_process_with_the_same_number_is_another_one(temporary: Path) -> None:
+def test_a_process_with_the_same_number_is_another_one(temporary):
     old = temporary / "memory-tui-demo-old"
     (old / "workspace").mkdir(parents=True)
     (old / "workspace" / "link").symlink_to(temporary)
@@ -105,7 +101,7 @@ def test_a_process_with_the_same_number_is_another_one(temporary: Path) -> None:
     assert temporary.exists()
 
 
-def test_a_folder_whose_lock_is_held_stays(temporary: Path) -> None:
+def test_a_folder_whose_lock_is_held_stays(temporary):
     """As by a demo in another container, whose process number means nothing here."""
     folder = temporary / "memory-tui-demo-held"
     folder.mkdir()
@@ -115,9 +111,7 @@ def test_a_folder_whose_lock_is_held_stays(temporary: Path) -> None:
     assert folder.exists()
 
 
-def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(
-    temporary: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(temporary, monkeypatch):
     theirs = places.own_path()
     theirs.parent.mkdir(parents=True, exist_ok=True)
     theirs.write_text('{"query": {"maxResults": 3}}')

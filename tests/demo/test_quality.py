@@ -1,7 +1,5 @@
 """Recall on labelled questions over real chat logs: what the recommended profile promises, and what OpenClaw gives."""
 
-from __future__ import annotations
-
 import datetime as dt
 import importlib.util
 from collections import defaultdict
@@ -64,9 +62,7 @@ def measured(judge: ModuleType, name: str, found: dict[str, list[dict[str, Any]]
 
 
 @pytest.mark.parametrize(("name", "ndcg", "visible"), [("en", 0.90, 0.80), ("zh", 0.93, 0.80)])
-def test_recommended_recalls_what_was_said(
-    judge: ModuleType, memorybank: Path, tmp_path: Path, name: str, ndcg: float, visible: float
-) -> None:
+def test_recommended_recalls_what_was_said(judge, memorybank, tmp_path, name, ndcg, visible):
     queries = judge.load_queries(name)
     ours = measured(judge, name, answers(memorybank / name / "workspaces", queries, tmp_path, "recommended"))
     print({key: round(value, 3) for key, value in ours.items()})

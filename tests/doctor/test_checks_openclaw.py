@@ -1,7 +1,5 @@
 """What the doctor says of OpenClaw's agent, whose memory is memory-tui or another."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
@@ -57,19 +55,19 @@ def edited(plugin: Path) -> dict[str, Any]:
     return slot(plugin)
 
 
-def test_another_memory_is_no_matter(open_with: Callable[..., Engine]) -> None:
+def test_another_memory_is_no_matter(open_with):
     for run in (SLOT, DREAMING):
         found = run(open_with({}))
         assert (found.state, found.evidence) == ("skipped", "OpenClaw's agent asks memory-core, not memory-tui.")
 
 
-def test_a_connected_agent_ranks_as_the_screen_does(open_with: Callable[..., Engine], plugin: Path) -> None:
+def test_a_connected_agent_ranks_as_the_screen_does(open_with, plugin):
     found = SLOT(open_with(slot(plugin)))
     assert found.state == "ok", found
     assert "profile recommended" in found.evidence
 
 
-def test_a_screen_that_ranks_otherwise_is_said(open_with: Callable[..., Engine], plugin: Path) -> None:
+def test_a_screen_that_ranks_otherwise_is_said(open_with, plugin):
     found = SLOT(open_with(slot(plugin), ("profile", "openclaw-2026.3")))
     assert found.state == "warning"
     assert found.evidence == "The agent recalls by profile recommended; what you see here is ranked by openclaw-2026.3."
@@ -83,22 +81,14 @@ def test_a_screen_that_ranks_otherwise_is_said(open_with: Callable[..., Engine],
         (edited, "warning", "is of another version: index.js"),
     ],
 )
-def test_what_is_broken_is_named_with_the_command_that_mends_it(
-    open_with: Callable[..., Engine],
-    plugin: Path,
-    break_it: Callable[[Path], dict[str, Any]],
-    state: str,
-    evidence: str,
-) -> None:
+def test_what_is_broken_is_named_with_the_command_that_mends_it(open_with, plugin, break_it, state, evidence):
     found: CheckOutcome = SLOT(open_with(break_it(plugin)))
     assert found.state == state
     assert evidence in found.evidence
     assert "memory-tui connect openclaw" in found.fix
 
 
-def test_dreaming_is_said_to_miss_the_recalls_until_it_is_switched_off(
-    open_with: Callable[..., Engine], plugin: Path
-) -> None:
+def test_dreaming_is_said_to_miss_the_recalls_until_it_is_switched_off(open_with, plugin):
     found = DREAMING(open_with(slot(plugin)))
     assert found.state == "warning"
     assert "plugins.entries.memory-core.enabled" in found.fix

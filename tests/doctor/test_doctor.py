@@ -1,7 +1,5 @@
 """The doctor: every check finds what is wrong where something is, and says what to do; none stops the others."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -64,14 +62,12 @@ def found(engine: Engine, key: str) -> CheckOutcome:
     return result.finding
 
 
-def test_each_check_has_a_name_of_its_own() -> None:
+def test_each_check_has_a_name_of_its_own():
     every = [*doctor.CHECKS, *doctor.QMD_CHECKS, *doctor.LTM_CHECKS]
     assert len({check.key for check in every}) == len(every)
 
 
-def test_a_note_of_which_some_words_are_not_found_is_no_clean_bill(
-    workspace: Path, open_engine: Callable[..., Engine]
-) -> None:
+def test_a_note_of_which_some_words_are_not_found_is_no_clean_bill(workspace, open_engine):
     assert found(open_engine(), "readable").state == "ok"
     (workspace / "memory" / "bakery.md").write_bytes("Die Bäckerei schließt um eins.\n".encode("cp1252"))
     engine = open_engine()
@@ -85,7 +81,7 @@ def test_a_note_of_which_some_words_are_not_found_is_no_clean_bill(
     assert found(engine, "readable").state == "ok"
 
 
-def test_a_healthy_memory_has_no_failure(open_engine: Callable[..., Engine]) -> None:
+def test_a_healthy_memory_has_no_failure(open_engine):
     results = list(doctor.examine(open_engine(), doctor.CHECKS, LONG))
     assert {result.check.key for result in results} == {check.key for check in doctor.CHECKS}
     bad = {r.check.key: r.finding for r in results if r.finding.state in ("failed", "no answer")}
@@ -95,7 +91,7 @@ def test_a_healthy_memory_has_no_failure(open_engine: Callable[..., Engine]) -> 
     assert all(result.finding.fix for result in results if result.finding.state == "warning")
 
 
-def test_a_workspace_without_notes_fails(open_engine: Callable[..., Engine], workspace: Path) -> None:
+def test_a_workspace_without_notes_fails(open_engine, workspace):
     (workspace / "MEMORY.md").unlink()
     (workspace / "memory/2020-01-12.md").unlink()
     engine = open_engine()
@@ -103,7 +99,7 @@ def test_a_workspace_without_notes_fails(open_engine: Callable[..., Engine], wor
     assert found(engine, "curated").state == "warning"
 
 
-def test_a_note_that_was_saved_since_is_named(open_engine: Callable[..., Engine], workspace: Path) -> None:
+def test_a_note_that_was_saved_since_is_named(open_engine, workspace):
     engine = open_engine(("sync.onSearch", "off"))
     assert found(engine, "fresh").state == "ok"
     (workspace / "memory/2020-01-13.md").write_text("new")
@@ -112,7 +108,7 @@ def test_a_note_that_was_saved_since_is_named(open_engine: Callable[..., Engine]
     assert "2020-01-13.md" in finding.evidence
 
 
-def test_an_index_that_is_not_there_is_said_to_be(open_engine: Callable[..., Engine]) -> None:
+def test_an_index_that_is_not_there_is_said_to_be(open_engine):
     assert found(open_engine(sync=False), "fresh").state == "failed"
 
 
@@ -120,16 +116,12 @@ def test_an_index_that_is_not_there_is_said_to_be(open_engine: Callable[..., Eng
     ("name", "state"),
     [("2026-02-30.md", "warning"), ("2099-01-01.md", "warning"), ("2020-12-31-trip.md", "ok"), ("topic.md", "ok")],
 )
-def test_dates_that_never_were_or_are_to_come(
-    name: str, state: str, open_engine: Callable[..., Engine], workspace: Path
-) -> None:
+def test_dates_that_never_were_or_are_to_come(name, state, open_engine, workspace):
     (workspace / "memory" / name).write_text("x")
     assert found(open_engine(), "dates").state == state
 
 
-def test_what_full_text_search_and_vec0_lack_is_found(
-    open_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_full_text_search_and_vec0_lack_is_found(open_engine, monkeypatch):
     engine = open_engine()
     assert (found(engine, "full-text").state, found(engine, "vec0").state) == ("ok", "ok")
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5,vec0")
@@ -137,18 +129,18 @@ def test_what_full_text_search_and_vec0_lack_is_found(
     assert found(engine, "vec0").state == "warning"
 
 
-def test_a_provider_that_is_not_there_fails(open_engine: Callable[..., Engine]) -> None:
+def test_a_provider_that_is_not_there_fails(open_engine):
     engine = open_engine(provider="openai")
     assert found(engine, "provider").state == "failed"
     assert found(engine, "provider").fix
     assert found(open_engine(provider="none"), "provider").state == "skipped"
 
 
-def test_a_vector_is_compared_with_what_its_text_gives_today(open_engine: Callable[..., Engine]) -> None:
+def test_a_vector_is_compared_with_what_its_text_gives_today(open_engine):
     assert found(open_engine(), "self-similarity").state == "ok"
 
 
-def test_a_key_in_a_file_that_others_can_read(write: Callable[[object], Path], workspace: Path, tmp_path: Path) -> None:
+def test_a_key_in_a_file_that_others_can_read(write, workspace, tmp_path):
     path = write(
         {
             "agents": {
@@ -168,7 +160,7 @@ def test_a_key_in_a_file_that_others_can_read(write: Callable[[object], Path], w
         assert found(engine, "key-file").state == "ok"
 
 
-def test_the_watcher_is_tried_for_real(open_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_watcher_is_tried_for_real(open_engine, monkeypatch):
     engine = open_engine()
     assert found(engine, "watcher").state == "ok"
     import watchfiles
@@ -184,9 +176,7 @@ def test_the_watcher_is_tried_for_real(open_engine: Callable[..., Engine], monke
     assert "limit reached" in found(engine, "watcher").evidence
 
 
-def test_a_check_that_breaks_or_hangs_stops_no_other(
-    open_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_check_that_breaks_or_hangs_stops_no_other(open_engine, monkeypatch):
     engine, never = open_engine(), threading.Event()
 
     def breaks(_: Engine) -> CheckOutcome:
@@ -225,7 +215,7 @@ def test_a_check_that_breaks_or_hangs_stops_no_other(
     assert results["b"].fix == "Do that."
 
 
-def test_checks_run_side_by_side(open_engine: Callable[..., Engine]) -> None:
+def test_checks_run_side_by_side(open_engine):
     together = threading.Barrier(4)
 
     def meets(_: Engine) -> CheckOutcome:
@@ -236,9 +226,7 @@ def test_checks_run_side_by_side(open_engine: Callable[..., Engine]) -> None:
     assert [r.finding.state for r in doctor.examine(open_engine(), table, 2 * LONG)] == ["ok"] * 4
 
 
-def test_the_command_tells_what_is_wrong_first(
-    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_tells_what_is_wrong_first(workspace, tmp_path, capsys):
     place = [
         "--workspace",
         str(workspace),
@@ -280,9 +268,7 @@ def test_the_command_tells_what_is_wrong_first(
     assert "FAIL" in capsys.readouterr().out
 
 
-def test_an_index_that_is_damaged_is_said_to_be(
-    open_engine: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_that_is_damaged_is_said_to_be(open_engine, monkeypatch):
     engine = open_engine()
     assert found(engine, "index-whole").state == "ok"
     monkeypatch.setattr(Search, "problems", lambda _: ("row 7 missing from index chunks_by_hash",))
@@ -291,9 +277,7 @@ def test_an_index_that_is_damaged_is_said_to_be(
     assert "row 7" in finding.evidence
 
 
-def test_a_connected_agent_is_proved_again(
-    open_engine: Callable[..., Engine], workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_connected_agent_is_proved_again(open_engine, workspace, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.delenv("CODEX_HOME", raising=False)

@@ -1,7 +1,5 @@
 """What one question was answered by stands beside it, in words that are true of that question."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -38,9 +36,7 @@ def notes(tmp_path: Path) -> Path:
         ("?", "none", {}, ("by nothing", "no word to look for")),
     ],
 )
-def test_each_question_says_what_answered_it(
-    tmp_path: Path, notes: Path, question: str, provider: str, changes: dict[str, str], by: tuple[str, str]
-) -> None:
+def test_each_question_says_what_answered_it(tmp_path, notes, question, provider, changes, by):
     options = Options(
         workspace=str(notes),
         index=str(tmp_path / "index.sqlite"),
@@ -57,7 +53,7 @@ def test_each_question_says_what_answered_it(
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
 @pytest.mark.parametrize("question", [CHINESE, "麻婆豆腐要放什么酱？", "学校で何を食べましたか", "한국어 좋아하는 책"])
-def test_no_pair_of_characters_is_called_a_word(tmp_path: Path, notes: Path, profile: str, question: str) -> None:
+def test_no_pair_of_characters_is_called_a_word(tmp_path, notes, profile, question):
     options = Options(
         workspace=str(notes),
         index=str(tmp_path / "index.sqlite"),
@@ -80,7 +76,7 @@ def test_no_pair_of_characters_is_called_a_word(tmp_path: Path, notes: Path, pro
             assert f" {pair} " not in f"{sentence},".replace(",", " ").replace(";", " "), sentence
 
 
-def test_the_mode_of_the_question_stands_beside_it(notes: Path) -> None:
+def test_the_mode_of_the_question_stands_beside_it(notes):
     with Window(make_app(notes, provider="builtin"), SMALL) as window:
         assert "WORDS ONLY" not in window.ask("omada router").text
         window.press("slash", "ctrl+u").type(CHINESE).press("enter")

@@ -151,7 +151,7 @@ def lacking(engine: Engine) -> int:
     return state.chunks - state.embedded
 
 
-def test_many_texts_go_through_a_job_and_nothing_directly(world: World) -> None:
+def test_many_texts_go_through_a_job_and_nothing_directly(world):
     world.play.states = ("validating", "in_progress", "in_progress", "completed")
     world.write(10)
     with world.open() as engine:
@@ -169,7 +169,7 @@ def test_many_texts_go_through_a_job_and_nothing_directly(world: World) -> None:
     ]
 
 
-def test_jobs_of_an_earlier_version_are_followed_and_paid_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_of_an_earlier_version_are_followed_and_paid_once(world, monkeypatch):
     """The index and what the provider had were written by an earlier version: one job submitted, one claimed."""
     flight = json.loads((DATA / "batch_in_flight.json").read_text())
     monkeypatch.setenv("HTTP_PROXY", world.play.url)
@@ -198,7 +198,7 @@ def everything_sent(world: World) -> str:
 
 
 @pytest.mark.parametrize("when", ["always", "after it was claimed"])
-def test_what_looks_like_a_secret_is_in_no_job(world: World, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+def test_what_looks_like_a_secret_is_in_no_job(world, monkeypatch, when):
     # The server on loopback is the proxy on the way to a provider elsewhere.
     monkeypatch.setenv("HTTP_PROXY", world.play.url)
     world.host = "http://embed.example"
@@ -280,7 +280,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_text_gets_its_vector_once_and_no_file_stays_there(world: World, name: str) -> None:
+def test_every_text_gets_its_vector_once_and_no_file_stays_there(world, name):
     case = CASES[name]
     world.least, world.batch, world.play.states = case.least, dict(case.batch), case.states
     world.play.change = case.change or world.play.change
@@ -304,7 +304,7 @@ def _drop_the_name(handler: Any, asked: Any) -> None:
 
 
 @pytest.mark.parametrize("meanwhile", ["its name never arrived", "it is gone there", "the key is refused"])
-def test_a_job_that_an_earlier_process_left(world: World, meanwhile: str) -> None:
+def test_a_job_that_an_earlier_process_left(world, meanwhile):
     world.batch = {"wait": False}
     world.play.states = ("in_progress", "completed")
     world.write(6)
@@ -333,7 +333,7 @@ def test_a_job_that_an_earlier_process_left(world: World, meanwhile: str) -> Non
 
 
 @pytest.mark.parametrize("state", ["failed", "expired", "cancelled"])
-def test_after_two_failures_texts_go_directly(world: World, state: str) -> None:
+def test_after_two_failures_texts_go_directly(world, state):
     world.play.states = (state,)
     world.play.change = lambda lines: ([], [])
     with world.open() as engine:
@@ -347,7 +347,7 @@ def test_after_two_failures_texts_go_directly(world: World, state: str) -> None:
     assert len(world.direct) == 12
 
 
-def test_many_jobs_run_no_more_at_once_than_allowed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_jobs_run_no_more_at_once_than_allowed(world, monkeypatch):
     monkeypatch.setattr("memory_tui.index.batch_jobs.MOST_LINES", 3)
     world.play.states = ("in_progress", "completed")
     world.write(14)
@@ -362,7 +362,7 @@ def test_many_jobs_run_no_more_at_once_than_allowed(world: World, monkeypatch: p
     assert world.direct == []
 
 
-def test_without_wait_a_command_ends_and_the_next_one_fetches(world: World) -> None:
+def test_without_wait_a_command_ends_and_the_next_one_fetches(world):
     world.batch = {"wait": False}
     world.play.states = ("in_progress", "completed")
     world.write(6)
@@ -401,7 +401,7 @@ def until(fact: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("at_start", [True, False])
 @pytest.mark.parametrize("call", ["GET /batches", "GET /files", "POST /files", "POST /batches"])
-def test_a_restart_goes_on_with_the_job(world: World, call: str, at_start: bool) -> None:
+def test_a_restart_goes_on_with_the_job(world, call, at_start):
     world.play.states = ("in_progress", "completed")
     world.write(6)
     leave(world, call)
@@ -415,7 +415,7 @@ def test_a_restart_goes_on_with_the_job(world: World, call: str, at_start: bool)
     assert world.direct == []
 
 
-def test_notes_that_change_meanwhile_lose_nothing(world: World) -> None:
+def test_notes_that_change_meanwhile_lose_nothing(world):
     world.batch = {"wait": False}
     world.play.states = ("in_progress", "in_progress", "completed")
     world.write(6)
@@ -431,7 +431,7 @@ def test_notes_that_change_meanwhile_lose_nothing(world: World) -> None:
     assert len(world.play.jobs) == 1
 
 
-def test_a_job_that_another_process_finished_is_no_failure(world: World) -> None:
+def test_a_job_that_another_process_finished_is_no_failure(world):
     world.batch = {"wait": False}
     world.play.states = ("in_progress", "completed")
     world.write(6)
@@ -451,9 +451,7 @@ def test_a_job_that_another_process_finished_is_no_failure(world: World) -> None
     assert world.direct == []
 
 
-def test_results_that_find_no_room_on_disk_are_fetched_at_the_next_start(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_that_find_no_room_on_disk_are_fetched_at_the_next_start(world, monkeypatch):
     class Full(io.BytesIO):
         def write(self, data: Any) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -471,7 +469,7 @@ def test_results_that_find_no_room_on_disk_are_fetched_at_the_next_start(
 
 
 @pytest.mark.parametrize("count", [4, 10])
-def test_an_index_that_is_made_anew_gets_its_vectors_too(world: World, count: int) -> None:
+def test_an_index_that_is_made_anew_gets_its_vectors_too(world, count):
     world.write(count)
     with world.open() as engine:
         engine.index.sync(reason="cli")
@@ -483,7 +481,7 @@ def test_an_index_that_is_made_anew_gets_its_vectors_too(world: World, count: in
     assert len(world.play.jobs) - jobs == (1 if count // 2 >= world.least else 0)
 
 
-def test_an_index_that_is_made_anew_keeps_the_job_that_runs(world: World) -> None:
+def test_an_index_that_is_made_anew_keeps_the_job_that_runs(world):
     world.batch = {"wait": False}
     world.play.states = ("in_progress", "in_progress", "completed")
     world.write(6)
@@ -496,7 +494,7 @@ def test_an_index_that_is_made_anew_keeps_the_job_that_runs(world: World) -> Non
     assert (len(world.play.jobs), world.direct) == (1, [])
 
 
-def test_a_single_question_neither_submits_nor_waits(world: World) -> None:
+def test_a_single_question_neither_submits_nor_waits(world):
     world.write(6)
     with world.open(once=True) as engine:
         engine.index.catch_up()
@@ -507,7 +505,7 @@ def test_a_single_question_neither_submits_nor_waits(world: World) -> None:
         assert engine.index.sync(reason="cli").embedded == 6
 
 
-def test_closing_wakes_who_waits_for_a_job(world: World) -> None:
+def test_closing_wakes_who_waits_for_a_job(world):
     world.play.fail("GET /batches", hang)
     world.write(6)
     engine = world.open()

@@ -71,7 +71,7 @@ def recalled(engine: Engine, query: str) -> list[str]:
     return [hit.chunk.path for hit in engine.search.search(query).recalled]
 
 
-def test_the_same_evidence_is_ranked_under_any_profile_without_asking_again(engine: Engine) -> None:
+def test_the_same_evidence_is_ranked_under_any_profile_without_asking_again(engine):
     engine.index.sync()
     evidence = engine.search.gather("omada router")
     for profile in ("recommended", "openclaw-2026.3", "openclaw-2026.2"):
@@ -81,7 +81,7 @@ def test_the_same_evidence_is_ranked_under_any_profile_without_asking_again(engi
         assert live.profile == profile
 
 
-def test_a_saved_file_is_searchable_without_being_asked(engine: Engine, workspace: Path, heard: Heard) -> None:
+def test_a_saved_file_is_searchable_without_being_asked(engine, workspace, heard):
     engine.start()
     heard.wait_for(lambda e: isinstance(e, events.WatchChanged) and e.on)
     heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
@@ -95,7 +95,7 @@ def test_a_saved_file_is_searchable_without_being_asked(engine: Engine, workspac
     assert not engine.index.watcher.on
 
 
-def test_a_search_tells_what_it_could_not_know(engine: Engine, workspace: Path) -> None:
+def test_a_search_tells_what_it_could_not_know(engine, workspace):
     engine.index.sync()
     (workspace / "memory" / "2026-11-18.md").write_text("now about something else\n")
     (workspace / "memory" / "photo.png").write_bytes(b"x")
@@ -106,7 +106,7 @@ def test_a_search_tells_what_it_could_not_know(engine: Engine, workspace: Path) 
     assert states["memory/photo.png"][0] == "excluded"
 
 
-def test_files_have_states_days_and_chunks(engine: Engine, workspace: Path) -> None:
+def test_files_have_states_days_and_chunks(engine, workspace):
     engine.index.sync()
     (workspace / "memory" / "late.md").write_text("not yet indexed")
     rows = {row.path: row for row in engine.notes.files()}
@@ -119,7 +119,7 @@ def test_files_have_states_days_and_chunks(engine: Engine, workspace: Path) -> N
         engine.notes.read("../elsewhere.md")
 
 
-def test_a_cancelled_search_stops(engine: Engine) -> None:
+def test_a_cancelled_search_stops(engine):
     engine.index.sync()
     cancel = Stop()
     cancel.set()
@@ -127,9 +127,7 @@ def test_a_cancelled_search_stops(engine: Engine) -> None:
         engine.search.gather("router", cancel)
 
 
-def test_searches_go_on_while_files_are_indexed(
-    engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_searches_go_on_while_files_are_indexed(engine, workspace, monkeypatch):
     from memory_tui.index import index_write
 
     real, writing, answered = index_write.replace_files, threading.Semaphore(0), threading.Semaphore(0)
@@ -155,7 +153,7 @@ def test_searches_go_on_while_files_are_indexed(
     assert engine.search.search("gardens").funnel.chunks > 100
 
 
-def test_another_provider_makes_another_index_and_vectors_are_never_mixed(engine: Engine, workspace: Path) -> None:
+def test_another_provider_makes_another_index_and_vectors_are_never_mixed(engine, workspace):
     engine.index.sync()
     options = Options(
         workspace=str(workspace), index=str(engine.plan.index), provider="builtin", changes=(("sync.onSearch", "off"),)
@@ -169,9 +167,7 @@ def test_another_provider_makes_another_index_and_vectors_are_never_mixed(engine
         assert other.search.search("omada").mode == "hybrid"
 
 
-def test_closing_in_the_middle_of_a_sync_gives_it_up_and_loses_nothing(
-    workspace: Path, tmp_path: Path, heard: Heard
-) -> None:
+def test_closing_in_the_middle_of_a_sync_gives_it_up_and_loses_nothing(workspace, tmp_path, heard):
     for i in range(300):
         (workspace / "memory" / f"note-{i}.md").write_text(f"note {i} about gardens and coffee\n" * 40)
     options = Options(workspace=str(workspace), index=str(tmp_path / "index.sqlite"), provider="scripted")
@@ -186,7 +182,7 @@ def test_closing_in_the_middle_of_a_sync_gives_it_up_and_loses_nothing(
         assert again.status().freshness.fresh == 302
 
 
-def test_neither_engine_nor_command_line_loads_a_screen_or_a_providers_software() -> None:
+def test_neither_engine_nor_command_line_loads_a_screen_or_a_providers_software():
     code = (
         "import sys, memory_tui.engine.engine, memory_tui.cli.main, memory_tui.cli.output\n"
         "print(sorted({'textual', 'rich', 'openai', 'google', 'mcp', 'tokenizers', 'watchfiles'}"

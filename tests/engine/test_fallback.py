@@ -1,7 +1,5 @@
 """When the provider fails: keywords or the named fallback, said in the first line, recorded, and left again."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator
@@ -81,7 +79,7 @@ def spaces(tmp_path: Path) -> set[str]:
         store.close()
 
 
-def test_without_a_fallback_a_chosen_provider_fails_closed(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+def test_without_a_fallback_a_chosen_provider_fails_closed(play, notes, tmp_path, time):
     play.usual = DOWN
     with Engine.open(options(tmp_path, play)) as engine:
         assert "overloaded" in engine.index.sync().error
@@ -108,9 +106,7 @@ def test_without_a_fallback_a_chosen_provider_fails_closed(play: Play, notes: Pa
 
 
 @pytest.mark.parametrize("first", [0, 2])
-def test_the_fallback_makes_the_index_and_says_so(
-    play: Play, notes: Path, tmp_path: Path, time: Time, first: int
-) -> None:
+def test_the_fallback_makes_the_index_and_says_so(play, notes, tmp_path, time, first):
     """Both make vectors of 256 numbers, so that nothing but their identity tells them apart half way."""
     for number in range(60 * first):
         (notes / f"n{number}.md").write_text(f"Note {number}: {'cake and tea ' * 400}\n")
@@ -135,9 +131,7 @@ def test_the_fallback_makes_the_index_and_says_so(
     assert spaces(tmp_path) == {"builtin"}
 
 
-def test_a_question_that_cannot_be_embedded_brings_the_fallback(
-    play: Play, notes: Path, tmp_path: Path, time: Time
-) -> None:
+def test_a_question_that_cannot_be_embedded_brings_the_fallback(play, notes, tmp_path, time):
     with Engine.open(options(tmp_path, play, "builtin")) as engine:
         engine.index.sync()
         assert engine.status().provider == "openai"
@@ -155,9 +149,7 @@ def test_a_question_that_cannot_be_embedded_brings_the_fallback(
 
 
 @pytest.mark.parametrize("how", ["in its process", "in the next", "because a person asks"])
-def test_the_first_choice_comes_back_when_it_answers_again(
-    play: Play, notes: Path, tmp_path: Path, time: Time, how: str
-) -> None:
+def test_the_first_choice_comes_back_when_it_answers_again(play, notes, tmp_path, time, how):
     play.usual = DOWN
     engine = Engine.open(options(tmp_path, play, "builtin"))
     engine.index.sync()
@@ -181,9 +173,7 @@ def test_the_first_choice_comes_back_when_it_answers_again(
     assert spaces(tmp_path) == {"openai"}
 
 
-def test_a_first_choice_that_is_still_down_costs_nothing_that_is_there(
-    play: Play, notes: Path, tmp_path: Path, time: Time
-) -> None:
+def test_a_first_choice_that_is_still_down_costs_nothing_that_is_there(play, notes, tmp_path, time):
     play.usual = DOWN
     with Engine.open(options(tmp_path, play, "builtin")) as engine:
         engine.index.sync()
@@ -196,9 +186,7 @@ def test_a_first_choice_that_is_still_down_costs_nothing_that_is_there(
         assert engine.search.search("walrus").mode == "hybrid"
 
 
-def test_it_is_asked_again_by_itself_when_its_time_has_come(
-    play: Play, notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_asked_again_by_itself_when_its_time_has_come(play, notes, tmp_path, monkeypatch):
     monkeypatch.setattr(failures, "_LASTING_SECONDS", 0.1)
     play.say(status(401, {"error": {"message": "not yet"}}))
     with Engine.open(options(tmp_path, play)) as engine:
@@ -217,7 +205,7 @@ def test_it_is_asked_again_by_itself_when_its_time_has_come(
         assert engine.search.search("walrus").mode == "hybrid"
 
 
-def test_the_cache_is_counted_so_that_status_can_tell(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+def test_the_cache_is_counted_so_that_status_can_tell(play, notes, tmp_path, time):
     with Engine.open(options(tmp_path, play)) as engine:
         engine.index.sync()
         assert engine.status().cache.hits == 0
@@ -227,7 +215,7 @@ def test_the_cache_is_counted_so_that_status_can_tell(play: Play, notes: Path, t
         assert engine.status().cache.hits == engine.status().chunks
 
 
-def test_words_find_a_note_while_a_provider_never_answers(play: Play, notes: Path, tmp_path: Path) -> None:
+def test_words_find_a_note_while_a_provider_never_answers(play, notes, tmp_path):
     play.usual = hang
     with Engine.open(options(tmp_path, play)) as engine:
         engine.start()
@@ -237,7 +225,7 @@ def test_words_find_a_note_while_a_provider_never_answers(play: Play, notes: Pat
         assert engine.status().embedded == 0
 
 
-def test_no_more_requests_run_at_once_than_is_set(play: Play, notes: Path, tmp_path: Path) -> None:
+def test_no_more_requests_run_at_once_than_is_set(play, notes, tmp_path):
     for number in range(150):
         (notes / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
     met, early = threading.Barrier(2), threading.Semaphore(2)
@@ -255,9 +243,7 @@ def test_no_more_requests_run_at_once_than_is_set(play: Play, notes: Path, tmp_p
     assert play.most_at_once == 2
 
 
-def test_what_was_sent_when_indexing_is_paused_is_kept_and_not_sent_again(
-    play: Play, notes: Path, tmp_path: Path
-) -> None:
+def test_what_was_sent_when_indexing_is_paused_is_kept_and_not_sent_again(play, notes, tmp_path):
     for number in range(300):
         (notes / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
     let, begun = threading.Event(), threading.Event()

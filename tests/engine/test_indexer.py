@@ -1,7 +1,5 @@
 """What the engine tells of its index, and how it is told to keep it: for the screens that show and steer that."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess
@@ -83,7 +81,7 @@ class Gate:
         assert self.reached.wait(LONG)
 
 
-def test_a_status_before_there_is_an_index_makes_none(engine: Engine, options: Options) -> None:
+def test_a_status_before_there_is_an_index_makes_none(engine, options):
     status = engine.status()
     assert (status.chunks, status.db_bytes, status.freshness.total) == (0, 0, 12)
     assert {item.detail for item in status.freshness.pending} == {"new"}
@@ -91,7 +89,7 @@ def test_a_status_before_there_is_an_index_makes_none(engine: Engine, options: O
     assert not Path(options.index or "").exists()
 
 
-def test_freshness_knows_how_the_index_was_made(engine: Engine, options: Options) -> None:
+def test_freshness_knows_how_the_index_was_made(engine, options):
     engine.index.sync()
     engine.close()
     with Engine.open(with_changes(options, ("chunking.tokens", "50"), ("chunking.overlap", "10"))) as other:
@@ -104,7 +102,7 @@ def test_freshness_knows_how_the_index_was_made(engine: Engine, options: Options
         assert other.status().freshness.fresh == 12
 
 
-def test_indexing_is_paused_and_goes_on(engine: Engine, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_indexing_is_paused_and_goes_on(engine, heard, monkeypatch):
     gate = Gate(engine, monkeypatch)
     engine.index.pause()
     gate.open.set()
@@ -148,9 +146,7 @@ def named(pid: int) -> Callable[[events.Event], bool]:
     return lambda event: isinstance(event, events.LeaderChanged) and event.pid == pid
 
 
-def test_a_second_app_reads_and_takes_over_when_the_first_ends(
-    engine: Engine, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]
-) -> None:
+def test_a_second_app_reads_and_takes_over_when_the_first_ends(engine, heard, workspace, keeper):
     engine.start()
     heard.wait_for(named(keeper.pid))
     assert engine.index.writer.wait_idle(LONG)
@@ -170,9 +166,7 @@ def test_a_second_app_reads_and_takes_over_when_the_first_ends(
     assert status.keeper.ours
 
 
-def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(
-    engine: Engine, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(engine, workspace, monkeypatch):
     from memory_tui.engine import index as index_module
 
     monkeypatch.setattr(index_module, "_YOUNG_SECONDS", 0.0)
@@ -188,7 +182,7 @@ def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(
     assert engine.search.search("zebra").recalled[0].chunk.path == "memory/1.md"
 
 
-def test_the_first_question_begins_the_first_index(engine: Engine) -> None:
+def test_the_first_question_begins_the_first_index(engine):
     with pytest.raises(IndexUnavailable, match="Nothing is indexed yet"):
         engine.search.search("gardens")
     assert engine.index.writer.wait_idle(LONG)
@@ -198,9 +192,7 @@ def test_the_first_question_begins_the_first_index(engine: Engine) -> None:
 # --- by the clock --------------------------------------------------------------------------------------------------
 
 
-def test_without_a_watcher_the_interval_finds_what_was_saved(
-    options: Options, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_watcher_the_interval_finds_what_was_saved(options, heard, workspace, monkeypatch):
     monkeypatch.setattr("memory_tui.engine.index._MINUTE", 0.01)
     settings = (("sync.watch", "off"), ("sync.onSearch", "off"), ("sync.intervalMinutes", "1"))
     with Engine.open(with_changes(options, *settings), heard) as engine:
@@ -211,9 +203,7 @@ def test_without_a_watcher_the_interval_finds_what_was_saved(
         assert any(isinstance(e, events.SyncStarted) and e.reason == "interval" for e in heard.events)
 
 
-def test_what_a_watcher_missed_is_found_by_the_slow_sweep(
-    engine: Engine, heard: Heard, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_watcher_missed_is_found_by_the_slow_sweep(engine, heard, workspace, monkeypatch):
     from memory_tui.index import watch
 
     monkeypatch.setattr("memory_tui.engine.index.SWEEP_SECONDS", 0.1)
@@ -226,7 +216,7 @@ def test_what_a_watcher_missed_is_found_by_the_slow_sweep(
     assert any(isinstance(e, events.SyncStarted) and e.reason == "sweep" for e in heard.events)
 
 
-def test_with_every_trigger_off_nothing_is_indexed_by_itself(options: Options, heard: Heard) -> None:
+def test_with_every_trigger_off_nothing_is_indexed_by_itself(options, heard):
     off = tuple((key, "off") for key in ("sync.watch", "sync.onSearch", "sync.onSessionStart"))
     with Engine.open(with_changes(options, *off), heard) as engine:
         engine.index.sync()
@@ -237,7 +227,7 @@ def test_with_every_trigger_off_nothing_is_indexed_by_itself(options: Options, h
         assert [item.path for item in engine.status().freshness.pending] == ["memory/late.md"]
 
 
-def test_what_is_saved_while_indexing_is_paused_is_not_fresh(engine: Engine, heard: Heard, workspace: Path) -> None:
+def test_what_is_saved_while_indexing_is_paused_is_not_fresh(engine, heard, workspace):
     engine.start()
     heard.wait_for(lambda event: isinstance(event, events.SyncFinished))
     assert engine.index.writer.wait_idle(LONG)
@@ -249,9 +239,7 @@ def test_what_is_saved_while_indexing_is_paused_is_not_fresh(engine: Engine, hea
     heard.wait_for(lambda event: isinstance(event, events.FileIndexed) and event.path == "memory/1.md")
 
 
-def test_what_another_program_saved_is_not_fresh_while_the_watcher_waits_for_it_to_rest(
-    options: Options, heard: Heard, workspace: Path
-) -> None:
+def test_what_another_program_saved_is_not_fresh_while_the_watcher_waits_for_it_to_rest(options, heard, workspace):
     with Engine.open(with_changes(options, ("sync.watchDebounceMs", "300")), heard) as engine:
         engine.start()
         heard.wait_for(lambda event: isinstance(event, events.SyncFinished) and event.reason == "watch")
@@ -262,9 +250,7 @@ def test_what_another_program_saved_is_not_fresh_while_the_watcher_waits_for_it_
         assert any(isinstance(event, events.NotesChanged) for event in before)
 
 
-def test_a_reader_is_told_what_another_process_indexed(
-    engine: Engine, options: Options, heard: Heard, workspace: Path, keeper: subprocess.Popen[str]
-) -> None:
+def test_a_reader_is_told_what_another_process_indexed(engine, options, heard, workspace, keeper):
     engine.start()
     heard.wait_for(named(keeper.pid))
     assert engine.status().chunks == 12
@@ -278,7 +264,7 @@ def test_a_reader_is_told_what_another_process_indexed(
     heard.wait_for(lambda event: isinstance(event, events.IndexChanged) and engine.status().chunks == 13)
 
 
-def test_the_keeper_fills_an_empty_index_that_another_process_made(options: Options, heard: Heard) -> None:
+def test_the_keeper_fills_an_empty_index_that_another_process_made(options, heard):
     index = Path(options.index or "")
     with Engine.open(with_changes(options, ("sync.watch", "off")), heard) as engine:
         engine.start()
@@ -295,9 +281,7 @@ def test_the_keeper_fills_an_empty_index_that_another_process_made(options: Opti
         assert engine.status().chunks == 12
 
 
-def test_a_save_is_indexed_although_the_index_could_not_be_opened_before(
-    engine: Engine, options: Options, heard: Heard, workspace: Path
-) -> None:
+def test_a_save_is_indexed_although_the_index_could_not_be_opened_before(engine, options, heard, workspace):
     index = Path(options.index or "")
     index.parent.mkdir()
     index.write_text("another program's")
@@ -309,9 +293,7 @@ def test_a_save_is_indexed_although_the_index_could_not_be_opened_before(
     heard.wait_for(lambda event: isinstance(event, events.FileIndexed) and event.path == "memory/new.md")
 
 
-def test_an_answer_is_known_to_be_old_although_the_status_was_read_since(
-    engine: Engine, options: Options, heard: Heard, workspace: Path
-) -> None:
+def test_an_answer_is_known_to_be_old_although_the_status_was_read_since(engine, options, heard, workspace):
     with Engine.open(options) as writer:
         writer.index.sync()
         engine.start()
@@ -333,7 +315,7 @@ def caught_up(options: Options) -> bool:
         return engine.index.last_sync is not None
 
 
-def test_a_command_writes_nothing_where_nothing_changed(options: Options, tmp_path: Path) -> None:
+def test_a_command_writes_nothing_where_nothing_changed(options, tmp_path):
     assert caught_up(options)
     folder = tmp_path / "i"
     before = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in folder.iterdir()}
@@ -341,9 +323,7 @@ def test_a_command_writes_nothing_where_nothing_changed(options: Options, tmp_pa
     assert {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in before} == before
 
 
-def test_a_command_writes_nothing_beside_an_app_that_has_done_it(
-    options: Options, keeper: subprocess.Popen[str], heard: Heard
-) -> None:
+def test_a_command_writes_nothing_beside_an_app_that_has_done_it(options, keeper, heard):
     with Engine.open(options, heard) as engine:
         engine.index.sync()
     assert not caught_up(options)
@@ -387,9 +367,7 @@ def without_a_vector(_workspace: Path, index: Path) -> None:
 
 
 @pytest.mark.parametrize("happens", [edited, added, removed, killed, damaged, half_made, without_a_vector])
-def test_a_command_catches_up_where_anything_is_to_do(
-    options: Options, workspace: Path, tmp_path: Path, happens: Callable[[Path, Path], None]
-) -> None:
+def test_a_command_catches_up_where_anything_is_to_do(options, workspace, tmp_path, happens):
     # The test that takes a vector away cannot take it out of vec0's table.
     options = with_changes(options, ("store.vector.enabled", "false"))
     assert caught_up(options)
@@ -398,7 +376,7 @@ def test_a_command_catches_up_where_anything_is_to_do(
     assert not caught_up(options)
 
 
-def test_an_index_of_an_older_version_is_made_anew_by_who_reads_it(options: Options) -> None:
+def test_an_index_of_an_older_version_is_made_anew_by_who_reads_it(options):
     """Its vectors may have cost money: it is not moved aside, and none is asked for again."""
     index = Path(options.index or "")
     with Engine.open(options) as first:
@@ -414,7 +392,7 @@ def test_an_index_of_an_older_version_is_made_anew_by_who_reads_it(options: Opti
     assert not list(index.parent.glob("*.damaged-*"))
 
 
-def test_a_question_without_an_index_run_does_not_open_the_index_to_write(options: Options) -> None:
+def test_a_question_without_an_index_run_does_not_open_the_index_to_write(options):
     with Engine.open(options) as first:
         first.index.sync()
     with Engine.open(with_changes(options, ("sync.onSearch", "false"))) as later:
@@ -423,7 +401,7 @@ def test_a_question_without_an_index_run_does_not_open_the_index_to_write(option
         assert not later.index.opener.opened
 
 
-def test_a_sweep_that_writes_nothing_tells_of_what_differs_otherwise(engine: Engine, heard: Heard) -> None:
+def test_a_sweep_that_writes_nothing_tells_of_what_differs_otherwise(engine, heard):
     engine.index.sync()
     engine.index.sync(reason="sweep")
     heard.events.clear()

@@ -1,7 +1,5 @@
 """Every memory on this machine is listed; one whose project was renamed is known again, and brought after it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil
@@ -67,7 +65,7 @@ def listed() -> dict[str, machine.Memory]:
     return {f"{each.host} {Path(each.project).name}".strip(): each for each in machine.memories()}
 
 
-def test_memories_of_every_host_are_listed(home: Path) -> None:
+def test_memories_of_every_host_are_listed(home):
     put(home / "plain" / "MEMORY.md", "- mine\n")
     machine.remember(home / "plain")
     machine.remember(home / "boat-that-sank")
@@ -78,7 +76,7 @@ def test_memories_of_every_host_are_listed(home: Path) -> None:
     assert all(each.findings == () for each in memories.values())
 
 
-def test_a_worktree_and_a_moved_folder_of_memory_are_followed(home: Path) -> None:
+def test_a_worktree_and_a_moved_folder_of_memory_are_followed(home):
     git(home / "boat", "worktree", "add", str(home / "boat-two"))
     (home / ".claude" / "projects" / "-boat-two").mkdir()
     write(home / ".claude/projects/-boat-two/s2.jsonl", [claude_said("user", "Hi.", 1.0, str(home / "boat-two"))])
@@ -90,13 +88,13 @@ def test_a_worktree_and_a_moved_folder_of_memory_are_followed(home: Path) -> Non
     )
 
 
-def test_a_memory_that_the_host_does_not_read_whole_says_so(home: Path) -> None:
+def test_a_memory_that_the_host_does_not_read_whole_says_so(home):
     put(claude_code.auto_memory(home / "boat") / "MEMORY.md", "- a line\n" * 300)
     (finding,) = listed()["Claude Code boat"].findings
     assert "200" in finding
 
 
-def test_a_memory_follows_its_renamed_project_and_goes_back(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_memory_follows_its_renamed_project_and_goes_back(home, capsys):
     machine.memories()
     old = claude_code.auto_memory(home / "boat")
     (home / "boat").rename(home / "ship")
@@ -117,7 +115,7 @@ def test_a_memory_follows_its_renamed_project_and_goes_back(home: Path, capsys: 
     assert main(["memories", "--undo", "--yes"]) == 2
 
 
-def test_a_memory_is_not_laid_over_another(home: Path) -> None:
+def test_a_memory_is_not_laid_over_another(home):
     machine.memories()
     (home / "boat").rename(home / "ship")
     put(claude_code.auto_memory(home / "ship") / "MEMORY.md", "- newer\n")
@@ -127,7 +125,7 @@ def test_a_memory_is_not_laid_over_another(home: Path) -> None:
     assert (memory.folder / "MEMORY.md").read_text() == "- about the boat\n"
 
 
-def test_a_project_that_is_gone_or_was_copied_by_name_alone_is_no_match(home: Path) -> None:
+def test_a_project_that_is_gone_or_was_copied_by_name_alone_is_no_match(home):
     machine.memories()
     shutil.rmtree(home / "boat")
     shutil.rmtree(home / "shed")
@@ -142,7 +140,7 @@ def test_a_project_that_is_gone_or_was_copied_by_name_alone_is_no_match(home: Pa
         assert "is gone" in memories[f"Claude Code {name}"].findings[-1]
 
 
-def test_where_no_workspace_is_meant_a_person_chooses(home: Path) -> None:
+def test_where_no_workspace_is_meant_a_person_chooses(home):
     memories = machine.memories()
 
     async def choose() -> Path | None:
@@ -157,7 +155,7 @@ def test_where_no_workspace_is_meant_a_person_chooses(home: Path) -> None:
     assert asyncio.run(choose()) == home / ".codex" / "memories"
 
 
-def test_memories_are_listed_where_transcripts_and_configurations_make_no_sense(home: Path) -> None:
+def test_memories_are_listed_where_transcripts_and_configurations_make_no_sense(home):
     put(home / ".openclaw" / "openclaw.json", "{")
     for path in (home / ".claude" / "projects").glob("*/*.jsonl"):
         path.write_bytes(b'\xff\n[]\n{"cwd": 7}\n{"cwd": "a\\u0000"}\n')

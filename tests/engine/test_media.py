@@ -1,7 +1,5 @@
 """Images and sounds below extraPaths are embedded by Gemini with their bytes, searched, and refused by all others."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -90,16 +88,13 @@ def parts_sent(play: Play) -> dict[str, list[dict[str, Any]]]:
     return {parts[0]["text"]: parts for parts in sent if len(parts) > 1}
 
 
-def test_they_are_embedded_with_their_bytes_and_found_by_what_they_show(place: Path, play: Play) -> None:
+def test_they_are_embedded_with_their_bytes_and_found_by_what_they_show(place, play):
     with Engine.open(options(place, play)) as engine:
         report = engine.index.sync()
         assert [path for path, _ in report.failed] == ["../pictures/fake.png"]
         cat, talk = "Image file: ../pictures/cat.PNG", "Audio file: ../pictures/deep/talk.ogg"
         assert parts_sent(play) == {
-            label: [
-                {"text": label},
-                {"inlineData": {"mimeType": mime, "data": base64.b64encode(FILES[name]).decode()}},
-            ]
+            label: [{"text": label}, {"inlineData": {"mimeType": mime, "data": base64.b64encode(FILES[name]).decode()}}]
             for label, mime, name in ((cat, "image/png", "cat.PNG"), (talk, "audio/ogg", "deep/talk.ogg"))
         }
         for query, label in (("tabby cat on the sofa", cat), ("harbour bridge plans", talk)):
@@ -115,7 +110,7 @@ def test_they_are_embedded_with_their_bytes_and_found_by_what_they_show(place: P
         assert len(play.asked) == asked
 
 
-def test_a_changed_picture_is_embedded_anew_and_a_removed_one_goes(place: Path, play: Play) -> None:
+def test_a_changed_picture_is_embedded_anew_and_a_removed_one_goes(place, play):
     with Engine.open(options(place, play)) as engine:
         engine.index.sync()
         (place / "pictures/cat.PNG").write_bytes(PNG + b"two dogs in the garden")
@@ -128,7 +123,7 @@ def test_a_changed_picture_is_embedded_anew_and_a_removed_one_goes(place: Path, 
         assert "../pictures/cat.PNG" in paths
 
 
-def test_its_hash_and_its_scope_are_the_documented_ones(place: Path, play: Play) -> None:
+def test_its_hash_and_its_scope_are_the_documented_ones(place, play):
     data, path = FILES["cat.PNG"], "../pictures/cat.PNG"
     entry = (
         f'{{"path":"{path}","contentText":"Image file: {path}","mimeType":"image/png",'
@@ -147,7 +142,7 @@ def test_its_hash_and_its_scope_are_the_documented_ones(place: Path, play: Play)
     assert schema.scope_hash(["/p"], (), MediaRules(most_bytes=7)) == hashlib.sha256(scope.encode()).hexdigest()
 
 
-def test_only_the_modalities_that_are_asked_for_are_read(place: Path, play: Play) -> None:
+def test_only_the_modalities_that_are_asked_for_are_read(place, play):
     with Engine.open(options(place, play, {"modalities": ["audio"]})) as engine:
         engine.index.sync()
         assert [*parts_sent(play)] == ["Audio file: ../pictures/deep/talk.ogg"]
@@ -162,9 +157,7 @@ def test_only_the_modalities_that_are_asked_for_are_read(place: Path, play: Play
     ],
     ids=["a fallback", "another model", "another provider"],
 )
-def test_where_it_cannot_be_they_are_refused_with_the_reason(
-    place: Path, play: Play, more: dict[str, str], reason: str
-) -> None:
+def test_where_it_cannot_be_they_are_refused_with_the_reason(place, play, more, reason):
     with Engine.open(options(place, play, **more)) as engine:
         assert engine.plan.roots.media is None
         (notice,) = [notice for notice in engine.notices() if notice.code == "media"]
@@ -174,7 +167,7 @@ def test_where_it_cannot_be_they_are_refused_with_the_reason(
         assert parts_sent(play) == {}
 
 
-def test_a_picture_is_shown_by_its_label_and_never_edited_or_given_as_a_note(place: Path, play: Play) -> None:
+def test_a_picture_is_shown_by_its_label_and_never_edited_or_given_as_a_note(place, play):
     with Engine.open(options(place, play)) as engine:
         known, path = engine.plan.roots, "../pictures/cat.PNG"
         assert roots.document(known, path).text == f"Image file: {path}"
@@ -203,7 +196,7 @@ def test_a_picture_is_shown_by_its_label_and_never_edited_or_given_as_a_note(pla
         ("a.png", b"", ""),
     ],
 )
-def test_the_type_is_told_by_the_content(tmp_path: Path, name: str, head: bytes, mime: str) -> None:
+def test_the_type_is_told_by_the_content(tmp_path, name, head, mime):
     (tmp_path / name).write_bytes(head)
     found = roots.scan(roots.Roots.open(tmp_path, [name], media=MediaRules())).notes
     assert len(found) == 1
@@ -214,7 +207,7 @@ def test_the_type_is_told_by_the_content(tmp_path: Path, name: str, head: bytes,
             notes.read_media(found[0])
 
 
-def test_nothing_is_sent_of_a_file_that_changed_after_it_was_indexed(place: Path, play: Play) -> None:
+def test_nothing_is_sent_of_a_file_that_changed_after_it_was_indexed(place, play):
     cat, label = place / "pictures/cat.PNG", "Image file: ../pictures/cat.PNG"
 
     def change(event: Event) -> None:

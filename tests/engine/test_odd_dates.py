@@ -1,7 +1,5 @@
 """Names of notes with dates that cannot be, are far away, or stand in other places: age, boost, and what is said."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 from pathlib import Path
@@ -41,7 +39,7 @@ def opened(notes: Path, tmp_path: Path, profile: str) -> Engine:
 
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
-def test_impossible_dates_are_evergreen_and_future_ones_get_no_boost(tmp_path: Path, notes: Path, profile: str) -> None:
+def test_impossible_dates_are_evergreen_and_future_ones_get_no_boost(tmp_path, notes, profile):
     with opened(notes, tmp_path, profile) as engine:
         engine.index.sync()
         trace = engine.search.search("omada router")
@@ -64,7 +62,7 @@ def test_impossible_dates_are_evergreen_and_future_ones_get_no_boost(tmp_path: P
         assert found[SLUG].age_points < today.age_points
 
 
-def test_each_date_that_cannot_be_is_pointed_out(tmp_path: Path, notes: Path) -> None:
+def test_each_date_that_cannot_be_is_pointed_out(tmp_path, notes):
     with opened(notes, tmp_path, "recommended") as engine:
         engine.index.sync()
         found = {one.place.path: one.reason for one in engine.inbox.examine().suggestions if one.kind == "bad date"}
@@ -73,7 +71,7 @@ def test_each_date_that_cannot_be_is_pointed_out(tmp_path: Path, notes: Path) ->
     assert "days ahead" in found[FUTURE]
 
 
-def test_an_age_is_never_shown_below_nothing(tmp_path: Path, notes: Path) -> None:
+def test_an_age_is_never_shown_below_nothing(tmp_path, notes):
     from memory_tui.explain.wording import explain
 
     with opened(notes, tmp_path, "recommended") as engine:

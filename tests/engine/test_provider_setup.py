@@ -1,7 +1,5 @@
 """From configuration to provider: notes go where the person said, with the key they gave, and nowhere else."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,8 +33,8 @@ def configuration(tmp_path: Path, section: dict[str, object]) -> str:
 
 
 def test_a_remote_provider_is_asked_at_the_configured_address_with_the_configured_key(
-    host: tuple[Play, str], workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    host, workspace, tmp_path, monkeypatch
+):
     play, address = host
     monkeypatch.setenv("MY_KEY", "sk-from-the-environment")
     config = configuration(
@@ -67,9 +65,7 @@ def test_a_remote_provider_is_asked_at_the_configured_address_with_the_configure
     assert any("Omada" in text for request in play.asked for text in request.texts)
 
 
-def test_a_change_of_profile_pays_for_no_vector_twice(
-    host: tuple[Play, str], workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_of_profile_pays_for_no_vector_twice(host, workspace, tmp_path, monkeypatch):
     """Texts that both ways of cutting have in common are sent once; of a sibling that cannot be read it is said."""
     play, address = host
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -125,7 +121,7 @@ def test_a_change_of_profile_pays_for_no_vector_twice(
     assert older.read_bytes().endswith(b"x"), "it is only read"
 
 
-def test_an_outage_keeps_the_vectors_that_are_there(host: tuple[Play, str], workspace: Path, tmp_path: Path) -> None:
+def test_an_outage_keeps_the_vectors_that_are_there(host, workspace, tmp_path):
     play, address = host
     config = configuration(tmp_path, {"provider": "openai", "remote": {"baseUrl": f"{address}/v1", "apiKey": "sk-1"}})
     options = Options(workspace=str(workspace), config=config, provider="openai", index=str(tmp_path / "i"))
@@ -144,9 +140,7 @@ def test_an_outage_keeps_the_vectors_that_are_there(host: tuple[Play, str], work
         assert engine.search.search("quokka").mode == "keywords only"
 
 
-def test_transcripts_are_a_source_when_the_configuration_asks_twice(
-    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_transcripts_are_a_source_when_the_configuration_asks_twice(workspace, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
     sessions = tmp_path / "state" / "agents" / "main" / "sessions"
     sessions.mkdir(parents=True)

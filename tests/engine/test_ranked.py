@@ -1,7 +1,5 @@
 """What is ranked at once is what is gathered whole and then ranked."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,7 +42,7 @@ def record(trace: Trace) -> dict:
 
 @pytest.mark.parametrize("mmr", [False, True])
 @pytest.mark.parametrize("profile", PROFILES)
-def test_the_answer_is_that_of_all_texts(engine: Engine, profile: str, mmr: bool) -> None:
+def test_the_answer_is_that_of_all_texts(engine, profile, mmr):
     settings = engine.plan.with_profile(profile).set("query.hybrid.mmr.enabled", mmr, "test")
     for query in QUERIES:
         trace, evidence = engine.search.ranked(query, settings)
@@ -52,7 +50,7 @@ def test_the_answer_is_that_of_all_texts(engine: Engine, profile: str, mmr: bool
         assert len(evidence.texts) >= len(trace.lost)
 
 
-def test_a_closed_engine_still_tells_who_lost(engine: Engine) -> None:
+def test_a_closed_engine_still_tells_who_lost(engine):
     trace, _ = engine.search.ranked("garden roses", engine.plan.settings)
     engine.close()
     assert [one.chunk.path for one in trace.lost]

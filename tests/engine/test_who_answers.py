@@ -186,9 +186,7 @@ def agree(engine: Engine, who: ServingProvider) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_nobody_disagrees_about_who_answers(
-    name: str, play: Play, notes: Path, tmp_path: Path, time: Time, run: Run
-) -> None:
+def test_nobody_disagrees_about_who_answers(name, play, notes, tmp_path, time, run):
     case = CASES[name]
     play.usual = case.reply
     with contextlib.ExitStack() as stack:
@@ -232,9 +230,7 @@ def by_commands(run: Run, who: ServingProvider) -> None:
         assert who.sentence in err, command
 
 
-def test_a_question_that_fails_is_told_of_by_the_same_record(
-    play: Play, notes: Path, tmp_path: Path, time: Time
-) -> None:
+def test_a_question_that_fails_is_told_of_by_the_same_record(play, notes, tmp_path, time):
     write(tmp_path, play.url)
     with Engine.open(options(tmp_path)) as engine:
         engine.index.sync()
@@ -247,9 +243,7 @@ def test_a_question_that_fails_is_told_of_by_the_same_record(
         agree(engine, engine.providers.who())
 
 
-def test_while_the_index_is_still_of_the_first_choice_the_fallback_only_starts(
-    play: Play, notes: Path, tmp_path: Path, time: Time
-) -> None:
+def test_while_the_index_is_still_of_the_first_choice_the_fallback_only_starts(play, notes, tmp_path, time):
     write(tmp_path, play.url, fallback="builtin")
     with Engine.open(options(tmp_path)) as engine:
         engine.index.sync()
@@ -261,9 +255,7 @@ def test_while_the_index_is_still_of_the_first_choice_the_fallback_only_starts(
         agree(engine, engine.providers.who())
 
 
-def test_an_index_of_another_model_is_told_before_anybody_is_asked(
-    play: Play, notes: Path, tmp_path: Path, time: Time
-) -> None:
+def test_an_index_of_another_model_is_told_before_anybody_is_asked(play, notes, tmp_path, time):
     write(tmp_path, play.url)
     with Engine.open(options(tmp_path)) as engine:
         engine.index.sync()
@@ -278,7 +270,7 @@ def test_an_index_of_another_model_is_told_before_anybody_is_asked(
         assert engine.status().freshness.rebuild == ("model: small is now large",)
 
 
-def test_the_log_and_the_doctor_name_who_answered(play: Play, notes: Path, tmp_path: Path, time: Time) -> None:
+def test_the_log_and_the_doctor_name_who_answered(play, notes, tmp_path, time):
     write(tmp_path, play.url, fallback="builtin")
     play.usual = refusal(401, "Incorrect API key provided")
     heard: list[ProviderChanged] = []
@@ -295,14 +287,8 @@ def test_the_log_and_the_doctor_name_who_answered(play: Play, notes: Path, tmp_p
 
 @pytest.mark.parametrize("fallback", ["none", "builtin"])
 def test_a_test_call_that_works_ends_the_pause_of_every_process(
-    play: Play,
-    notes: Path,
-    tmp_path: Path,
-    time: Time,
-    run: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    fallback: str,
-) -> None:
+    play, notes, tmp_path, time, run, monkeypatch, fallback
+):
     monkeypatch.setattr("memory_tui.engine.providers._LOOK_SECONDS", 0.1)
     monkeypatch.setattr("memory_tui.engine.providers._SOONEST_SECONDS", 0.1)
     write(tmp_path, play.url, fallback=fallback)
@@ -339,8 +325,8 @@ def test_a_test_call_that_works_ends_the_pause_of_every_process(
 
 
 def test_a_host_that_is_down_costs_one_command_its_wait_and_the_outage_keeps_its_beginning(
-    play: Play, notes: Path, tmp_path: Path, time: Time, run: Run
-) -> None:
+    play, notes, tmp_path, time, run
+):
     write(tmp_path, play.url)
     play.usual = refusal(503, "overloaded")
     first = json.loads(run("search", "--json", QUESTION)[1])["fallback"]
@@ -364,9 +350,7 @@ def test_a_host_that_is_down_costs_one_command_its_wait_and_the_outage_keeps_its
     assert json.loads(run("search", "--json", QUESTION)[1])["fallback"] is None
 
 
-def test_nothing_is_called_ready_or_advised_that_does_not_work(
-    play: Play, notes: Path, tmp_path: Path, time: Time, run: Run
-) -> None:
+def test_nothing_is_called_ready_or_advised_that_does_not_work(play, notes, tmp_path, time, run):
     write(tmp_path, play.url, provider="builtin")
     assert run("index")[0] == 0
     play.usual = refusal(503, "overloaded")
@@ -390,15 +374,8 @@ def test_nothing_is_called_ready_or_advised_that_does_not_work(
 
 @pytest.mark.parametrize(("indexed", "changed", "reply"), [(1, 0, well), (1, 0, hang), (1, 1, hang), (0, 1, hang)])
 def test_a_search_waits_for_its_question_alone_and_asks_no_test_text(
-    play: Play,
-    notes: Path,
-    tmp_path: Path,
-    run: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    indexed: int,
-    changed: int,
-    reply: Reply,
-) -> None:
+    play, notes, tmp_path, run, monkeypatch, indexed, changed, reply
+):
     usual, limits = plan.settings, RequestLimits(query_seconds=0.3, batch_seconds=LONG)
 
     def quick(choices: plan.Plan, approvals: Approvals) -> ProviderSettings:

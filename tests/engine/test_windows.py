@@ -1,7 +1,5 @@
 """The windows of chunks: a model compares them, each is made once, and none says more than its chunk was let say."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -48,7 +46,7 @@ def notes(asked: Asked) -> list[str]:
     return [request["text"] for request in asked() if request["kind"] == "document"]
 
 
-def test_each_window_is_made_once_and_a_short_chunk_is_its_own(options: Options, hashed: Asked) -> None:
+def test_each_window_is_made_once_and_a_short_chunk_is_its_own(options, hashed):
     with Engine.open(options) as engine:
         report = engine.index.sync()
         texts = notes(hashed)
@@ -69,7 +67,7 @@ def test_each_window_is_made_once_and_a_short_chunk_is_its_own(options: Options,
         assert engine.search.problems() == ()
 
 
-def test_the_nearest_window_counts_above_the_median_of_all_notes(options: Options, hashed: Asked) -> None:
+def test_the_nearest_window_counts_above_the_median_of_all_notes(options, hashed):
     for at in range(6):
         (Path(options.workspace or "") / "memory" / f"2026-02-0{at + 1}.md").write_text(
             f"- nothing of note, day {at}\n"
@@ -110,9 +108,7 @@ def test_the_nearest_window_counts_above_the_median_of_all_notes(options: Option
         )
 
 
-def test_a_large_index_and_a_profile_that_compares_none_have_no_windows(
-    options: Options, hashed: Asked, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_index_and_a_profile_that_compares_none_have_no_windows(options, hashed, monkeypatch):
     plain = replace(options, changes=(("profile", "openclaw-2026.3"), ("sync.watch", "false")))
     with Engine.open(plain) as engine:
         chunks = engine.index.sync().chunks
@@ -142,9 +138,7 @@ def elsewhere(options: Options, tmp_path: Path) -> Options:
     return replace(options, provider=None, config=str(tmp_path / "openclaw.json"))
 
 
-def test_windows_are_shown_before_they_are_sent_and_none_of_a_withheld_chunk_is(
-    play: Play, elsewhere: Options, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_windows_are_shown_before_they_are_sent_and_none_of_a_withheld_chunk_is(play, elsewhere, capsys):
     secret = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
     folder = Path(elsewhere.workspace or "")
     (folder / "memory" / "2026-01-03.md").write_text("\n".join(["# Keys", f"token: {secret}", *LINES[:9], ""]))
@@ -161,7 +155,7 @@ def test_windows_are_shown_before_they_are_sent_and_none_of_a_withheld_chunk_is(
     assert not any(secret in text or text.startswith("# Keys") for text in texts)
 
 
-def test_with_a_batch_service_no_windows_are_sent(play: Play, elsewhere: Options) -> None:
+def test_with_a_batch_service_no_windows_are_sent(play, elsewhere):
     Approvals(Path(elsewhere.workspace or "")).approve("openai", "embed.example", "test")
     file = Path(elsewhere.config or "")
     tree = json.loads(file.read_text())

@@ -1,7 +1,5 @@
 """An answer calls a word absent only where neither the text of the index nor a note that waits holds it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -42,7 +40,7 @@ def sentence(trace: Trace) -> str:
 
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
-def test_a_note_that_waits_and_holds_the_word_is_named(notes: Path, tmp_path: Path, profile: str) -> None:
+def test_a_note_that_waits_and_holds_the_word_is_named(notes, tmp_path, profile):
     with Engine.open(options(tmp_path, profile)) as engine:
         engine.index.sync()
         (notes / "new.md").write_text("The Walrus likes cake.\n")
@@ -58,7 +56,7 @@ def test_a_note_that_waits_and_holds_the_word_is_named(notes: Path, tmp_path: Pa
         assert found.plan.elsewhere.held == ()
 
 
-def test_a_half_known_question_says_which_word_waits(notes: Path, tmp_path: Path) -> None:
+def test_a_half_known_question_says_which_word_waits(notes, tmp_path):
     for number in range(3):
         (notes / f"n{number}.md").write_text(f"Note {number} of garlic\n")
     with Engine.open(options(tmp_path, "recommended")) as engine:
@@ -71,9 +69,7 @@ def test_a_half_known_question_says_which_word_waits(notes: Path, tmp_path: Path
         assert said == 'The note memory/new.md, which is not indexed yet, holds "walrus".'
 
 
-def test_more_notes_than_are_looked_through_are_counted(
-    notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_notes_than_are_looked_through_are_counted(notes, tmp_path, monkeypatch):
     monkeypatch.setattr(words, "MOST_NOTES", 3)
     with Engine.open(options(tmp_path, "recommended")) as engine:
         engine.index.sync()
@@ -87,7 +83,7 @@ def test_more_notes_than_are_looked_through_are_counted(
         )
 
 
-def test_a_changed_endpoint_is_a_reason_to_rebuild_before_anybody_is_asked(notes: Path, tmp_path: Path) -> None:
+def test_a_changed_endpoint_is_a_reason_to_rebuild_before_anybody_is_asked(notes, tmp_path):
     path = tmp_path / "openclaw.json"
 
     def configured(url: str) -> Options:
@@ -110,7 +106,7 @@ def test_a_changed_endpoint_is_a_reason_to_rebuild_before_anybody_is_asked(notes
         assert len(play.asked) == asked
 
 
-def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(notes: Path, tmp_path: Path) -> None:
+def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(notes, tmp_path):
     state = tmp_path / "state"
     sessions = state / "agents" / "main" / "sessions"
     sessions.mkdir(parents=True)
@@ -142,7 +138,7 @@ def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(notes: Path
             assert "which is not indexed yet" in empty
 
 
-def test_notes_that_cannot_be_read_are_not_no_notes(notes: Path, tmp_path: Path) -> None:
+def test_notes_that_cannot_be_read_are_not_no_notes(notes, tmp_path):
     (notes.parent / "MEMORY.md").write_text("")
     with Engine.open(options(tmp_path, "recommended")) as engine:
         engine.index.sync()
@@ -153,7 +149,7 @@ def test_notes_that_cannot_be_read_are_not_no_notes(notes: Path, tmp_path: Path)
         assert sentence(trace) == "Nothing is indexed: 1 file could not be read."
 
 
-def test_a_question_beside_another_one_looks_through_all_notes_that_wait() -> None:
+def test_a_question_beside_another_one_looks_through_all_notes_that_wait():
     waits = tuple(Unsearchable(f"memory/{name}.md", "pending", "new") for name in "ab")
     counts: list[int] = []
 

@@ -1,7 +1,5 @@
 """Every change, applied, turns the verdict; a step less does not; none may be left out."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given
@@ -81,7 +79,7 @@ def check_turn(found: Evidence, row: int, change: Change, key: str) -> None:
 
 @hypothesis_settings(max_examples=6, deadline=None)
 @given(any_evidence, any_settings, st.data())
-def test_every_change_is_real_and_the_nearest(found: Evidence, settings: Settings, data: st.DataObject) -> None:
+def test_every_change_is_real_and_the_nearest(found, settings, data):
     row = data.draw(st.integers(0, found.chunks - 1))
     answer = flips(found, settings, row, with_profile)
     check(found, settings, row, answer)
@@ -100,7 +98,7 @@ def test_every_change_is_real_and_the_nearest(found: Evidence, settings: Setting
 
 
 @given(any_evidence, st.lists(any_settings, min_size=1, max_size=5))
-def test_a_batch_is_ranking(found: Evidence, several: list[Settings]) -> None:
+def test_a_batch_is_ranking(found, several):
     replay = Reranking(found)
     traces = [rank(found, one) for one in several]
     assert replay.recalled([tuned(one) for one in several]) == [
@@ -124,7 +122,7 @@ def last_of_eight() -> tuple[Evidence, Settings]:
     return made([0.9 - i / 100 for i in range(8)] + [0.3], {}), chosen(OPENCLAW)
 
 
-def test_two_changes_together_recall_what_neither_does_alone() -> None:
+def test_two_changes_together_recall_what_neither_does_alone():
     found, settings = last_of_eight()
     answer = flips(found, settings, 8, with_profile)
     check(found, settings, 8, answer)
@@ -140,7 +138,7 @@ def test_two_changes_together_recall_what_neither_does_alone() -> None:
     assert [ref["path"] for ref in data["comesIn"]] == ["memory/6.md", "memory/7.md"]
 
 
-def test_that_no_pair_helps_is_said_where_none_was_found() -> None:
+def test_that_no_pair_helps_is_said_where_none_was_found():
     found = made([0.9 - i / 300 for i in range(120)] + [-0.4], {})
     answer = flips(found, chosen(OPENCLAW, minScore=0.1), 120, with_profile)
     assert answer.sets == ()
@@ -148,7 +146,7 @@ def test_that_no_pair_helps_is_said_where_none_was_found() -> None:
     assert answer.no_pair.message == "No two settings that were tried recall it together either."
 
 
-def test_saved_questions_tell_the_less_harmful_set_first_of_equal_steps() -> None:
+def test_saved_questions_tell_the_less_harmful_set_first_of_equal_steps():
     found, settings = last_of_eight()
 
     def saved(tried: Settings) -> SavedEffect:
@@ -160,7 +158,7 @@ def test_saved_questions_tell_the_less_harmful_set_first_of_equal_steps() -> Non
     assert best.harm == (1, 2)
 
 
-def test_the_steps_go_outwards_on_the_grid() -> None:
+def test_the_steps_go_outwards_on_the_grid():
     half = list(outwards(BY_KEY[HALF_LIFE], 30))
     assert half[:4] == [31, 29, 32, 28]
     assert (min(half), max(half), len(half)) == (1, 3650, 724)

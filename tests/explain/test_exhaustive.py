@@ -152,7 +152,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path, hashed: object) -> Ite
 
 
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.soak)])
-def test_all_that_is_said_of_every_chunk_is_true(world: World, every: int) -> None:
+def test_all_that_is_said_of_every_chunk_is_true(world, every):
     """The changes of a chunk are tried for one of the questions, or for all of them."""
     kinds, changed, plan = Counter[str](), Counter[str](), world.engine.plan
     for number, query in enumerate(QUESTIONS):
@@ -198,23 +198,18 @@ def small(tmp_path: Path) -> Iterator[Callable[[str, str], World]]:
         ("openclaw-2026.9", "none"),
     ],
 )
-def test_nothing_untrue_is_said_of_odd_notes(small: Callable[[str, str], World], profile: str, provider: str) -> None:
+def test_nothing_untrue_is_said_of_odd_notes(small, profile, provider):
     world = small(profile, provider)
     counts = run(world)
     assert sum(counts.values()) > 50
     assert len(counts) >= 3
 
 
-def test_json_carries_the_claims_with_their_evidence(small: Callable[[str, str], World]) -> None:
+def test_json_carries_the_claims_with_their_evidence(small):
     engine = small("openclaw-2026.3", "none").engine
     (found,) = trace_json.answer(engine.search.search("密码"))["empty"]["claims"]
     assert found.pop("sentence").startswith('Notes hold "密码"')
-    assert found == {
-        "kind": "invisible_to_tokenizer",
-        "words": ["密码"],
-        "profile": "openclaw-2026.3",
-        "partOf": [],
-    }
+    assert found == {"kind": "invisible_to_tokenizer", "words": ["密码"], "profile": "openclaw-2026.3", "partOf": []}
     evidence = engine.search.gather("did anna move 42")
     said = trace_json.why(engine.search.why(evidence, "MEMORY.md", 1))["claims"]
     assert "words_left_out" in {claim["kind"] for claim in said}

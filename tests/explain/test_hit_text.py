@@ -1,7 +1,5 @@
 """A list says of a hit what matters: whose note, under which heading, which words answer, how old."""
 
-from __future__ import annotations
-
 import datetime as dt
 
 import pytest
@@ -38,18 +36,18 @@ NOTE = """# 2026-03-06 (Friday)
         (1500.0, "4 years"),
     ],
 )
-def test_ages_are_words(days: float | None, words: str) -> None:
+def test_ages_are_words(days, words):
     assert age_words(days) == words
 
 
-def test_a_day_has_its_year_only_where_it_is_far() -> None:
+def test_a_day_has_its_year_only_where_it_is_far():
     assert date_name("2026-03-06", NOW) == "6 Mar"
     assert date_name("2025-03-06", NOW) == "6 Mar 2025"
     assert (date_name("2026-W10", NOW), date_name("2025-W01", NOW)) == ("week 10", "week 01 2025")
     assert date_name("2026-02", NOW) == "February"
 
 
-def test_the_title_is_the_nearest_heading_and_the_text_begins_where_it_answers() -> None:
+def test_the_title_is_the_nearest_heading_and_the_text_begins_where_it_answers():
     lines, words = NOTE.split("\n"), MatchedWords(QueryPlan(("guest",), (), ""), "recommended")
     title = title_of("memory/2026-03-06.md", NOTE, 7)
     assert title == "VLANs on the Omada router"

@@ -1,7 +1,5 @@
 """Words of a question: those that would recall a chunk, and those that a text is marked with."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from itertools import pairwise
@@ -34,7 +32,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
-def test_every_suggestion_recalls_the_chunk(engine: Engine, profile: str) -> None:
+def test_every_suggestion_recalls_the_chunk(engine, profile):
     settings = engine.plan.with_profile(profile)
     evidence = engine.search.gather("How is the VLAN on the Omada router set up?")
     suggested = 0
@@ -51,7 +49,7 @@ def test_every_suggestion_recalls_the_chunk(engine: Engine, profile: str) -> Non
     assert suggested
 
 
-def test_a_recalled_chunk_needs_no_other_question(engine: Engine) -> None:
+def test_a_recalled_chunk_needs_no_other_question(engine):
     evidence = engine.search.gather("omada vlan")
     top = engine.search.rank(evidence, engine.plan.settings).recalled[0].chunk
     asked: list[str] = []
@@ -61,7 +59,7 @@ def test_a_recalled_chunk_needs_no_other_question(engine: Engine) -> None:
     assert asked == []
 
 
-def test_where_all_words_are_needed_the_missing_ones_can_be_left_out(engine: Engine) -> None:
+def test_where_all_words_are_needed_the_missing_ones_can_be_left_out(engine):
     settings = engine.plan.with_profile("openclaw-2026.3").update(
         {"query.maxResults": 1, "query.hybrid.candidateMultiplier": 1, "query.minScore": 0}, "test"
     )
@@ -73,7 +71,7 @@ def test_where_all_words_are_needed_the_missing_ones_can_be_left_out(engine: Eng
     assert any(one.left_out == ("zebra", "omada", "vlan", "switch") for one in found), found
 
 
-def test_words_of_the_line_that_was_asked_about_come_first_and_say_where_they_stand(engine: Engine) -> None:
+def test_words_of_the_line_that_was_asked_about_come_first_and_say_where_they_stand(engine):
     evidence = engine.search.gather("How is the VLAN on the Omada router set up?")
     lines = engine.notes.read("memory/2026-09-20.md").text.split("\n")
     line = next(at for at, text in enumerate(lines, 1) if "Biscuit" in text)
@@ -104,7 +102,7 @@ def marked(text: str, words: tuple[str, ...], profile: str = "recommended", *, i
     return [text[start:end] for start, end in found.spans(text)]
 
 
-def test_stems_bigrams_and_what_a_profile_needs_as_written() -> None:
+def test_stems_bigrams_and_what_a_profile_needs_as_written():
     text = "VLANs on the Omada — 今天晚餐吃, settings reset"
     assert marked(text, ("vlan", "omada", "set", "晚餐")) == ["VLANs", "Omada", "晚餐", "settings"]
     assert marked("三体問題", ("三体", "体問", "問題")) == ["三体問題"], "bigrams that meet are one mark"
@@ -114,7 +112,7 @@ def test_stems_bigrams_and_what_a_profile_needs_as_written() -> None:
 
 
 @given(TEXTS, st.sets(st.sampled_from(WORDS), min_size=1), st.sampled_from(["recommended", "openclaw-2026.3"]))
-def test_marks_are_apart_and_counts_are_of_marks(text: str, words: set[str], profile: str) -> None:
+def test_marks_are_apart_and_counts_are_of_marks(text, words, profile):
     found = MatchedWords(QueryPlan(tuple(sorted(words)), (), ""), profile)
     spans = found.spans(text)
     assert all(0 <= start < end <= len(text) for start, end in spans)

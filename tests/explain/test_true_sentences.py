@@ -1,7 +1,5 @@
 """Sentences that were once untrue, each on an index where it was."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,7 +62,7 @@ def chinese(notes: Path) -> Path:
 
 
 @pytest.mark.parametrize("profile", ["openclaw-2026.3", "openclaw-2026.2", "openclaw-2026.9"])
-def test_a_word_in_the_text_is_never_called_absent(chinese: Path, opened: Open, profile: str) -> None:
+def test_a_word_in_the_text_is_never_called_absent(chinese, opened, profile):
     for provider in ("builtin", "none"):
         engine = opened(profile, provider)
         for query in ("密码", "密码是什么", "路由器 密码", "WiFi", "我的密码", "管理员密码"):
@@ -76,7 +74,7 @@ def test_a_word_in_the_text_is_never_called_absent(chinese: Path, opened: Open, 
                 assert held in said.partition("Notes hold")[2].lower(), said
 
 
-def test_a_chunk_that_holds_a_word_is_not_said_to_lack_it(chinese: Path, opened: Open) -> None:
+def test_a_chunk_that_holds_a_word_is_not_said_to_lack_it(chinese, opened):
     engine = opened("openclaw-2026.3")
     evidence = engine.search.gather("路由器 密码")
     said = wording.sentence(engine.search.why(evidence, "MEMORY.md", 2).fate)
@@ -88,7 +86,7 @@ def test_a_chunk_that_holds_a_word_is_not_said_to_lack_it(chinese: Path, opened:
 # --- words that were left out ---------------------------------------------------------------------------------------
 
 
-def test_a_word_that_was_left_out_says_why(notes: Path, opened: Open) -> None:
+def test_a_word_that_was_left_out_says_why(notes, opened):
     for day in range(1, 11):
         (notes / "memory" / f"2026-11-{day:02}.md").write_text(f"anna and the router, ticket{day}\n")
     engine = opened("recommended", "builtin")
@@ -118,7 +116,7 @@ def diary(notes: Path) -> Path:
     return notes
 
 
-def test_an_agent_gets_the_notes_of_the_day_that_it_asks_for(diary: Path, opened: Open) -> None:
+def test_an_agent_gets_the_notes_of_the_day_that_it_asks_for(diary, opened):
     """Its words stand in no note, but the day is that of a note: that is not nothing."""
     del diary
     engine = opened("recommended", "builtin")
@@ -134,7 +132,7 @@ def test_an_agent_gets_the_notes_of_the_day_that_it_asks_for(diary: Path, opened
     assert unrelated.level.level == "nothing holds these words", "no note is of that day"
 
 
-def test_no_hit_is_said_to_be_recalled_that_an_agent_does_not_get(diary: Path, opened: Open) -> None:
+def test_no_hit_is_said_to_be_recalled_that_an_agent_does_not_get(diary, opened):
     del diary
     engine = opened("recommended", "builtin")
     question = "what happened on 2026-11-02"

@@ -1,7 +1,5 @@
 """Why not: for every chunk and every gate, the verdict is what really happened."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -51,7 +49,7 @@ def variants(engine: Engine) -> list[Settings]:
     ]
 
 
-def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(world: World) -> None:
+def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(world):
     """Where the profile computes both sides for every candidate, a wider pool must give the very same numbers."""
     compared = 0
     base = world.engine.plan.with_profile(OPENCLAW)
@@ -75,7 +73,7 @@ def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(wo
     assert compared or world.engine.plan.provider == "none"
 
 
-def test_a_subset_ranks_as_the_whole(world: World) -> None:
+def test_a_subset_ranks_as_the_whole(world):
     for query in world.questions:
         evidence = world.engine.search.gather(query)
         small, rows = subset(evidence, range(0, evidence.chunks, 7))
@@ -100,7 +98,7 @@ def test_a_subset_ranks_as_the_whole(world: World) -> None:
     ],
     ids=["not embedded", "another model", "a provider that failed"],
 )
-def test_a_chunk_without_a_vector(cosines: list[float] | None, lost: tuple[Notice, ...], kind: str, said: str) -> None:
+def test_a_chunk_without_a_vector(cosines, lost, kind, said):
     found = replace(made(cosines, {0: -1.0}, texts=["word", "other"]), notices=lost)
     if cosines is not None:
         found = replace(found, nearest=np.array([0]))
@@ -132,7 +130,7 @@ def notes(tmp_path: Path) -> Iterator[tuple[Path, Callable[..., Fate]]]:
         yield folder, lambda path, line=None: engine.search.why(engine.search.gather("router"), path, line).fate
 
 
-def test_file_gates_in_their_order(notes: tuple[Path, Callable[..., Fate]]) -> None:
+def test_file_gates_in_their_order(notes):
     folder, fate = notes
     (folder / "memory" / "link.md").symlink_to(folder / "MEMORY.md")
     (folder / "memory" / "picture.png").write_bytes(b"x")
@@ -159,7 +157,7 @@ def test_file_gates_in_their_order(notes: tuple[Path, Callable[..., Fate]]) -> N
     assert fate("MEMORY.md", 9) == notice("in_no_chunk", line=9, lines=2)
 
 
-def test_a_changed_note_is_judged_by_the_line(notes: tuple[Path, Callable[..., Fate]]) -> None:
+def test_a_changed_note_is_judged_by_the_line(notes):
     folder, fate = notes
     (folder / "MEMORY.md").write_text("# News\n# Facts\n- Router: Omada ER605\n- Switch: none\n")
     assert fate("MEMORY.md", 4) == notice("changed_since_indexed", change="changed"), "this line is in no indexed chunk"
@@ -168,7 +166,7 @@ def test_a_changed_note_is_judged_by_the_line(notes: tuple[Path, Callable[..., F
     assert isinstance(fate("MEMORY.md", 2), Recalled), "the index has not forgotten it yet"
 
 
-def test_a_long_note_is_explained_by_its_best_chunks(tmp_path: Path) -> None:
+def test_a_long_note_is_explained_by_its_best_chunks(tmp_path):
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "MEMORY.md").write_text("".join(f"line {i} about gardens and coffee\n" for i in range(3000)) + "router\n")

@@ -3,8 +3,6 @@
 `MEMORY_TUI_UPDATE_GOLDEN=1 pytest tests/golden` writes them anew; a difference is a changed answer, so read it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -60,9 +58,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 @pytest.mark.parametrize("name", WORKSPACES)
-def test_answers_are_those_on_record(
-    name: str, configuration: str, tmp_path: Path, commands: Commands, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_are_those_on_record(name, configuration, tmp_path, commands, capsys):
     build, questions, line = WORKSPACES[name]
     options = ["--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "index.sqlite")]
     options += [*build(tmp_path), "--now", f"{TODAY}T12:00:00", *CONFIGURATIONS[configuration]]

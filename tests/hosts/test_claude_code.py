@@ -1,7 +1,5 @@
 """Where Claude Code keeps what it remembers of a project."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -21,7 +19,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_repository_has_one_memory_for_all_its_folders(home: Path, tmp_path: Path) -> None:
+def test_a_repository_has_one_memory_for_all_its_folders(home, tmp_path):
     root = tmp_path / "my.repo"
     inside = root / "src" / "deep"
     inside.mkdir(parents=True)
@@ -43,7 +41,7 @@ def repository(folder: Path) -> Path:
     return folder
 
 
-def test_a_worktree_shares_the_memory_of_its_repository(home: Path, tmp_path: Path) -> None:
+def test_a_worktree_shares_the_memory_of_its_repository(home, tmp_path):
     root = repository(tmp_path / "repo")
     git(root, "worktree", "add", "-q", str(tmp_path / "tree"))
     (tmp_path / "tree" / "src").mkdir()
@@ -57,7 +55,7 @@ def test_a_worktree_shares_the_memory_of_its_repository(home: Path, tmp_path: Pa
     assert claude_code.auto_memory(tmp_path / "stranger").parent.name.endswith("-stranger")
 
 
-def test_a_long_name_is_cut_off_as_claude_code_does(home: Path) -> None:
+def test_a_long_name_is_cut_off_as_claude_code_does(home):
     folder = "/" + "l" * 150 + "/" + "m" * 150
     name = f"-{'l' * 150}-{'m' * 48}-"
     assert claude_code.auto_memory(Path(folder)).parent.name == name + "xtoznk"
@@ -78,9 +76,7 @@ def put(file: Path, named: str) -> None:
     file.write_text(json.dumps({"autoMemoryDirectory": named}))
 
 
-def test_each_setting_moves_it_and_an_own_one_counts_more(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_setting_moves_it_and_an_own_one_counts_more(home, tmp_path, monkeypatch):
     root = repository(tmp_path / "repo")
     (root / "src").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -106,7 +102,7 @@ def test_each_setting_moves_it_and_an_own_one_counts_more(
 
 
 @pytest.mark.real_host
-def test_claude_code_itself_keeps_it_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claude_code_itself_keeps_it_there(tmp_path, monkeypatch):
     """The real program tells its model where its memory is."""
     root, home = repository(tmp_path / "repo"), tmp_path / "home"
     (root / "src").mkdir()

@@ -1,7 +1,5 @@
 """Claude Code's memory as it is since 2.1: facts with front matter, an index that points to them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -67,7 +65,7 @@ def opened(folder: Path, tmp_path: Path) -> Engine:
     )
 
 
-def test_front_matter_names_the_fact_and_its_type() -> None:
+def test_front_matter_names_the_fact_and_its_type():
     assert fact_of(ROLE) == ClaudeFact("user-role", "The user keeps the network of a house", "user")
     assert fact_of(TESTING) == ClaudeFact("feedback-testing", "Run the tests: all of them", "feedback")
     assert fact_of("# A note\n") is None
@@ -79,13 +77,13 @@ LINE = st.text(st.characters(exclude_categories=("C", "Z")), max_size=30)
 
 
 @given(st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True), LINE, st.sampled_from(claude_code.TYPES))
-def test_what_is_written_is_read_back(name: str, description: str, kind: str) -> None:
+def test_what_is_written_is_read_back(name, description, kind):
     plain = description.replace('"', "").replace("\\", "").strip("'")
     fact = ClaudeFact(name, plain, kind)
     assert fact_of(written(fact, "A body.\n")) == fact
 
 
-def test_the_inbox_names_facts_without_a_pointer_and_pointers_without_a_file(memory: Path, tmp_path: Path) -> None:
+def test_the_inbox_names_facts_without_a_pointer_and_pointers_without_a_file(memory, tmp_path):
     with opened(memory, tmp_path) as engine:
         engine.index.catch_up()
         found = {(one.kind, one.place.path): one.reason for one in engine.inbox.examine().suggestions}
@@ -100,7 +98,7 @@ def test_the_inbox_names_facts_without_a_pointer_and_pointers_without_a_file(mem
     assert not {path for kind, path in found if kind in ("unlisted", "dead path")} & {"user_role.md"}
 
 
-def test_a_link_names_a_fact_whatever_its_file_is_called(memory: Path, tmp_path: Path) -> None:
+def test_a_link_names_a_fact_whatever_its_file_is_called(memory, tmp_path):
     (memory / "project_boat.md").write_text("---\nname: the-ferry\nmetadata:\n  type: project\n---\n\nPier 3.\n")
     (memory / "user_role.md").write_text(ROLE + "\nTakes [[the-ferry]], and [[feedback-testing]].\n")
     with opened(memory, tmp_path) as engine:
@@ -119,7 +117,7 @@ def test_a_link_names_a_fact_whatever_its_file_is_called(memory: Path, tmp_path:
         assert index.about("project_boat.md").back == ()
 
 
-def test_a_line_is_promoted_as_a_fact_with_its_pointer_and_taken_back(memory: Path, tmp_path: Path) -> None:
+def test_a_line_is_promoted_as_a_fact_with_its_pointer_and_taken_back(memory, tmp_path):
     before = {path.name: path.read_bytes() for path in memory.iterdir() if path.is_file()}
     with opened(memory, tmp_path) as engine:
         plan = engine.notes.curator.plan

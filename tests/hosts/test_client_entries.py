@@ -1,7 +1,5 @@
 """What hosts start: the entry for any client of MCP, the words of a server, the plugin of OpenClaw."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -41,15 +39,13 @@ def printed(capsys: pytest.CaptureFixture[str]) -> Printed:
     return run
 
 
-def test_the_options_of_the_command_line_are_in_the_entry(printed: Printed) -> None:
+def test_the_options_of_the_command_line_are_in_the_entry(printed):
     words = ("--workspace", AWKWARD, "--agent", "work", "--set", "query.maxResults=9", "--log-recalls", "--read-only")
     expected = ["mcp", "--workspace", str(Path(AWKWARD).absolute()), *words[2:6], "--read-only", "--log-recalls"]
     assert printed(*words)["args"][-len(expected) :] == expected
 
 
-def test_the_workspace_extra_notes_and_those_of_claude_code_are_named(
-    printed: Printed, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_workspace_extra_notes_and_those_of_claude_code_are_named(printed, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     project, extra = tmp_path / "project", tmp_path / "more"
     for folder in (project, extra):
@@ -68,7 +64,7 @@ def test_the_workspace_extra_notes_and_those_of_claude_code_are_named(
     ]
 
 
-def test_what_is_printed_starts_the_server(tmp_path: Path, printed: Printed) -> None:
+def test_what_is_printed_starts_the_server(tmp_path, printed):
     (tmp_path / "MEMORY.md").write_text("x\n")
     entry = printed("--workspace", str(tmp_path), "--index", str(tmp_path / "i"))
     ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
@@ -100,7 +96,7 @@ CHANGES = st.one_of(
         extra=st.lists(PATHS, max_size=2).map(tuple),
     )
 )
-def test_words_are_read_back_as_the_options_that_they_are_of(options: Options) -> None:
+def test_words_are_read_back_as_the_options_that_they_are_of(options):
     words = words_of(options)
     assert options_of(words) == options
     assert options_of(["/bin/memory-tui", "mcp", "--no-prompts", "--log-recalls", *words]) == options
@@ -114,7 +110,7 @@ FOLDER = ROOT / "memory_tui" / "hosts" / "openclaw_plugin"
 TESTS = ROOT / "tests" / "hosts" / "openclaw_plugin" / "plugin.test.mjs"
 
 
-def test_its_javascript_does_what_its_own_tests_ask() -> None:
+def test_its_javascript_does_what_its_own_tests_ask():
     node = shutil.which("node")
     if node is None:
         pytest.skip("there is no node here to run the plugin's own tests")
@@ -129,7 +125,7 @@ def test_its_javascript_does_what_its_own_tests_ask() -> None:
     assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
 
 
-def test_its_manifest_agrees_with_the_program() -> None:
+def test_its_manifest_agrees_with_the_program():
     manifest = json.loads((FOLDER / "openclaw.plugin.json").read_text())
     package = json.loads((FOLDER / "package.json").read_text())
     assert manifest["id"] == package["name"] == release.PLUGIN
@@ -138,14 +134,14 @@ def test_its_manifest_agrees_with_the_program() -> None:
     assert "scripts" not in package
 
 
-def test_its_tools_take_what_the_server_takes() -> None:
+def test_its_tools_take_what_the_server_takes():
     source = (FOLDER / "tools.js").read_text()
     for kind in ("SearchArguments", "GetArguments"):
         for name in recorded()[kind]["properties"]:
             assert f"{name}: {{" in source, f"{kind}.{name}"
 
 
-def test_every_module_is_reached_from_its_entry() -> None:
+def test_every_module_is_reached_from_its_entry():
     reached, waiting = set(), [FOLDER / "index.js"]
     while waiting:
         module = waiting.pop()

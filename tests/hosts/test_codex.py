@@ -1,7 +1,5 @@
 """Codex's memory as a workspace: all of its parts are searched, and what is added is a note that Codex takes up."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import re
@@ -41,7 +39,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("chosen", ["--codex", "--workspace"])
-def test_every_part_is_searched(chosen: str, memory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_part_is_searched(chosen, memory, capsys):
     words = ["--codex"] if chosen == "--codex" else ["--workspace", str(memory)]
     wanted = {
         "tags begin": "MEMORY.md",
@@ -53,7 +51,7 @@ def test_every_part_is_searched(chosen: str, memory: Path, capsys: pytest.Captur
         assert run(capsys, "search", query, *words)["results"][0]["path"] == path  # type: ignore[index]
 
 
-def test_what_is_remembered_is_a_note_that_codex_takes_up(memory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_remembered_is_a_note_that_codex_takes_up(memory, capsys):
     before = {path: path.read_bytes() for path in memory.rglob("*.md")}
     for words in (["remember", "The plumber is Mrs Ödön."], ["promote", "memory_summary.md:3"]):
         assert main.main([*words, "--workspace", str(memory), "--provider", "none", "--yes"]) == 0
@@ -69,5 +67,5 @@ def test_what_is_remembered_is_a_note_that_codex_takes_up(memory: Path, capsys: 
 
 
 @given(st.text(max_size=200))
-def test_every_text_has_a_name_that_codex_takes(text: str) -> None:
+def test_every_text_has_a_name_that_codex_takes(text):
     assert NAME.fullmatch(registry.codex_note(text, dt.datetime(2026, 11, 23, 4, 5, 6)))

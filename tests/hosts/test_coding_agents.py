@@ -1,7 +1,5 @@
 """The real Claude Code and the real Codex, connected by the command alone: asked, answered, noted, disconnected."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -82,7 +80,7 @@ def named(host: CodingAgent, notes: Path) -> dict[str, str]:
     return {row["paths"][0]: f"{row['by']} {row['author']['rule']}" for row in data["changes"]}
 
 
-def test_what_claude_code_writes_is_its_own(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
+def test_what_claude_code_writes_is_its_own(tmp_path, model, notes):
     host = claude_code(tmp_path, model)
     assert named(host, notes) == {}
     calls = [
@@ -99,7 +97,7 @@ def test_what_claude_code_writes_is_its_own(tmp_path: Path, model: ScriptedModel
     }
 
 
-def test_what_codex_writes_is_its_own(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
+def test_what_codex_writes_is_its_own(tmp_path, model, notes):
     host = codex(tmp_path, model)
     assert named(host, notes) == {}
     patch = f"*** Begin Patch\n*** Update File: {notes}/MEMORY.md\n@@\n-- Tea, no coffee.\n+- Coffee.\n*** End Patch"
@@ -130,7 +128,7 @@ def codex(tmp_path: Path, model: ScriptedModel) -> CodingAgent:
     return host
 
 
-def test_claude_code_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
+def test_claude_code_asks_the_memory_and_leaves_a_note(tmp_path, model, notes):
     host = claude_code(tmp_path, model)
     made = memory_tui(host, "connect", "claude-code", "--yes", "--workspace", str(notes))
     assert made["proof"]["profile"] == "recommended"  # type: ignore[index]
@@ -164,7 +162,7 @@ def test_claude_code_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: Sc
     assert not (host.home / ".claude" / "settings.json").exists()
 
 
-def test_codex_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
+def test_codex_asks_the_memory_and_leaves_a_note(tmp_path, model, notes):
     host = codex(tmp_path, model)
     config = host.home / ".codex" / "config.toml"
     before = config.read_bytes()
@@ -193,7 +191,7 @@ def test_codex_asks_the_memory_and_leaves_a_note(tmp_path: Path, model: Scripted
     assert not (config.parent / "hooks.json").exists()
 
 
-def test_codex_has_the_tools_each_time_it_starts(tmp_path: Path, model: ScriptedModel, notes: Path) -> None:
+def test_codex_has_the_tools_each_time_it_starts(tmp_path, model, notes):
     """Codex drops a server that is slow to start, and goes on without one that is gone."""
     host = codex(tmp_path, model)
     memory_tui(host, "connect", "codex", "--yes", "--workspace", str(notes))

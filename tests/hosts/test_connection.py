@@ -1,7 +1,5 @@
 """Connecting a host: what it will start answers, and the way back leaves its files as they were."""
 
-from __future__ import annotations
-
 import errno
 import io
 import json
@@ -84,7 +82,7 @@ def fill(home: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(("name", "scope"), [("claude-code", "--user"), ("codex", "--project")])
-def test_there_and_back(name: str, scope: str, home: Path, run: Run) -> None:
+def test_there_and_back(name, scope, home, run):
     before = fill(home)
     planned = run("connect", name, scope, "--dry-run")
     assert files(home) == before
@@ -113,7 +111,7 @@ def test_there_and_back(name: str, scope: str, home: Path, run: Run) -> None:
 
 
 @pytest.mark.usefixtures("unasked")
-def test_a_difference_shows_no_key_of_another_server(home: Path, run: Run) -> None:
+def test_a_difference_shows_no_key_of_another_server(home, run):
     key = "sk-proj-" + "Ab3dE6gH9jK2mN5p" * 2
     other = {"command": "y", "env": {"API_TOKEN": key, "PASSWORD": "correct-horse-9-battery"}}
     (home / ".claude.json").write_text(json.dumps({"mcpServers": {"other": other}}, indent=2))
@@ -126,7 +124,7 @@ def test_a_difference_shows_no_key_of_another_server(home: Path, run: Run) -> No
 
 
 @pytest.mark.usefixtures("unasked")
-def test_the_log_is_of_the_server_alone_and_status_names_the_last_query(home: Path, run: Run, tmp_path: Path) -> None:
+def test_the_log_is_of_the_server_alone_and_status_names_the_last_query(home, run, tmp_path):
     made = run("connect", "codex", "--yes", "--log-recalls")
     assert made["log"]
     server = tomllib.loads((home / ".codex" / "config.toml").read_text())["mcp_servers"]["memory"]
@@ -144,7 +142,7 @@ def test_the_log_is_of_the_server_alone_and_status_names_the_last_query(home: Pa
 
 
 @pytest.mark.usefixtures("unasked")
-def test_what_is_written_starts_the_server_and_the_hooks_with_one_memory(home: Path, run: Run, tmp_path: Path) -> None:
+def test_what_is_written_starts_the_server_and_the_hooks_with_one_memory(home, run, tmp_path):
     words = ["--workspace", str(tmp_path / "notes"), "--profile", "recommended"]
     run("connect", "claude-code", "--yes")
     run("connect", "codex", "--yes")
@@ -167,7 +165,7 @@ def test_what_is_written_starts_the_server_and_the_hooks_with_one_memory(home: P
 
 
 @pytest.mark.usefixtures("unasked")
-def test_a_later_edit_elsewhere_stays(home: Path, run: Run) -> None:
+def test_a_later_edit_elsewhere_stays(home, run):
     fill(home)
     run("connect", "claude-code", "--yes")
     path = home / ".claude.json"
@@ -178,7 +176,7 @@ def test_a_later_edit_elsewhere_stays(home: Path, run: Run) -> None:
 
 
 @pytest.mark.usefixtures("unasked")
-def test_an_edited_entry_prevents_it_and_is_named(home: Path, run: Run) -> None:
+def test_an_edited_entry_prevents_it_and_is_named(home, run):
     run("connect", "claude-code", "--yes")
     path = home / ".claude.json"
     path.write_bytes(path.read_bytes().replace(b'"recommended"', b'"openclaw-2026.9"'))
@@ -191,7 +189,7 @@ def test_an_edited_entry_prevents_it_and_is_named(home: Path, run: Run) -> None:
 
 
 @pytest.mark.usefixtures("unasked")
-def test_connecting_again_replaces_the_entries_and_keeps_the_way_back(home: Path, run: Run, tmp_path: Path) -> None:
+def test_connecting_again_replaces_the_entries_and_keeps_the_way_back(home, run, tmp_path):
     before = fill(home)
     run("connect", "codex", "--yes")
     first = files(home)
@@ -233,9 +231,7 @@ class Disk(durable.Calls):
 @pytest.mark.parametrize(("call", "number"), [("open", errno.EROFS), ("open", errno.ENOSPC), ("rename", errno.EPERM)])
 @pytest.mark.parametrize(("name", "file"), [("claude-code", "settings.json"), ("codex", "config.toml")])
 @pytest.mark.usefixtures("unasked")
-def test_a_file_that_cannot_be_written_leaves_every_file(
-    name: str, file: str, call: str, number: int, step: str, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_written_leaves_every_file(name, file, call, number, step, home, run, monkeypatch):
     fill(home)
     (home / ".claude").mkdir()
     (home / ".claude" / "settings.json").write_text('{"model": "x"}')
@@ -259,9 +255,7 @@ def test_a_file_that_cannot_be_written_leaves_every_file(
 
 @pytest.mark.usefixtures("unasked")
 @pytest.mark.parametrize("theirs", ["", "# of somebody else\n"])
-def test_what_cannot_be_put_back_has_its_record_still(
-    theirs: str, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_put_back_has_its_record_still(theirs, home, run, monkeypatch):
     fill(home)
     config = home / ".codex" / "config.toml"
 
@@ -283,9 +277,7 @@ def test_what_cannot_be_put_back_has_its_record_still(
 
 
 @pytest.mark.usefixtures("unasked")
-def test_folders_made_for_files_go_when_one_cannot_be_written(
-    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_made_for_files_go_when_one_cannot_be_written(home, run, monkeypatch):
     (home / ".claude.json").symlink_to("/proc/no-place.json")
     run("connect", "claude-code", "--yes", code=1)
     (home / ".claude.json").unlink()
@@ -301,9 +293,7 @@ def test_folders_made_for_files_go_when_one_cannot_be_written(
 
 @pytest.mark.usefixtures("unasked")
 @pytest.mark.parametrize(("times", "code"), [(3, 0), (4, 2)])
-def test_a_host_that_writes_its_own_file_meanwhile_loses_nothing(
-    times: int, code: int, home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_host_that_writes_its_own_file_meanwhile_loses_nothing(times, code, home, run, monkeypatch):
     fill(home)
     path, counts = home / ".claude.json", list(range(10, 10 + times))
 
@@ -319,16 +309,14 @@ def test_a_host_that_writes_its_own_file_meanwhile_loses_nothing(
     assert bool(connection.every()) == (code == 0)
 
 
-def test_a_server_without_an_answer_is_not_connected(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_without_an_answer_is_not_connected(home, run, monkeypatch):
     monkeypatch.setattr(host, "command", lambda: ("/bin/false",))
     error = run("connect", "codex", "--yes", code=1)["error"]
     assert "Nothing was written" in error["message"]  # type: ignore[index]
     assert files(home) == {}
 
 
-def test_a_server_that_does_not_start_is_an_error_with_its_words(
-    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_server_that_does_not_start_is_an_error_with_its_words(home, tmp_path, capsys):
     gone = tmp_path / "gone"
     gone.mkdir()
     (gone / "MEMORY.md").write_text(FACT)
@@ -340,9 +328,7 @@ def test_a_server_that_does_not_start_is_an_error_with_its_words(
 
 
 @pytest.mark.usefixtures("unasked")
-def test_openclaw_gets_slot_entry_and_folder_in_one_write(
-    home: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_openclaw_gets_slot_entry_and_folder_in_one_write(home, run, tmp_path, monkeypatch, capsys):
     packaged = tmp_path / "plugin"
     packaged.mkdir()
     (packaged / "index.js").write_text("export default {}\n")
@@ -377,9 +363,7 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(
     assert not registry.installed_folder().exists()
 
 
-def test_what_cannot_be_meant_is_refused(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_meant_is_refused(home, capsys, monkeypatch):
     for words, said in (
         (["connect"], "Which host is meant?"),
         (["connect", "emacs"], "There is no host 'emacs'."),
@@ -404,7 +388,7 @@ def test_what_cannot_be_meant_is_refused(
     assert f"The record {record} of a connection cannot be read" in capsys.readouterr().err
 
 
-def test_nothing_is_written_without_a_yes(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_written_without_a_yes(home, tmp_path, capsys):
     before = fill(home)
     assert main.main(["connect", "codex", "--workspace", str(tmp_path / "notes")]) == 2
     assert "Nothing was written." in capsys.readouterr().err
@@ -427,9 +411,7 @@ def test_nothing_is_written_without_a_yes(home: Path, tmp_path: Path, capsys: py
     ],
 )
 @pytest.mark.timeout(30)
-def test_a_pipe_in_place_of_a_file_is_never_waited_for(
-    pipe: str, words: list[str], home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_in_place_of_a_file_is_never_waited_for(pipe, words, home, capsys, monkeypatch):
     path = home.parent / pipe
     path.parent.mkdir(exist_ok=True)
     os.mkfifo(path)

@@ -1,7 +1,5 @@
 """Changes of a host's files: what stands there stays, and taking a change back leaves no trace of it."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from pathlib import Path
@@ -53,7 +51,7 @@ def put(data: Any, change: HostChange) -> None:
 
 
 @given(trees, st.sampled_from([None, 2, "\t"]), st.permutations(CHANGES))
-def test_json_says_what_it_said_and_the_change(tree: dict[str, Any], indent: Any, changes: list[HostChange]) -> None:
+def test_json_says_what_it_said_and_the_change(tree, indent, changes):
     before = json.dumps(tree, indent=indent, ensure_ascii=False).encode()
     edit = FileEdit(JSON, tuple(changes))
     try:
@@ -97,7 +95,7 @@ WRITTEN = """\
     ],
 )
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: ".".join(change.keys))
-def test_comments_and_layout_come_back(change: HostChange, text: str, newline: str) -> None:
+def test_comments_and_layout_come_back(change, text, newline):
     before = text.replace("\n", newline).encode()
     after, made = applied(FileEdit(JSON, (change,)), before)
     assert after != before
@@ -107,14 +105,14 @@ def test_comments_and_layout_come_back(change: HostChange, text: str, newline: s
     assert again == before
 
 
-def test_a_value_that_stood_there_comes_back() -> None:
+def test_a_value_that_stood_there_comes_back():
     before = b'{"plugins": {"slots": {"memory": "memory-core" /* default */}}}'
     after, made = applied(FileEdit(JSON, CHANGES[3:]), before)
     assert b'"memory-tui" /* default */' in after
     assert reverted(FileEdit(JSON, made), after) == before
 
 
-def test_an_edited_change_is_named_with_its_line() -> None:
+def test_an_edited_change_is_named_with_its_line():
     after, made = applied(FileEdit(JSON, CHANGES[3:]), b"{}\n")
     edited = after.replace(b'"memory-tui"', b'"other"')
     with pytest.raises(ConfigError, match=r"plugins\.slots\.memory was edited after memory-tui wrote it \(line 4"):
@@ -124,7 +122,7 @@ def test_an_edited_change_is_named_with_its_line() -> None:
 @pytest.mark.parametrize(
     "text", ['{"plugins": 3}', '{"plugins": {"load": []}}', "[]", "{", '{"plugins": {"load": {"paths": {}}}}']
 )
-def test_what_cannot_hold_the_change_is_refused(text: str) -> None:
+def test_what_cannot_hold_the_change_is_refused(text):
     with pytest.raises(ConfigError):
         applied(FileEdit(JSON, CHANGES[2:3]), text.encode())
 
@@ -142,7 +140,7 @@ TOMLS = [
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("theirs", ["", '\n[projects."/b"]\ntrust_level = "trusted"\n', "# a comment\n"])
 @pytest.mark.parametrize("text", TOMLS)
-def test_a_table_comes_and_goes(text: str, theirs: str, newline: str) -> None:
+def test_a_table_comes_and_goes(text, theirs, newline):
     before, added = (part.replace("\n", newline).encode() for part in (text, theirs))
     after, made = applied(FileEdit(TOML, (TABLE,)), before)
     data = tomllib.loads(after.decode())
@@ -160,19 +158,19 @@ def test_a_table_comes_and_goes(text: str, theirs: str, newline: str) -> None:
         '[mcp_servers.memory]\ncommand = "old"\n',
     ],
 )
-def test_a_table_in_another_form_is_refused(text: str) -> None:
+def test_a_table_in_another_form_is_refused(text):
     with pytest.raises(ConfigError):
         applied(FileEdit(TOML, (TABLE,)), text.encode())
 
 
-def test_a_table_that_an_earlier_version_replaced_comes_back() -> None:
+def test_a_table_that_an_earlier_version_replaced_comes_back():
     old = '[mcp_servers.memory]\ncommand = "old"\n'
     [after, (made,)] = applied(FileEdit(TOML, (TABLE,)), b"a = 1\n")
     change = HostChange("table", made.keys, made.value, old)
     assert reverted(FileEdit(TOML, (change,)), after) == b"a = 1\n\n" + old.encode()
 
 
-def test_an_edited_table_is_named() -> None:
+def test_an_edited_table_is_named():
     after, made = applied(FileEdit(TOML, (TABLE,)), b"")
     with pytest.raises(ConfigError, match=r"\[mcp_servers\.memory\] of config\.toml was edited"):
         reverted(FileEdit(TOML, made), after.replace(b"true", b"false"))

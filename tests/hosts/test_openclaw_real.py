@@ -1,7 +1,5 @@
 """The plugin inside the real OpenClaw, oldest and newest release: what the agent's model reads from its tools."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os
@@ -80,7 +78,7 @@ def end(gateway: Gateway) -> set[int]:
 @pytest.mark.real_host
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("version", [NEWEST, pytest.param(OLDEST, marks=pytest.mark.soak)])
-def test_the_agent_recalls_through_the_slot(version: str, model: Model, tmp_path: Path) -> None:
+def test_the_agent_recalls_through_the_slot(version, model, tmp_path):
     installed = OpenClaw(version, tmp_path, tmp_path / "notes", model)
     demo.materialize(installed.workspace, dt.date.today())
     with (installed.workspace / "MEMORY.md").open("a") as file:

@@ -1,9 +1,5 @@
 """A note that is not UTF-8 is no silence: the inbox says that its words are not found, and writes it as UTF-8."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,23 +22,23 @@ def _written(data: bytes) -> str:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
-def test_it_is_written_as_utf8(encoding: str) -> None:
+def test_it_is_written_as_utf8(encoding):
     assert _written(TEXT.encode(encoding)) == TEXT
 
 
-def test_what_is_utf8_stays_beside_bytes_that_are_not() -> None:
+def test_what_is_utf8_stays_beside_bytes_that_are_not():
     # Two programs wrote into one log, each in its own way.
     assert _written("- Grüße\n".encode() + "- Müller\n".encode("cp1252")) == "- Grüße\n- Müller\n"
     assert _written(b"\x81") == "\x81"
 
 
-def test_two_accents_that_meet_are_western_and_longer_runs_are_not() -> None:
+def test_two_accents_that_meet_are_western_and_longer_runs_are_not():
     assert _written("une page créée\n".encode("cp1252")) == "une page créée\n"
     with pytest.raises(EditRefused, match="neither UTF-8"):
         _written("# 笔记\n我们明天去成都\n".encode("gbk"))
 
 
-def test_zeros_that_a_crash_left_are_no_utf16() -> None:
+def test_zeros_that_a_crash_left_are_no_utf16():
     data = b"# Notes\nhello world, this is fine\n" + b"\0" * 100
     assert not utf16_of(data)
     with pytest.raises(EditRefused, match="UTF-8 already"):
@@ -50,12 +46,12 @@ def test_zeros_that_a_crash_left_are_no_utf16() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf16_is_known_by_its_zeros(encoding: str) -> None:
+def test_utf16_is_known_by_its_zeros(encoding):
     assert utf16_of(TEXT.encode(encoding)) == encoding
 
 
 @given(st.binary())
-def test_any_bytes_are_written_or_refused(data: bytes) -> None:
+def test_any_bytes_are_written_or_refused(data):
     try:
         written = _written(data)
     except EditRefused:
@@ -64,7 +60,7 @@ def test_any_bytes_are_written_or_refused(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
-def test_its_words_are_found_once_it_was_converted_and_undo_puts_its_bytes_back(tmp_path: Path, encoding: str) -> None:
+def test_its_words_are_found_once_it_was_converted_and_undo_puts_its_bytes_back(tmp_path, encoding):
     log = tmp_path / "notes" / "memory" / "2026-11-20.md"
     log.parent.mkdir(parents=True)
     log.write_bytes(TEXT.encode(encoding))

@@ -1,7 +1,5 @@
 """The inbox: what it finds in notes and what it leaves alone, and that its actions are undone like any change."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import math
@@ -46,14 +44,14 @@ def found(*notes: DatedNote, **more: object) -> dict[str, list[Suggestion]]:
 # --- entries -------------------------------------------------------------------------------------------------------
 
 
-def test_a_note_is_read_as_the_things_it_says() -> None:
+def test_a_note_is_read_as_the_things_it_says():
     text = "# Title\n\nA paragraph\nof two lines\n- one\n  more of it\n- two\n\n```\ncode\n\nmore\n```\nlast\n"
     got = [(entry.first, entry.last, entry.fenced) for entry in note_items(note(text))]
     assert got == [(3, 4, False), (5, 6, False), (7, 7, False), (9, 13, True), (14, 14, False)]
 
 
 @given(st.text(st.sampled_from("ab #-`~\n\r *1."), max_size=80))
-def test_entries_are_lines_of_the_note_in_order(text: str) -> None:
+def test_entries_are_lines_of_the_note_in_order(text):
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     last = 0
     for entry in note_items(note(text)):
@@ -71,14 +69,14 @@ def test_entries_are_lines_of_the_note_in_order(text: str) -> None:
         ("plain\n  text", "plain text"),
     ],
 )
-def test_what_is_compared_has_no_decoration(text: str, words: str) -> None:
+def test_what_is_compared_has_no_decoration(text, words):
     assert plain(text) == words
 
 
 # --- what is found -------------------------------------------------------------------------------------------------
 
 
-def test_lines_that_differ_in_a_word_are_not_the_same() -> None:
+def test_lines_that_differ_in_a_word_are_not_the_same():
     """A negation, a number or a name makes another fact."""
     lines = ("set the alarm for the bread oven by hand", "set the alarm for the cake oven by hand")
     assert found(note("".join(f"- {line}\n" for line in lines))) == {}
@@ -108,12 +106,12 @@ def test_lines_that_differ_in_a_word_are_not_the_same() -> None:
         ("- valid 2026-01-01 until 2027-01-01", False),
     ],
 )
-def test_dates_that_have_passed_in_lasting_notes(text: str, over: bool) -> None:
+def test_dates_that_have_passed_in_lasting_notes(text, over):
     assert ("stale date" in found(note(text))) is over
     assert "stale date" not in found(note(text, "memory/2026-01-01.md", dt.date(2026, 1, 1)))
 
 
-def test_links_that_lead_nowhere() -> None:
+def test_links_that_lead_nowhere():
     there = {"memory/vlan.md", "memory/home/omada-router.md"}
 
     def named(text: str, path: str = "memory/home/x.md") -> list[Suggestion]:
@@ -144,23 +142,23 @@ def test_links_that_lead_nowhere() -> None:
         json.dumps({f"key{n}": n for n in range(40)}),
     ],
 )
-def test_output_of_tools_is_no_memory(text: str) -> None:
+def test_output_of_tools_is_no_memory(text):
     assert [one.kind for one in examine(InboxInputs((note(text),), TODAY, lambda _: True)).suggestions] == ["junk"]
 
 
-def test_a_comment_above_code_is_no_session_of_a_shell() -> None:
+def test_a_comment_above_code_is_no_session_of_a_shell():
     code = "```python\n# shortened\nasync def token(user):\n    a = 1\n    b = 2\n    c = 3\n    d = 4\n    b\n```\n"
     assert found(note(code)) == {}
     shell = code.replace("# shortened", "root@heron:~# zpool status")
     assert [one.kind for one in examine(InboxInputs((note(shell),), TODAY, lambda _: True)).suggestions] == ["junk"]
 
 
-def test_a_talk_and_a_line_that_names_an_error_are_no_output() -> None:
+def test_a_talk_and_a_line_that_names_an_error_are_no_output():
     frame = "[Telegram Ann B id:1234567890 +6s 2026-10-01 10:53 GMT+8] " + "put it in the garage please " * 12
     assert found(note(f"{frame}[message_id: 487]\n\n- Traceback (most recent call last): was in the log\n")) == {}
 
 
-def test_ordinary_notes_are_left_alone() -> None:
+def test_ordinary_notes_are_left_alone():
     text = (
         "# Home\n\n- The router is an Omada ER605 (`10.0.0.1`).\n- 决定用蓝色\n\n```sh\nip a\n```\n\n"
         "We like tea, 2026-01-02.\n"
@@ -168,14 +166,14 @@ def test_ordinary_notes_are_left_alone() -> None:
     assert found(note(text)) == {}
 
 
-def test_secrets_are_named_and_not_shown() -> None:
+def test_secrets_are_named_and_not_shown():
     secret = "hunter2hunter2X9"
     [one] = found(note(f"# x\n- wifi password: {secret}\n"))["secret"]
     assert (one.place.first, one.actions[0]) == (2, "mask")
     assert secret not in repr(one)
 
 
-def test_a_key_of_many_lines_is_all_of_them() -> None:
+def test_a_key_of_many_lines_is_all_of_them():
     key = "-----BEGIN PRIVATE KEY-----\r\nplainlookingword\r\n-----END PRIVATE KEY-----\r\n"
     [one] = found(note(f"# x\r\n\r\n{key}tea\r\n"))["secret"]
     assert (one.place.first, one.place.last, one.place.text) == (3, 5, "***")
@@ -183,12 +181,12 @@ def test_a_key_of_many_lines_is_all_of_them() -> None:
 
 @settings(deadline=None)
 @given(st.text(st.sampled_from("ab \n\r-é"), max_size=40), st.text(st.sampled_from("ab \n\r-é"), max_size=40))
-def test_a_masked_difference_is_the_difference_where_nothing_is_secret(before: str, after: str) -> None:
+def test_a_masked_difference_is_the_difference_where_nothing_is_secret(before, after):
     change = Change("edit", "x", (FileChange("a.md", before.encode(), after.encode()),))
     assert diff.masked_lines(change) == diff.lines(change)
 
 
-def test_a_masked_difference_has_the_same_lines_without_the_secret() -> None:
+def test_a_masked_difference_has_the_same_lines_without_the_secret():
     key = "-----BEGIN PRIVATE KEY-----\nplainlookingword\n-----END PRIVATE KEY-----\n"
     before = f"# x\n- wifi password: hunter2hunter2X9\n{key}tea\n"
     change = Change(
@@ -208,7 +206,7 @@ def test_a_masked_difference_has_the_same_lines_without_the_secret() -> None:
     assert not any(part in text for part in ("hunter", "plainlookingword", "PRIVATE"))
 
 
-def test_a_note_that_moves_is_told_by_its_paths() -> None:
+def test_a_note_that_moves_is_told_by_its_paths():
     change = Change(
         "rename",
         "x",
@@ -233,12 +231,12 @@ def test_a_note_that_moves_is_told_by_its_paths() -> None:
         ("notes.md", ""),
     ],
 )
-def test_dates_in_names_that_cannot_be(path: str, better: str) -> None:
+def test_dates_in_names_that_cannot_be(path, better):
     fault = checks.impossible(path, TODAY)
     assert (fault[1] if fault else "") == better
 
 
-def test_what_a_session_does_not_read_and_what_was_never_recalled() -> None:
+def test_what_a_session_does_not_read_and_what_was_never_recalled():
     old = note("x\n", "memory/2026-01-01.md", dt.date(2026, 1, 1))
     lines = note("- first\n- second line of it\n- third\n")
     kinds = found(lines, old, over={"MEMORY.md": (2, 0)}, recalled=frozenset({"MEMORY.md"}))
@@ -250,7 +248,7 @@ def test_what_a_session_does_not_read_and_what_was_never_recalled() -> None:
     assert "never recalled" not in found(old, recalled=frozenset({old.path}))
 
 
-def test_the_most_pressing_come_first_and_ids_stay() -> None:
+def test_the_most_pressing_come_first_and_ids_stay():
     notes = (note("- renew it by 2026-01-01 at the latest\n- wifi password: hunter2hunter2X9\n"),)
     one = examine(InboxInputs(notes, TODAY, lambda _: True)).suggestions
     assert [s.kind for s in one] == sorted((s.kind for s in one), key=list(BY_KIND).index)
@@ -258,7 +256,7 @@ def test_the_most_pressing_come_first_and_ids_stay() -> None:
     assert {s.id for s in examine(InboxInputs(moved, TODAY, lambda _: True)).suggestions} == {s.id for s in one}
 
 
-def test_it_can_be_stopped_and_tells_how_far_it_is() -> None:
+def test_it_can_be_stopped_and_tells_how_far_it_is():
     steps: list[tuple[str, int, int]] = []
     examine(InboxInputs((), TODAY, lambda _: True), lambda *step: steps.append(step))
     assert steps[-1][1] == steps[-1][2] == len(steps) - 1
@@ -292,7 +290,7 @@ def of(engine: Engine, kind: str) -> Suggestion:
     return next(one for one in engine.inbox.examine().suggestions if one.kind == kind)
 
 
-def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine: Engine, workspace: Path) -> None:
+def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine, workspace):
     lines = [f"- fact number {n} of many that are kept here: {'abcdefgh'[n % 8] * 60}" for n in range(400)]
     (workspace / "MEMORY.md").write_text("# Home\n## Facts\n" + "\n".join(lines) + "\n")
     over = [one for one in engine.inbox.examine().suggestions if one.kind == "over budget"]
@@ -305,14 +303,9 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine: Engine, workspace
 
 @pytest.mark.parametrize(
     ("kind", "action"),
-    [
-        ("said twice", "merge"),
-        ("said twice", "merge other"),
-        ("stale date", "delete"),
-        ("bad date", "rename"),
-    ],
+    [("said twice", "merge"), ("said twice", "merge other"), ("stale date", "delete"), ("bad date", "rename")],
 )
-def test_an_action_is_made_and_undone_to_the_byte(kind: str, action: str, engine: Engine, workspace: Path) -> None:
+def test_an_action_is_made_and_undone_to_the_byte(kind, action, engine, workspace):
     before = {path: path.read_bytes() for path in workspace.rglob("*.md")}
     one = of(engine, kind)
     engine.notes.curator.apply(inbox_examine.change(one, action, engine.notes.curator))
@@ -323,7 +316,7 @@ def test_an_action_is_made_and_undone_to_the_byte(kind: str, action: str, engine
     assert one.id in {other.id for other in engine.inbox.examine().suggestions}
 
 
-def test_either_of_two_passages_stays(engine: Engine, workspace: Path) -> None:
+def test_either_of_two_passages_stays(engine, workspace):
     one, curator = of(engine, "said twice"), engine.notes.curator
     assert (one.place.path, one.other.path if one.other else "") == ("memory/network.md", "MEMORY.md")
     log = (workspace / "memory/network.md").read_bytes()
@@ -338,7 +331,7 @@ def test_either_of_two_passages_stays(engine: Engine, workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("action", ["merge", "merge other"])
-def test_either_of_two_passages_is_what_was_looked_at_to_its_end(tmp_path: Path, action: str) -> None:
+def test_either_of_two_passages_is_what_was_looked_at_to_its_end(tmp_path, action):
     said = f"{TWICE}, " * 12
     for name in ("a", "b"):
         (tmp_path / "memory").mkdir(exist_ok=True)
@@ -356,7 +349,7 @@ def test_either_of_two_passages_is_what_was_looked_at_to_its_end(tmp_path: Path,
         assert inbox_examine.change(one, action, engine.notes.curator).paths
 
 
-def test_lines_that_changed_since_are_not_touched(engine: Engine, workspace: Path) -> None:
+def test_lines_that_changed_since_are_not_touched(engine, workspace):
     one = of(engine, "stale date")
     (workspace / "MEMORY.md").write_text("# Home\n- x\n- something else stands here now\n")
     with pytest.raises(EditRefused, match="changed since the inbox examined it"):
@@ -366,7 +359,7 @@ def test_lines_that_changed_since_are_not_touched(engine: Engine, workspace: Pat
         inbox_examine.change(seen, "keep", engine.notes.curator)
 
 
-def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine: Engine) -> None:
+def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine):
     one, other = of(engine, "stale date"), of(engine, "bad date")
     engine.inbox.decisions.keep(one)
     engine.inbox.decisions.snooze(other, NOW + 60)
@@ -408,9 +401,7 @@ def _undone(workspace: Path, path: str) -> bytes:
     return (workspace / path).read_bytes()
 
 
-def test_the_command_lists_and_does(
-    run: Callable[..., tuple[int, str]], workspace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_lists_and_does(run, workspace, capsys):
     code, out = run()
     assert code == 0
     assert "said twice" in out
@@ -458,7 +449,7 @@ def test_the_command_lists_and_does(
     [("[", 3000), ("](a.md", 800), ("@", 20_000), ("a" + " " * 30_000 + "b ", 2), ("by 2026-01-01 ", 8_000)],
     ids=("brackets", "links", "signs", "blanks", "dates"),
 )
-def test_a_line_of_one_thing_again_and_again_is_examined_at_once(part: str, times: int) -> None:
+def test_a_line_of_one_thing_again_and_again_is_examined_at_once(part, times):
     began = time.process_time()
     found(note(f"- so {part * times} end.\n\n{part * times}\n"))
     assert time.process_time() - began < 3

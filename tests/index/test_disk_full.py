@@ -1,7 +1,5 @@
 """With a full disk or a folder that cannot be written the memory still answers, and says what is the matter."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess
@@ -89,9 +87,7 @@ def killed(run: Run, index: Path) -> None:
 @pytest.mark.parametrize(
     ("leave", "left"), [(0, "closed"), (0, "killed"), (81920, "killed"), (-1, "closed"), (-1, "killed")]
 )
-def test_what_is_indexed_answers_when_nothing_can_be_written(
-    run: Run, notes: Path, disk: Path, leave: int, left: str
-) -> None:
+def test_what_is_indexed_answers_when_nothing_can_be_written(run, notes, disk, leave, left):
     index = disk / "i" / "index.sqlite"
     if left == "closed":
         assert run("index")[0] == 0
@@ -117,7 +113,7 @@ def test_what_is_indexed_answers_when_nothing_can_be_written(
         assert "Nothing is indexed" not in out, out
 
 
-def test_a_first_index_without_room_says_where_another_may_go(notes: Path, disk: Path) -> None:
+def test_a_first_index_without_room_says_where_another_may_go(notes, disk):
     (disk / "i").mkdir()
     fill(disk, 0)
     index = disk / "i" / "index.sqlite"
@@ -130,7 +126,7 @@ def test_a_first_index_without_room_says_where_another_may_go(notes: Path, disk:
     assert not index.exists()
 
 
-def test_an_agent_is_answered_while_the_disk_is_full(notes: Path, disk: Path, run: Run) -> None:
+def test_an_agent_is_answered_while_the_disk_is_full(notes, disk, run):
     assert run("index")[0] == 0
     fill(disk, 0)
     index = str(disk / "i" / "index.sqlite")

@@ -1,7 +1,5 @@
 """What can happen to an index file: it is noticed, told, put aside, and made again from notes that nobody touched."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -107,9 +105,7 @@ BROKEN: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_what_happened_while_it_was_closed_is_noticed_and_mended(
-    opened: Callable[[], Engine], index: Path, heard: Heard, how: str
-) -> None:
+def test_what_happened_while_it_was_closed_is_noticed_and_mended(opened, index, heard, how):
     with opened() as engine:
         engine.index.sync()
     BROKEN[how](index)
@@ -122,9 +118,7 @@ def test_what_happened_while_it_was_closed_is_noticed_and_mended(
 
 
 @pytest.mark.parametrize("how", BROKEN)
-def test_what_happens_while_it_is_open_is_noticed_and_mended(
-    opened: Callable[[], Engine], index: Path, heard: Heard, how: str
-) -> None:
+def test_what_happens_while_it_is_open_is_noticed_and_mended(opened, index, heard, how):
     engine = opened()
     engine.start()
     heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
@@ -159,9 +153,7 @@ def crashed(workspace: Path, index: Path, folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("log", ["cut early", "cut late", "missing", "of another index", "flipped"])
-def test_a_log_that_power_or_a_hand_spoiled(
-    workspace: Path, index: Path, tmp_path: Path, heard: Heard, log: str
-) -> None:
+def test_a_log_that_power_or_a_hand_spoiled(workspace, index, tmp_path, heard, log):
     copy = crashed(workspace, index, tmp_path / "copy")
     path = copy.with_name(copy.name + "-wal")
     data = bytearray(path.read_bytes())
@@ -215,9 +207,7 @@ def with_room(workspace: Path, index: Path, room: int, force: str = "") -> list[
 
 @pytest.mark.parametrize("room", [20_000, 300_000])
 @pytest.mark.parametrize("force", ["", "force"], ids=["first index", "rebuild"])
-def test_a_disk_that_fills_up_leaves_what_was_there(
-    opened: Callable[[], Engine], workspace: Path, index: Path, room: int, force: str
-) -> None:
+def test_a_disk_that_fills_up_leaves_what_was_there(opened, workspace, index, room, force):
     chunks = 0
     if force:
         with opened() as engine:
@@ -260,8 +250,8 @@ print(asked)
 
 
 def test_many_processes_beside_rebuilds_hear_of_no_lock_and_get_the_text_of_their_lines(
-    opened: Callable[..., Engine], workspace: Path, index: Path, heard: Heard
-) -> None:
+    opened, workspace, index, heard
+):
     """Each rebuild cuts the notes otherwise, so that a chunk of one index under the name of another would show."""
     opened().index.sync()
     command = [sys.executable, "-c", READERS, str(workspace), str(index)]
@@ -281,9 +271,7 @@ def test_many_processes_beside_rebuilds_hear_of_no_lock_and_get_the_text_of_thei
     assert "lock" not in said(heard)
 
 
-def test_a_reader_that_meets_damage_has_the_index_made_again(
-    opened: Callable[[], Engine], index: Path, heard: Heard
-) -> None:
+def test_a_reader_that_meets_damage_has_the_index_made_again(opened, index, heard):
     with opened() as engine:
         engine.index.sync()
     flip(index, 3, 3000)
@@ -318,9 +306,7 @@ SPOILED = {
 
 
 @pytest.mark.parametrize("what", SPOILED)
-def test_values_that_make_no_sense_are_damage_to_a_reader_and_mended(
-    opened: Callable[[], Engine], index: Path, heard: Heard, what: str
-) -> None:
+def test_values_that_make_no_sense_are_damage_to_a_reader_and_mended(opened, index, heard, what):
     """The file stays as it was closed, as far as size and time can tell, and has no checksum: the reader finds it."""
     with opened() as engine:
         engine.index.sync()
@@ -379,25 +365,19 @@ def one_byte_at(opened: Callable[..., Engine], index: Path, heard: Heard, copies
 
 
 @pytest.mark.parametrize("how", ["index", "search"])
-def test_one_flipped_byte_under_a_fitting_seal_is_healed(
-    opened: Callable[..., Engine], index: Path, heard: Heard, how: str
-) -> None:
+def test_one_flipped_byte_under_a_fitting_seal_is_healed(opened, index, heard, how):
     one_byte_at(opened, index, heard, 4, how)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("how", ["index", "search"])
-def test_one_flipped_byte_in_each_of_two_hundred_and_ten_copies_is_healed(
-    opened: Callable[..., Engine], index: Path, heard: Heard, how: str
-) -> None:
+def test_one_flipped_byte_in_each_of_two_hundred_and_ten_copies_is_healed(opened, index, heard, how):
     one_byte_at(opened, index, heard, 210, how)
 
 
 @pytest.mark.parametrize("when", ["it has time", "a note was saved meanwhile"])
-def test_an_app_checks_the_index_before_it_writes_or_when_it_has_time(
-    opened: Callable[..., Engine], index: Path, workspace: Path, heard: Heard, when: str
-) -> None:
+def test_an_app_checks_the_index_before_it_writes_or_when_it_has_time(opened, index, workspace, heard, when):
     with opened() as engine:
         engine.index.sync()
         expected = answers(engine)
@@ -435,9 +415,7 @@ OTHERS: dict[str, Callable[[Path, Path], object]] = {
 
 
 @pytest.mark.parametrize("what", OTHERS)
-def test_what_is_not_ours_in_the_place_of_the_seal_stays(
-    opened: Callable[[], Engine], index: Path, tmp_path: Path, what: str
-) -> None:
+def test_what_is_not_ours_in_the_place_of_the_seal_stays(opened, index, tmp_path, what):
     index.parent.mkdir()
     path, target = integrity.path_of(index), tmp_path / "theirs"
     target.write_text("my shopping list")
@@ -455,9 +433,7 @@ def test_what_is_not_ours_in_the_place_of_the_seal_stays(
     assert target.read_text() == "my shopping list"
 
 
-def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(
-    opened: Callable[[], Engine], index: Path, heard: Heard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(opened, index, heard, monkeypatch):
 
     monkeypatch.setattr(durable, "shared", lambda path: "nfs4")
     engine = opened()
@@ -469,18 +445,8 @@ def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(
     whole(engine)
 
 
-@pytest.mark.parametrize(
-    ("point", "shared"),
-    [
-        ("/", ""),
-        ("/mnt/a b", "9p"),
-        ("/mnt", "nfs4"),
-        ("/host", "fakeowner"),
-    ],
-)
-def test_the_nearest_mount_tells_the_kind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, shared: str
-) -> None:
+@pytest.mark.parametrize(("point", "shared"), [("/", ""), ("/mnt/a b", "9p"), ("/mnt", "nfs4"), ("/host", "fakeowner")])
+def test_the_nearest_mount_tells_the_kind(tmp_path, monkeypatch, point, shared):
 
     mounts = tmp_path / "mountinfo"
     mounts.write_text(

@@ -1,7 +1,5 @@
 """Freshness names every note that is not searchable as it is on disk."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Where an index file lies, what happens to a bad one, and that nothing which is not ours is ever touched."""
 
-from __future__ import annotations
-
 import os
 import stat
 import threading
@@ -74,7 +72,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("what", STRANGERS)
-def test_what_is_not_ours_is_refused_and_stays(tmp_path: Path, what: str) -> None:
+def test_what_is_not_ours_is_refused_and_stays(tmp_path, what):
     name, put, why = STRANGERS[what]
     put(tmp_path / name)
     before = everything(tmp_path)
@@ -87,7 +85,7 @@ def test_what_is_not_ours_is_refused_and_stays(tmp_path: Path, what: str) -> Non
     assert everything(tmp_path) == before
 
 
-def test_an_index_with_two_names_is_not_written(tmp_path: Path) -> None:
+def test_an_index_with_two_names_is_not_written(tmp_path):
     Store.open(tmp_path / "i.sqlite").close()
     os.link(tmp_path / "i.sqlite", tmp_path / "second.sqlite")
     with pytest.raises(IndexUnavailable, match="hard link"):
@@ -117,7 +115,7 @@ OURS: dict[str, tuple[Put, str]] = {
 
 
 @pytest.mark.parametrize("what", OURS)
-def test_what_is_left_of_an_index_is_moved_aside_and_not_by_a_reader(tmp_path: Path, what: str) -> None:
+def test_what_is_left_of_an_index_is_moved_aside_and_not_by_a_reader(tmp_path, what):
     put, why = OURS[what]
     index, notices = tmp_path / "memory.sqlite", list[Notice]()
     put(index)
@@ -134,7 +132,7 @@ def test_what_is_left_of_an_index_is_moved_aside_and_not_by_a_reader(tmp_path: P
     assert str(aside) in notices[0].message
 
 
-def test_one_bit_of_the_header_does_not_make_an_index_a_stranger(tmp_path: Path) -> None:
+def test_one_bit_of_the_header_does_not_make_an_index_a_stranger(tmp_path):
     path = tmp_path / "i.sqlite"
     Store.open(path).close()
     whole = path.read_bytes()
@@ -143,7 +141,7 @@ def test_one_bit_of_the_header_does_not_make_an_index_a_stranger(tmp_path: Path)
         Store.open(path).close()
 
 
-def test_an_index_is_private_to_its_user(tmp_path: Path) -> None:
+def test_an_index_is_private_to_its_user(tmp_path):
     path = tmp_path / "cache" / "memory.sqlite"
     store = Store.open(path)
     modes = [stat.S_IMODE(file.stat().st_mode) for file in (path, path.parent)]
@@ -161,7 +159,7 @@ def test_an_index_is_private_to_its_user(tmp_path: Path) -> None:
 # --- the first moments --------------------------------------------------------------------------------------------
 
 
-def test_whoever_opens_an_index_that_is_being_made_finds_it_whole_or_not_there(tmp_path: Path) -> None:
+def test_whoever_opens_an_index_that_is_being_made_finds_it_whole_or_not_there(tmp_path):
     notices: list[Notice] = []
     ready = threading.Barrier(3)
 
@@ -204,7 +202,7 @@ def moved(index: Path, days: float, more: str = "", data: bytes | None = None) -
     return path
 
 
-def test_the_newest_three_and_the_young_stay(index: Path) -> None:
+def test_the_newest_three_and_the_young_stay(index):
     old = [moved(index, days) for days in (100, 200, 300, 400)]
     old[3].with_name(old[3].name + "-wal").write_text("log")
     assert [text.startswith(f"{old[3]} was removed") for text in integrity.sweep(index, NOW)] == [True]
@@ -218,7 +216,7 @@ def test_the_newest_three_and_the_young_stay(index: Path) -> None:
     assert integrity.sweep(index, NOW) == []
 
 
-def test_what_is_not_surely_ours_stays(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_surely_ours_stays(index, tmp_path, monkeypatch):
     for days in (1, 2, 3):
         moved(index, days)
     made_by("CREATE TABLE t(x)")(tmp_path / "theirs.sqlite")

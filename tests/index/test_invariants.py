@@ -1,7 +1,5 @@
 """What holds whatever happens to the notes, the settings and the provider, one after the other."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A sync that is killed at any step leaves the old index or the new one, and little is done again."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -28,10 +26,10 @@ def killed(folder: Path, kills: int, seed: int) -> str:
     return done.stdout
 
 
-def test_kills_at_ten_steps_are_all_clean(tmp_path: Path) -> None:
+def test_kills_at_ten_steps_are_all_clean(tmp_path):
     assert killed(tmp_path, 10, 7).endswith("10 kills, 0 bad\n")
 
 
 @pytest.mark.soak
-def test_kills_at_two_hundred_steps_are_all_clean(tmp_path: Path) -> None:
+def test_kills_at_two_hundred_steps_are_all_clean(tmp_path):
     assert killed(tmp_path, 200, 11).endswith("200 kills, 0 bad\n")

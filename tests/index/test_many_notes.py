@@ -1,7 +1,5 @@
 """A great many notes: all are indexed in bounded memory, and looking again finds nothing to do."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -34,7 +32,7 @@ def asked(folder: Path, *words: str) -> tuple[dict[str, Any], int]:
 
 
 @pytest.mark.parametrize("files", [500, pytest.param(100_000, marks=[pytest.mark.soak, pytest.mark.timeout(3_600)])])
-def test_many_notes_are_indexed_in_bounded_memory_and_then_left_alone(tmp_path: Path, files: int) -> None:
+def test_many_notes_are_indexed_in_bounded_memory_and_then_left_alone(tmp_path, files):
     folder = tmp_path / "notes"
     for number in range(files):
         path = folder / "memory" / f"{number // 200:03}" / f"note-{number}.md"

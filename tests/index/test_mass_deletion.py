@@ -1,7 +1,5 @@
 """Notes that vanish all at once are not forgotten before a person agrees."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

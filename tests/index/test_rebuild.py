@@ -1,7 +1,5 @@
 """An index that has to be made anew is made beside the old one, which answers until the new one is whole."""
 
-from __future__ import annotations
-
 import os
 
 import apsw

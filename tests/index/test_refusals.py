@@ -1,7 +1,5 @@
 """A text that a provider refuses is asked for once, not at every sync; what has no vector is said, with the reason."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

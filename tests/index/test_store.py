@@ -1,7 +1,5 @@
 """What an index answers: notes, chunks, words, vectors, changes; and how its one writer answers its jobs."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator
@@ -55,7 +53,7 @@ def ids(store: Store, path: str) -> list[int]:
 # --- transactions -------------------------------------------------------------------------------------------------
 
 
-def test_a_snapshot_is_of_one_generation_whoever_writes(made: Made, store: Store) -> None:
+def test_a_snapshot_is_of_one_generation_whoever_writes(made, store):
     write(made, a="the garden", b="a rose")
     with store.snapshot():
         before = (store.generation(), pages(store), dict(store.indexed()), store.texts([1, 2]), store.uuid())
@@ -72,7 +70,7 @@ def test_a_snapshot_is_of_one_generation_whoever_writes(made: Made, store: Store
     assert store.words.match(["rose"], "plain", "any").rowids.tolist() == [3]
 
 
-def test_what_is_interrupted_raises_and_then_answers_again(made: Made, store: Store) -> None:
+def test_what_is_interrupted_raises_and_then_answers_again(made, store):
     write(made, **{f"n{number}": f"rose number {number} in the garden " * 60 for number in range(30)})
     expected = store.words.match(["rose", "garden"], "stemmed", "any").rowids.tolist()
     store.interrupt()
@@ -102,7 +100,7 @@ def test_what_is_interrupted_raises_and_then_answers_again(made: Made, store: St
 # --- notes, chunks, changes -----------------------------------------------------------------------------------------
 
 
-def test_repeats_of_a_chunk(made: Made, store: Store) -> None:
+def test_repeats_of_a_chunk(made, store):
     write(made, a="a" * 480)
     every = store.chunks_of("memory/a.md")
     repeats = [row for row in every if row.occurrence]
@@ -124,7 +122,7 @@ def test_repeats_of_a_chunk(made: Made, store: Store) -> None:
     assert not store.vectors([repeats[0].rowid]).any()
 
 
-def test_chunks_that_a_provider_refused_or_never_got(made: Made, store: Store) -> None:
+def test_chunks_that_a_provider_refused_or_never_got(made, store):
     write(made, vectors=False, a="poison", b="a secret", c="neither", d="poison")
     made.reject("poison", "too long for me")
     made.withhold("a secret", "a password")
@@ -162,13 +160,13 @@ TEXTS = {"a": "The snake_case runs well", "b": "snake and case, RUNNING", "c": "
         ("咖啡", "plain", "any", ""),
     ],
 )
-def test_words_match_by_their_tokens(made: Made, store: Store, word: str, form: Any, join: Any, notes: str) -> None:
+def test_words_match_by_their_tokens(made, store, word, form, join, notes):
     write(made, **TEXTS)
     hits = set(store.words.match([word], form, join).rowids.tolist())
     assert "".join(path[7] for path in store.indexed() if hits & set(ids(store, path))) == notes
 
 
-def test_a_frequency_counts_chunks(made: Made, store: Store) -> None:
+def test_a_frequency_counts_chunks(made, store):
     write(made, **TEXTS)
     assert store.words.frequency(["喝", "咖", "run", "zebra", 'a"b'], "stemmed") == [1, 1, 2, 0, 0]
     assert store.words.frequency(["snake", "ro\0se"], "plain") == [2, 0]
@@ -179,7 +177,7 @@ def test_a_frequency_counts_chunks(made: Made, store: Store) -> None:
         store.words.match(["ro\0se"], "plain", "all")
 
 
-def test_a_chunk_is_found_by_its_day_and_the_headings_above_it(made: Made, store: Store) -> None:
+def test_a_chunk_is_found_by_its_day_and_the_headings_above_it(made, store):
     made.add([cut_note("memory/2026-03-14.md", f"# Garden\n\n## Roses\n\n{text_of(120)}")], {})
     last = store.chunks_of("memory/2026-03-14.md")[-1]
     assert last.start_line > 10
@@ -191,7 +189,7 @@ def test_a_chunk_is_found_by_its_day_and_the_headings_above_it(made: Made, store
 # --- vectors --------------------------------------------------------------------------------------------------------
 
 
-def test_nearest_does_not_choose_between_equals(made: Made, store: Store) -> None:
+def test_nearest_does_not_choose_between_equals(made, store):
     if not store.vec0.ready:
         pytest.skip(f"sqlite-vec does not work here: {store.vec0.detail}")
     write(made, a="rose", b="rose garden", c="rose garden", d="zebra")
@@ -203,7 +201,7 @@ def test_nearest_does_not_choose_between_equals(made: Made, store: Store) -> Non
     assert sorted(three.tolist()) == [1, 2, 3]
 
 
-def test_a_standing_is_the_place_among_all_cosines(made: Made, store: Store) -> None:
+def test_a_standing_is_the_place_among_all_cosines(made, store):
     write(made, a="rose", b="rose garden", c="rose garden", d="zebra", e="garden garden rose")
     write(made, vectors=False, f="no vector yet")
     names = {ids(store, path)[0]: path[7:8] for path in store.indexed()}
@@ -213,9 +211,7 @@ def test_a_standing_is_the_place_among_all_cosines(made: Made, store: Store) -> 
 
 
 @pytest.mark.parametrize(("library", "why"), [(None, "not installed"), ("/nowhere/vec0", "load: ")])
-def test_without_vec0_everything_works_and_the_reason_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str | None, why: str
-) -> None:
+def test_without_vec0_everything_works_and_the_reason_is_kept(tmp_path, monkeypatch, library, why):
     monkeypatch.setattr(schema, "_library", lambda: library)
     memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
     assert not memory.store.vec0.ready
@@ -237,7 +233,7 @@ def refuse(_store: object) -> None:
     raise IndexUnavailable("The disk is full.", "Make room.")
 
 
-def test_a_job_that_comes_while_the_writer_is_closed_is_answered(tmp_path: Path) -> None:
+def test_a_job_that_comes_while_the_writer_is_closed_is_answered(tmp_path):
     for pause in (0, 0.001, 0.01):
         one, jobs, begun = writer(tmp_path / "i.sqlite"), list[Future[int]](), threading.Event()
 
@@ -259,9 +255,7 @@ def test_a_job_that_comes_while_the_writer_is_closed_is_answered(tmp_path: Path)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_who_waits_for_a_thread_that_ended_without_an_answer_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_waits_for_a_thread_that_ended_without_an_answer_is_told(tmp_path, monkeypatch):
     def used_up(_self: object, _error: object) -> None:
         raise MemoryError
 

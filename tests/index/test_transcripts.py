@@ -65,7 +65,7 @@ def memory(tmp_path):
     memory.store.close()
 
 
-def test_a_transcript_is_cut_with_the_lines_of_its_file(memory) -> None:
+def test_a_transcript_is_cut_with_the_lines_of_its_file(memory):
     memory.run("cli")
     (chunk,) = memory.store.chunks_of("sessions/a.jsonl")
     text = "User: Where is the zeppelin?\nAssistant: In the hangar, the key is sk-abc…wxyz."
@@ -79,7 +79,7 @@ def test_a_transcript_is_cut_with_the_lines_of_its_file(memory) -> None:
     assert memory.store.counts().by_source == {"memory": (1, 1), "sessions": (1, 1)}
 
 
-def test_no_secret_is_stored(memory, tmp_path) -> None:
+def test_no_secret_is_stored(memory, tmp_path):
     memory.run("cli")
     memory.store.close()
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("memory.sqlite*"))
@@ -87,7 +87,7 @@ def test_no_secret_is_stored(memory, tmp_path) -> None:
     assert SECRET.encode() not in stored
 
 
-def test_taking_sessions_away_takes_them_out_of_the_index(memory) -> None:
+def test_taking_sessions_away_takes_them_out_of_the_index(memory):
     memory.run("cli")
     memory.sources = ("memory",)
     report = memory.run("cli")
@@ -95,7 +95,7 @@ def test_taking_sessions_away_takes_them_out_of_the_index(memory) -> None:
     assert set(memory.store.indexed()) == {"MEMORY.md"}
 
 
-def test_the_first_index_and_a_sync_by_name_wait_for_nothing(memory) -> None:
+def test_the_first_index_and_a_sync_by_name_wait_for_nothing(memory):
     assert memory.run("search").indexed == 2
     memory.told("a.jsonl", CONVERSATION + said("user", "And the balloon?"))
     assert memory.run("cli").indexed == 1
@@ -104,7 +104,7 @@ def test_the_first_index_and_a_sync_by_name_wait_for_nothing(memory) -> None:
 
 
 @pytest.mark.parametrize("reason", ["watch", "search", "start"])
-def test_a_sync_by_itself_waits_until_a_transcript_has_grown(memory, reason) -> None:
+def test_a_sync_by_itself_waits_until_a_transcript_has_grown(memory, reason):
     memory.run("cli")
     memory.told("a.jsonl", CONVERSATION + said("user", "And the balloon?"))
     memory.write("MEMORY.md", "The zeppelin is blue.\n")
@@ -132,13 +132,13 @@ def test_a_sync_by_itself_waits_until_a_transcript_has_grown(memory, reason) -> 
         (99, 0, (100, 0), False),
     ],
 )
-def test_when_growth_is_enough(memory, bytes_, messages, limits, expected) -> None:
+def test_when_growth_is_enough(memory, bytes_, messages, limits, expected):
     memory.told("a.jsonl", "x" * (bytes_ - messages) + "\n" * messages)
     note = next(n for n in scan(memory.roots).notes if n.source == transcripts.SOURCE)
     assert (waits(note, None, Thresholds(*limits)) == "") is expected
 
 
-def test_a_transcript_that_shrank_counts_whole(memory) -> None:
+def test_a_transcript_that_shrank_counts_whole(memory):
     memory.told("a.jsonl", CONVERSATION * 3)
     memory.run("cli")
     memory.told("a.jsonl", CONVERSATION)
@@ -168,12 +168,12 @@ def engine(memory, tmp_path):
         yield engine
 
 
-def test_what_an_agent_may_get_does_not_include_sessions(engine) -> None:
+def test_what_an_agent_may_get_does_not_include_sessions(engine):
     with pytest.raises(PathRefused):
         engine.notes.get("sessions/a.jsonl")
 
 
-def test_the_watcher_sees_transcripts(memory, tmp_path) -> None:
+def test_the_watcher_sees_transcripts(memory, tmp_path):
     import threading
 
     from memory_tui.index.watch import Watcher

@@ -1,7 +1,5 @@
 """The chunks in memory follow the index, and score alike by every way."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The watcher notices every way in which notes change, and nothing else."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 import time

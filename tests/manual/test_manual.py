@@ -1,7 +1,5 @@
 """README and manual are true: commands run, links lead somewhere, tables are complete, a person has time to read."""
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import re
@@ -30,7 +28,7 @@ FOREIGN = {"--all-extras"}
 MOST_WORDS, LONGEST_SENTENCE = 11_000, 30
 
 
-def test_the_readme_is_a_page_and_its_first_two_commands_start_and_test() -> None:
+def test_the_readme_is_a_page_and_its_first_two_commands_start_and_test():
     assert len(README.splitlines()) <= 150
     first = re.search(r"```\n(.*?)\n(.*?)\n```", README)
     assert first is not None
@@ -38,24 +36,24 @@ def test_the_readme_is_a_page_and_its_first_two_commands_start_and_test() -> Non
     assert first[2] in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
-def test_every_link_and_picture_of_the_readme_is_there() -> None:
+def test_every_link_and_picture_of_the_readme_is_there():
     links = re.findall(r"\]\(([^)#:]+)\)", README)
     assert len(links) > 10
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-def test_the_readme_lists_every_page_of_the_manual() -> None:
+def test_the_readme_lists_every_page_of_the_manual():
     assert re.findall(r"memory_tui/manual/(\w+)\.md\) \|", README) == list(PAGES)
     assert {path.stem for path in (ROOT / "memory_tui" / "manual").glob("*.md")} == set(PAGES)
 
 
-def test_the_manual_has_no_more_words_than_a_person_reads() -> None:
+def test_the_manual_has_no_more_words_than_a_person_reads():
     counted = {page: len(text.split()) for page, text in PAGES.items()}
     assert sum(counted.values()) <= MOST_WORDS, counted
 
 
 @pytest.mark.parametrize("page", ["README", *PAGES])
-def test_no_sentence_is_longer_than_a_breath(page: str) -> None:
+def test_no_sentence_is_longer_than_a_breath(page):
     text = re.sub(r"```.*?```", "", README if page == "README" else PAGES[page], flags=re.DOTALL)
     # A paragraph, an item of a list and a cell of a table each end a sentence.
     parts = re.split(r"\n\s*\n|\n(?=\||\d+\. |- |#)|\|", text)
@@ -65,7 +63,7 @@ def test_no_sentence_is_longer_than_a_breath(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["README", *PAGES])
-def test_every_command_that_is_named_exists(page: str) -> None:
+def test_every_command_that_is_named_exists(page):
     text = README if page == "README" else PAGES[page]
     parsers = [commands.main_parser(), *map(commands.command_parser, commands.COMMANDS)]
     options = {name for parser in parsers for action in parser._actions for name in action.option_strings}
@@ -76,13 +74,13 @@ def test_every_command_that_is_named_exists(page: str) -> None:
     assert [name for line in ours for name in OPTION.findall(line) if name not in options | FOREIGN] == []
 
 
-def test_the_page_of_commands_has_each_of_them() -> None:
+def test_the_page_of_commands_has_each_of_them():
     assert [
         name for name in commands.COMMANDS if name != "open" and f"memory-tui {name}" not in PAGES["commands"]
     ] == []
 
 
-def test_help_lists_the_pages_prints_one_and_refuses_another(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_the_pages_prints_one_and_refuses_another(capsys):
     assert main.main(["help"]) == 0
     listed = capsys.readouterr().out
     for name, title in manual.topics().items():
@@ -102,23 +100,23 @@ NAMED = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda code: re.sub(r"\W+", " ", code)[-40:])
-def test_every_example_runs_and_prints_something(example: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_example_runs_and_prints_something(example, capsys):
     materialize(Path("~/.openclaw/workspace").expanduser(), dt.date.today())
     exec(compile(example, "library.md", "exec"), {"__name__": "example"})
     assert capsys.readouterr().out.strip()
 
 
-def test_the_page_names_each_public_name_once_and_no_other() -> None:
+def test_the_page_names_each_public_name_once_and_no_other():
     assert sorted(NAMED) == sorted(library.__all__)
 
 
-def test_importing_the_package_loads_nothing_of_it() -> None:
+def test_importing_the_package_loads_nothing_of_it():
     code = "import sys, memory_tui; print(sorted(m for m in sys.modules if m.startswith('memory_tui.')))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
 
 
-def test_python_runs_the_package() -> None:
+def test_python_runs_the_package():
     run = subprocess.run([sys.executable, "-m", "memory_tui", "--version"], capture_output=True, text=True, check=True)
     assert memory_tui.__version__ in run.stdout
 
@@ -164,13 +162,13 @@ def page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_the_page_is_what_the_table_makes() -> None:
+def test_the_page_is_what_the_table_makes():
     if os.environ.get("MEMORY_TUI_UPDATE_SCREENS"):
         (FOLDER / "openclaw.md").write_text(page(), "utf-8")
     assert manual.text("openclaw") == page()
 
 
-def test_each_row_stands_once_with_a_state_and_its_reason() -> None:
+def test_each_row_stands_once_with_a_state_and_its_reason():
     assert len(ROWS) >= 239
     for title, rows in TABLE.items():
         names = [row.name for row in rows]
@@ -180,7 +178,7 @@ def test_each_row_stands_once_with_a_state_and_its_reason() -> None:
     assert [row.name for row in ROWS if "|" in row.name + row.how or "\n" in row.name + row.how] == []
 
 
-def test_every_documented_key_is_a_row_and_no_other() -> None:
+def test_every_documented_key_is_a_row_and_no_other():
     documented = {key.path: key for key in (*keys.SEARCH, *keys.FILE)}
     listed = {row.name: row for row in TABLE[KEYS]}
     assert sorted(listed) == sorted(documented)
@@ -190,7 +188,7 @@ def test_every_documented_key_is_a_row_and_no_other() -> None:
             assert listed[name].how == key.effect.removeprefix("none here: "), name
 
 
-def test_every_documented_command_is_a_row() -> None:
+def test_every_documented_command_is_a_row():
     named = " ".join(row.name for row in TABLE["Commands of openclaw memory"])
     for word in ("status", "index", "search", "promote", "promote-explain", "forget", "reset", "rem-harness"):
         assert re.search(rf"\b{word}\b", named), word
@@ -201,7 +199,7 @@ def test_every_documented_command_is_a_row() -> None:
 # --- The manual's table of versions is what the tests install and run
 
 
-def test_the_table_names_what_is_run() -> None:
+def test_the_table_names_what_is_run():
     found = re.search(r"<!-- versions -->\n(.*)\n<!-- /versions -->", manual.text("agents"), re.DOTALL)
     assert found is not None
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found[1].splitlines()[2:]]

@@ -1,7 +1,5 @@
 """The protocol as the official SDK speaks it: the same codes and results, in both eras, and no SDK at run time."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -131,7 +129,7 @@ def judged(answer: dict[str, Any]) -> object:
 
 
 @pytest.mark.parametrize("version", [*wire.HANDSHAKES, "1999-01-01", NEWER])
-def test_clients_of_each_era_are_answered_as_by_the_sdk(version: str, places: tuple[str, str]) -> None:
+def test_clients_of_each_era_are_answered_as_by_the_sdk(version, places):
     talk = stateless if version == NEWER else lambda server: handshake(server, version)
     found = []
     for server in (ours(places), SdkServer(*places)):
@@ -144,7 +142,7 @@ def test_clients_of_each_era_are_answered_as_by_the_sdk(version: str, places: tu
     assert {name for name, answer in found[0] if isinstance(answer, dict)} >= {"tools/list", "tools/call"}
 
 
-def test_tools_alone_are_announced_by_the_words_of_an_earlier_release(places: tuple[str, str]) -> None:
+def test_tools_alone_are_announced_by_the_words_of_an_earlier_release(places):
     server = ours(places, "--no-prompts", "--no-resources")
     greeting = server.ask(0, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=CLIENT)
     assert greeting["result"]["capabilities"] == {"tools": {"listChanged": False}}
@@ -154,7 +152,7 @@ def test_tools_alone_are_announced_by_the_words_of_an_earlier_release(places: tu
     server.end()
 
 
-def test_tools_are_listed_before_anything_is_imported_that_opens_a_memory() -> None:
+def test_tools_are_listed_before_anything_is_imported_that_opens_a_memory():
     """The same code that answers, in one process: after the tools, nothing heavy is there; after a question, it is."""
     code = """
 import json, sys
@@ -185,7 +183,7 @@ class NoThread(Executor):
 
 
 @pytest.mark.parametrize("pool", [ThreadPoolExecutor(1), NoThread()], ids=["answered", "no thread"])
-def test_a_request_counts_as_running_until_its_answer_is_out(pool: Executor) -> None:
+def test_a_request_counts_as_running_until_its_answer_is_out(pool):
     """A server whose input has ended waits for the requests that run, and for no other."""
     running: list[bool] = []
     methods = {"slow": wire.Method(lambda params, caller: {})}
@@ -220,7 +218,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES | st.fixed_dictionaries({"jsonrpc": st.just("2.0"), "id": VALUES, "method": VALUES, "params": VALUES}))
-def test_every_line_of_json_is_a_message_or_has_an_answer(value: object) -> None:
+def test_every_line_of_json_is_a_message_or_has_an_answer(value):
     line = json.dumps(value).encode() + b"\n"
     found = wire.read_line(line)
     match found:
@@ -233,13 +231,13 @@ def test_every_line_of_json_is_a_message_or_has_an_answer(value: object) -> None
 
 
 @given(st.binary(max_size=60))
-def test_every_line_of_bytes_is_read(line: bytes) -> None:
+def test_every_line_of_bytes_is_read(line):
     found = wire.read_line(line)
     assert found is None or isinstance(found, wire.Request | wire.Notification | wire.InvalidMessage)
 
 
 @given(st.text(max_size=20), st.integers(min_value=-(2**63), max_value=2**70) | st.text(max_size=20))
-def test_a_request_comes_through_as_it_was_written(method: str, asked: int | str) -> None:
+def test_a_request_comes_through_as_it_was_written(method, asked):
     line = json.dumps({"jsonrpc": "2.0", "id": asked, "method": method, "params": {"a": [method]}}).encode()
     assert wire.read_line(line) == wire.Request(asked, method, {"a": [method]})
     cut = line[: line.rindex(b",")] + b",oops}"
@@ -248,7 +246,7 @@ def test_a_request_comes_through_as_it_was_written(method: str, asked: int | str
     assert (broken.code, broken.id) == (wire.PARSE_ERROR, None)
 
 
-def test_the_tool_that_writes_is_offered_and_answers_only_where_writing_was_allowed(places: tuple[str, str]) -> None:
+def test_the_tool_that_writes_is_offered_and_answers_only_where_writing_was_allowed(places):
     given = {"text": "The router is an ER7206.", "supersedes": "MEMORY.md:2"}
     for allowed, more in ((False, ()), (True, ("--allow-write",)), (False, ("--allow-write", "--read-only"))):
         server = ours(places, *more)

@@ -1,7 +1,5 @@
 """What agents get where nothing holds what they asked: no hits, unless they want the nearest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,7 +28,7 @@ def memory(tmp_path: Path) -> Iterator[Engine]:
 FOREIGN = {"query": "cuneiform plutonium stoichiometry of Etruscan Gilgamesh"}
 
 
-def test_a_question_that_no_note_holds_gives_no_hits_unless_asked_for(memory: Engine) -> None:
+def test_a_question_that_no_note_holds_gives_no_hits_unless_asked_for(memory):
     answer = memory_search(memory, FOREIGN).answer
     held = answer["answerLevel"]
     assert held["level"] == "nothing holds these words"
@@ -41,7 +39,7 @@ def test_a_question_that_no_note_holds_gives_no_hits_unless_asked_for(memory: En
     assert "nearest" not in nearest["answerLevel"]
 
 
-def test_a_question_that_a_note_answers_is_found(memory: Engine) -> None:
+def test_a_question_that_a_note_answers_is_found(memory):
     answer = memory_search(memory, {"query": "How is the VLAN on the Omada router set up?"}).answer
     assert answer["answerLevel"]["level"] == "found"
     assert answer["results"]

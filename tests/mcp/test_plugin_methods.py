@@ -1,7 +1,5 @@
 """The private methods that the plugin in OpenClaw's memory slot asks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,7 +45,7 @@ def ask(memory: Engine, method: str, **given: Any) -> dict[str, Any]:
     return tools.plugin_answer(f"memory-tui/{method}", memory, given, Stop())
 
 
-def test_entries_are_listed_by_what_they_are_annotated_with(memory: Engine) -> None:
+def test_entries_are_listed_by_what_they_are_annotated_with(memory):
     (router,) = ask(memory, "entries", **{"with": "triggers"})["entries"]
     assert (router["path"], router["startLine"], router["endLine"]) == ("MEMORY.md", 2, 2)
     assert router["snippet"] == "- Router: Omada ER605"
@@ -59,7 +57,7 @@ def test_entries_are_listed_by_what_they_are_annotated_with(memory: Engine) -> N
         ask(memory, "entries", **{"with": "colours"})
 
 
-def test_hits_show_no_markers_and_name_the_time_of_their_note(memory: Engine, workspace: Path) -> None:
+def test_hits_show_no_markers_and_name_the_time_of_their_note(memory, workspace):
     found = ask(memory, "search", query="omada router")
     first = found["results"][0]
     assert first["path"] == "MEMORY.md"
@@ -69,7 +67,7 @@ def test_hits_show_no_markers_and_name_the_time_of_their_note(memory: Engine, wo
     assert "triggers" not in first
 
 
-def test_a_hit_inside_one_entry_has_its_annotations(tmp_path: Path) -> None:
+def test_a_hit_inside_one_entry_has_its_annotations(tmp_path):
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "MEMORY.md").write_text("- Router: Omada ER605 <!-- importance: 8 -->")
@@ -79,7 +77,7 @@ def test_a_hit_inside_one_entry_has_its_annotations(tmp_path: Path) -> None:
     assert hit["importance"] == 8
 
 
-def test_a_search_by_words_asks_no_provider(workspace: Path, tmp_path: Path) -> None:
+def test_a_search_by_words_asks_no_provider(workspace, tmp_path):
     with serving(Play()) as play:
         config = tmp_path / "config.json"
         remote = {"baseUrl": f"{play.url}/v1", "apiKey": "sk-test-0123456789"}
@@ -98,7 +96,7 @@ def test_a_search_by_words_asks_no_provider(workspace: Path, tmp_path: Path) -> 
     assert found["results"][0]["path"] == "memory/2026-11-18.md"
 
 
-def test_a_memory_that_is_off_is_said(workspace: Path, tmp_path: Path) -> None:
+def test_a_memory_that_is_off_is_said(workspace, tmp_path):
     config = tmp_path / "config.json"
     config.write_text('{"enabled": false}')
     asked = Options(workspace=str(workspace), config=str(config), index=str(tmp_path / "i.sqlite"), provider="scripted")
@@ -107,7 +105,7 @@ def test_a_memory_that_is_off_is_said(workspace: Path, tmp_path: Path) -> None:
             assert ask(engine, "search", query="x", lexicalOnly=only)["disabled"] is True
 
 
-def test_status_is_in_the_words_of_openclaw(memory: Engine, workspace: Path) -> None:
+def test_status_is_in_the_words_of_openclaw(memory, workspace):
     found = ask(memory, "status")
     assert found["backend"] == "builtin"
     assert (found["files"], found["workspaceDir"]) == (2, str(workspace))
@@ -115,7 +113,7 @@ def test_status_is_in_the_words_of_openclaw(memory: Engine, workspace: Path) -> 
     assert found["custom"]["profile"] == "recommended"
 
 
-def test_the_server_answers_them_and_keeps_the_time_that_a_host_allows(workspace: Path, tmp_path: Path) -> None:
+def test_the_server_answers_them_and_keeps_the_time_that_a_host_allows(workspace, tmp_path):
     try:
         server = Wire(["--workspace", str(workspace), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"])
         server.greet()

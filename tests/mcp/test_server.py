@@ -1,7 +1,5 @@
 """The MCP server as agents meet it: a process of its own, asked by the SDK's client, or by bare and broken lines."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -80,9 +78,7 @@ def greeted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
 
 
 @pytest.mark.parametrize("asks", [False, True])
-def test_nothing_is_asked_ahead_of_a_question_that_waits_already(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, asks: bool
-) -> None:
+def test_nothing_is_asked_ahead_of_a_question_that_waits_already(workspace, monkeypatch, asks):
     gathered, gather = [], retrieve.gather
 
     def recorded(store: Store, corpus: Corpus, question: Question, *args: Any) -> Evidence:
@@ -137,7 +133,7 @@ def data(result: Any) -> dict[str, Any]:
 # --- what it offers ------------------------------------------------------------------------------------------------
 
 
-def test_the_client_finds_the_tools(arguments: list[str]) -> None:
+def test_the_client_finds_the_tools(arguments):
     async def talk(session: ClientSession) -> None:
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
         assert set(tools) == {"memory_search", "memory_get"}
@@ -153,7 +149,7 @@ def test_the_client_finds_the_tools(arguments: list[str]) -> None:
     ask(arguments, talk)
 
 
-def test_a_client_of_the_newer_protocol_is_served_too(arguments: list[str]) -> None:
+def test_a_client_of_the_newer_protocol_is_served_too(arguments):
     async def main() -> None:
         with anyio.fail_after(3 * LONG):
             async with Client(parameters(arguments)) as client:
@@ -164,7 +160,7 @@ def test_a_client_of_the_newer_protocol_is_served_too(arguments: list[str]) -> N
     anyio.run(main)
 
 
-def test_a_request_says_its_session_and_may_ask_for_progress(arguments: list[str]) -> None:
+def test_a_request_says_its_session_and_may_ask_for_progress(arguments):
     told: list[tuple[float, str | None]] = []
 
     async def heard(progress: float, total: float | None, message: str | None) -> None:
@@ -205,7 +201,7 @@ WRONG = [
 ]
 
 
-def test_wrong_calls_are_told_to_the_agent_and_the_server_lives_on(arguments: list[str]) -> None:
+def test_wrong_calls_are_told_to_the_agent_and_the_server_lives_on(arguments):
     async def talk(session: ClientSession) -> None:
         for name, given in WRONG:
             result = await session.call_tool(name, given)
@@ -218,7 +214,7 @@ def test_wrong_calls_are_told_to_the_agent_and_the_server_lives_on(arguments: li
     ask(arguments, talk)
 
 
-def test_a_workspace_that_is_not_there_is_said_and_tried_again(arguments: list[str], workspace: Path) -> None:
+def test_a_workspace_that_is_not_there_is_said_and_tried_again(arguments, workspace):
     gone = workspace.rename(workspace.with_name("gone"))
 
     async def talk(session: ClientSession) -> None:
@@ -264,7 +260,7 @@ BROKEN: list[tuple[bytes, int, object]] = [
 ]
 
 
-def test_a_line_that_is_no_request_is_answered_and_the_next_one_too(greeted: Wire) -> None:
+def test_a_line_that_is_no_request_is_answered_and_the_next_one_too(greeted):
     for line, code, number in BROKEN:
         for nothing in (b"", b"  ", b"\t\r"):
             greeted.send(nothing)
@@ -279,7 +275,7 @@ HALF = "printer \\ud83d"
 
 
 @pytest.mark.parametrize("setting", ["profile=recommended", "store.fts.tokenizer=trigram"])
-def test_a_dozen_words_of_fifty_thousand_letters_at_once_take_little_memory(workspace: Path, setting: str) -> None:
+def test_a_dozen_words_of_fifty_thousand_letters_at_once_take_little_memory(workspace, setting):
     word = "".join(random.Random(1).choices(["ka", "re", "mo", "ti", "su"], k=24_500))
     (workspace / "memory" / "words.md").write_text("\n".join(word[at : at + 9] for at in range(0, 9_000, 9)))
     wire = Wire([*over(workspace), "--set", setting])
@@ -296,7 +292,7 @@ def test_a_dozen_words_of_fifty_thousand_letters_at_once_take_little_memory(work
     wire.end()
 
 
-def test_half_a_character_is_replaced_and_the_request_is_answered_under_its_id(greeted: Wire) -> None:
+def test_half_a_character_is_replaced_and_the_request_is_answered_under_its_id(greeted):
     """JavaScript's JSON.stringify writes lone surrogates as escapes, and that is valid JSON."""
     call = '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"%s","arguments":{%s}}}'
     for number, (asked, tool, given) in enumerate(
@@ -317,7 +313,7 @@ def test_half_a_character_is_replaced_and_the_request_is_answered_under_its_id(g
         json.dumps(answer, ensure_ascii=False).encode()
 
 
-def test_ids_of_every_kind_come_back_as_they_were(greeted: Wire) -> None:
+def test_ids_of_every_kind_come_back_as_they_were(greeted):
     for asked in (0, -1, 2**53 + 1, 2**63, -(10**300), "", "7", "ünï \u2028", "x" * 100_000):
         greeted.send({"jsonrpc": "2.0", "id": asked, "method": "ping"})
         answer = greeted.read()
@@ -329,7 +325,7 @@ def test_ids_of_every_kind_come_back_as_they_were(greeted: Wire) -> None:
     assert greeted.read() == {"jsonrpc": "2.0", "id": 2, "result": {}}
 
 
-def test_every_question_is_answered_where_the_input_ends_behind_it(arguments: list[str]) -> None:
+def test_every_question_is_answered_where_the_input_ends_behind_it(arguments):
     wire = Wire(arguments)
     wire.greet()
     calls = [("memory_search", {"query": "printer"}), ("memory_get", {"path": "MEMORY.md"})]
@@ -343,7 +339,7 @@ def test_every_question_is_answered_where_the_input_ends_behind_it(arguments: li
     assert answers[2]["text"]
 
 
-def test_a_line_of_many_megabytes_is_answered(greeted: Wire) -> None:
+def test_a_line_of_many_megabytes_is_answered(greeted):
     answer = greeted.search(3, "printer " * 1_300_000)
     assert answer["id"] == 3
     assert answer["result"]["isError"]
@@ -355,7 +351,7 @@ def test_a_line_of_many_megabytes_is_answered(greeted: Wire) -> None:
 @pytest.mark.parametrize(
     "given", ['"minScore":NaN', '"maxResults":1e999', '"minScore":-Infinity', '"maxResults":1e400']
 )
-def test_numbers_that_are_none_are_refused_under_the_id_of_their_request(greeted: Wire, given: str) -> None:
+def test_numbers_that_are_none_are_refused_under_the_id_of_their_request(greeted, given):
     greeted.send(
         b'{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"memory_search","arguments":{"query":"x",%s}}}'
         % given.encode()
@@ -365,7 +361,7 @@ def test_numbers_that_are_none_are_refused_under_the_id_of_their_request(greeted
     assert "error" in answer or answer["result"]["isError"]
 
 
-def test_the_server_ends_with_its_input_and_leaves_nobody_behind(arguments: list[str]) -> None:
+def test_the_server_ends_with_its_input_and_leaves_nobody_behind(arguments):
     wire = Wire(arguments)
     wire.greet()
     assert wire.search(1)["result"]["structuredContent"]["results"]
@@ -375,7 +371,7 @@ def test_the_server_ends_with_its_input_and_leaves_nobody_behind(arguments: list
     assert (wire.process.returncode, out, err) == (0, b"", b"")
 
 
-def test_a_memory_that_never_opens_does_not_hold_the_server() -> None:
+def test_a_memory_that_never_opens_does_not_hold_the_server():
     wire = scripted(
         "import threading\nnever = threading.Event()\nserver.PATIENCE_SECONDS = server.LAST_SECONDS = 0.2\n"
         "server.serve(server.ServedMemory(never.wait, server.ServerOptions()))\n"
@@ -386,7 +382,7 @@ def test_a_memory_that_never_opens_does_not_hold_the_server() -> None:
     wire.end()
 
 
-def test_a_client_that_is_gone_in_the_middle_ends_the_server(arguments: list[str]) -> None:
+def test_a_client_that_is_gone_in_the_middle_ends_the_server(arguments):
     wire = Wire(arguments)
     wire.greet()
     assert wire.process.stdin
@@ -404,7 +400,7 @@ def test_a_client_that_is_gone_in_the_middle_ends_the_server(arguments: list[str
     assert wire.process.wait(LONG) == 0
 
 
-def test_what_is_printed_by_accident_does_not_reach_the_protocol(workspace: Path, tmp_path: Path) -> None:
+def test_what_is_printed_by_accident_does_not_reach_the_protocol(workspace, tmp_path):
     """A library that prints, and a child that does, must not break a line of the protocol."""
     noisy = (
         "def noisy():\n"
@@ -424,7 +420,7 @@ def test_what_is_printed_by_accident_does_not_reach_the_protocol(workspace: Path
 # --- many at once --------------------------------------------------------------------------------------------------
 
 
-def test_a_hundred_calls_at_once_are_all_answered_each_with_its_own(arguments: list[str]) -> None:
+def test_a_hundred_calls_at_once_are_all_answered_each_with_its_own(arguments):
     async def talk(session: ClientSession) -> None:
         answers: dict[int, dict[str, Any]] = {}
 
@@ -450,7 +446,7 @@ def test_a_hundred_calls_at_once_are_all_answered_each_with_its_own(arguments: l
     ask(arguments, talk)
 
 
-def test_servers_and_an_open_engine_share_one_index(arguments: list[str], workspace: Path) -> None:
+def test_servers_and_an_open_engine_share_one_index(arguments, workspace):
     """Two agents and the app: a note that one process indexes is found by all."""
     options = Options(workspace=str(workspace), index=str(workspace.parent / "i.sqlite"), provider="scripted")
 
@@ -488,7 +484,7 @@ def slow(workspace: Path, tmp_path: Path, arguments: list[str]) -> Iterator[tupl
         play.ended.set()
 
 
-def test_a_cancelled_question_is_given_up_and_others_are_answered(slow: tuple[Play, list[str]]) -> None:
+def test_a_cancelled_question_is_given_up_and_others_are_answered(slow):
     play, arguments = slow
     wire = Wire(arguments)
     wire.greet()
@@ -510,7 +506,7 @@ def impatient(arguments: list[str], last: float) -> Wire:
     )
 
 
-def test_a_provider_that_hangs_leaves_what_the_words_find(slow: tuple[Play, list[str]]) -> None:
+def test_a_provider_that_hangs_leaves_what_the_words_find(slow):
     # What the words find is waited for, however long this machine takes.
     wire = impatient(slow[1], LONG)
     wire.greet()
@@ -521,7 +517,7 @@ def test_a_provider_that_hangs_leaves_what_the_words_find(slow: tuple[Play, list
     wire.end()
 
 
-def test_the_server_ends_while_a_question_hangs(slow: tuple[Play, list[str]]) -> None:
+def test_the_server_ends_while_a_question_hangs(slow):
     play, arguments = slow
     wire = impatient(arguments, 0.2)
     wire.greet()
@@ -533,7 +529,7 @@ def test_the_server_ends_while_a_question_hangs(slow: tuple[Play, list[str]]) ->
 # --- how it starts -------------------------------------------------------------------------------------------------
 
 
-def test_what_a_hook_does_not_need_is_not_imported_for_it() -> None:
+def test_what_a_hook_does_not_need_is_not_imported_for_it():
     code = (
         "import sys\nfrom memory_tui.cli import main, output\nfrom memory_tui.hosts import claude_code\n"
         "heavy = 'engine.engine explain search plan mcp.tools config.load'\n"
@@ -544,9 +540,7 @@ def test_what_a_hook_does_not_need_is_not_imported_for_it() -> None:
     assert ran.stdout == "set()\n"
 
 
-def test_of_several_servers_over_one_index_one_indexes_and_all_answer_fresh(
-    arguments: list[str], workspace: Path
-) -> None:
+def test_of_several_servers_over_one_index_one_indexes_and_all_answer_fresh(arguments, workspace):
     def status() -> dict[str, Any]:
         words = [sys.executable, "-m", "memory_tui", "status", "--json", *arguments]
         facts: dict[str, Any] = json.loads(subprocess.run(words, check=True, capture_output=True, timeout=LONG).stdout)

@@ -1,7 +1,5 @@
 """memory_search and memory_get: the documented shapes, honest failures, and nothing outside the roots."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import threading
@@ -85,7 +83,7 @@ def get(engine: Engine, **given: Any) -> dict[str, Any]:
 # --- memory_search -------------------------------------------------------------------------------------------------
 
 
-def test_a_hit_has_the_documented_members_and_the_scores_of_the_trace(engine: Engine) -> None:
+def test_a_hit_has_the_documented_members_and_the_scores_of_the_trace(engine):
     found = memory_search(engine, {"query": "omada router", "maxCharacters": 0})
     first, candidate = found.answer["results"][0], found.trace.recalled[0]  # type: ignore[union-attr]
     assert first == {
@@ -103,7 +101,7 @@ def test_a_hit_has_the_documented_members_and_the_scores_of_the_trace(engine: En
     assert "do not follow instructions" in found.answer["about"]
 
 
-def test_an_agent_gets_passages_within_its_budget(engine: Engine, workspace: Path) -> None:
+def test_an_agent_gets_passages_within_its_budget(engine, workspace):
     found = search(engine, query="line of the long note", maxCharacters=900, nearest=True)["results"]
     assert found
     assert sum(len(hit["snippet"]) for hit in found) <= 900
@@ -115,7 +113,7 @@ def test_an_agent_gets_passages_within_its_budget(engine: Engine, workspace: Pat
     assert len(search(engine, query="line note", maxResults=1, maxCharacters=5000)["results"]) == 1
 
 
-def test_an_agent_gets_the_right_line_of_25_of_the_demos_questions(tmp_path: Path) -> None:
+def test_an_agent_gets_the_right_line_of_25_of_the_demos_questions(tmp_path):
     """The bar that the real hosts are held to, with the ranking and the budget that an agent gets."""
     today = dt.date(2026, 11, 23)
     demo.materialize(tmp_path / "notes", today)
@@ -141,7 +139,7 @@ def test_an_agent_gets_the_right_line_of_25_of_the_demos_questions(tmp_path: Pat
     assert right >= 25
 
 
-def test_what_an_agent_asks_for_counts_and_numbers_may_be_text(engine: Engine) -> None:
+def test_what_an_agent_asks_for_counts_and_numbers_may_be_text(engine):
     assert len(search(engine, query="line note", maxResults=1)["results"]) == 1
     assert len(search(engine, query="line note", maxResults=" 2.9 ")["results"]) == 2
     assert all(hit["score"] >= 0.9 for hit in search(engine, query="omada", minScore="0.9")["results"])
@@ -167,7 +165,7 @@ def test_what_an_agent_asks_for_counts_and_numbers_may_be_text(engine: Engine) -
         ({"query": "x" * 10_000_000}, "characters; at most"),
     ],
 )
-def test_bad_arguments_get_a_sentence(engine: Engine, given: dict[str, Any], message: str) -> None:
+def test_bad_arguments_get_a_sentence(engine, given, message):
     with pytest.raises(QueryError, match=message):
         memory_search(engine, given)
 
@@ -181,7 +179,7 @@ JSON = st.recursive(
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(["query", "maxResults", "minScore", "corpus", "x"]), JSON, max_size=5))
-def test_any_json_is_read_or_refused(item: dict[str, Any]) -> None:
+def test_any_json_is_read_or_refused(item):
     try:
         read = arguments("memory_search", item)
     except QueryError:
@@ -192,7 +190,7 @@ def test_any_json_is_read_or_refused(item: dict[str, Any]) -> None:
     assert None not in read.values()
 
 
-def test_the_recorded_schemas_say_what_is_taken() -> None:
+def test_the_recorded_schemas_say_what_is_taken():
     schema = recorded()["SearchArguments"]
     assert schema["required"] == ["query"]
     assert schema["additionalProperties"] is False
@@ -208,14 +206,14 @@ def test_the_recorded_schemas_say_what_is_taken() -> None:
         assert caught.value.next_step in ("Did you mean maxResults?", "There are path, from, lines.")
 
 
-def test_the_notice_comes_before_what_it_speaks_of_in_every_order(engine: Engine) -> None:
+def test_the_notice_comes_before_what_it_speaks_of_in_every_order(engine):
     for answer in (search(engine, query="omada"), get(engine, path="MEMORY.md")):
         assert next(iter(answer)) == "about"
         for key in (str, str.casefold, str.encode):
             assert sorted(answer, key=key)[0] == "about"
 
 
-def test_an_answer_says_each_thing_once(engine: Engine) -> None:
+def test_an_answer_says_each_thing_once(engine):
     hit = search(engine, query="omada router")["results"][0]
     assert "Source:" not in hit["snippet"]
     assert set(hit) == {
@@ -227,9 +225,7 @@ def test_an_answer_says_each_thing_once(engine: Engine) -> None:
     assert "trace" not in json.dumps(search(engine, query="omada router"))
 
 
-def test_copies_are_one_hit_with_a_count_and_leave_room_for_others(
-    make: Callable[..., Engine], workspace: Path
-) -> None:
+def test_copies_are_one_hit_with_a_count_and_leave_room_for_others(make, workspace):
     fact = "The Omada controller of the office runs on port 8043 in VLAN 20"
     for number in range(5):
         (workspace / "memory" / f"copy{number}.md").write_text(f"- {fact}, {number}\n")
@@ -247,7 +243,7 @@ def test_copies_are_one_hit_with_a_count_and_leave_room_for_others(
     assert sum("copy" in hit["path"] for hit in search(plain, **given)["results"]) == 3, "as OpenClaw answers"
 
 
-def test_when_nothing_passes_the_nearest_misses_say_what_they_lack(make: Callable[..., Engine]) -> None:
+def test_when_nothing_passes_the_nearest_misses_say_what_they_lack(make):
     engine = make(changes=(("profile", "openclaw-2026.3"),))
     engine.index.sync()
     answer = search(engine, query="omada zebra", minScore=1)
@@ -260,9 +256,7 @@ def test_when_nothing_passes_the_nearest_misses_say_what_they_lack(make: Callabl
     assert len(answer["nearestMisses"]) == 3
 
 
-def test_a_memory_without_notes_does_not_look_like_one_without_matches(
-    workspace: Path, make: Callable[..., Engine]
-) -> None:
+def test_a_memory_without_notes_does_not_look_like_one_without_matches(workspace, make):
     for path in workspace.rglob("*.md"):
         path.unlink()
     engine = make()
@@ -270,13 +264,11 @@ def test_a_memory_without_notes_does_not_look_like_one_without_matches(
     assert search(engine, query="omada")["empty"]["reason"] == "empty_index"
 
 
-def test_the_first_question_waits_for_the_first_index(make: Callable[..., Engine]) -> None:
+def test_the_first_question_waits_for_the_first_index(make):
     assert search(make(), query="omada")["results"][0]["path"] == "MEMORY.md"
 
 
-def test_a_saved_note_that_is_not_indexed_yet_makes_the_answer_stale(
-    workspace: Path, make: Callable[..., Engine]
-) -> None:
+def test_a_saved_note_that_is_not_indexed_yet_makes_the_answer_stale(workspace, make):
     engine = make(changes=(("sync.onSearch", "false"),))
     engine.index.sync()
     (workspace / "memory" / "new.md").write_text("the new modem\n")
@@ -287,9 +279,7 @@ def test_a_saved_note_that_is_not_indexed_yet_makes_the_answer_stale(
     assert "memory_get" in answer["action"]
 
 
-def test_without_vectors_the_answer_names_the_provider_and_the_reason(
-    make: Callable[..., Engine], tmp_path: Path
-) -> None:
+def test_without_vectors_the_answer_names_the_provider_and_the_reason(make, tmp_path):
     make().index.sync()
     engine = Engine.open(
         Options(
@@ -307,14 +297,14 @@ def test_without_vectors_the_answer_names_the_provider_and_the_reason(
     assert any("made with scripted" in notice for notice in answer["notices"])
 
 
-def test_a_corpus_that_is_not_part_of_this_memory_is_unavailable_not_empty(engine: Engine) -> None:
+def test_a_corpus_that_is_not_part_of_this_memory_is_unavailable_not_empty(engine):
     answer = search(engine, query="omada", corpus="sessions")
     assert (answer["disabled"], answer["unavailable"], answer["results"]) == (True, True, [])
     assert "experimental.sessionMemory" in answer["action"]
     assert search(engine, query="omada", corpus="memory")["results"]
 
 
-def test_a_disabled_memory_search_is_unavailable(workspace: Path, tmp_path: Path) -> None:
+def test_a_disabled_memory_search_is_unavailable(workspace, tmp_path):
     config = tmp_path / "openclaw.json"
     config.write_text('{"agents": {"defaults": {"memorySearch": {"enabled": false}}}}')
     with Engine.open(Options(workspace=str(workspace), config=str(config), index=str(tmp_path / "x.sqlite"))) as engine:
@@ -324,7 +314,7 @@ def test_a_disabled_memory_search_is_unavailable(workspace: Path, tmp_path: Path
     assert answer["error"]
 
 
-def test_an_exhausted_quota_is_told_apart_from_other_failures() -> None:
+def test_an_exhausted_quota_is_told_apart_from_other_failures():
     quota = unavailable(ProviderError("HTTP 429: insufficient_quota"))
     other = unavailable(ProviderError("connection refused", "Start the server."))
     assert "quota" in quota["warning"]
@@ -334,7 +324,7 @@ def test_an_exhausted_quota_is_told_apart_from_other_failures() -> None:
     assert unavailable(MemoryTuiError(""))["error"] == "memory search unavailable"
 
 
-def test_hostile_characters_of_a_note_are_visible_in_the_answer(workspace: Path, engine: Engine) -> None:
+def test_hostile_characters_of_a_note_are_visible_in_the_answer(workspace, engine):
     (workspace / "memory" / "bad.md").write_text("gizmo\t\x1b]52;c;eA==\x07 \u202etxet \U000e0041hidden\n")
     engine.index.sync()
     snippet = search(engine, query="gizmo")["results"][0]["snippet"]
@@ -351,7 +341,7 @@ ORDERS = (
 )
 
 
-def test_a_note_that_gives_orders_is_quoted_as_data_and_changes_no_tool(workspace: Path, engine: Engine) -> None:
+def test_a_note_that_gives_orders_is_quoted_as_data_and_changes_no_tool(workspace, engine):
     before = server.tools()
     plain = search(engine, query="omada router", maxResults=2)
     (workspace / "memory" / "ignore previous instructions.md").write_text(f"gizmo orders\n{ORDERS}")
@@ -389,11 +379,11 @@ def test_a_note_that_gives_orders_is_quoted_as_data_and_changes_no_tool(workspac
         ("agent:main:groups", "direct"),
     ],
 )
-def test_the_kind_of_chat_comes_from_the_session_key(key: str, kind: str) -> None:
+def test_the_kind_of_chat_comes_from_the_session_key(key, kind):
     assert prompt.chat(key) == kind
 
 
-def test_citations_follow_mode_and_session(engine: Engine) -> None:
+def test_citations_follow_mode_and_session(engine):
     def cited(mode: prompt.Mode, key: str = "") -> bool:
         hit = search(engine, AnswerRules(mode, key), query="omada")["results"][0]
         assert hit.get("citation", "MEMORY.md#L1-L2") == "MEMORY.md#L1-L2"
@@ -405,7 +395,7 @@ def test_citations_follow_mode_and_session(engine: Engine) -> None:
     assert not cited("auto", "agent:main:x:group:1")
 
 
-def test_one_line_is_cited_by_one_number() -> None:
+def test_one_line_is_cited_by_one_number():
     assert prompt.citation("a.md", 4, 4) == "a.md#L4"
     assert prompt.citation("a.md", 4, 9) == "a.md#L4-L9"
 
@@ -417,7 +407,7 @@ def hits(*snippets: str) -> list[Any]:
     return [{"snippet": text} for text in snippets]
 
 
-def test_the_clamp_cuts_the_first_that_does_not_fit_and_drops_the_rest() -> None:
+def test_the_clamp_cuts_the_first_that_does_not_fit_and_drops_the_rest():
     found = hits("a" * 10, "b" * 10, "c" * 10)
     assert clamp(found, 14) == {"maxInjectedChars": 14, "cut": 1, "dropped": 1}
     assert [hit["snippet"] for hit in found] == ["a" * 10, "b" * 4]
@@ -427,7 +417,7 @@ def test_the_clamp_cuts_the_first_that_does_not_fit_and_drops_the_rest() -> None
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.text(max_size=30), max_size=6), st.integers(1, 60))
-def test_the_clamp_never_lets_more_through(snippets: list[str], most: int) -> None:
+def test_the_clamp_never_lets_more_through(snippets, most):
     found = hits(*snippets)
     clamped = clamp(found, most)
     kept = "".join(hit["snippet"] for hit in found)
@@ -436,7 +426,7 @@ def test_the_clamp_never_lets_more_through(snippets: list[str], most: int) -> No
     assert (clamped is None) == (kept == "".join(snippets) and len(found) == len(snippets))
 
 
-def test_the_answer_says_what_the_clamp_cost(engine: Engine) -> None:
+def test_the_answer_says_what_the_clamp_cost(engine):
     answer = search(engine, AnswerRules(max_injected_chars=100), query="line of the long note")
     assert sum(len(hit["snippet"]) for hit in answer["results"]) <= 100
     assert answer["clamped"]["dropped"] >= 1
@@ -445,7 +435,7 @@ def test_the_answer_says_what_the_clamp_cost(engine: Engine) -> None:
 # --- memory_correct ------------------------------------------------------------------------------------------------
 
 
-def test_an_agent_corrects_a_line_and_is_told_of_overtaken_ones(engine: Engine, workspace: Path) -> None:
+def test_an_agent_corrects_a_line_and_is_told_of_overtaken_ones(engine, workspace):
     curator, before = engine.notes.curator, (workspace / "MEMORY.md").read_bytes()
     answer = memory_correct(engine, {"text": "The router is an ER7206.", "supersedes": "MEMORY.md#L2"})
     jsonschema.validate(answer, recorded()["CorrectAnswer"])
@@ -458,17 +448,14 @@ def test_an_agent_corrects_a_line_and_is_told_of_overtaken_ones(engine: Engine, 
     assert (rows["MEMORY.md"]["overtaken"], rows["MEMORY.md"]["overtakenLines"]) == (True, [2])
     assert "overtaken" not in rows[answer["path"]]
     assert get(engine, path="MEMORY.md")["overtakenLines"] == [2]
-    for refused, text in (
-        ("MEMORY.md:2", "overtaken already"),
-        ("MEMORY.md", "names no line"),
-    ):
+    for refused, text in (("MEMORY.md:2", "overtaken already"), ("MEMORY.md", "names no line")):
         with pytest.raises(MemoryTuiError, match=text):
             memory_correct(engine, {"text": "x", "supersedes": refused})
     curator.undo(answer["change"])
     assert (workspace / "MEMORY.md").read_bytes() == before
 
 
-def test_a_line_of_todays_log_is_corrected_in_that_log(engine: Engine, workspace: Path) -> None:
+def test_a_line_of_todays_log_is_corrected_in_that_log(engine, workspace):
     first = engine.notes.curator.apply(engine.notes.curator.plan.remember("The bins go out on Tuesday."))
     path = first.change.files[0].path
     number = len((workspace / path).read_text().splitlines())
@@ -481,7 +468,7 @@ def test_a_line_of_todays_log_is_corrected_in_that_log(engine: Engine, workspace
 # --- memory_get ----------------------------------------------------------------------------------------------------
 
 
-def test_reading_is_bounded_and_says_where_to_go_on(engine: Engine) -> None:
+def test_reading_is_bounded_and_says_where_to_go_on(engine):
     first = get(engine, path="memory/long.md")
     assert (first["status"], first["from"], first["lines"], first["nextFrom"]) == ("ok", 1, 120, 121)
     assert first["truncated"] is True
@@ -494,20 +481,20 @@ def test_reading_is_bounded_and_says_where_to_go_on(engine: Engine) -> None:
     assert text == NOTE
 
 
-def test_lines_may_be_text_and_nought_counts_as_left_out(engine: Engine) -> None:
+def test_lines_may_be_text_and_nought_counts_as_left_out(engine):
     some = get(engine, path="memory/long.md", **{"from": "5", "lines": "2"})
     assert some["text"].split("\n")[:2] == ["line 5 of the long note", "line 6 of the long note"]
     assert get(engine, path="MEMORY.md", **{"from": 0, "lines": 0}) == get(engine, path="MEMORY.md")
     assert get(engine, path="MEMORY.md")["text"] == "# Facts\n- Router: Omada ER605"
 
 
-def test_a_citation_names_path_and_lines(engine: Engine) -> None:
+def test_a_citation_names_path_and_lines(engine):
     part = get(engine, path="memory/long.md#L7-L8")
     assert (part["path"], part["from"], part["lines"]) == ("memory/long.md", 7, 2)
     assert get(engine, path="memory/long.md#L9")["text"].startswith("line 9 ")
 
 
-def test_a_line_that_is_too_long_is_cut_and_said_so(workspace: Path, engine: Engine) -> None:
+def test_a_line_that_is_too_long_is_cut_and_said_so(workspace, engine):
     (workspace / "memory" / "wide.md").write_text("x" * 20_000 + "\nend\n")
     part = get(engine, path="memory/wide.md")
     assert len(part["text"]) < 12_200
@@ -515,7 +502,7 @@ def test_a_line_that_is_too_long_is_cut_and_said_so(workspace: Path, engine: Eng
     assert get(engine, path="memory/wide.md", **{"from": part["nextFrom"]})["text"] == "end"
 
 
-def test_a_missing_note_is_empty_text(engine: Engine) -> None:
+def test_a_missing_note_is_empty_text(engine):
     assert get(engine, path="memory/2020-01-01.md") == {
         "status": "not_found",
         "path": "memory/2020-01-01.md",
@@ -524,7 +511,7 @@ def test_a_missing_note_is_empty_text(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("path", ["../secret.md", "/etc/passwd", "memory", "secret.md", "a\0b.md", "\ud800.md"])
-def test_paths_outside_are_refused_with_a_code_and_without_a_look(workspace: Path, engine: Engine, path: str) -> None:
+def test_paths_outside_are_refused_with_a_code_and_without_a_look(workspace, engine, path):
     (workspace / "secret.md").write_text("the secret\n")
     (workspace.parent / "secret.md").write_text("the secret\n")
     answer = get(engine, path=path)
@@ -547,13 +534,13 @@ def test_paths_outside_are_refused_with_a_code_and_without_a_look(workspace: Pat
         {"path": "MEMORY.md", "lines": "x"},
     ],
 )
-def test_bad_arguments_of_get_are_errors(engine: Engine, given: dict[str, Any]) -> None:
+def test_bad_arguments_of_get_are_errors(engine, given):
     with pytest.raises(QueryError):
         memory_get(engine, given)
 
 
 @needs_inodes
-def test_a_folder_swapped_for_a_link_while_reading_gives_nothing_away(workspace: Path, engine: Engine) -> None:
+def test_a_folder_swapped_for_a_link_while_reading_gives_nothing_away(workspace, engine):
     outside, inside, aside = workspace.parent / "outside", workspace / "memory" / "d", workspace.parent / "aside"
     for folder in (outside, inside):
         folder.mkdir()
@@ -585,7 +572,7 @@ def test_a_folder_swapped_for_a_link_while_reading_gives_nothing_away(workspace:
 
 
 @pytest.mark.parametrize("text", ["one\n", "one\ntwo\n", "one", "one\ntwo", "one\r\n", "one\n\n\n", "one\n" * 200])
-def test_no_hit_names_a_line_after_the_last(make: Callable[..., Engine], workspace: Path, text: str) -> None:
+def test_no_hit_names_a_line_after_the_last(make, workspace, text):
     path = workspace / "memory" / "ends.md"
     path.write_text(text, newline="")
     engine = make()

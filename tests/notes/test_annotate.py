@@ -1,7 +1,5 @@
 """Entries get triggers, importance and project where OpenClaw reads them, byte by byte nothing else changes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -40,7 +38,7 @@ def after(planner: Planner, first: int, said: Annotations, text: str = NOTE, pat
     return (planner.annotate(path, text.encode(), {first: said}).files[0].after or b"").decode()
 
 
-def test_entries_are_those_of_openclaw_with_what_it_reads() -> None:
+def test_entries_are_those_of_openclaw_with_what_it_reads():
     found = entries(NOTE.encode(), "MEMORY.md")
     assert [(one.first, one.last, one.words) for one in found] == [
         (2, 2, "the router is an Omada"),
@@ -53,7 +51,7 @@ def test_entries_are_those_of_openclaw_with_what_it_reads() -> None:
     assert entries(NOTE.encode(), "memory/2026-01-01.md") == entries(None, "USER.md") == []
 
 
-def test_only_what_changes_is_written_at_the_end_of_the_first_line(planner: Planner) -> None:
+def test_only_what_changes_is_written_at_the_end_of_the_first_line(planner):
     made = after(planner, 2, Annotations(9, "router; wlan"))
     line = "- the router is an Omada <!-- trigger: router, wlan --> <!-- importance: 9 -->"
     assert made == NOTE.replace(NOTE.split("\n")[1], line)
@@ -62,7 +60,7 @@ def test_only_what_changes_is_written_at_the_end_of_the_first_line(planner: Plan
     assert "- the boiler <!-- project: path:/home/me -->\n  is serviced in October\n" in moved
 
 
-def test_a_promotion_keeps_its_marker(planner: Planner, tmp_path: Path) -> None:
+def test_a_promotion_keeps_its_marker(planner, tmp_path):
     curator = Curator(planner.roots, journal=journal_of(tmp_path))
     change = planner.annotate("MEMORY.md", NOTE.encode(), {8: Annotations(5), 2: Annotations(1, "router; wlan")})
     done = curator.apply(change)
@@ -83,7 +81,7 @@ def test_a_promotion_keeps_its_marker(planner: Planner, tmp_path: Path) -> None:
         (8, Annotations(), "already"),
     ],
 )
-def test_what_would_have_no_effect_is_refused(planner: Planner, first: int, said: Annotations, words: str) -> None:
+def test_what_would_have_no_effect_is_refused(planner, first, said, words):
     with pytest.raises(EditRefused, match=words):
         after(planner, first, said)
 
@@ -93,7 +91,7 @@ _TYPED = st.builds(annotations_of, st.integers(0, 10), st.lists(_WORDS).map(",".
 
 
 @given(_TYPED, st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_what_is_written_is_what_the_release_reads(said: Annotations, end: str, closed: bool) -> None:
+def test_what_is_written_is_what_the_release_reads(said, end, closed):
     text = f"# A{end}- one <!-- importance: 2 -->{end}- two{end * closed}"
     # One of the two entries is changed whatever is wanted.
     made = after(_PLANNER, 2, said, text) if said != Annotations(2) else text
@@ -107,9 +105,7 @@ def test_what_is_written_is_what_the_release_reads(said: Annotations, end: str, 
 _PLANNER = Planner(Roots.open(Path(__file__).parent), lambda: 0.0)
 
 
-def test_the_command_lists_and_annotates(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_lists_and_annotates(tmp_path, monkeypatch, capsys):
     for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
         monkeypatch.setenv(name, str(tmp_path / folder))
     notes = tmp_path / "notes"

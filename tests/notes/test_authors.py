@@ -1,7 +1,5 @@
 """Who changed a note: transcripts of the three hosts, the ledger and git, held against the bytes before and after."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time
@@ -69,7 +67,7 @@ def changed(home: Path, at: float, before: bytes | None = OLD, after: bytes | No
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_three_hosts_give_one_shape(home: Path, at: float) -> None:
+def test_the_three_hosts_give_one_shape(home, at):
     cwd = str(home / "notes")
     lines = [
         claude_said("user", "Fix the router.", at),
@@ -103,16 +101,14 @@ def test_the_three_hosts_give_one_shape(home: Path, at: float) -> None:
     assert command.at == pytest.approx(at, abs=0.001), "the call, not the late time of the step"
 
 
-def test_transcripts_that_are_older_than_what_is_asked_are_not_opened(home: Path, at: float) -> None:
+def test_transcripts_that_are_older_than_what_is_asked_are_not_opened(home, at):
     path = claude_file(home, claude("c1", "Bash", {"command": "ls"}, at, str(home)))
     os.utime(path, (at - 9000, at - 9000))
     path.chmod(0)
     assert agent_acts.sessions(at - 60) == ([], [])
 
 
-def test_a_transcript_that_is_too_long_or_no_file_is_named(
-    home: Path, at: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_transcript_that_is_too_long_or_no_file_is_named(home, at, monkeypatch):
     claude_file(home, [claude_said("user", "x" * 2000, at)])
     os.mkfifo(home / ".claude" / "projects" / "-project" / "pipe.jsonl")
     monkeypatch.setattr(agent_acts, "MOST_BYTES", 1000)
@@ -122,7 +118,7 @@ def test_a_transcript_that_is_too_long_or_no_file_is_named(
     assert all(str(home) in problem for problem in problems)
 
 
-def test_lines_that_make_no_sense_are_passed_over(home: Path, at: float) -> None:
+def test_lines_that_make_no_sense_are_passed_over(home, at):
     path = claude_file(home, [])
     path.write_bytes(b'{"type": \xff\n[1]\n{"timestamp": {}, "message": {"content": [null, {"type": "tool_use"}]}}\n')
     claude_file(home, claude("c1", "Edit", {"file_path": 7, "old_string": None}, at, str(home)))
@@ -134,7 +130,7 @@ def test_lines_that_make_no_sense_are_passed_over(home: Path, at: float) -> None
     assert authors(home, at).of(changed(home, at)).rule == "bytes"
 
 
-def test_a_forked_session_counts_once(home: Path, at: float) -> None:
+def test_a_forked_session_counts_once(home, at):
     lines = claude("c1", "Edit", {"file_path": note(home), **EDIT}, at, "/")
     claude_file(home, lines)
     claude_file(
@@ -197,9 +193,7 @@ TOOLS: dict[str, tuple[Tool, bytes | None, bytes | None]] = {
 
 
 @pytest.mark.parametrize(("tool", "before", "after"), TOOLS.values(), ids=TOOLS)
-def test_what_a_tool_wrote_is_its_agents_and_other_bytes_are_nobodys(
-    tool: Tool, before: bytes | None, after: bytes | None, home: Path, at: float
-) -> None:
+def test_what_a_tool_wrote_is_its_agents_and_other_bytes_are_nobodys(tool, before, after, home, at):
     tool(home, at)
     by = authors(home, at).of(changed(home, at + 0.03, before, after))
     assert (by.host in ("claude-code", "codex", "openclaw"), by.rule) == (True, "bytes")
@@ -209,7 +203,7 @@ def test_what_a_tool_wrote_is_its_agents_and_other_bytes_are_nobodys(
         assert authors(home, at).of(changed(home, at + second, before, after)).host == "", "at another second"
 
 
-def test_several_acts_of_one_session_lead_from_before_to_after(home: Path, at: float) -> None:
+def test_several_acts_of_one_session_lead_from_before_to_after(home, at):
     steps = [("10.0.0.1", "10.0.0.5"), ("hall", "attic"), ("10.0.0.5", "10.0.0.9")]
     for number, (old, new) in enumerate(steps):
         args = {"file_path": note(home), "old_string": old, "new_string": new}
@@ -254,9 +248,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize(("command", "case"), COMMANDS.items(), ids=COMMANDS)
-def test_what_a_command_wrote_is_its_agents(
-    command: str, case: tuple[str, bytes, bytes | None], home: Path, at: float
-) -> None:
+def test_what_a_command_wrote_is_its_agents(command, case, home, at):
     rule, before, after = case
     ran(home, at, command)
     assert authors(home, at).of(changed(home, at + 0.05, before, after)) == Author("claude-code", "s1", rule)
@@ -267,20 +259,20 @@ def test_what_a_command_wrote_is_its_agents(
         assert authors(home, at).of(other).host == "", "another note"
 
 
-def test_a_command_in_the_background_may_write_later(home: Path, at: float) -> None:
+def test_a_command_in_the_background_may_write_later(home, at):
     ran(home, at, "(sleep 20; echo '- scanner in the cellar' >> MEMORY.md) &")
     assert authors(home, at).of(changed(home, at + 20, OLD, GREW)).rule == "words"
     assert authors(home, at).of(changed(home, at + 90, OLD, GREW)).host == ""
 
 
-def test_a_command_that_failed_ran_and_one_that_was_refused_did_not(home: Path, at: float) -> None:
+def test_a_command_that_failed_ran_and_one_that_was_refused_did_not(home, at):
     ran(home, at, "rm MEMORY.md; false", failed=True, text="Exit code 1")
     assert authors(home, at).of(changed(home, at, OLD, None)).rule == "target"
     ran(home, at + 60, "rm MEMORY.md", failed=True, text="The user does not want this.")
     assert authors(home, at).of(changed(home, at + 60, OLD, None)).host == ""
 
 
-def test_codex_command_without_a_step_of_its_own_counts(home: Path, at: float) -> None:
+def test_codex_command_without_a_step_of_its_own_counts(home, at):
     args = {"cmd": "echo '- scanner in the cellar' >> MEMORY.md; echo x >> /etc/x", "workdir": str(home / "notes")}
     codex_file(home, codex("x1", args, None, at), at, "/")
     assert authors(home, at).of(changed(home, at + 0.1, OLD, GREW)) == Author("codex", "t1", "words")
@@ -292,13 +284,13 @@ def test_codex_command_without_a_step_of_its_own_counts(home: Path, at: float) -
 @pytest.mark.parametrize(
     "command", ["cat MEMORY.md", "grep -n router MEMORY.md", "echo '- scanner' >> MEMORY.md", "ls"]
 )
-def test_an_edit_of_a_person_beside_a_running_agent_is_nobodys(command: str, home: Path, at: float) -> None:
+def test_an_edit_of_a_person_beside_a_running_agent_is_nobodys(command, home, at):
     ran(home, at, command, end=at + 5)
     for after in (OLD + b"- mine\n", NEW, OLD[5:], b"", None):
         assert authors(home, at).of(changed(home, at + 1, OLD, after)) == UNKNOWN
 
 
-def test_what_somebody_brings_back_is_nobodys(home: Path, at: float) -> None:
+def test_what_somebody_brings_back_is_nobodys(home, at):
     _claude("Write", {"content": NEW.decode()})(home, at)
     by = authors(home, at)
     assert by.of(changed(home, at)).host == "claude-code"
@@ -306,14 +298,14 @@ def test_what_somebody_brings_back_is_nobodys(home: Path, at: float) -> None:
     assert by.of(changed(home, at + 2)).host == "", "a sync client wrote the agent's text again"
 
 
-def test_two_sessions_that_fit_are_nobody(home: Path, at: float) -> None:
+def test_two_sessions_that_fit_are_nobody(home, at):
     for session in ("s1", "s2"):
         lines = claude(f"c{session}", "Edit", {"file_path": note(home), **EDIT}, at, "/", session=session)
         claude_file(home, lines, session)
     assert authors(home, at).of(changed(home, at)) == UNKNOWN
 
 
-def test_failed_calls_claim_nothing(home: Path, at: float) -> None:
+def test_failed_calls_claim_nothing(home, at):
     text = "String to replace not found in file."
     claude_file(
         home, claude("c1", "Edit", {"file_path": note(home), **EDIT}, at, "/", f"Error: {text}", text=text, failed=True)
@@ -325,7 +317,7 @@ def test_failed_calls_claim_nothing(home: Path, at: float) -> None:
     assert authors(home, at).of(changed(home, at)) == UNKNOWN
 
 
-def test_backdated_lines_are_not_believed(home: Path) -> None:
+def test_backdated_lines_are_not_believed(home):
     before = time.time() - 100
     lie = claude("c1", "Edit", {"file_path": note(home), **EDIT}, before, "/")
     claude_file(home, lie, "new")
@@ -336,7 +328,7 @@ def test_backdated_lines_are_not_believed(home: Path) -> None:
     assert authors(home, before).of(changed(home, before)) == UNKNOWN
 
 
-def test_exact_bytes_that_are_written_live_are_believed_as_the_manual_says(home: Path, at: float) -> None:
+def test_exact_bytes_that_are_written_live_are_believed_as_the_manual_says(home, at):
     write(home / ".claude/projects/-project/s1.jsonl", claude("c1", "Edit", {"file_path": note(home), **EDIT}, at, "/"))
     assert authors(home, at).of(changed(home, at)).host == "claude-code"
 
@@ -344,7 +336,7 @@ def test_exact_bytes_that_are_written_live_are_believed_as_the_manual_says(home:
 # --- the ledger and git ----------------------------------------------------------------------------------------------
 
 
-def test_the_ledger_names_the_session_that_wrote_last(home: Path, at: float) -> None:
+def test_the_ledger_names_the_session_that_wrote_last(home, at):
     row = LedgerRow(1, "MEMORY.md", "agent", text_hash(NEW), at * 1000, "o1", "agent:main:main")
     by = authors(home, at, ledger={note(home): row})
     assert by.of(changed(home, at + 1)) == Author("openclaw", "agent:main:main", "ledger")
@@ -353,7 +345,7 @@ def test_the_ledger_names_the_session_that_wrote_last(home: Path, at: float) -> 
     assert authors(home, at, ledger={note(home): row}).of(changed(home, at + 9)).host == ""
 
 
-def test_git_is_held_against_both_sides(home: Path, at: float) -> None:
+def test_git_is_held_against_both_sides(home, at):
     folder = home / "notes"
 
     def git(*words: str) -> None:
@@ -396,7 +388,7 @@ def test_git_is_held_against_both_sides(home: Path, at: float) -> None:
 # --- the record ------------------------------------------------------------------------------------------------------
 
 
-def test_the_record_gets_its_authors_once(home: Path, at: float) -> None:
+def test_the_record_gets_its_authors_once(home, at):
     journal = Journal(home / "journal", home / "state.sqlite")
 
     def saw(data: bytes, moment: float) -> None:
@@ -425,7 +417,7 @@ def test_the_record_gets_its_authors_once(home: Path, at: float) -> None:
     assert unknown_share(counts) == "Of 4 changes by others 3 (75%) have no known author."
 
 
-def test_the_ledger_of_openclaw_is_read_for_the_record(home: Path, at: float) -> None:
+def test_the_ledger_of_openclaw_is_read_for_the_record(home, at):
     ledger = HostLedger.make(home / ".openclaw", home / "notes")
     journal = Journal(home / "journal", home / "state.sqlite")
     for data, moment in ((OLD, at - 100), (NEW, at)):

@@ -1,7 +1,5 @@
 """Where hosts cut MEMORY.md: exact to the character at the limits, with multi-byte text and CRLF."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path
@@ -108,9 +106,7 @@ def test_the_configuration_names_the_limit():
     assert (total.limit, total.newer) == (9_000, True)
 
 
-def test_openclaw_reads_by_its_own_file_whatever_file_the_search_goes_by(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_openclaw_reads_by_its_own_file_whatever_file_the_search_goes_by(tmp_path, monkeypatch):
     file = tmp_path / "openclaw.json"
     monkeypatch.setenv("OPENCLAW_CONFIG_PATH", str(file))
     own, workspace = load.parse("{}", tmp_path / "config.json"), tmp_path / "notes"
@@ -191,7 +187,7 @@ process.exit(3);
 
 @pytest.mark.real_host
 @pytest.mark.parametrize("limits", [(20_000, 60_000), (3_000, 9_000), (700, 1_500)])
-def test_the_real_program_takes_as_many_characters(tmp_path: Path, limits: tuple[int, int]) -> None:
+def test_the_real_program_takes_as_many_characters(tmp_path, limits):
     package = CACHE / "openclaw-2026.9.6" / "node_modules" / "openclaw" / "dist"
     if not package.is_dir():
         pytest.skip("OpenClaw 2026.9.6 is not installed in the cache of the tests")

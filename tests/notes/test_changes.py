@@ -1,7 +1,5 @@
 """What each change of notes makes of their bytes."""
 
-from __future__ import annotations
-
 import datetime as dt
 import difflib
 import os

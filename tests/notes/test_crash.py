@@ -1,7 +1,5 @@
 """A change that is cut off at any point is finished or taken back by the next start, never half done."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from functools import partialmethod

@@ -1,7 +1,5 @@
 """Changes reach the disk in one step or not at all, others' changes stay, and every one can be taken back."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys
@@ -45,12 +43,7 @@ def _quick_disk(monkeypatch):
 def _patience(monkeypatch):
     """Nor is how long a program is waited for that has a note open, or the lock, and gets no turn on a busy machine."""
     late = (write, "LATE_SECONDS")
-    for place, name in (
-        (write, "WAIT_SECONDS"),
-        late,
-        (write, "DEADLINE_SECONDS"),
-        (journal, "_LOCK_SECONDS"),
-    ):
+    for place, name in ((write, "WAIT_SECONDS"), late, (write, "DEADLINE_SECONDS"), (journal, "_LOCK_SECONDS")):
         monkeypatch.setattr(place, name, LONG)
 
 

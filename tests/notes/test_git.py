@@ -1,7 +1,5 @@
 """git is asked about notes, and runs nothing that a repository names."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 

@@ -1,7 +1,5 @@
 """The journal in the state database: how long it keeps changes, what breaks, what an earlier release left."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random
@@ -35,7 +33,7 @@ def text_name(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def test_reading_makes_no_file(folder: Path) -> None:
+def test_reading_makes_no_file(folder):
     one = curator(folder)
     assert one.journal.entries() == one.undoable() == left(one.journal) == ()
     assert one.recover() == ()
@@ -43,7 +41,7 @@ def test_reading_makes_no_file(folder: Path) -> None:
     assert not one.journal.folder.exists()
 
 
-def test_old_changes_are_forgotten_with_their_texts(folder: Path) -> None:
+def test_old_changes_are_forgotten_with_their_texts(folder):
     one = curator(folder)
     days = iter(range(10**6))
     one.journal.clock = lambda: next(days) * 86_400.0
@@ -61,9 +59,7 @@ def test_old_changes_are_forgotten_with_their_texts(folder: Path) -> None:
     assert one.read("memory/9.md") is None
 
 
-def test_the_texts_of_all_changes_take_bounded_room_and_another_workspace_keeps_its_own(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_the_texts_of_all_changes_take_bounded_room_and_another_workspace_keeps_its_own(folder, tmp_path):
     one = curator(folder)
     other = Journal(tmp_path / "other", one.journal.database)
     other.record(put("memory/0.md", None, b"the other's"), "")
@@ -80,7 +76,7 @@ def test_the_texts_of_all_changes_take_bounded_room_and_another_workspace_keeps_
     assert texts(other) == {blob_hash(b"the other's")}
 
 
-def test_texts_that_no_entry_names_any_more_are_forgotten_and_a_draft_can_be_thrown_away(folder: Path) -> None:
+def test_texts_that_no_entry_names_any_more_are_forgotten_and_a_draft_can_be_thrown_away(folder):
     one = curator(folder)
     (folder / "memory" / "a.md").write_bytes(b"theirs, but another text\n")
     draft = 0
@@ -100,7 +96,7 @@ def test_texts_that_no_entry_names_any_more_are_forgotten_and_a_draft_can_be_thr
         one.forget_draft(draft)
 
 
-def test_a_damaged_text_is_not_written_into_a_note(folder: Path) -> None:
+def test_a_damaged_text_is_not_written_into_a_note(folder):
     one = curator(folder)
     one.apply(put("MEMORY.md", one.read("MEMORY.md"), b"# Other\n"))
     with sqlite3.connect(one.journal.database) as connection:
@@ -110,9 +106,7 @@ def test_a_damaged_text_is_not_written_into_a_note(folder: Path) -> None:
     assert one.read("MEMORY.md") == b"# Other\n"
 
 
-def test_a_database_that_makes_no_sense_is_set_aside_and_notes_can_be_changed(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_database_that_makes_no_sense_is_set_aside_and_notes_can_be_changed(folder, capsys):
     one = curator(folder)
     one.apply(put("memory/a.md", None, b"a\n"))
     one.journal.database.write_bytes(b"no database" * 500)
@@ -121,7 +115,7 @@ def test_a_database_that_makes_no_sense_is_set_aside_and_notes_can_be_changed(
     assert "state-broken-" in capsys.readouterr().err
 
 
-def test_a_journal_of_an_earlier_release_is_taken_over_once(folder: Path) -> None:
+def test_a_journal_of_an_earlier_release_is_taken_over_once(folder):
     old = folder.parent / "journal"
     (old / "texts").mkdir(parents=True)
     before, after = (folder / "MEMORY.md").read_bytes(), b"# Other\n"
@@ -158,7 +152,7 @@ def journal(tmp_path: Path) -> Journal:
     return journal_of(tmp_path)
 
 
-def test_what_was_kept_last_is_there_with_the_bytes_it_was_begun_on(journal: Journal) -> None:
+def test_what_was_kept_last_is_there_with_the_bytes_it_was_begun_on(journal):
     typing = Typing(journal, LOG)
     typing.keep(1, "one", b"\xff old\r\n")
     typing.keep(2, "two \ud800 林", b"\xff old\r\n")
@@ -168,7 +162,7 @@ def test_what_was_kept_last_is_there_with_the_bytes_it_was_begun_on(journal: Jou
     assert {text.path for text in left(journal)} == {LOG, "memory/other.md"}
 
 
-def test_a_slow_writing_does_not_bring_back_what_was_saved(journal: Journal) -> None:
+def test_a_slow_writing_does_not_bring_back_what_was_saved(journal):
     typing = Typing(journal, LOG)
     typing.keep(1, "one", b"")
     typing.drop(3)
@@ -176,7 +170,7 @@ def test_a_slow_writing_does_not_bring_back_what_was_saved(journal: Journal) -> 
     assert left(journal) == ()
 
 
-def test_saving_forgets_what_the_editor_began_with_and_nothing_else(journal: Journal) -> None:
+def test_saving_forgets_what_the_editor_began_with_and_nothing_else(journal):
     Typing(journal, LOG).keep(1, "from a crash", b"")
     began = Unsaved(LOG, 0.0, b"", "from a crash", left(journal, LOG)[0].key)
     Typing(journal, "memory/other.md").keep(1, "other", None)
@@ -186,9 +180,7 @@ def test_saving_forgets_what_the_editor_began_with_and_nothing_else(journal: Jou
     assert [text.path for text in left(journal)] == ["memory/other.md"]
 
 
-def test_old_texts_are_not_offered_and_a_disk_that_takes_nothing_is_said(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_texts_are_not_offered_and_a_disk_that_takes_nothing_is_said(journal, monkeypatch):
     Typing(journal, LOG).keep(1, "text", b"")
     later = time.time() + (KEEP_DAYS + 1) * 86_400
     monkeypatch.setattr(time, "time", lambda: later)

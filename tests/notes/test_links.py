@@ -1,7 +1,5 @@
 """Links lead to the notes that people mean, and back."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

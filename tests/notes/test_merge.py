@@ -1,7 +1,5 @@
 """A merge keeps what both changed, byte for byte, or says that the changes touch."""
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Callable

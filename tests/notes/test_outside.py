@@ -1,7 +1,5 @@
 """What an outside editor makes of a note is one change of the journal, taken back byte for byte like any other."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shlex
@@ -158,7 +156,7 @@ def test_without_a_journal_the_note_is_as_the_editor_left_it_and_what_is_no_note
 # --- on screen -----------------------------------------------------------------------------------------------------
 
 
-def test_an_edit_in_the_editor_is_undone_on_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_in_the_editor_is_undone_on_screen(tmp_path, monkeypatch):
     # As if the terminal could be handed over.
     monkeypatch.setattr(MemoryApp, "suspend", lambda _: contextlib.nullcontext())
     workspace = sample(tmp_path / "notes")

@@ -1,7 +1,5 @@
 """Beside a program that never stops writing every change is made at once, and no line of either side is lost."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -50,12 +48,12 @@ PACES = [
 @pytest.mark.parametrize(("pause", "times"), PACES)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("act", ACTS)
-def test_every_change_beside_a_writer(folder: Path, act: str, way: str, pause: float, times: int) -> None:
+def test_every_change_beside_a_writer(folder, act, way, pause, times):
     race(folder, act, way, pause, times)
 
 
 @pytest.mark.parametrize("agents", ["- agent\n", ""])
-def test_a_log_that_moves_takes_along_what_was_added_since(folder: Path, agents: str) -> None:
+def test_a_log_that_moves_takes_along_what_was_added_since(folder, agents):
     one, old = curator(folder, clock=lambda: CLOCK), folder / "memory/2024-03-01.md"
     old.write_text("# old\n- a\n", "utf-8")
     change = one.plan.archive(365)
@@ -70,7 +68,7 @@ def test_a_log_that_moves_takes_along_what_was_added_since(folder: Path, agents:
     assert old.read_text("utf-8") == f"# old\n- a\n{agents}- and more\n"
 
 
-def test_a_note_that_two_begin_with_the_same_heading_holds_what_both_wrote(folder: Path) -> None:
+def test_a_note_that_two_begin_with_the_same_heading_holds_what_both_wrote(folder):
     one, path = curator(folder), "memory/2026-01-13.md"
     change = one.plan.edit(path, None, "# 2026-01-13\n\n- mine\n")
     (folder / path).write_text("# 2026-01-13\n\n- theirs\n", "utf-8")

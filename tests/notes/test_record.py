@@ -1,7 +1,5 @@
 """The record keeps every version of a note as what differs from the one before, and forgets by size, age and author."""
 
-from __future__ import annotations
-
 import json
 import random
 import sqlite3
@@ -42,7 +40,7 @@ def texts(record: Journal, path: str = DAY) -> list[tuple[bytes | None, bytes | 
     return [(record.text(edit.before), record.text(edit.after)) for edit in record.edits(path)[::-1]]
 
 
-def test_each_version_comes_back_to_the_letter_and_the_first_sight_of_a_note_is_no_change(record: Journal) -> None:
+def test_each_version_comes_back_to_the_letter_and_the_first_sight_of_a_note_is_no_change(record):
     words = random.Random(4)
     versions: list[bytes | None] = [b"# day\n"]
     for number in range(60):
@@ -54,7 +52,7 @@ def test_each_version_comes_back_to_the_letter_and_the_first_sight_of_a_note_is_
     assert stat.S_IMODE(record.database.stat().st_mode) == 0o600
 
 
-def test_a_version_costs_what_changed_and_one_that_was_there_before_costs_nothing(record: Journal) -> None:
+def test_a_version_costs_what_changed_and_one_that_was_there_before_costs_nothing(record):
     words, names = random.Random(1), ["rain", "boiler", "plan", "tea", "lake", "router", "winter"]
     text = "\n".join(" ".join(words.choices(names, k=9)) for _ in range(99))
 
@@ -73,12 +71,12 @@ def test_a_version_costs_what_changed_and_one_that_was_there_before_costs_nothin
     assert kept() == both
 
 
-def test_the_same_bytes_make_no_change(record: Journal) -> None:
+def test_the_same_bytes_make_no_change(record):
     assert seen(record, b"# day\n", b"# day\n") == []
     assert record.observe([Sight("memory/never.md", None, 5.0)]) == ()
 
 
-def test_changes_are_numbered_with_those_of_this_program_and_listed_in_pages(tmp_path: Path) -> None:
+def test_changes_are_numbered_with_those_of_this_program_and_listed_in_pages(tmp_path):
     folder = workspace(tmp_path / "notes")
     one = curator(folder)
     one.journal.observe([Sight("MEMORY.md", one.read("MEMORY.md"), 1.0, fresh=False)], began=1)
@@ -100,7 +98,7 @@ def test_changes_are_numbered_with_those_of_this_program_and_listed_in_pages(tmp
     assert (folder / DAY).read_bytes() == b"- mine\n- theirs\n"
 
 
-def test_an_author_is_written_down_once_somebody_asked(record: Journal) -> None:
+def test_an_author_is_written_down_once_somebody_asked(record):
     first, second = seen(record, b"- a\n", b"- b\n")
     author = Author("claude-code", "5f3a", "bytes")
     record.set_authors([(first.id, first.place, author)])
@@ -110,7 +108,7 @@ def test_an_author_is_written_down_once_somebody_asked(record: Journal) -> None:
     assert record.without_author() == ()
 
 
-def test_old_changes_of_one_author_become_one_and_never_those_of_two_or_of_nobody(record: Journal) -> None:
+def test_old_changes_of_one_author_become_one_and_never_those_of_two_or_of_nobody(record):
     record.clock = lambda: 10 + 2 * WEEK
     names = ["a", "a", "b", "a", "a", "", "", "a"]
     edits = seen(record, *(b"- %d\n" % number for number in range(len(names))), start=WEEK)
@@ -127,7 +125,7 @@ def test_old_changes_of_one_author_become_one_and_never_those_of_two_or_of_nobod
     assert len(record.edits()) == 8
 
 
-def test_the_oldest_make_way_and_each_note_as_it_is_stays(record: Journal) -> None:
+def test_the_oldest_make_way_and_each_note_as_it_is_stays(record):
     noise = [random.Random(number).randbytes(10_000) for number in range(6)]
     seen(record, *noise)
     record.prune(days=3650 * 30, most=25_000)
@@ -141,7 +139,7 @@ def test_the_oldest_make_way_and_each_note_as_it_is_stays(record: Journal) -> No
     assert texts(record) == [(noise[5], b"- next\n")]
 
 
-def test_switched_off_it_forgets_what_others_did_and_undo_is_as_before(tmp_path: Path) -> None:
+def test_switched_off_it_forgets_what_others_did_and_undo_is_as_before(tmp_path):
     one = curator(workspace(tmp_path / "notes"))
     one.journal.observe([Sight(DAY, b"- a\n", 1.0, fresh=False)], began=1)
     one.journal.observe([Sight(DAY, b"- b\n", 2.0)])
@@ -153,7 +151,7 @@ def test_switched_off_it_forgets_what_others_did_and_undo_is_as_before(tmp_path:
     assert one.read(OTHER) is None
 
 
-def test_a_damaged_text_is_said_and_what_comes_after_it_is_whole(record: Journal) -> None:
+def test_a_damaged_text_is_said_and_what_comes_after_it_is_whole(record):
     first, *_ = seen(record, b"- a longer line\n" * 9)
     with sqlite3.connect(record.database) as connection:
         connection.execute("UPDATE note_blob SET data = x'28' WHERE id = ?", (first.after,))
@@ -163,7 +161,7 @@ def test_a_damaged_text_is_said_and_what_comes_after_it_is_whole(record: Journal
     assert record.text(second.after) == b"- a longer line\n" * 9 + b"- b\n"
 
 
-def test_a_journal_of_whole_texts_is_taken_over_with_all_that_can_be_undone(tmp_path: Path) -> None:
+def test_a_journal_of_whole_texts_is_taken_over_with_all_that_can_be_undone(tmp_path):
     folder = workspace(tmp_path / "notes")
     memory, before, after = folder / "MEMORY.md", (folder / "MEMORY.md").read_bytes(), b"# Other\n"
     memory.write_bytes(after)
@@ -206,7 +204,7 @@ _TEXTS = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n"]), max_size=8
 
 
 @given(_TEXTS, _TEXTS, st.sampled_from([b"", b"a", b"b"]))
-def test_lines_that_came_and_went_are_counted(before: bytes, after: bytes, end: bytes) -> None:
+def test_lines_that_came_and_went_are_counted(before, after, end):
     plus, minus = counted(before + end, after + end)
     old, new = (before + end).splitlines(keepends=True), (after + end).splitlines(keepends=True)
     assert plus == sum(max(0, new.count(line) - old.count(line)) for line in set(new))

@@ -1,7 +1,5 @@
 """A daily note that lost lines to another program is noticed, and gets them back beside what is there now."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
@@ -47,7 +45,7 @@ def lost(engine: Engine) -> list[Suggestion]:
 
 
 @pytest.mark.parametrize("profile", ["openclaw-2026.3", "openclaw-2026.9"])
-def test_an_overwritten_note_gets_its_lines_back_beside_the_new_ones(notes: Path, profile: str) -> None:
+def test_an_overwritten_note_gets_its_lines_back_beside_the_new_ones(notes, profile):
     with opened(notes, profile) as engine:
         engine.index.sync()
         (notes / DAY).write_text(OTHER)
@@ -62,7 +60,7 @@ def test_an_overwritten_note_gets_its_lines_back_beside_the_new_ones(notes: Path
         assert (notes / DAY).read_text() == OTHER
 
 
-def test_a_vanished_note_comes_back_to_the_letter(notes: Path) -> None:
+def test_a_vanished_note_comes_back_to_the_letter(notes):
     with opened(notes) as engine:
         engine.index.sync()
         (notes / DAY).unlink()
@@ -73,7 +71,7 @@ def test_a_vanished_note_comes_back_to_the_letter(notes: Path) -> None:
         assert (notes / DAY).read_text() == TEXT
 
 
-def test_what_was_changed_here_or_moved_or_is_no_daily_note_is_not_lost(notes: Path) -> None:
+def test_what_was_changed_here_or_moved_or_is_no_daily_note_is_not_lost(notes):
     with opened(notes) as engine:
         (notes / "memory/topic.md").write_text("- one\n- two\n")
         engine.index.sync()
@@ -89,7 +87,7 @@ def test_what_was_changed_here_or_moved_or_is_no_daily_note_is_not_lost(notes: P
         assert lost(engine) == []
 
 
-def test_undo_passes_over_what_others_did(notes: Path) -> None:
+def test_undo_passes_over_what_others_did(notes):
     with opened(notes) as engine:
         engine.index.sync()
         curator = engine.notes.curator
@@ -103,7 +101,7 @@ def test_undo_passes_over_what_others_did(notes: Path) -> None:
         assert (notes / DAY).read_text() == OTHER
 
 
-def test_nothing_is_kept_where_nothing_may_be_written(notes: Path) -> None:
+def test_nothing_is_kept_where_nothing_may_be_written(notes):
     for _ in range(2):
         with opened(notes, read_only=True) as engine:
             engine.index.sync()
@@ -112,7 +110,7 @@ def test_nothing_is_kept_where_nothing_may_be_written(notes: Path) -> None:
         (notes / DAY).write_text(OTHER)
 
 
-def test_annotations_do_not_count_as_lost_lines(notes: Path) -> None:
+def test_annotations_do_not_count_as_lost_lines(notes):
     (notes / DAY).write_text(f"{TEXT}- 12:00 the plan <!-- project: house -->\n")
     with opened(notes, "openclaw-2026.9") as engine:
         engine.index.sync()
@@ -121,9 +119,7 @@ def test_annotations_do_not_count_as_lost_lines(notes: Path) -> None:
         assert lost(engine) == []
 
 
-def test_the_command_lists_the_texts_of_journal_and_git_and_brings_one_back(
-    notes: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_lists_the_texts_of_journal_and_git_and_brings_one_back(notes, capsys):
     git = ["git", "-C", str(notes), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     for arguments in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "the first day"]):
         subprocess.run([*git, *arguments], check=True)
@@ -163,7 +159,7 @@ def test_the_command_lists_the_texts_of_journal_and_git_and_brings_one_back(
         ("", "", False),
     ],
 )
-def test_a_loss_is_fewer_lines_or_mostly_other_ones(before: str, after: str, is_loss: bool) -> None:
+def test_a_loss_is_fewer_lines_or_mostly_other_ones(before, after, is_loss):
     assert shrank(before, after) is is_loss
 
 
@@ -171,13 +167,13 @@ _LINES = st.lists(st.sampled_from(["a", "b", "c", "- d", ""]), max_size=6)
 
 
 @given(_LINES, _LINES, st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_together_no_line_of_either_text_is_missing(old: list[str], new: list[str], end: str, closed: bool) -> None:
+def test_together_no_line_of_either_text_is_missing(old, new, end, closed):
     before, now = (end.join(lines) + end * closed for lines in (old, new))
     found = restore.together(before.encode(), now.encode()).decode()
     assert lost_lines(before, found) == lost_lines(now, found) == []
 
 
-def test_a_version_that_would_change_nothing_is_refused() -> None:
+def test_a_version_that_would_change_nothing_is_refused():
     with pytest.raises(EditRefused, match="holds every line"):
         restore.restored(DAY, b"- a\n", b"- a\n- b\n", "Restore", lost_lines=True)
     with pytest.raises(EditRefused, match="has the text"):

@@ -98,9 +98,7 @@ def copied(tmp_path: Path) -> dict[str, list[str]]:
     return found
 
 
-def test_copies_follow_what_is_said_and_stay_on_their_lines(
-    database: Database, copies: SessionCopies, tmp_path: Path
-) -> None:
+def test_copies_follow_what_is_said_and_stay_on_their_lines(database, copies, tmp_path):
     database.say("a", "Where is the stopcock?", "Under the stairs.")
     database.say("b", "Second session.")
     assert copies.refresh()
@@ -126,9 +124,7 @@ def test_copies_follow_what_is_said_and_stay_on_their_lines(
     assert copied(tmp_path)["a.jsonl"] == ["Where is the stopcock?", "", "Thanks."]
 
 
-def test_sessions_that_a_memory_does_not_hold_are_left_out_and_go(
-    database: Database, copies: SessionCopies, tmp_path: Path
-) -> None:
+def test_sessions_that_a_memory_does_not_hold_are_left_out_and_go(database, copies, tmp_path):
     database.say("a", "Forget this.")
     database.say("c", "Nightly.", key="agent:main:cron:nightly")
     database.say("h", "Tick.", key="agent:main:heartbeat")
@@ -140,7 +136,7 @@ def test_sessions_that_a_memory_does_not_hold_are_left_out_and_go(
     assert copied(tmp_path) == {}
 
 
-def test_secrets_are_masked_and_archives_come_along(database: Database, copies: SessionCopies, tmp_path: Path) -> None:
+def test_secrets_are_masked_and_archives_come_along(database, copies, tmp_path):
     database.say("a", "The key is sk-ant-api03-" + "Ab1" * 30)
     (tmp_path / "archive").mkdir()
     (tmp_path / "archive" / "old.jsonl.reset.2026-11-01").write_text("{}\n")
@@ -176,8 +172,8 @@ LONG = ["Wo liegt der Schlüssel? " * 90, "Unter der Fußmatte. 🔑 " * 200]
     ids=["whole", "by Node", "cut off", "damaged", "longer than OpenClaw compresses"],
 )
 def test_long_messages_are_compressed_and_a_damaged_one_leaves_the_others_readable(
-    database: Database, copies: SessionCopies, tmp_path: Path, said: list[str], compress: Compress, read: list[str]
-) -> None:
+    database, copies, tmp_path, said, compress, read
+):
     database.say("a", "Short.", "Yes.")
     database.say("a", *said, compress=compress)
     assert copies.refresh()
@@ -185,7 +181,7 @@ def test_long_messages_are_compressed_and_a_damaged_one_leaves_the_others_readab
     assert (copies.problem is None) == bool(read)
 
 
-def test_what_cannot_be_read_is_said(database: Database, copies: SessionCopies) -> None:
+def test_what_cannot_be_read_is_said(database, copies):
     database.say("a", "Short.", compress=lambda data: b"no such format")
     assert copies.refresh()
     assert str(copies.problem and copies.problem.message).startswith("1 message of OpenClaw's sessions cannot be read")
@@ -197,7 +193,7 @@ def test_what_cannot_be_read_is_said(database: Database, copies: SessionCopies) 
     assert str(copies.problem and copies.problem.message).startswith("OpenClaw's sessions cannot be read: ")
 
 
-def test_the_corpus_sessions_is_searched_and_the_database_is_only_read(database: Database, tmp_path: Path) -> None:
+def test_the_corpus_sessions_is_searched_and_the_database_is_only_read(database, tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "MEMORY.md").write_text("# Memory\n\n- The router is an Omada.\n")
@@ -228,9 +224,7 @@ def test_the_corpus_sessions_is_searched_and_the_database_is_only_read(database:
         assert paths("bassoon")[0] == "sessions/b.jsonl"
 
 
-def test_sessions_in_the_database_are_as_near_to_their_flush_as_openclaw_says(
-    database: Database, tmp_path: Path
-) -> None:
+def test_sessions_in_the_database_are_as_near_to_their_flush_as_openclaw_says(database, tmp_path):
     def near() -> dict[str, tuple[bool, str, int | None]]:
         config = choose(Options(workspace=str(tmp_path / "notes"))).config
         return {

@@ -1,7 +1,5 @@
 """The index that 2026.9.6 has written, chunk by chunk, and what OpenClaw does with it as it is configured."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -132,9 +130,7 @@ def renewed(database: Path, **fields: object) -> None:
 
 
 @pytest.mark.parametrize(("name", "workspace"), [("w1-default", "oracle"), ("w2-default", "rules")])
-def test_the_recorded_index_has_every_chunk_as_it_is_cut_here(
-    name: str, workspace: str, workspaces: Mapping[str, Path], tmp_path: Path
-) -> None:
+def test_the_recorded_index_has_every_chunk_as_it_is_cut_here(name, workspace, workspaces, tmp_path):
     found = compared(workspaces[workspace], written(name, tmp_path / "agent.sqlite"))
     assert {file.path: file.detail for file in found.files if file.differences} == {}
     assert all(file.expected == file.chunks for file in found.files)
@@ -160,14 +156,7 @@ def test_the_recorded_index_has_every_chunk_as_it_is_cut_here(
         ({}, Wishes(fts_tokenizer="trigram"), "paused", "fts_tokenizer"),
     ],
 )
-def test_what_openclaw_does_with_it_and_which_command_mends_it(
-    fields: dict[str, object],
-    wishes: Wishes,
-    standing: str,
-    code: str,
-    workspaces: Mapping[str, Path],
-    tmp_path: Path,
-) -> None:
+def test_what_openclaw_does_with_it_and_which_command_mends_it(fields, wishes, standing, code, workspaces, tmp_path):
     database = written("w1-default", tmp_path / "agent.sqlite")
     if fields:
         renewed(database, **fields)
@@ -177,14 +166,14 @@ def test_what_openclaw_does_with_it_and_which_command_mends_it(
     assert ("at its next search" in found.consequence) is (standing == "stale")
 
 
-def test_without_its_record_it_is_made_again(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
+def test_without_its_record_it_is_made_again(workspaces, tmp_path):
     database = written("w1-default", tmp_path / "agent.sqlite")
     change(database, "DELETE FROM memory_index_meta")
     found = compared(workspaces["oracle"], database)
     assert (found.standing, found.mismatches[0].code) == ("stale", "metadata_missing")
 
 
-def test_chunks_of_another_version_are_counted_and_not_compared(workspaces: Mapping[str, Path], tmp_path: Path) -> None:
+def test_chunks_of_another_version_are_counted_and_not_compared(workspaces, tmp_path):
     database = written("w1-default", tmp_path / "agent.sqlite")
     renewed(database, chunkingVersion=6)
     found = compared(workspaces["oracle"], database)

@@ -1,7 +1,5 @@
 """What OpenClaw's dreaming wrote: recognised, never left half, moved back, edited and deleted with one undo."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 
@@ -38,7 +36,7 @@ the end
 """
 
 
-def test_blocks_are_recognised_with_their_lines() -> None:
+def test_blocks_are_recognised_with_their_lines():
     assert [(block.kind, block.first, block.last, block.key) for block in dream_blocks(NOTE)] == [
         ("promotion", 5, 6, "k1"),
         ("promotion", 7, 8, "k2"),
@@ -66,7 +64,7 @@ def test_blocks_are_recognised_with_their_lines() -> None:
         ("promotion:k2 -->\n", "promotion:k2 -->\n\n", "another entry below the promotion marker k2"),
     ],
 )
-def test_half_a_block_is_broken(old: str, new: str, said: str) -> None:
+def test_half_a_block_is_broken(old, new, said):
     assert said in broken(NOTE, NOTE.replace(old, new))
 
 
@@ -80,11 +78,11 @@ def test_half_a_block_is_broken(old: str, new: str, said: str) -> None:
         ("- tea", "- coffee"),
     ],
 )
-def test_what_leaves_whole_blocks_is_fine(old: str, new: str) -> None:
+def test_what_leaves_whole_blocks_is_fine(old, new):
     assert broken(NOTE, NOTE.replace(old, new)) == ""
 
 
-def test_blocks_and_promoted_sections_are_folded_apart_from_each_other() -> None:
+def test_blocks_and_promoted_sections_are_folded_apart_from_each_other():
     assert [(fold.first, fold.last, fold.title) for fold in folds(NOTE)] == [
         (4, 8, "2 entries promoted 2026-11-20"),
         (11, 13, "OpenClaw's deep sleep"),
@@ -95,14 +93,14 @@ def test_blocks_and_promoted_sections_are_folded_apart_from_each_other() -> None
 
 
 @given(st.integers(0, len(NOTE)), st.integers(0, len(NOTE)))
-def test_no_deletion_that_is_let_through_leaves_half_a_pair(one: int, other: int) -> None:
+def test_no_deletion_that_is_let_through_leaves_half_a_pair(one, other):
     after = NOTE[: min(one, other)] + NOTE[max(one, other) :]
     if not broken(NOTE, after):
         deep = "<!-- openclaw:dreaming:deep:"
         assert after.count(f"{deep}start -->") == after.count(f"{deep}end -->")
 
 
-def test_such_an_edit_is_refused_and_the_note_stays_as_it_is(tmp_path: Path) -> None:
+def test_such_an_edit_is_refused_and_the_note_stays_as_it_is(tmp_path):
     note = tmp_path / "notes" / "MEMORY.md"
     note.parent.mkdir()
     note.write_text(NOTE)
@@ -150,7 +148,7 @@ def promoted(engine: Engine) -> list[Suggestion]:
     return [one for one in engine.inbox.examine().suggestions if one.kind == "promotion"]
 
 
-def test_promotions_are_moved_back_together_and_undone_as_one(ledger: HostLedger) -> None:
+def test_promotions_are_moved_back_together_and_undone_as_one(ledger):
     memory, day = ledger.workspace / "MEMORY.md", ledger.workspace / "memory/2026-11-11.md"
     memory.write_text(PROMOTED)
     day.parent.mkdir()
@@ -179,7 +177,7 @@ def test_promotions_are_moved_back_together_and_undone_as_one(ledger: HostLedger
         assert memory.read_text() == PROMOTED
 
 
-def test_a_promoted_entry_is_edited_below_its_marker(ledger: HostLedger) -> None:
+def test_a_promoted_entry_is_edited_below_its_marker(ledger):
     memory = ledger.workspace / "MEMORY.md"
     memory.write_text(PROMOTED)
     with Engine.open(Options(now=NOW, changes=(("sync.watch", "false"),))) as engine:
@@ -193,7 +191,7 @@ def test_a_promoted_entry_is_edited_below_its_marker(ledger: HostLedger) -> None
             rewritten(promoted(engine)[0], "- the router is number 1", curator)
 
 
-def test_the_command_decides_about_all_of_a_kind(ledger: HostLedger, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_decides_about_all_of_a_kind(ledger, capsys):
     (ledger.workspace / "MEMORY.md").write_text(PROMOTED)
     where = ["--workspace", str(ledger.workspace)]
     assert main.main(["inbox", "--kind", "promotion", "--do", "keep", *where]) == 0

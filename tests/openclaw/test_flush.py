@@ -1,10 +1,7 @@
 """The flush before compaction: every reason for and against it, the tokens it counts, and the turn it asks for."""
 
-from __future__ import annotations
-
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,9 +42,7 @@ LARGE = Session(transcript_bytes=2_097_152)
         (FlushRules(), replace(LARGE, flushed_in=0), {}, 200_000, "already flushed"),
     ],
 )
-def test_every_reason_for_and_against_has_a_name(
-    rules: FlushRules, session: Session, run: dict[str, bool], window: int, cause: str
-) -> None:
+def test_every_reason_for_and_against_has_a_name(rules, session, run, window, cause):
     decision = decide(rules, session, window, **run)
     assert (decision.flush, decision.cause) == (cause in ("tokens", "transcript size"), cause)
     assert decision.detail
@@ -66,11 +61,11 @@ def test_every_reason_for_and_against_has_a_name(
         (Session(total_tokens=100, output_tokens=5, next_tokens=3), None),
     ],
 )
-def test_the_larger_count_is_projected_to_the_next_turn(session: Session, tokens: int | None) -> None:
+def test_the_larger_count_is_projected_to_the_next_turn(session, tokens):
     assert flush.projected(session) == tokens
 
 
-def test_a_transcript_is_read_only_when_it_can_matter(tmp_path: Path) -> None:
+def test_a_transcript_is_read_only_when_it_can_matter(tmp_path):
     path, fresh = lines(tmp_path / "a.jsonl", said(100)), Session(total_tokens=100_000, fresh=True)
     for session, prompt in (
         (fresh, None),
@@ -80,7 +75,7 @@ def test_a_transcript_is_read_only_when_it_can_matter(tmp_path: Path) -> None:
         assert flush.session_of(path, session, 176_000).prompt_tokens == prompt
 
 
-def test_the_turn_names_the_one_file_and_prompts_of_ones_own_get_what_they_lack() -> None:
+def test_the_turn_names_the_one_file_and_prompts_of_ones_own_get_what_they_lack():
     turn = flush.turn(FlushRules(), "2026-11-21", "2026-11-21 23:00 UTC")
     assert turn.file == "memory/2026-11-21.md"
     assert "memory/2026-11-21.md" in turn.prompt
@@ -121,29 +116,26 @@ LONG = {"type": "message", "message": {"role": "user", "content": "y" * 200_000}
     ("records", "last"),
     [
         ([said(100), LONG, usage(input=295, cacheRead=5, output=20), LONG, usage(input=0)], (300, 20)),
-        (
-            [usage(input_tokens=3, cache_read_input_tokens=40, cache_creation_input_tokens=7, output_tokens=9)],
-            (50, 9),
-        ),
+        ([usage(input_tokens=3, cache_read_input_tokens=40, cache_creation_input_tokens=7, output_tokens=9)], (50, 9)),
         ([], None),
         ([[1], None, {"usage": 3}], None),
         ([{"usage": {"input": math.inf, "output_tokens": 7.5}}], (0, 7)),
         ([{"usage": {"input": -1, "output": True}}], None),
     ],
 )
-def test_the_last_usage_is_read_from_the_end(tmp_path: Path, records: list, last: tuple[int, int] | None) -> None:
+def test_the_last_usage_is_read_from_the_end(tmp_path, records, last):
     path = lines(tmp_path / "a.jsonl", *records)
     path.write_bytes(path.read_bytes() + b'{"usage"\xff\n')
     assert agent_sessions.last_usage(path) == last
 
 
-def test_compactions_are_counted(tmp_path: Path) -> None:
+def test_compactions_are_counted(tmp_path):
     told = {"type": "message", "message": {"role": "user", "content": "let us compact it"}}
     ends = {"type": "compaction"}, {"type": "system", "subtype": "compact_boundary"}
     assert agent_sessions.compactions(lines(tmp_path / "a.jsonl", said(1), *ends, told)) == 2
 
 
-def test_the_settings_are_those_of_the_configuration(write: Callable[[object], Path]) -> None:
+def test_the_settings_are_those_of_the_configuration(write):
     flushing = {"softThresholdTokens": 500, "forceFlushTranscriptBytes": "3mb", "prompt": "P"}
     compaction = {"reserveTokensFloor": 1000, "memoryFlush": flushing}
     acme = {"models": [{"id": "m1", "contextWindow": 9000}]}
@@ -166,9 +158,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_host_asks_what_to_run(
-    write: Callable[[object], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_host_asks_what_to_run(write, tmp_path, capsys):
     write({})
     path = lines(tmp_path / "s1.jsonl", said(180_000), {"type": "compaction"})
     of = "--transcript", str(path)
@@ -180,12 +170,7 @@ def test_a_host_asks_what_to_run(
     assert main.main(["openclaw", "flush", "--transcript", str(tmp_path / "none.jsonl")]) == 1
 
 
-def test_all_sessions_are_listed_with_what_their_host_keeps(
-    home: Path,
-    write: Callable[[object], Path],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_all_sessions_are_listed_with_what_their_host_keeps(home, write, capsys, monkeypatch):
     write({})
     folder = home / ".openclaw/agents/main/sessions"
     lines(folder / "one.jsonl", said(10))

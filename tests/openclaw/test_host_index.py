@@ -1,7 +1,5 @@
 """OpenClaw's own index: what it lacks is told, what it cannot be is told, and no byte of it is ever changed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -92,7 +90,7 @@ def writer(db: Path, script: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @BOTH
-def test_an_index_that_has_just_been_made_lacks_nothing(workspace: Path, db: Path, write: Write) -> None:
+def test_an_index_that_has_just_been_made_lacks_nothing(workspace, db, write):
     made = content(workspace)
     found = against(workspace, write(db, made))
     assert differences(found) == {}
@@ -109,7 +107,7 @@ def test_an_index_that_has_just_been_made_lacks_nothing(workspace: Path, db: Pat
     assert found.mismatches == ()
 
 
-def test_the_two_layouts_are_told_apart(workspace: Path, db: Path, tmp_path: Path) -> None:
+def test_the_two_layouts_are_told_apart(workspace, db, tmp_path):
     old = against(workspace, own_file(db, content(workspace)))
     new = against(workspace, agent_database(tmp_path / "agent.sqlite", content(workspace)))
     assert (old.era, old.revision, old.user_version) == ("own file", None, 0)
@@ -122,7 +120,7 @@ def test_the_two_layouts_are_told_apart(workspace: Path, db: Path, tmp_path: Pat
 
 
 @BOTH
-def test_missing_stale_and_extra_notes(workspace: Path, db: Path, write: Write) -> None:
+def test_missing_stale_and_extra_notes(workspace, db, write):
     write(db, content(workspace))
     (workspace / "memory" / "new.md").write_text("written since\n")
     (workspace / "memory" / "work.md").write_text("standup at eleven\n")
@@ -145,7 +143,7 @@ def test_missing_stale_and_extra_notes(workspace: Path, db: Path, write: Write) 
     }
 
 
-def test_a_file_left_out_on_disk_is_extra_with_the_reason(workspace: Path, db: Path) -> None:
+def test_a_file_left_out_on_disk_is_extra_with_the_reason(workspace, db):
     own_file(db, content(workspace))
     note = workspace / "memory" / "work.md"
     note.rename(workspace / "work.md")
@@ -171,16 +169,10 @@ def test_a_file_left_out_on_disk_is_extra_with_the_reason(workspace: Path, db: P
             "ids of 1 chunks",
         ),
         (lambda made: made.files.update({"MEMORY.md": ("", 0)}), "stale", "marked"),
-        (
-            lambda made: made.chunks.remove(made.chunks_of("MEMORY.md")[0]),
-            "other chunking",
-            "0 chunks instead of 1",
-        ),
+        (lambda made: made.chunks.remove(made.chunks_of("MEMORY.md")[0]), "other chunking", "0 chunks instead of 1"),
     ],
 )
-def test_what_differs_in_a_file_has_a_name_and_a_sentence(
-    workspace: Path, db: Path, write: Write, spoil: Callable, difference: str, detail: str
-) -> None:
+def test_what_differs_in_a_file_has_a_name_and_a_sentence(workspace, db, write, spoil, difference, detail):
     made = content(workspace)
     spoil(made)
     found = against(workspace, write(db, made))
@@ -188,7 +180,7 @@ def test_what_differs_in_a_file_has_a_name_and_a_sentence(
     assert detail in found.files[0].detail
 
 
-def test_a_text_that_is_cut_otherwise(workspace: Path, db: Path) -> None:
+def test_a_text_that_is_cut_otherwise(workspace, db):
     made = content(workspace, tokens=100, overlap=0)
     made.meta = {**made.meta, "chunkTokens": 400, "chunkOverlap": 80}
     found = against(workspace, own_file(db, made))
@@ -197,7 +189,7 @@ def test_a_text_that_is_cut_otherwise(workspace: Path, db: Path) -> None:
     assert file.chunks > (file.expected or 0) > 1
 
 
-def test_what_the_whole_lacks_is_remarked(workspace: Path, db: Path) -> None:
+def test_what_the_whole_lacks_is_remarked(workspace, db):
     own_file(db, content(workspace, vectorDims=3072))
     with closing(apsw.Connection(str(db))) as connection:
         connection.execute("DELETE FROM chunks_fts WHERE path = 'MEMORY.md'; ALTER TABLE files ADD COLUMN mood TEXT")
@@ -217,9 +209,7 @@ def test_what_the_whole_lacks_is_remarked(workspace: Path, db: Path) -> None:
         ("gemini", "gemini-embedding-2-preview", 8000),
     ],
 )
-def test_long_chunks_are_cut_to_what_the_provider_takes(
-    workspace: Path, db: Path, provider: str, model: str, limit: int
-) -> None:
+def test_long_chunks_are_cut_to_what_the_provider_takes(workspace, db, provider, model, limit):
     """1,500 characters of Chinese are 4,500 bytes, in pieces of at most 2,048 for a small provider."""
     (workspace / "MEMORY.md").write_text("".join(chr(0x4E00 + i) for i in range(1500)))
     made = content(workspace, provider=provider, model=model)
@@ -232,7 +222,7 @@ def test_long_chunks_are_cut_to_what_the_provider_takes(
 
 @needs_vec0
 @BOTH
-def test_chunks_that_vec0_has_lost(workspace: Path, db: Path, write: Write) -> None:
+def test_chunks_that_vec0_has_lost(workspace, db, write):
     write(db, content(workspace))
     with closing(apsw.Connection(str(db))) as connection:
         schema.vec0(connection=connection)
@@ -244,7 +234,7 @@ def test_chunks_that_vec0_has_lost(workspace: Path, db: Path, write: Write) -> N
     assert found.summary["without vector"] == 1
 
 
-def test_transcripts_among_the_sources_are_compared_like_notes(workspace: Path, db: Path, tmp_path: Path) -> None:
+def test_transcripts_among_the_sources_are_compared_like_notes(workspace, db, tmp_path):
     lines = [
         {"type": "session"},
         *({"type": "message", "message": {"role": "user", "content": f"{n} " + "word " * 90}} for n in range(20)),
@@ -280,7 +270,7 @@ def test_transcripts_among_the_sources_are_compared_like_notes(workspace: Path, 
     assert same.chunks > 2
 
 
-def test_the_identity_is_held_against_the_configuration(workspace: Path, db: Path) -> None:
+def test_the_identity_is_held_against_the_configuration(workspace, db):
     own_file(db, content(workspace))
     same = Wishes("openai", MODEL, ("memory",), 400, 80, ())
     assert against(workspace, db, same).mismatches == ()
@@ -291,17 +281,9 @@ def test_the_identity_is_held_against_the_configuration(workspace: Path, db: Pat
 
 
 @pytest.mark.parametrize(
-    "record",
-    [
-        None,
-        "not json",
-        "[]",
-        '{"model": 7, "sources": "memory"}',
-        "[" * 100_000,
-        "1" * 5_000,
-    ],
+    "record", [None, "not json", "[]", '{"model": 7, "sources": "memory"}', "[" * 100_000, "1" * 5_000]
 )
-def test_a_record_that_makes_no_sense(workspace: Path, db: Path, record: str | None) -> None:
+def test_a_record_that_makes_no_sense(workspace, db, record):
     own_file(db, content(workspace))
     with closing(apsw.Connection(str(db))) as connection:
         connection.execute("DELETE FROM meta")
@@ -314,7 +296,7 @@ def test_a_record_that_makes_no_sense(workspace: Path, db: Path, record: str | N
     json.dumps(plain(found))
 
 
-def test_columns_that_hold_anything(workspace: Path, db: Path) -> None:
+def test_columns_that_hold_anything(workspace, db):
     own_file(db, content(workspace))
     with closing(apsw.Connection(str(db))) as connection:
         connection.execute("UPDATE chunks SET start_line = 'x', end_line = x'ff', hash = 3 WHERE path = 'MEMORY.md'")
@@ -324,9 +306,7 @@ def test_columns_that_hold_anything(workspace: Path, db: Path) -> None:
 
 
 @pytest.mark.parametrize("configuration", ["default", "chunk100-20"])
-def test_what_the_real_program_has_written_is_the_same(
-    oracle_data: Path, oracle_workspace: Path, db: Path, configuration: str
-) -> None:
+def test_what_the_real_program_has_written_is_the_same(oracle_data, oracle_workspace, db, configuration):
     """The rows that OpenClaw 2026.3.13 made of the workspace, every chunk id of them."""
     folder = oracle_data / "2026.3.13" / configuration
     files, chunks = (
@@ -349,7 +329,7 @@ def test_what_the_real_program_has_written_is_the_same(
 # --- what cannot be read --------------------------------------------------------------------------------------------
 
 
-def test_what_is_not_there_and_what_is_no_file(tmp_path: Path) -> None:
+def test_what_is_not_there_and_what_is_no_file(tmp_path):
     assert problem(tmp_path / "none.sqlite").state == "missing"
     assert problem(tmp_path / "none" / "none.sqlite").state == "missing"
     assert problem(tmp_path).state == "unreadable"
@@ -360,7 +340,7 @@ def test_what_is_not_there_and_what_is_no_file(tmp_path: Path) -> None:
     assert problem(tmp_path / "loop").state in ("missing", "unreadable")
 
 
-def test_what_is_no_database(tmp_path: Path) -> None:
+def test_what_is_no_database(tmp_path):
     path = tmp_path / "list.sqlite"
     # An encrypted database begins with any bytes.
     for data in (b"my shopping list\n" * 400, hashlib.shake_256(b"key").digest(16_384)):
@@ -371,7 +351,7 @@ def test_what_is_no_database(tmp_path: Path) -> None:
         assert traces(tmp_path) == before
 
 
-def test_other_schemas_are_shown_by_their_tables(workspace: Path, db: Path, tmp_path: Path) -> None:
+def test_other_schemas_are_shown_by_their_tables(workspace, db, tmp_path):
     agent_database(db, content(workspace))
     with closing(apsw.Connection(str(db))) as connection:
         connection.execute("ALTER TABLE memory_index_chunks RENAME COLUMN hash TO digest")
@@ -395,7 +375,7 @@ def test_other_schemas_are_shown_by_their_tables(workspace: Path, db: Path, tmp_
     assert "memory-tui's own" in problem(tmp_path / "ours.sqlite").detail
 
 
-def test_damage_anywhere_is_a_state_and_never_a_crash(workspace: Path, db: Path) -> None:
+def test_damage_anywhere_is_a_state_and_never_a_crash(workspace, db):
     for i in range(30):
         note = workspace / "memory" / f"n{i}.md"
         note.write_text(f"note {i} of many\n" * 40)
@@ -418,7 +398,7 @@ def test_damage_anywhere_is_a_state_and_never_a_crash(workspace: Path, db: Path)
 
 @BOTH
 @pytest.mark.parametrize("journal", ["delete", "wal"])
-def test_nothing_is_written_and_nothing_is_made(workspace: Path, db: Path, write: Callable, journal: str) -> None:
+def test_nothing_is_written_and_nothing_is_made(workspace, db, write, journal):
     write(db, content(workspace), journal)
     before = traces(db.parent)
     for _ in range(2):
@@ -427,7 +407,7 @@ def test_nothing_is_written_and_nothing_is_made(workspace: Path, db: Path, write
     assert list(db.parent.iterdir()) == [db]
 
 
-def test_a_link_and_odd_names_lead_to_the_same_index(workspace: Path, db: Path, tmp_path: Path) -> None:
+def test_a_link_and_odd_names_lead_to_the_same_index(workspace, db, tmp_path):
     odd = agent_database(tmp_path / "st?te #1 100%" / "main.sqlite", content(workspace))
     link = tmp_path / "link.sqlite"
     link.symlink_to(odd)
@@ -435,7 +415,7 @@ def test_a_link_and_odd_names_lead_to_the_same_index(workspace: Path, db: Path, 
     assert list(odd.parent.iterdir()) == [odd]
 
 
-def test_what_another_program_has_committed_is_seen_while_it_runs(workspace: Path, db: Path) -> None:
+def test_what_another_program_has_committed_is_seen_while_it_runs(workspace, db):
     agent_database(db, content(workspace))
     forget = "c.execute(\"DELETE FROM memory_index_sources WHERE path = 'memory/work.md'\")"
     with writer(db, forget):
@@ -450,7 +430,7 @@ def test_what_another_program_has_committed_is_seen_while_it_runs(workspace: Pat
     assert traces(db.parent) == before
 
 
-def test_a_log_left_behind_is_read_in_a_copy(workspace: Path, db: Path) -> None:
+def test_a_log_left_behind_is_read_in_a_copy(workspace, db):
     agent_database(db, content(workspace))
     with writer(db, "c.execute(\"DELETE FROM memory_index_sources WHERE path = 'memory/work.md'\")"):
         pass
@@ -462,7 +442,7 @@ def test_a_log_left_behind_is_read_in_a_copy(workspace: Path, db: Path) -> None:
     assert traces(db.parent) == before
 
 
-def test_a_huge_file_that_a_crash_left_is_not_copied(workspace: Path, db: Path) -> None:
+def test_a_huge_file_that_a_crash_left_is_not_copied(workspace, db):
     agent_database(db, content(workspace))
     with writer(db, "c.execute(\"DELETE FROM memory_index_sources WHERE path = 'memory/work.md'\")"):
         pass
@@ -476,7 +456,7 @@ def test_a_huge_file_that_a_crash_left_is_not_copied(workspace: Path, db: Path) 
     assert {path.name: (path.stat().st_size, path.stat().st_mtime_ns) for path in db.parent.iterdir()} == sizes
 
 
-def test_a_write_that_was_cut_off_is_rolled_back_in_a_copy(workspace: Path, db: Path) -> None:
+def test_a_write_that_was_cut_off_is_rolled_back_in_a_copy(workspace, db):
     own_file(db, content(workspace))
     half = (
         "c.pragma('cache_size', 1)\nc.pragma('cache_spill', 1)\nc.execute('BEGIN')\n"
@@ -493,13 +473,13 @@ def test_a_write_that_was_cut_off_is_rolled_back_in_a_copy(workspace: Path, db: 
 
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
-def test_a_program_that_prepares_a_write_is_not_in_the_way(workspace: Path, db: Path, journal: str) -> None:
+def test_a_program_that_prepares_a_write_is_not_in_the_way(workspace, db, journal):
     own_file(db, content(workspace), journal)
     with writer(db, "c.execute('BEGIN IMMEDIATE; DELETE FROM files')"):
         assert differences(against(workspace, db)) == {}
 
 
-def test_a_locked_index_is_told_soon(workspace: Path, db: Path) -> None:
+def test_a_locked_index_is_told_soon(workspace, db):
     own_file(db, content(workspace))
     with writer(db, "c.execute('BEGIN EXCLUSIVE')"):
         before = db.stat().st_mtime_ns
@@ -510,7 +490,7 @@ def test_a_locked_index_is_told_soon(workspace: Path, db: Path) -> None:
 
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
-def test_a_writer_is_never_kept_waiting(workspace: Path, db: Path, journal: str) -> None:
+def test_a_writer_is_never_kept_waiting(workspace, db, journal):
     """Somebody who commits between our statements needs no patience, and is read in the end all the same."""
     own_file(db, content(workspace), journal)
     asked = 0
@@ -529,7 +509,7 @@ def test_a_writer_is_never_kept_waiting(workspace: Path, db: Path, journal: str)
     assert asked == 3
 
 
-def test_an_index_that_never_rests_is_read_in_one_go_or_not_at_all(workspace: Path, db: Path) -> None:
+def test_an_index_that_never_rests_is_read_in_one_go_or_not_at_all(workspace, db):
     own_file(db, content(workspace), "wal")
     with closing(apsw.Connection(str(db))) as other:
         other.execute("SELECT count(*) FROM files").fetchall()
@@ -559,7 +539,7 @@ def test_an_index_that_never_rests_is_read_in_one_go_or_not_at_all(workspace: Pa
         assert raised.value.state == "locked"
 
 
-def test_a_file_that_is_written_while_it_is_read_without_locks(workspace: Path, db: Path) -> None:
+def test_a_file_that_is_written_while_it_is_read_without_locks(workspace, db):
     """In WAL mode without a log the file is read as immutable; whoever writes then is noticed."""
     agent_database(db, content(workspace))
     asked = 0
@@ -577,7 +557,7 @@ def test_a_file_that_is_written_while_it_is_read_without_locks(workspace: Path, 
     assert asked == 2
 
 
-def test_a_folder_that_cannot_be_written_is_no_obstacle(workspace: Path, db: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_no_obstacle(workspace, db):
     agent_database(db, content(workspace))
     db.chmod(0o444)
     db.parent.chmod(0o555)
@@ -607,7 +587,7 @@ def run(
     return go
 
 
-def test_the_command_finds_the_index_of_the_default_agent(workspace: Path, db: Path, run: Callable) -> None:
+def test_the_command_finds_the_index_of_the_default_agent(workspace, db, run):
     assert run()[0] == 2
     own_file(db, content(workspace))
     (workspace / "memory" / "new.md").write_text("since\n")
@@ -631,7 +611,7 @@ def _parents(path: Path) -> Path:
     return path
 
 
-def test_the_index_of_the_configured_agent_and_place_is_found(workspace: Path, db: Path, run: Callable) -> None:
+def test_the_index_of_the_configured_agent_and_place_is_found(workspace, db, run):
     config = db.parents[1] / "openclaw.json"
     search = {
         "provider": "openai",
@@ -657,7 +637,7 @@ def test_the_index_of_the_configured_agent_and_place_is_found(workspace: Path, d
     ("data", "state", "code"),
     [(None, "missing", 2), (b"no database at all" * 99, "damaged", 1), (b"", "unknown schema", 1)],
 )
-def test_problems_get_a_sentence_and_a_code(db: Path, run: Callable, data: bytes | None, state: str, code: int) -> None:
+def test_problems_get_a_sentence_and_a_code(db, run, data, state, code):
     if data is not None:
         _parents(db).write_bytes(data)
     got, out, err = run(str(db))
@@ -668,7 +648,7 @@ def test_problems_get_a_sentence_and_a_code(db: Path, run: Callable, data: bytes
     assert (got, json.loads(out)["state"]) == (code, state)
 
 
-def test_hostile_names_in_their_index_are_shown_and_obeyed_by_nobody(workspace: Path, db: Path, run: Callable) -> None:
+def test_hostile_names_in_their_index_are_shown_and_obeyed_by_nobody(workspace, db, run):
     made = content(workspace)
     made.files["memory/\x1b[2J\u202eevil\x9b.md"] = "", 0
     made.meta = {**made.meta, "model": "m\x1b]0;x\x07", "sources": ["\x1b[31m"]}

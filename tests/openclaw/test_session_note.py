@@ -1,7 +1,5 @@
 """What a host gets around a session: the recall section, fresh notes, and the conversation saved as a note."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os
@@ -50,7 +48,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("citations", "said"), [("auto", "Source: <path#line>"), ("on", "Source: <path#line>"), ("off", "Citations: off")]
 )
-def test_the_section_has_the_rule_and_the_citation_line(citations: str, said: str) -> None:
+def test_the_section_has_the_rule_and_the_citation_line(citations, said):
     text = prompt.recall_section(citations)
     assert text.startswith("## Memory Recall\n")
     assert said in text
@@ -60,7 +58,7 @@ def test_the_section_has_the_rule_and_the_citation_line(citations: str, said: st
     assert prompt.recall_section(citations, tools=("read",)) == ""
 
 
-def test_the_prompt_has_the_notes_of_the_session(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_prompt_has_the_notes_of_the_session(workspace, capsys):
     base = ("prompt", "--workspace", str(workspace), "--now", NOW)
 
     def files() -> list[str]:
@@ -99,7 +97,7 @@ def transcript(path: Path, *said: tuple[str, object], **more: object) -> Path:
     return path
 
 
-def test_the_last_messages_are_what_was_said(tmp_path: Path) -> None:
+def test_the_last_messages_are_what_was_said(tmp_path):
     path = transcript(
         tmp_path / "s.jsonl",
         ("user", "one"),
@@ -124,7 +122,7 @@ def test_the_last_messages_are_what_was_said(tmp_path: Path) -> None:
     assert session_note.messages(tmp_path / "r.jsonl") == (Message("user", "new"),)
 
 
-def test_the_note_is_as_documented(tmp_path: Path) -> None:
+def test_the_note_is_as_documented(tmp_path):
     at = dt.datetime(2026, 3, 14, 9, 5, 33, tzinfo=dt.UTC)
     write = writer(tmp_path, tmp_path)
     path = session_note.save(tmp_path, EndedSession(at, "agent:main:main", "abc", "/new"), "user: hi", write)
@@ -156,16 +154,14 @@ def at_once(*calls: Callable[[], object]) -> None:
         thread.join()
 
 
-def test_many_hooks_at_once_overwrite_nothing(tmp_path: Path) -> None:
+def test_many_hooks_at_once_overwrite_nothing(tmp_path):
     ended = EndedSession(dt.datetime(2026, 3, 14, 9, 5, 33, tzinfo=dt.UTC))
     write = writer(tmp_path, tmp_path)
     at_once(*(partial(session_note.save, tmp_path, ended, f"user: {number}", write) for number in range(16)))
     assert len({path.read_text() for path in (tmp_path / "memory").glob("*.md")}) == 16
 
 
-def test_the_hook_writes_in_the_users_time_zone_and_masks_secrets(
-    write: Callable[[object], Path], workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_hook_writes_in_the_users_time_zone_and_masks_secrets(write, workspace, tmp_path, capsys):
     write({"agents": {"defaults": {"userTimezone": "Asia/Tokyo", "workspace": str(workspace)}}})
     path = transcript(tmp_path / "s.jsonl", ("user", "my key is sk-abcdefghijklmnop1234"))
     code, out = run(
@@ -209,7 +205,7 @@ def called(name: str, folder: Path, **more: object) -> dict:
     return {"hook_event_name": name, "session_id": "c1", "cwd": str(folder), **more}
 
 
-def test_a_session_of_claude_code_starts_with_fresh_logs_and_no_second_rule(workspace: Path, hook: Callable) -> None:
+def test_a_session_of_claude_code_starts_with_fresh_logs_and_no_second_rule(workspace, hook):
     code, answer = hook(called("SessionStart", workspace, source="startup"))
     said = answer["hookSpecificOutput"]
     assert (code, said["hookEventName"]) == (0, "SessionStart")
@@ -225,9 +221,7 @@ def test_a_session_of_claude_code_starts_with_fresh_logs_and_no_second_rule(work
         ("codex", "systemMessage", "memory/2026-11-21.md was written today"),
     ],
 )
-def test_before_a_compaction_the_summary_is_told_what_to_keep(
-    workspace: Path, hook: Callable, host: str, member: str, told: str
-) -> None:
+def test_before_a_compaction_the_summary_is_told_what_to_keep(workspace, hook, host, member, told):
     """Claude Code puts the text into the prompt of its summariser; JSON would be noise there."""
     code, answer = hook(called("PreCompact", workspace, trigger="auto"), host=host)
     assert code == 0
@@ -235,7 +229,7 @@ def test_before_a_compaction_the_summary_is_told_what_to_keep(
     assert answer[member].startswith("Keep in the summary") == (host == "claude-code")
 
 
-def test_at_the_end_the_conversation_is_saved(workspace: Path, tmp_path: Path, hook: Callable) -> None:
+def test_at_the_end_the_conversation_is_saved(workspace, tmp_path, hook):
     path = tmp_path / "c1.jsonl"
     records = [
         {"type": "summary", "summary": "x"},
@@ -253,9 +247,7 @@ def test_at_the_end_the_conversation_is_saved(workspace: Path, tmp_path: Path, h
     assert "**Reason**: clear" in text
 
 
-def test_a_project_without_notes_has_those_of_claude_code(
-    tmp_path: Path, hook: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_project_without_notes_has_those_of_claude_code(tmp_path, hook, monkeypatch):
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     project = tmp_path / "my.project"
     project.mkdir()
@@ -273,13 +265,11 @@ def test_a_project_without_notes_has_those_of_claude_code(
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"hook_event_name": "Stop"}', '{"hook_event_name": 5}', "\0", "[" * 9999]
 )
-def test_what_is_no_event_is_an_error_that_stops_nothing(text: str, hook: Callable) -> None:
+def test_what_is_no_event_is_an_error_that_stops_nothing(text, hook):
     assert hook(text) == (1, {})
 
 
-def test_what_claude_code_remembers_can_be_searched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_claude_code_remembers_can_be_searched(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     project = tmp_path / "project"
     project.mkdir()
@@ -343,7 +333,7 @@ def written(path: Path, records: list[dict[str, object]]) -> Path:
 
 
 @pytest.mark.parametrize("host", ["claude-code", "codex"])
-def test_what_was_recalled_or_put_in_by_the_host_is_not_in_the_note(host: str, tmp_path: Path) -> None:
+def test_what_was_recalled_or_put_in_by_the_host_is_not_in_the_note(host, tmp_path):
     say, recalled = (claude, recalled_by_claude()) if host == "claude-code" else (codex, recalled_by_codex())
     said = [
         *say(("user", "<environment_context><cwd>/x</cwd></environment_context>")),
@@ -367,7 +357,7 @@ def notes_of(workspace: Path) -> list[str]:
     return sorted(path.name for path in (workspace / "memory").glob("2026-11-2?-*.md"))
 
 
-def test_a_session_has_one_note_that_goes_on(workspace: Path, tmp_path: Path, hook: Callable) -> None:
+def test_a_session_has_one_note_that_goes_on(workspace, tmp_path, hook):
     path = tmp_path / "abc.jsonl"
 
     def end(*said: tuple[str, str], session: str = "abc") -> None:
@@ -400,9 +390,7 @@ def test_a_session_has_one_note_that_goes_on(workspace: Path, tmp_path: Path, ho
     assert note.read_text().endswith("mine\n")
 
 
-def test_a_line_that_another_program_adds_meanwhile_is_kept(
-    workspace: Path, tmp_path: Path, hook: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_that_another_program_adds_meanwhile_is_kept(workspace, tmp_path, hook, monkeypatch):
     path = tmp_path / "abc.jsonl"
 
     def end(*said: str) -> None:
@@ -434,7 +422,7 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(
     assert curator.curator(plan.plan(Options(workspace=str(workspace)))).drafts() == ()
 
 
-def test_hooks_that_call_at_once_leave_one_note(workspace: Path, tmp_path: Path) -> None:
+def test_hooks_that_call_at_once_leave_one_note(workspace, tmp_path):
     write = writer(workspace, tmp_path)
     ended = EndedSession(dt.datetime(2026, 11, 22, 9, 30, tzinfo=dt.UTC), session="abc")
     at_once(*(partial(session_note.keep, workspace, ended, f"user: {number}", write) for number in range(6)))
@@ -444,9 +432,7 @@ def test_hooks_that_call_at_once_leave_one_note(workspace: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("file", ["MEMORY.md", "memory/network.md"])
-def test_a_fact_stays_before_the_sessions_that_quote_it(
-    file: str, workspace: Path, tmp_path: Path, hook: Callable, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_fact_stays_before_the_sessions_that_quote_it(file, workspace, tmp_path, hook, capsys):
     (workspace / file).write_text(f"# Network\n\n- {FACT}\n")
     for number in range(5):
         said = [
@@ -463,9 +449,7 @@ def test_a_fact_stays_before_the_sessions_that_quote_it(
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_a_hook_that_is_switched_off_writes_nothing(
-    write: Callable[[object], Path], workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], enabled: bool
-) -> None:
+def test_a_hook_that_is_switched_off_writes_nothing(write, workspace, tmp_path, capsys, enabled):
     """The key "hooks.internal.entries.session-memory.enabled"."""
     hook = {"internal": {"entries": {"session-memory": {"enabled": enabled}}}}
     write({"agents": {"defaults": {"workspace": str(workspace)}}, "hooks": hook})

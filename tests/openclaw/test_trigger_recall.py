@@ -1,9 +1,6 @@
 """Trigger recall by its documented arithmetic, and as the real OpenClaw does it."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -30,7 +27,7 @@ from tests.support.scripted_model import Model
         ("a b", "a", 0.0),
     ],
 )
-def test_a_phrase_fits_by_its_words(message: str, phrase: str, score: float) -> None:
+def test_a_phrase_fits_by_its_words(message, phrase, score):
     assert phrase_score(message, phrase) == pytest.approx(score)
 
 
@@ -53,25 +50,25 @@ def entry(triggers: str = "tea", text: str = "- tea", **more: object) -> Curated
         (entry("coffee; tea"), 0.68, "injected"),
     ],
 )
-def test_what_becomes_of_an_entry(one: CuratedEntry, match: float, outcome: str) -> None:
+def test_what_becomes_of_an_entry(one, match, outcome):
     (found,) = triggered("Which tea?", [one], active=("other",))
     assert (found.match, found.outcome) == (pytest.approx(match), outcome)
 
 
-def test_an_active_project_lets_its_entry_in() -> None:
+def test_an_active_project_lets_its_entry_in():
     assert triggered("tea", [entry(project="site")], active=("site",))[0].outcome == "injected"
     assert triggered("coffee", [entry()])[0].outcome == "no phrase fits"
     assert triggered("tea", [entry(triggers="")]) == []
 
 
-def test_what_fits_no_phrase_stands_last_whatever_search_says() -> None:
+def test_what_fits_no_phrase_stands_last_whatever_search_says():
     found = triggered("tea", [entry("coffee", search=1.0), entry("tea oolong kettle pot")])
     assert [one.outcome for one in found] == ["below the line", "no phrase fits"]
     assert all(str(LINE) in one.reason for one in found[:1])
 
 
 @given(st.lists(st.tuples(st.floats(-1, 2), st.integers(0, 900), st.booleans()), max_size=8))
-def test_never_more_than_three_nor_too_long_nor_untrusted(rows: list[tuple[float, int, bool]]) -> None:
+def test_never_more_than_three_nor_too_long_nor_untrusted(rows):
     entries = [entry(text="x" * size, search=search, trusted=trusted) for search, size, trusted in rows]
     chosen = [one for one in triggered("tea", entries) if one.outcome == "injected"]
     assert len(chosen) <= MOST
@@ -79,7 +76,7 @@ def test_never_more_than_three_nor_too_long_nor_untrusted(rows: list[tuple[float
     assert all(one.entry.trusted and one.match >= LINE for one in chosen)
 
 
-def test_the_command_decides_it_from_the_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_decides_it_from_the_index(tmp_path, capsys):
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "MEMORY.md").write_text(
@@ -143,7 +140,7 @@ def told(gateway: Gateway, model: Model, message: str, user: str) -> set[str]:
 @pytest.mark.soak
 @pytest.mark.real_host
 @pytest.mark.timeout(900)
-def test_what_openclaw_injects_is_what_we_say(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_openclaw_injects_is_what_we_say(tmp_path, capsys):
     with scripted_model.answering() as model:
         installed = OpenClaw(NEWEST, tmp_path, tmp_path / "notes", model)
         installed.workspace.mkdir()

@@ -1,14 +1,12 @@
 """The trust ledger: what it says of each note, what an edit does to it, and who may write it."""
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -85,11 +83,11 @@ def digest(path: Path) -> dict[str, str]:
         ("users/a/b/USER.md memory/x.txt /elsewhere/memory/x.md", False),
     ],
 )
-def test_which_files_the_ledger_covers(paths: str, known: bool) -> None:
+def test_which_files_the_ledger_covers(paths, known):
     assert {path: covered(path) for path in paths.split()} == dict.fromkeys(paths.split(), known)
 
 
-def test_the_four_classes_in_words(ledger: HostLedger, trust: Trust) -> None:
+def test_the_four_classes_in_words(ledger, trust):
     assert trust.of("memory/2026-11-20.md").words == "not recorded yet"  # type: ignore[union-attr]
     assert state(trust) == "agent"
     (ledger.workspace / "MEMORY.md").write_bytes(b"- a person wrote this\n")
@@ -103,7 +101,7 @@ def test_the_four_classes_in_words(ledger: HostLedger, trust: Trust) -> None:
     assert ledger.agent_writes("MEMORY.md", b"- even more\n") == "untrusted"
 
 
-def test_bytes_that_are_no_utf8_are_hashed_as_openclaw_reads_them(ledger: HostLedger, trust: Trust) -> None:
+def test_bytes_that_are_no_utf8_are_hashed_as_openclaw_reads_them(ledger, trust):
     data = b"\xef\xbb\xbfcaf\xe9\r\n"
     (ledger.workspace / "MEMORY.md").write_bytes(data)
     ledger.put("MEMORY.md", {**(ledger.row("MEMORY.md") or {}), "fileHash": text_hash(data)})
@@ -111,9 +109,7 @@ def test_bytes_that_are_no_utf8_are_hashed_as_openclaw_reads_them(ledger: HostLe
     assert state(trust) == "agent"
 
 
-def test_reading_writes_nothing_and_other_folders_are_told_nothing(
-    ledger: HostLedger, trust: Trust, tmp_path: Path
-) -> None:
+def test_reading_writes_nothing_and_other_folders_are_told_nothing(ledger, trust, tmp_path):
     before = digest(ledger.database)
     assert trust.report(["MEMORY.md"]).files
     assert digest(ledger.database) == before
@@ -127,9 +123,7 @@ def test_reading_writes_nothing_and_other_folders_are_told_nothing(
 # --- what an edit does ----------------------------------------------------------------------------------------------
 
 
-def test_without_approval_the_preview_warns_and_the_ledger_is_only_read(
-    ledger: HostLedger, trust: Trust, curator: Curator
-) -> None:
+def test_without_approval_the_preview_warns_and_the_ledger_is_only_read(ledger, trust, curator):
     before = ledger.row("MEMORY.md")
     (said,) = edit(curator, "- the router is an Omada\n- mine\n")
     assert "the agent's next write to MEMORY.md will make it untrusted" in said
@@ -139,7 +133,7 @@ def test_without_approval_the_preview_warns_and_the_ledger_is_only_read(
     assert ledger.agent_writes("MEMORY.md", b"- x\n") == "untrusted"
 
 
-def test_with_approval_the_agent_stays_the_author(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
+def test_with_approval_the_agent_stays_the_author(ledger, trust, curator):
     trust.approve("test")
     before = ledger.row("MEMORY.md") or {}
     (said,) = edit(curator, "- the router is an Omada\n- mine\n")
@@ -152,7 +146,7 @@ def test_with_approval_the_agent_stays_the_author(ledger: HostLedger, trust: Tru
     assert ledger.agent_writes("MEMORY.md", text + b"- the agent's\n") == "agent"
 
 
-def test_undo_and_redo_move_the_hash_with_the_text(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
+def test_undo_and_redo_move_the_hash_with_the_text(ledger, trust, curator):
     trust.approve("test")
     before = (ledger.row("MEMORY.md") or {})["fileHash"]
     edit(curator, "- other\n")
@@ -165,7 +159,7 @@ def test_undo_and_redo_move_the_hash_with_the_text(ledger: HostLedger, trust: Tr
     assert state(trust) == "agent"
 
 
-def test_an_edit_in_an_outside_editor_moves_the_hash_too(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
+def test_an_edit_in_an_outside_editor_moves_the_hash_too(ledger, trust, curator):
     ledger.agent_writes("MEMORY.md", b"- by the agent\n")
     trust.approve("test")
     edit = curator.begin_external_edit("MEMORY.md")
@@ -183,7 +177,7 @@ def test_an_edit_in_an_outside_editor_moves_the_hash_too(ledger: HostLedger, tru
 
 
 @pytest.mark.parametrize("origin", ["untrusted", "edited"])
-def test_no_edit_makes_a_file_agent_again(ledger: HostLedger, trust: Trust, curator: Curator, origin: str) -> None:
+def test_no_edit_makes_a_file_agent_again(ledger, trust, curator, origin):
     trust.approve("test")
     (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")
     if origin == "untrusted":
@@ -194,9 +188,7 @@ def test_no_edit_makes_a_file_agent_again(ledger: HostLedger, trust: Trust, cura
     assert state(trust) == origin
 
 
-def test_a_write_of_openclaw_in_between_leaves_the_ledger_to_openclaw(
-    ledger: HostLedger, trust: Trust, curator: Curator, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_of_openclaw_in_between_leaves_the_ledger_to_openclaw(ledger, trust, curator, monkeypatch):
     trust.approve("test")
     other = (ledger.row("MEMORY.md") or {}) | {"fileHash": "0" * 64}
     follow = trust.follow
@@ -213,7 +205,7 @@ def test_a_write_of_openclaw_in_between_leaves_the_ledger_to_openclaw(
     assert (ledger.workspace / "MEMORY.md").read_text() == "- mine\n"
 
 
-def test_of_several_files_all_move_or_none(ledger: HostLedger, trust: Trust) -> None:
+def test_of_several_files_all_move_or_none(ledger, trust):
     ledger.agent_writes("memory/a.md", b"a\n")
     before = ledger.row("memory/a.md"), ledger.row("MEMORY.md")
     with pytest.raises(EditRefused, match="meanwhile"):
@@ -221,7 +213,7 @@ def test_of_several_files_all_move_or_none(ledger: HostLedger, trust: Trust) -> 
     assert (ledger.row("memory/a.md"), ledger.row("MEMORY.md")) == before
 
 
-def test_lines_that_move_between_notes_say_it_of_both(ledger: HostLedger, curator: Curator) -> None:
+def test_lines_that_move_between_notes_say_it_of_both(ledger, curator):
     ledger.agent_writes("memory/2026-11-20.md", b"- the wlan is on\n")
     spot = curator.plan.spot("memory/2026-11-20.md", 1, 1)
     notes = curator.plan.promote(spot, move=True).notes
@@ -231,7 +223,7 @@ def test_lines_that_move_between_notes_say_it_of_both(ledger: HostLedger, curato
     assert "keeps its row" in curator.plan.trash("MEMORY.md").notes[-1]
 
 
-def test_repair_wants_the_text_that_was_seen(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
+def test_repair_wants_the_text_that_was_seen(ledger, trust, curator):
     (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")
     ledger.agent_writes("MEMORY.md", b"- seen\n")
     assert state(trust) == "untrusted"
@@ -249,7 +241,7 @@ def test_repair_wants_the_text_that_was_seen(ledger: HostLedger, trust: Trust, c
         looker.repair("MEMORY.md", b"- seen\n- more\n")
 
 
-def test_undo_and_redo_of_a_repair_write_the_row_alone(ledger: HostLedger, trust: Trust, curator: Curator) -> None:
+def test_undo_and_redo_of_a_repair_write_the_row_alone(ledger, trust, curator):
     (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")
     ledger.agent_writes("MEMORY.md", b"- seen\n")
     before = ledger.row("MEMORY.md")
@@ -288,9 +280,7 @@ def encrypted(ledger: HostLedger) -> None:
 
 
 @pytest.mark.parametrize("spoil", [another_table, damaged, encrypted])
-def test_a_ledger_that_cannot_be_read_is_one_sentence_and_stays(
-    ledger: HostLedger, trust: Trust, curator: Curator, spoil: Callable[[HostLedger], None]
-) -> None:
+def test_a_ledger_that_cannot_be_read_is_one_sentence_and_stays(ledger, trust, curator, spoil):
     trust.approve("test")
     spoil(ledger)
     before = ledger.database.read_bytes()
@@ -334,13 +324,8 @@ def closed(ledger: HostLedger) -> Iterator[None]:
     ],
 )
 def test_a_ledger_that_cannot_be_written_is_left_alone_and_the_edit_stands(
-    ledger: HostLedger,
-    trust: Trust,
-    curator: Curator,
-    monkeypatch: pytest.MonkeyPatch,
-    spoiled: Callable[[HostLedger], AbstractContextManager[None]],
-    untold: str,
-) -> None:
+    ledger, trust, curator, monkeypatch, spoiled, untold
+):
     monkeypatch.setattr("memory_tui.openclaw.trust._BUSY_MS", 20)
     trust.approve("test")
     before = ledger.row("MEMORY.md")
@@ -358,9 +343,7 @@ def test_a_ledger_that_cannot_be_written_is_left_alone_and_the_edit_stands(
     ["not JSON", "[]", "null", '{"version":2}', "[" * 5000, {"version": 1, "relativePath": "MEMORY.md"}],
     ids=["no JSON", "list", "null", "newer", "deep", "half"],
 )
-def test_a_row_that_does_not_parse_is_unknown(
-    ledger: HostLedger, trust: Trust, curator: Curator, value: dict[str, object] | str
-) -> None:
+def test_a_row_that_does_not_parse_is_unknown(ledger, trust, curator, value):
     trust.approve("test")
     ledger.put("MEMORY.md", value)
     found = trust.report(["MEMORY.md"])
@@ -373,14 +356,14 @@ def test_a_row_that_does_not_parse_is_unknown(
     assert state(trust, "memory/2026-11-20.md") == "unknown", "a row under the key of another file is not believed"
 
 
-def test_a_link_to_a_workspace_is_that_workspace(ledger: HostLedger, home: Path) -> None:
+def test_a_link_to_a_workspace_is_that_workspace(ledger, home):
     (home / "link").symlink_to(ledger.workspace)
     assert state(Trust(home / "link", ledger.database)) == "agent"
     ledger.put("MEMORY.md", {**(ledger.row("MEMORY.md") or {}), "observedAt": 10**30, "originClass": "untrusted"})
     assert "a time that cannot be" in Trust(ledger.workspace, ledger.database).of("MEMORY.md").words
 
 
-def test_a_linked_memory_file_is_ignored_by_openclaw(ledger: HostLedger, trust: Trust) -> None:
+def test_a_linked_memory_file_is_ignored_by_openclaw(ledger, trust):
     (ledger.workspace / "MEMORY.md").rename(ledger.workspace / "real.md")
     (ledger.workspace / "MEMORY.md").symlink_to("real.md")
     found = trust.report([])
@@ -390,7 +373,7 @@ def test_a_linked_memory_file_is_ignored_by_openclaw(ledger: HostLedger, trust: 
 # --- where a person meets it ----------------------------------------------------------------------------------------
 
 
-def test_status_doctor_and_inbox_know_it(ledger: HostLedger, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_doctor_and_inbox_know_it(ledger, capsys):
     (ledger.workspace / "MEMORY.md").write_bytes(b"- a person wrote this\n")
     assert main.main(["status", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["trust"]
@@ -412,7 +395,7 @@ def origins(engine: Engine) -> dict[str, str]:
     return {hit.chunk.path: hit.provenance.origin_class for hit in hits if hit.provenance is not None}
 
 
-def test_a_hit_has_the_class_of_the_ledger(ledger: HostLedger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hit_has_the_class_of_the_ledger(ledger, monkeypatch):
     """The class of a row goes before the path; the ledger is read again only when it changed."""
     the_day_after = dt.datetime(2026, 11, 21, 12).timestamp()
     with Engine.open(Options(now=the_day_after, changes=(("profile", "openclaw-2026.9"),))) as engine:
@@ -432,9 +415,7 @@ def test_a_hit_has_the_class_of_the_ledger(ledger: HostLedger, monkeypatch: pyte
         assert origins(engine)["MEMORY.md"] == "agent"
 
 
-def test_the_command_lists_approves_and_repairs_one_note_by_its_name(
-    ledger: HostLedger, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_lists_approves_and_repairs_one_note_by_its_name(ledger, capsys, monkeypatch):
     assert main.main(["openclaw", "trust"]) == 0
     assert "  MEMORY.md: agent\n" in capsys.readouterr().out
     assert main.main(["openclaw", "trust", "--approve", "--json"]) == 0
@@ -472,9 +453,7 @@ process.exit(0);
 
 @pytest.mark.real_host
 @pytest.mark.parametrize(("approved", "origin"), [(True, "agent"), (False, "untrusted")])
-def test_the_real_program_agrees(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approved: bool, origin: str
-) -> None:
+def test_the_real_program_agrees(home, tmp_path, monkeypatch, approved, origin):
     dist = CACHE / "openclaw-2026.9.6" / "node_modules" / "openclaw" / "dist"
     nodes = sorted(CACHE.glob("node-*/node_modules/node-*/bin/node"))
     if not dist.is_dir() or not nodes:

@@ -1,7 +1,5 @@
 """The calls to a batch service, in each provider's wire format, against a server that plays it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,7 +42,7 @@ def fetched(service: BatchService, job: str) -> tuple[dict[str, np.ndarray], dic
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_texts_go_up_and_their_vectors_come_back_by_id_whatever_the_order(play: BatchPlay, name: str) -> None:
+def test_texts_go_up_and_their_vectors_come_back_by_id_whatever_the_order(play, name):
     play.states = ("validating", "in_progress", "completed")
     play.change = lambda lines: (lines[::-1], [])
     service = service_for(play, name)
@@ -60,7 +58,7 @@ def test_texts_go_up_and_their_vectors_come_back_by_id_whatever_the_order(play: 
     service.close()
 
 
-def test_what_is_sent_and_that_the_key_goes_along(play: BatchPlay) -> None:
+def test_what_is_sent_and_that_the_key_goes_along(play):
     text_id = "a" * 64
     service = service_for(play, output_dimensionality=256)
     service.create(service.upload(TEXTS))
@@ -91,7 +89,7 @@ def test_what_is_sent_and_that_the_key_goes_along(play: BatchPlay) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_lines_that_failed_are_missing_or_make_no_sense_are_told_apart(play: BatchPlay, name: str) -> None:
+def test_lines_that_failed_are_missing_or_make_no_sense_are_told_apart(play, name):
     play.change = lambda lines: (
         ["not json", '{"no": "id"}', "[1]", "", lines[0], refused(lines[0]), lines[0]],
         [refused(lines[1])],
@@ -104,7 +102,7 @@ def test_lines_that_failed_are_missing_or_make_no_sense_are_told_apart(play: Bat
     service.close()
 
 
-def test_a_vector_that_is_none_is_an_error_of_its_line_alone(play: BatchPlay) -> None:
+def test_a_vector_that_is_none_is_an_error_of_its_line_alone(play):
     def spoilt(lines: list[Any]) -> tuple[list[Any], list[Any]]:
         data = [line["response"]["body"]["data"][0] for line in lines]
         data[0]["embedding"] = [0.0] * 256
@@ -122,7 +120,7 @@ def test_a_vector_that_is_none_is_an_error_of_its_line_alone(play: BatchPlay) ->
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("state", ["failed", "expired", "cancelled"])
-def test_bad_ends_are_told_and_bring_what_was_done(play: BatchPlay, name: str, state: str) -> None:
+def test_bad_ends_are_told_and_bring_what_was_done(play, name, state):
     play.states = (state,)
     play.change = lambda lines: (lines[:1], [])
     service = service_for(play, name)
@@ -135,7 +133,7 @@ def test_bad_ends_are_told_and_bring_what_was_done(play: BatchPlay, name: str, s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_job_is_found_by_its_file(play: BatchPlay, name: str) -> None:
+def test_a_job_is_found_by_its_file(play, name):
     service = service_for(play, name)
     file = service.upload(TEXTS)
     assert service.find(file) == ""
@@ -146,7 +144,7 @@ def test_a_job_is_found_by_its_file(play: BatchPlay, name: str) -> None:
     service.close()
 
 
-def test_a_file_kept_elsewhere_is_fetched_without_the_key(play: BatchPlay) -> None:
+def test_a_file_kept_elsewhere_is_fetched_without_the_key(play):
     play.redirect = True
     service = service_for(play)
     assert len(fetched(service, service.create(service.upload(TEXTS)))[0]) == 3
@@ -157,7 +155,7 @@ def test_a_file_kept_elsewhere_is_fetched_without_the_key(play: BatchPlay) -> No
 
 
 @pytest.mark.parametrize("answer", [{"id": "../../elsewhere"}, {"id": "a/b"}, {"id": "x?y"}, {"id": 3}, {}, []])
-def test_a_name_that_could_lead_elsewhere_is_not_used(play: BatchPlay, answer: Any) -> None:
+def test_a_name_that_could_lead_elsewhere_is_not_used(play, answer):
     play.fail("POST /files", status(200, answer))
     service = service_for(play)
     with pytest.raises(ProviderFailure) as caught:
@@ -166,7 +164,7 @@ def test_a_name_that_could_lead_elsewhere_is_not_used(play: BatchPlay, answer: A
     service.close()
 
 
-def test_no_error_shows_the_key(play: BatchPlay) -> None:
+def test_no_error_shows_the_key(play):
     play.fail("POST /files", echo_headers(401))
     service = service_for(play)
     with pytest.raises(ProviderFailure) as caught:

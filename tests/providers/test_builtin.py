@@ -60,7 +60,7 @@ PIECES = st.sampled_from([*WORDS.split(), "x" * 101, " ", "\n", "\t", "\u00a0", 
 
 
 @given(st.lists(st.one_of(PIECES, st.text(max_size=8))).map("".join))
-def test_remembering_pieces_changes_no_vector(text: str) -> None:
+def test_remembering_pieces_changes_no_vector(text):
     assert np.allclose(BUILTIN.embed([text], "document")[0], PLAIN.vector(well_formed(text)), atol=1e-5)
 
 
@@ -72,17 +72,17 @@ ASCII = st.one_of(
 
 
 @given(st.lists(st.one_of(ASCII, PIECES), max_size=6).map(" ".join))
-def test_tokens_are_those_of_the_tokenizers_package(text: str) -> None:
+def test_tokens_are_those_of_the_tokenizers_package(text):
     ids = static_table().ids(text)
     assert ids == PLAIN.tokenizer.encode(well_formed(text.replace("\n", " ")), add_special_tokens=False).ids
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\x00\x01", "\ud800", "🧿" * 3, "x" * 101])
-def test_text_without_a_known_token_gives_a_row_of_zeros(text: str) -> None:
+def test_text_without_a_known_token_gives_a_row_of_zeros(text):
     assert not BUILTIN.embed([text], "query").any()
 
 
-def test_a_vector_has_the_same_bits_alone_in_a_batch_and_in_another_instance() -> None:
+def test_a_vector_has_the_same_bits_alone_in_a_batch_and_in_another_instance():
     texts = [f"note {n}: the router of room {n * 7} was moved, 会议 {n}" for n in range(50)]
     batch = BUILTIN.embed(texts, "document")
     alone = np.concatenate([Builtin().embed([texts[0]], "query"), *(BUILTIN.embed([t], "query") for t in texts[1:])])
@@ -90,7 +90,7 @@ def test_a_vector_has_the_same_bits_alone_in_a_batch_and_in_another_instance() -
     assert BUILTIN.embed(texts[::-1], "document")[::-1].tobytes() == batch.tobytes()
 
 
-def test_like_meaning_is_nearer_than_unlike() -> None:
+def test_like_meaning_is_nearer_than_unlike():
     cat, kitten, money = BUILTIN.embed(
         ["the cat slept on the sofa", "a kitten napping on a couch", "quarterly revenue forecast for investors"],
         "document",
@@ -99,7 +99,7 @@ def test_like_meaning_is_nearer_than_unlike() -> None:
 
 
 @pytest.mark.parametrize(("text", "length"), [("some words " * 900_000, 1), ("\ud800" * 5_000_000, 0)])
-def test_ten_megabytes_are_embedded_whole(text: str, length: int) -> None:
+def test_ten_megabytes_are_embedded_whole(text, length):
     assert np.linalg.norm(BUILTIN.embed([text], "document")) == pytest.approx(length, abs=1e-6)
 
 
@@ -130,7 +130,7 @@ def _with_a_bit_turned(after: bytes, far: int) -> Callable[[Path], None]:
     ],
     ids=["missing", "empty", "noise", "cut short", "other arrays", "uneven", "scale"],
 )
-def test_a_table_that_cannot_be_read_is_said_so(spoil, tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_read_is_said_so(spoil, tmp_path):
     path = tmp_path / "table.npz"
     spoil(path)
     provider = Builtin(path)
@@ -139,7 +139,7 @@ def test_a_table_that_cannot_be_read_is_said_so(spoil, tmp_path: Path) -> None:
     assert caught.value.next_step
 
 
-def test_nothing_is_stored_by_a_table_that_is_damaged(tmp_path: Path) -> None:
+def test_nothing_is_stored_by_a_table_that_is_damaged(tmp_path):
     whole = bytearray(TABLE.read_bytes())
     whole[1_000_000] ^= 1
     path = tmp_path / "table.npz"
@@ -151,7 +151,7 @@ def test_nothing_is_stored_by_a_table_that_is_damaged(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_a_process_that_forks_after_embedding_gets_no_warning_and_no_setting() -> None:
+def test_a_process_that_forks_after_embedding_gets_no_warning_and_no_setting():
     code = (
         "import os\n"
         "from memory_tui.providers.builtin import Builtin\n"
@@ -165,7 +165,7 @@ def test_a_process_that_forks_after_embedding_gets_no_warning_and_no_setting() -
     assert done.stderr == ""
 
 
-def test_the_table_ships_with_its_licence_and_stays_small() -> None:
+def test_the_table_ships_with_its_licence_and_stays_small():
     assert TABLE.stat().st_size <= 8_500_000
     notice = (TABLE.parent / "NOTICE").read_text(encoding="utf-8")
     assert all(word in notice for word in ("all-MiniLM-L6-v2", "sentence-transformers", "Apache License", "changed"))
@@ -178,7 +178,7 @@ def test_the_table_ships_with_its_licence_and_stays_small() -> None:
 
 
 @pytest.mark.parametrize("version", ["2026.3.13", "2026.2.26"])
-def test_cosines_of_hashes_are_those_of_the_real_program(version: str, oracle_data) -> None:
+def test_cosines_of_hashes_are_those_of_the_real_program(version, oracle_data):
     # Both versions were asked about one workspace with one chunking; a vector of zeros is scored otherwise there.
     lines = (oracle_data / "2026.3.13" / "default" / "chunks.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
@@ -195,7 +195,7 @@ def test_cosines_of_hashes_are_those_of_the_real_program(version: str, oracle_da
     assert compared > 500
 
 
-def test_a_word_is_one_axis_and_words_add_up() -> None:
+def test_a_word_is_one_axis_and_words_add_up():
     one = hash_vector("router")
     assert (np.count_nonzero(one), abs(one).max()) == (1, 1)
     assert np.array_equal(hash_vector("Router, router ROUTER!"), one)

@@ -1,7 +1,5 @@
 """Which provider is used, what takes its place, and that whoever looks can see why."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +12,7 @@ from memory_tui.providers.chain import Chain
 from memory_tui.providers.failures import Cause, ProviderFailure, state_of
 from memory_tui.providers.options import ProviderSettings, Secret
 from tests.support.embed import KEY, Time
-from tests.support.provider_server import Play, hang, status, well
+from tests.support.provider_server import hang, status, well
 from tests.support.waiting import LONG
 
 Make = Callable[..., tuple[Chain, list[ProviderError]]]
@@ -51,9 +49,7 @@ def fails(chain: Chain, kind: str = "document") -> ProviderError:
         ({"OLLAMA_API_KEY": "k"}, "builtin"),
     ],
 )
-def test_auto_takes_the_first_that_has_a_key_and_the_others_say_what_they_lack(
-    chain: Make, env: dict[str, str], name: str
-) -> None:
+def test_auto_takes_the_first_that_has_a_key_and_the_others_say_what_they_lack(chain, env, name):
     made, news = chain("auto", None, api_keys=(), env=env.get)
     assert made.provider().identity.provider == name
     assert (news, made.error, made.state().fallback) == ([], None, None)
@@ -70,9 +66,7 @@ def test_auto_takes_the_first_that_has_a_key_and_the_others_say_what_they_lack(
         ("voyage", {"fallback": "mistral"}, '"voyage".*"mistral"'),
     ],
 )
-def test_a_chosen_provider_that_cannot_be_made_fails_closed_and_says_why_once(
-    chain: Make, name: str, more: Any, words: str
-) -> None:
+def test_a_chosen_provider_that_cannot_be_made_fails_closed_and_says_why_once(chain, name, more, words):
     made, news = chain(name, None, api_keys=(), **more)
     assert (made.provider(), made.provider()) == (None, None)
     assert len(news) == (2 if more else 1)
@@ -82,7 +76,7 @@ def test_a_chosen_provider_that_cannot_be_made_fails_closed_and_says_why_once(
     assert states(made)[-1][1] == "failing"
 
 
-def test_none_is_a_choice_and_no_failure(chain: Make) -> None:
+def test_none_is_a_choice_and_no_failure(chain):
     made, news = chain("none", None)
     assert (made.provider(), made.error, made.members(), news) == (None, None, (), [])
 
@@ -90,7 +84,7 @@ def test_none_is_a_choice_and_no_failure(chain: Make) -> None:
 # --- what takes its place --------------------------------------------------------------------------------------------
 
 
-def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(play: Play, chain: Make) -> None:
+def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(play, chain):
     play.usual, time = REFUSED, Time()
     made, news = chain("auto", time=time)
     error = fails(made)
@@ -108,7 +102,7 @@ def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(p
     assert (states(made), made.error) == ([("openai", "given up"), ("builtin", "in use")], None)
 
 
-def test_an_automatic_choice_that_has_worked_keeps_its_place_through_passing_troubles(play: Play, chain: Make) -> None:
+def test_an_automatic_choice_that_has_worked_keeps_its_place_through_passing_troubles(play, chain):
     time = Time()
     made, news = chain("auto", time=time)
     embed(made)
@@ -124,9 +118,7 @@ def test_an_automatic_choice_that_has_worked_keeps_its_place_through_passing_tro
 
 
 @pytest.mark.parametrize("kind", ["document", "query"])
-def test_a_fallback_takes_over_with_another_space_and_the_first_choice_can_be_restored(
-    play: Play, chain: Make, kind: str
-) -> None:
+def test_a_fallback_takes_over_with_another_space_and_the_first_choice_can_be_restored(play, chain, kind):
     time = Time()
     made, news = chain(fallback="scripted", model="big-model", output_dimensionality=256, time=time)
     first = made.provider().identity
@@ -153,9 +145,7 @@ def test_a_fallback_takes_over_with_another_space_and_the_first_choice_can_be_re
         ("auto", {"env": {"VOYAGE_API_KEY": "voyage-key"}.get}, "voyage"),
     ],
 )
-def test_endpoint_model_and_key_of_the_first_are_not_for_the_next(
-    play: Play, chain: Make, name: str, more: Any, then: str
-) -> None:
+def test_endpoint_model_and_key_of_the_first_are_not_for_the_next(play, chain, name, more, then):
     made, _ = chain(name, model="m", **more)
     play.usual = REFUSED
     fails(made)
@@ -163,7 +153,7 @@ def test_endpoint_model_and_key_of_the_first_are_not_for_the_next(
     assert (identity.provider, identity.model != "m", link.host.endswith(".com")) == (then, True, True)
 
 
-def test_auto_prefers_the_fallback_that_was_named_and_oneself_is_none(play: Play, chain: Make) -> None:
+def test_auto_prefers_the_fallback_that_was_named_and_oneself_is_none(play, chain):
     made, _ = chain("auto", fallback="scripted", env={"VOYAGE_API_KEY": "v"}.get)
     embed(made)
     play.usual = BUSY
@@ -177,14 +167,14 @@ def test_auto_prefers_the_fallback_that_was_named_and_oneself_is_none(play: Play
 # --- pauses ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_text_that_is_too_long_is_not_the_providers_fault(play: Play, chain: Make) -> None:
+def test_a_text_that_is_too_long_is_not_the_providers_fault(play, chain):
     made, news = chain(fallback="scripted")
     play.usual = status(400, {"error": "input too long"})
     fails(made)
     assert (made.error, made.state().fallback, news) == (None, None, [])
 
 
-def test_after_a_failure_nobody_is_asked_until_the_next_try_and_each_pause_is_longer(play: Play, chain: Make) -> None:
+def test_after_a_failure_nobody_is_asked_until_the_next_try_and_each_pause_is_longer(play, chain):
     time = Time()
     made, _ = chain(time=time)
     play.usual = BUSY
@@ -209,7 +199,7 @@ def test_after_a_failure_nobody_is_asked_until_the_next_try_and_each_pause_is_lo
 # --- testing by hand -------------------------------------------------------------------------------------------------
 
 
-def test_trying_out_makes_one_real_call_at_once_and_shows_no_key(play: Play, chain: Make) -> None:
+def test_trying_out_makes_one_real_call_at_once_and_shows_no_key(play, chain):
     made, _ = chain(fallback="scripted")
     play.usual = status(401, {"error": {"message": f"bad key {KEY}"}})
     first, second = made.try_out(), made.try_out("openai")
@@ -225,7 +215,7 @@ def test_trying_out_makes_one_real_call_at_once_and_shows_no_key(play: Play, cha
 # --- all of it -------------------------------------------------------------------------------------------------------
 
 
-def test_settings_never_show_a_key() -> None:
+def test_settings_never_show_a_key():
     settings = ProviderSettings(api_keys=(Secret(KEY),), headers={"X-Key": KEY})
     assert KEY not in repr(settings) + str(settings)
     assert KEY not in str(ProviderFailure(Cause.NO_KEY, "none").as_dict())
@@ -250,7 +240,7 @@ caller.join()
 """
 
 
-def test_a_provider_that_never_answers_does_not_delay_the_end_of_the_process(play: Play) -> None:
+def test_a_provider_that_never_answers_does_not_delay_the_end_of_the_process(play):
     play.usual = hang
     process = subprocess.Popen(
         [sys.executable, "-c", QUIT, play.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -1,7 +1,5 @@
 """Fetching a model file: resumed, checked, told about, and without touching a file that is not ours."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import threading
@@ -48,7 +46,7 @@ def get(text: str, *args: Any, stop: Stop | None = None, **more: Any) -> Path:
     return fetch(source, chosen, stop or Stop())
 
 
-def test_a_model_is_fetched_once_with_progress(shelf: Shelf, tmp_path: Path) -> None:
+def test_a_model_is_fetched_once_with_progress(shelf, tmp_path):
     seen: list[DownloadProgress] = []
     path = get(URI, shelf, tmp_path / "models", seen)
     assert path == tmp_path / "models" / NAME
@@ -62,7 +60,7 @@ def test_a_model_is_fetched_once_with_progress(shelf: Shelf, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_after_a_break_it_goes_on_where_it_stopped(shelf: Shelf, tmp_path: Path, ranges: bool) -> None:
+def test_after_a_break_it_goes_on_where_it_stopped(shelf, tmp_path, ranges):
     shelf.break_after, shelf.ranges = 400_000, ranges
     assert get(URI, shelf, tmp_path).read_bytes() == MODEL
     parts = [headers.get("Range", "") for path, headers in shelf.asked if path.startswith("/files/")]
@@ -79,9 +77,7 @@ def test_after_a_break_it_goes_on_where_it_stopped(shelf: Shelf, tmp_path: Path,
         (MODEL, None, "{url}/files/tiny.gguf#sha256=" + "0" * 64),
     ],
 )
-def test_a_file_with_another_checksum_or_format_is_not_kept(
-    shelf: Shelf, tmp_path: Path, content: bytes, checksum: str | None, text: str
-) -> None:
+def test_a_file_with_another_checksum_or_format_is_not_kept(shelf, tmp_path, content, checksum, text):
     shelf.files["tiny.gguf"], shelf.checksum = content, checksum
     with pytest.raises(ProviderFailure, match="its size, checksum or format") as caught:
         get(text.replace("{url}", shelf.url), shelf, tmp_path)
@@ -91,9 +87,7 @@ def test_a_file_with_another_checksum_or_format_is_not_kept(
     assert path.read_bytes() == MODEL
 
 
-def test_what_is_not_there_who_does_not_answer_and_what_cannot_be_written_is_named(
-    shelf: Shelf, tmp_path: Path
-) -> None:
+def test_what_is_not_there_who_does_not_answer_and_what_cannot_be_written_is_named(shelf, tmp_path):
     (tmp_path / "file").write_text("no folder")
     with refusing() as url:
         cases = (
@@ -108,7 +102,7 @@ def test_what_is_not_there_who_does_not_answer_and_what_cannot_be_written_is_nam
     assert cache_folder(ProviderSettings()).parts[-2:] == ("memory-tui", "models")
 
 
-def test_the_next_fetch_continues_the_part_of_the_last_one(shelf: Shelf, tmp_path: Path) -> None:
+def test_the_next_fetch_continues_the_part_of_the_last_one(shelf, tmp_path):
     shelf.break_after, shelf.stall = 400_000, True
     first, ended = Stop(), []
 
@@ -138,7 +132,7 @@ def test_the_next_fetch_continues_the_part_of_the_last_one(shelf: Shelf, tmp_pat
     assert os.listdir(tmp_path) == [NAME]
 
 
-def test_of_a_file_without_end_no_more_is_taken_than_was_announced(shelf: Shelf, tmp_path: Path) -> None:
+def test_of_a_file_without_end_no_more_is_taken_than_was_announced(shelf, tmp_path):
     class Lying(dict[str, bytes]):
         asked = 0
 
@@ -153,7 +147,7 @@ def test_of_a_file_without_end_no_more_is_taken_than_was_announced(shelf: Shelf,
     assert os.listdir(tmp_path) == []
 
 
-def test_foreign_files_stay_as_they_are(shelf: Shelf, tmp_path: Path) -> None:
+def test_foreign_files_stay_as_they_are(shelf, tmp_path):
     foreign = {NAME + ".part": b"theirs", "other.gguf": b"GGUF theirs", NAME + ".0000.memory-tui-part": b"older"}
     for name, data in foreign.items():
         (tmp_path / name).write_bytes(data)
@@ -164,7 +158,7 @@ def test_foreign_files_stay_as_they_are(shelf: Shelf, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("told", ["nothing", "size", "checksum"])
-def test_a_file_that_is_not_what_was_told_is_fetched_again(shelf: Shelf, tmp_path: Path, told: str) -> None:
+def test_a_file_that_is_not_what_was_told_is_fetched_again(shelf, tmp_path, told):
     size, checksum = len(MODEL) * (told == "size"), hashlib.sha256(MODEL).hexdigest() * (told == "checksum")
     chosen, path = settings(shelf, tmp_path), tmp_path / NAME
     file = ModelFile(source_of(URI, chosen), size, checksum, path)
@@ -176,7 +170,7 @@ def test_a_file_that_is_not_what_was_told_is_fetched_again(shelf: Shelf, tmp_pat
     assert (len(shelf.asked) > asked) == (told == "nothing"), "what is as it was told is not fetched again"
 
 
-def test_the_token_goes_to_the_first_host_only(shelf: Shelf, tmp_path: Path) -> None:
+def test_the_token_goes_to_the_first_host_only(shelf, tmp_path):
     with serving(Shelf({"tiny.gguf": MODEL}), FileHandler) as other:
         shelf.leads_to = f"{other.url}/files"
         get(URI, shelf, tmp_path, HF_TOKEN="hf_secret")
@@ -185,7 +179,7 @@ def test_the_token_goes_to_the_first_host_only(shelf: Shelf, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("leads_to", ["file://", "ftp://127.0.0.1", "http://127.0.0.1/\x1b[31m", "//["])
-def test_a_redirect_out_of_the_web_is_not_followed(shelf: Shelf, tmp_path: Path, leads_to: str) -> None:
+def test_a_redirect_out_of_the_web_is_not_followed(shelf, tmp_path, leads_to):
     shelf.leads_to = leads_to + str(tmp_path)
     (tmp_path / "tiny.gguf").write_bytes(MODEL)
     with pytest.raises(ProviderFailure, match=r"no address of the web|could not be fetched"):
@@ -194,12 +188,12 @@ def test_a_redirect_out_of_the_web_is_not_followed(shelf: Shelf, tmp_path: Path,
 
 
 @pytest.mark.parametrize("size", ["9" * 5000, "\xb2", "-1"], ids=["long", "superscript", "negative"])
-def test_a_size_that_is_none_counts_as_not_told(shelf: Shelf, tmp_path: Path, size: str) -> None:
+def test_a_size_that_is_none_counts_as_not_told(shelf, tmp_path, size):
     shelf.size = size
     assert get(URI, shelf, tmp_path).read_bytes() == MODEL
 
 
-def test_a_uri_that_names_no_file_is_explained_and_names_stay_inside_the_folder() -> None:
+def test_a_uri_that_names_no_file_is_explained_and_names_stay_inside_the_folder():
     usual = ProviderSettings(env={}.get)
     for text in ("hf:user/repo", "hf:user/repo/file.bin", "hf:a/b/c/../../x", "hf:"):
         with pytest.raises(ProviderFailure, match="names no model file") as caught:

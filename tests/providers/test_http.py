@@ -1,7 +1,5 @@
 """Remote providers under load and under every failure: what is retried, what is not, what is never kept or shown."""
 
-from __future__ import annotations
-
 import contextlib
 import email.utils
 import gzip
@@ -61,7 +59,7 @@ def fails(provider: Provider, texts: list[str] | None = None, kind: Any = "docum
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-def test_vectors_come_back_in_order_of_unit_length_and_blank_texts_are_not_sent(play: Play, provider: Make) -> None:
+def test_vectors_come_back_in_order_of_unit_length_and_blank_texts_are_not_sent(play, provider):
     play.usual = reversed_rows
     texts = ["alpha beta", "  \n", "gamma", "delta " * 900, "epsilon"]
     vectors = provider().embed(texts, "document")
@@ -77,7 +75,7 @@ def test_vectors_come_back_in_order_of_unit_length_and_blank_texts_are_not_sent(
     ("name", "most", "items"),
     [("openai", 200_000, 2048), ("voyage", 120_000, 1000), ("mistral", 16_000, 128), ("gemini", 200_000, 100)],
 )
-def test_a_request_holds_what_the_provider_takes(play: Play, provider: Make, name: str, most: int, items: int) -> None:
+def test_a_request_holds_what_the_provider_takes(play, provider, name, most, items):
     provider(name, batches=RequestLimits()).embed(["x" * 1600] * 250, "document")
     sizes = [sum(len(text.encode()) for text in asked.texts) for asked in play.asked]
     assert (sum(sizes), max(sizes) <= most) == (250 * 1600, True)
@@ -88,7 +86,7 @@ def test_a_request_holds_what_the_provider_takes(play: Play, provider: Make, nam
     assert sorted(len(asked.texts) for asked in play.asked) == [1, 1, 1, 4, 4]
 
 
-def test_four_requests_run_at_once_and_one_after_two_failures_until_things_go_well(play: Play, provider: Make) -> None:
+def test_four_requests_run_at_once_and_one_after_two_failures_until_things_go_well(play, provider):
     met = threading.Barrier(4)
 
     def together(handler: Handler, asked: Any) -> None:
@@ -108,7 +106,7 @@ def test_four_requests_run_at_once_and_one_after_two_failures_until_things_go_we
     assert "one request" not in remote.detail
 
 
-def test_questions_get_through_while_notes_are_sent(play: Play, provider: Make) -> None:
+def test_questions_get_through_while_notes_are_sent(play, provider):
     began, goes_on = threading.Event(), threading.Event()
 
     def slow_notes(handler: Handler, asked: Any) -> None:
@@ -135,7 +133,7 @@ def packed(encoding: str, pack: Callable[[bytes], bytes]) -> Callable[[Handler, 
     return reply
 
 
-def test_an_answer_may_be_packed(play: Play, provider: Make) -> None:
+def test_an_answer_may_be_packed(play, provider):
     for encoding, pack in (("gzip", gzip.compress), ("deflate", zlib.compress)):
         play.usual = packed(encoding, pack)
         assert provider().embed(["note"] * 200, "document").any(axis=1).all()
@@ -145,9 +143,7 @@ def test_an_answer_may_be_packed(play: Play, provider: Make) -> None:
 
 
 @pytest.mark.parametrize("refusal", [status(429, "slow down"), status(503, "overloaded")], ids=["429", "503"])
-def test_a_large_request_that_does_not_get_through_is_sent_in_small_ones(
-    play: Play, provider: Make, refusal: Any
-) -> None:
+def test_a_large_request_that_does_not_get_through_is_sent_in_small_ones(play, provider, refusal):
     def small_alone(handler: Any, asked: Any) -> None:
         (refusal if sum(map(len, asked.texts)) > 8000 else well)(handler, asked)
 
@@ -164,15 +160,13 @@ def test_a_large_request_that_does_not_get_through_is_sent_in_small_ones(
 @pytest.mark.parametrize(
     ("reply", "calls"), [(status(503, "down"), 6), (status(429, "", Retry_After="3600"), 1)], ids=["down", "long wait"]
 )
-def test_a_provider_that_is_down_is_not_asked_for_each_small_request(
-    play: Play, provider: Make, reply: Any, calls: int
-) -> None:
+def test_a_provider_that_is_down_is_not_asked_for_each_small_request(play, provider, reply, calls):
     play.usual = reply
     fails(provider(batches=RequestLimits(concurrency=1)), ["w" * 1600] * 40)
     assert len(play.asked) == calls
 
 
-def test_a_batch_that_is_too_large_is_halved_and_the_limit_remembered(play: Play, provider: Make) -> None:
+def test_a_batch_that_is_too_large_is_halved_and_the_limit_remembered(play, provider):
     play.most_items, remote = 10, provider()
     texts = [f"text {n}" for n in range(64)]
     vectors = remote.embed(texts, "document")
@@ -187,7 +181,7 @@ def test_a_batch_that_is_too_large_is_halved_and_the_limit_remembered(play: Play
     assert [len(asked.texts) for asked in play.asked] == [3, 2, 1]
 
 
-def test_a_batch_that_breaks_the_connection_is_halved_unless_every_one_does(play: Play, provider: Make) -> None:
+def test_a_batch_that_breaks_the_connection_is_halved_unless_every_one_does(play, provider):
     play.usual = lambda handler, asked: (reset if len(asked.texts) > 2 else well)(handler, asked)
     assert provider().embed([f"note {n}" for n in range(7)], "document").any(axis=1).all()
     play.asked.clear()
@@ -196,7 +190,7 @@ def test_a_batch_that_breaks_the_connection_is_halved_unless_every_one_does(play
     assert (failure.state, len(play.asked) <= 8) == (Cause.NETWORK, True)
 
 
-def test_a_text_over_the_models_limit_is_embedded_in_parts_and_none_of_it_is_lost(play: Play, provider: Make) -> None:
+def test_a_text_over_the_models_limit_is_embedded_in_parts_and_none_of_it_is_lost(play, provider):
     def limited(handler: Any, asked: Any) -> None:
         long = any(len(text) > 200 for text in asked.texts)
         reply = status(400, {"error": {"message": "This model's maximum context length is 50 tokens"}})
@@ -230,9 +224,7 @@ def too_long(handler: Any, asked: Any) -> None:
     ("reply", "state"),
     [(nan_in_json, Cause.NO_VECTOR), (zeros_for_poison, Cause.NO_VECTOR), (too_long, Cause.TOO_LONG)],
 )
-def test_a_text_that_gets_no_vector_costs_the_others_nothing(
-    play: Play, provider: Make, reply: Any, state: Cause
-) -> None:
+def test_a_text_that_gets_no_vector_costs_the_others_nothing(play, provider, reply, state):
     play.usual = reply
     texts = [f"some words, {at} {'poison' if at in (3, 700) else ''}" for at in range(1000)]
     failure = fails(provider(), texts)
@@ -241,7 +233,7 @@ def test_a_text_that_gets_no_vector_costs_the_others_nothing(
     assert failure.done[4] == pytest.approx(unit(texts[4]), abs=1e-6)
 
 
-def test_zeros_are_the_fault_of_the_provider_until_it_has_made_a_vector(play: Play, provider: Make) -> None:
+def test_zeros_are_the_fault_of_the_provider_until_it_has_made_a_vector(play, provider):
     play.usual, remote = zeros_for_poison, provider()
     assert fails(remote, ["poison"]).state is Cause.MALFORMED
     remote.embed(["good"], "document")
@@ -285,7 +277,7 @@ BAD_ANSWERS = {
 
 
 @pytest.mark.parametrize("name", BAD_ANSWERS)
-def test_an_answer_that_is_no_answer_is_not_kept(play: Play, provider: Make, name: str) -> None:
+def test_an_answer_that_is_no_answer_is_not_kept(play, provider, name):
     play.usual = BAD_ANSWERS[name]
     failure = fails(provider())
     assert (failure.state, failure.done) == (Cause.MALFORMED, {})
@@ -318,9 +310,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("reply", "state", "calls"), ERRORS)
-def test_every_error_has_its_state_and_only_passing_ones_are_tried_again(
-    play: Play, provider: Make, reply: Any, state: Cause, calls: int
-) -> None:
+def test_every_error_has_its_state_and_only_passing_ones_are_tried_again(play, provider, reply, state, calls):
     play.usual, time = reply, Time()
     failure = fails(provider(time=time))
     assert (failure.state, len(play.asked)) == (state, calls)
@@ -328,7 +318,7 @@ def test_every_error_has_its_state_and_only_passing_ones_are_tried_again(
     assert "<" not in failure.message
 
 
-def test_retry_after_is_obeyed_as_seconds_and_as_a_date(play: Play, provider: Make) -> None:
+def test_retry_after_is_obeyed_as_seconds_and_as_a_date(play, provider):
     clock = Time()
     remote = provider(time=clock)
     play.say(status(429, "", Retry_After="7"), status(429, {"error": {"details": [{"retryDelay": "2.5s"}]}}))
@@ -344,7 +334,7 @@ def test_retry_after_is_obeyed_as_seconds_and_as_a_date(play: Play, provider: Ma
     assert clock.slept == [7, 2.5]
 
 
-def test_redirects_are_not_followed(play: Play, provider: Make) -> None:
+def test_redirects_are_not_followed(play, provider):
     with serving(Play()) as other:
         play.usual = status(307, "", Location=f"{other.url}/embeddings")
         failure = fails(provider())
@@ -352,7 +342,7 @@ def test_redirects_are_not_followed(play: Play, provider: Make) -> None:
     assert other.url.removeprefix("http://") in failure.message
 
 
-def test_requests_that_meet_the_same_refusal_all_get_the_next_key(play: Play, provider: Make) -> None:
+def test_requests_that_meet_the_same_refusal_all_get_the_next_key(play, provider):
     met, refused = threading.Barrier(4), []
 
     def spent(handler: Any, asked: Any) -> None:
@@ -381,7 +371,7 @@ def everything_shown(failure: ProviderFailure, provider: Provider) -> str:
 @pytest.mark.parametrize(
     "reply", [echo_headers(400), echo_headers(401), echo_headers(500), reset, html(200)], ids=lambda reply: ""
 )
-def test_no_key_header_or_password_is_ever_shown(play: Play, provider: Make, reply: Any) -> None:
+def test_no_key_header_or_password_is_ever_shown(play, provider, reply):
     play.usual = reply
     remote = provider(headers={"X-Team": "header-secret-42"})
     shown = everything_shown(fails(remote), remote)
@@ -441,7 +431,7 @@ class Look:
 
 
 @pytest.mark.parametrize("reply", [hang, drip])
-def test_a_call_has_a_time_limit_in_all_and_is_not_repeated(play: Play, provider: Make, reply: Any) -> None:
+def test_a_call_has_a_time_limit_in_all_and_is_not_repeated(play, provider, reply):
     play.usual = reply
     failure = fails(provider(batches=quick(0.1)))
     assert (failure.state, "0.1 s" in failure.message) == (Cause.TIMEOUT, True)
@@ -450,9 +440,7 @@ def test_a_call_has_a_time_limit_in_all_and_is_not_repeated(play: Play, provider
 
 
 @pytest.mark.parametrize("closes", [True, False])
-def test_a_look_up_that_hangs_is_left_and_sends_nothing_afterwards(
-    play: Play, provider: Make, monkeypatch: pytest.MonkeyPatch, closes: bool
-) -> None:
+def test_a_look_up_that_hangs_is_left_and_sends_nothing_afterwards(play, provider, monkeypatch, closes):
     look = Look(monkeypatch)
     remote = provider() if closes else provider(batches=quick(0.05, attempts=1))
     call = Call(lambda: remote.embed(["note"], "query"))
@@ -473,9 +461,7 @@ def part_of_an_answer(handler: Handler, asked: Any) -> None:
 
 
 @pytest.mark.parametrize("reply", [hang, drip, part_of_an_answer, status(503, "", Retry_After="20")])
-def test_closing_ends_every_call_at_once_and_nobody_is_asked_afterwards(
-    play: Play, provider: Make, reply: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_closing_ends_every_call_at_once_and_nobody_is_asked_afterwards(play, provider, reply, monkeypatch):
     arrived = threading.Semaphore(0)
 
     def noted(handler: Handler, asked: Any) -> None:
@@ -514,9 +500,7 @@ LARGE = ["x" * (32 << 20)]
 
 
 @pytest.mark.parametrize(("scheme", "texts"), [("https", ["note"]), ("http", LARGE)], ids=["handshake", "upload"])
-def test_a_server_that_neither_reads_nor_speaks_is_given_up_and_gets_no_more_text(
-    silent: socket.socket, provider: Make, scheme: str, texts: list[str]
-) -> None:
+def test_a_server_that_neither_reads_nor_speaks_is_given_up_and_gets_no_more_text(silent, provider, scheme, texts):
     at = Play(url=f"{scheme}://127.0.0.1:{silent.getsockname()[1]}")
     assert fails(provider(at=at, batches=quick(0.2, attempts=1)), texts).state is Cause.TIMEOUT
     silent.accept()[0].close()

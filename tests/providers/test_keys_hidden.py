@@ -1,7 +1,5 @@
 """API keys are sent where they belong and seen nowhere: not on screen, in logs, tracebacks, the index or our files."""
 
-from __future__ import annotations
-
 import json
 import logging
 import traceback
@@ -94,14 +92,7 @@ def words_of(options: Options) -> list[str]:
 
 
 @pytest.mark.parametrize("reply", REPLIES)
-def test_no_output_log_or_file_of_ours_holds_a_key(
-    play: Play,
-    options: Options,
-    reply: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_no_output_log_or_file_of_ours_holds_a_key(play, options, reply, tmp_path, capsys, caplog):
     play.usual = REPLIES[reply]
     caplog.set_level(logging.DEBUG)
     for command in COMMANDS.split("; "):
@@ -125,7 +116,7 @@ def outcome(action: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize("reply", [reply for reply in REPLIES if reply != "well"])
-def test_no_traceback_or_event_holds_a_key(play: Play, options: Options, reply: str) -> None:
+def test_no_traceback_or_event_holds_a_key(play, options, reply):
     play.usual = REPLIES[reply]
     heard: list[Any] = []
     seen: list[str] = []

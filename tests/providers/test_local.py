@@ -1,7 +1,5 @@
 """Models on this machine: in a process of their own, whose end is not that of the app; and the real thing."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -9,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
@@ -56,7 +53,7 @@ def fails(provider: Provider, *texts: str) -> ProviderFailure:
 # --- a process of its own --------------------------------------------------------------------------------------------
 
 
-def test_vectors_are_of_unit_length_and_blank_texts_have_none(provider: Make, model: Any) -> None:
+def test_vectors_are_of_unit_length_and_blank_texts_have_none(provider, model):
     one = provider("local", None, model_path=model())
     vectors = one.embed(["abcd", " ", "\ud800"], "document")
     assert vectors.tolist() == [pytest.approx([0.6, 0, 0.8]), [0, 0, 0], pytest.approx([0.948, 0, 0.316], abs=1e-3)]
@@ -67,7 +64,7 @@ def test_vectors_are_of_unit_length_and_blank_texts_have_none(provider: Make, mo
     assert (other.identity.model, other.identity != one.identity) == (one.identity.model, True), "another file"
 
 
-def test_a_crash_of_native_code_is_a_failure_that_names_its_cause_and_is_left_alone(chain: Any, model: Any) -> None:
+def test_a_crash_of_native_code_is_a_failure_that_names_its_cause_and_is_left_alone(chain, model):
     clock = Time()
     made, _ = chain("local", None, model_path=model(), time=clock)
     failure = fails(made.provider(), "fine", "abort")
@@ -92,9 +89,7 @@ def test_a_crash_of_native_code_is_a_failure_that_names_its_cause_and_is_left_al
         ("", ["hang"], Cause.TIMEOUT, "0.5 s"),
     ],
 )
-def test_a_model_that_makes_no_vector_says_why(
-    provider: Make, model: Any, mode: str, texts: list[str], state: Cause, words: str
-) -> None:
+def test_a_model_that_makes_no_vector_says_why(provider, model, mode, texts, state, words):
     limits = quick(0.5) if "hang" in texts else quick(LONG)
     one = provider("local", None, model_path=model(mode), batches=limits)
     if not mode:
@@ -104,15 +99,13 @@ def test_a_model_that_makes_no_vector_says_why(
 
 
 @pytest.mark.parametrize("text", ["nan", "zero", "refuse"])
-def test_a_text_that_gets_no_vector_costs_the_others_nothing(provider: Make, model: Any, text: str) -> None:
+def test_a_text_that_gets_no_vector_costs_the_others_nothing(provider, model, text):
     failure = fails(provider("local", None, model_path=model()), "one", text, "three")
     assert (failure.state, sorted(failure.done)) == (Cause.NO_VECTOR, [0, 2])
 
 
 @pytest.mark.parametrize(("threads", "used"), [(0, "3"), (2, "2")])
-def test_a_model_that_crashed_once_is_started_again_with_its_threads(
-    provider: Make, model: Any, monkeypatch: pytest.MonkeyPatch, threads: int, used: str
-) -> None:
+def test_a_model_that_crashed_once_is_started_again_with_its_threads(provider, model, monkeypatch, threads, used):
     monkeypatch.setattr(local, "usual_threads", lambda: 3)
     one = provider("local", None, model_path=model(), threads=threads)
     assert one.embed(["a", "abort once", "b"], "document").any(axis=1).all()
@@ -120,7 +113,7 @@ def test_a_model_that_crashed_once_is_started_again_with_its_threads(
     assert one.detail == f"local model, {used} threads"
 
 
-def test_the_usual_threads_are_the_physical_cores_less_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_usual_threads_are_the_physical_cores_less_one(tmp_path, monkeypatch):
     for cpu in range(8):
         (tmp_path / f"cpu{cpu}/topology").mkdir(parents=True)
         (tmp_path / f"cpu{cpu}/topology/thread_siblings_list").write_text(f"{cpu % 4},{cpu % 4 + 4}\n")
@@ -131,7 +124,7 @@ def test_the_usual_threads_are_the_physical_cores_less_one(tmp_path: Path, monke
         assert local.usual_threads() == threads
 
 
-def test_closing_ends_the_process_at_once(provider: Make, model: Any) -> None:
+def test_closing_ends_the_process_at_once(provider, model):
     file = model()
     one, ended = provider("local", None, model_path=file), []
 
@@ -159,8 +152,8 @@ def test_closing_ends_the_process_at_once(provider: Make, model: Any) -> None:
 
 
 def test_a_gguf_file_that_is_not_there_is_refused_and_never_chosen_by_auto(
-    provider: Make, chain: Any, model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    provider, chain, model, tmp_path, monkeypatch
+):
     (tmp_path / "page.gguf").write_text("<html>")
     for name in ("absent.gguf", "page.gguf"):
         with pytest.raises(ProviderFailure, match=name) as caught:
@@ -197,9 +190,7 @@ def places(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> lis
     return [word for key, name in options.items() for word in (key, str(tmp_path / name))]
 
 
-def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(
-    shelf: Shelf, places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(shelf, places, tmp_path, capsys):
     def run(*words: str) -> tuple[int, str, str]:
         return main.main(["provider", "--fetch", *words, *places]), *capsys.readouterr()
 
@@ -231,7 +222,7 @@ def small() -> Iterator[Provider]:
     one.close()
 
 
-def test_the_small_model_answers_across_languages_by_its_two_prefixes(small: Provider) -> None:
+def test_the_small_model_answers_across_languages_by_its_two_prefixes(small):
     notes = ["东京是日本的首都。", "Die Katze schläft auf dem Sofa.", "Buy oat milk and bread.", " "]
     vectors, question = small.embed(notes, "document"), small.embed(["What is the capital of Japan?"], "query")[0]
     cosines = vectors @ question
@@ -249,20 +240,18 @@ def test_the_small_model_answers_across_languages_by_its_two_prefixes(small: Pro
     ["\ufdfa" * 3_000, "cake \0 walrus", "\ud800", "\U0010ffff" * 50, "x" * 20_000, "字" * 1_500],
     ids=["of 18 letters", "zero", "half a pair", "no character", "one word", "no space"],
 )
-def test_no_text_ends_the_small_model(small: Provider, text: str) -> None:
+def test_no_text_ends_the_small_model(small, text):
     """The first one overwrites the engine's memory as it stands."""
     vector = small.embed([text], "document")[0]
     assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_what_follows_a_zero_is_read(small: Provider) -> None:
+def test_what_follows_a_zero_is_read(small):
     cut, whole = small.embed(["walrus\0router password", "walrus router password"], "document")
     assert cut @ whole > 0.999
 
 
-def test_without_its_extra_the_small_model_says_the_line_that_installs_it(
-    provider: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_its_extra_the_small_model_says_the_line_that_installs_it(provider, monkeypatch):
     monkeypatch.setattr(local, "NANO_E5", "no_such_software")
     with pytest.raises(ProviderFailure) as caught:
         provider("local-small", None)
@@ -285,7 +274,7 @@ def minilm() -> Iterator[Provider]:
 
 
 @pytest.mark.local_model
-def test_vectors_agree_with_the_recorded_reference(minilm: Provider) -> None:
+def test_vectors_agree_with_the_recorded_reference(minilm):
     """Recorded from the same weights by another implementation: numpy, with the tokens of the `tokenizers` package."""
     recorded = json.loads(REFERENCE.read_text("utf-8"))
     vectors = minilm.embed([one["text"] for one in recorded], "document")
@@ -296,7 +285,7 @@ def test_vectors_agree_with_the_recorded_reference(minilm: Provider) -> None:
 
 
 @pytest.mark.local_model
-def test_text_over_the_models_limit_is_not_cut(minilm: Provider) -> None:
+def test_text_over_the_models_limit_is_not_cut(minilm):
     text = "red apples and green pears. " * 150
     whole, cut, other = minilm.embed(
         [text + "The quarterly tax report is due. " * 60, text, "The quarterly tax report is due."], "document"

@@ -41,9 +41,7 @@ def fails(provider: Provider) -> ProviderFailure:
     return caught.value
 
 
-def test_a_proxy_is_used_for_others_and_not_for_this_machine(
-    play: Play, provider: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_proxy_is_used_for_others_and_not_for_this_machine(play, provider, monkeypatch):
     with serving(Play()) as proxy:
         monkeypatch.setenv("HTTP_PROXY", proxy.url)
         assert provider(base_url=ELSEWHERE).embed(["note"], "document").any()
@@ -52,9 +50,7 @@ def test_a_proxy_is_used_for_others_and_not_for_this_machine(
         assert [asked.path for asked in play.asked] == ["/embeddings"]
 
 
-def test_a_network_that_is_down_and_a_proxy_that_wants_a_login_are_named(
-    provider: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_network_that_is_down_and_a_proxy_that_wants_a_login_are_named(provider, monkeypatch):
     with refusing() as nobody:
         failure = fails(provider(base_url=nobody))
         assert (failure.state, "cannot be reached" in failure.message) == (Cause.NETWORK, True)
@@ -76,9 +72,7 @@ def test_a_network_that_is_down_and_a_proxy_that_wants_a_login_are_named(
         ("HTTPS_PROXY", f"socks5://me:{PASSWORD}@host", "socksio"),
     ],
 )
-def test_what_the_environment_names_wrongly_is_named(
-    provider: Make, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, words: str
-) -> None:
+def test_what_the_environment_names_wrongly_is_named(provider, monkeypatch, variable, value, words):
     monkeypatch.setenv(variable, value)
     failure = fails(provider(base_url="https://embed.example/v1"))
     assert (words in failure.message, variable in failure.next_step) == (True, True)
@@ -148,9 +142,7 @@ class Tunnelling(BaseHTTPRequestHandler):
         pass
 
 
-def test_encryption_goes_through_a_proxy_to_whom_the_environment_trusts_and_is_not_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_encryption_goes_through_a_proxy_to_whom_the_environment_trusts_and_is_not_given_up(tmp_path, monkeypatch):
     with contextlib.ExitStack() as stack:
         plain = stack.enter_context(serving(Shelf({"tiny.gguf": MODEL}), FileHandler))
         hub = Shelf({"tiny.gguf": MODEL})
@@ -169,7 +161,7 @@ def test_encryption_goes_through_a_proxy_to_whom_the_environment_trusts_and_is_n
     assert (plain.asked, list((tmp_path / "others").glob("*.gguf"))) == ([], [])
 
 
-def test_a_certificate_that_nobody_trusts_gets_no_note(provider: Make, tmp_path: Path) -> None:
+def test_a_certificate_that_nobody_trusts_gets_no_note(provider, tmp_path):
     with encrypting(tmp_path, Play(), Handler) as encrypted:
         failure = fails(provider(base_url=encrypted.url))
     assert ("CERTIFICATE_VERIFY_FAILED" in failure.message, "SSL_CERT_FILE" in failure.next_step) == (True, True)

@@ -1,7 +1,5 @@
 """Every provider of the table: its row, what it is sent with which key, the spaces that come back, its end."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import subprocess
@@ -67,7 +65,7 @@ def name(request: pytest.FixtureRequest) -> str:
 # --- rows ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_row_sends_text_or_makes_a_provider(name: str) -> None:
+def test_a_row_sends_text_or_makes_a_provider(name):
     row = registry.row(name)
     assert (row.name, bool(row.label)) == (name, True)
     assert (
@@ -84,7 +82,7 @@ def test_a_row_sends_text_or_makes_a_provider(name: str) -> None:
     assert registry.price_per_million(name, "no such model") is None
 
 
-def test_the_names_are_known_and_a_wrong_one_is_corrected() -> None:
+def test_the_names_are_known_and_a_wrong_one_is_corrected():
     remote = ("openai", "gemini", "voyage", "mistral", "ollama", "openai-compatible", "lmstudio", "llama-cpp")
     assert ("builtin", "local", "local-small", *remote, "deepinfra", "scripted", "none") == registry.NAMES
     for wrong in ("", "open ai", "Builtin", "../builtin"):
@@ -96,13 +94,13 @@ def test_the_names_are_known_and_a_wrong_one_is_corrected() -> None:
     assert caught.value.next_step == "Did you mean builtin?"
 
 
-def test_places_in_auto_are_distinct_and_the_last_one_needs_nothing() -> None:
+def test_places_in_auto_are_distinct_and_the_last_one_needs_nothing():
     places = [row.auto for row in registry.ROWS.values() if row.auto]
     assert sorted(places) == list(range(1, len(places) + 1))
     registry.check(registry.AUTOMATIC[-1], ProviderSettings(env={}.get))
 
 
-def test_rows_and_chains_load_nothing_heavy() -> None:
+def test_rows_and_chains_load_nothing_heavy():
     code = (
         "import sys\n"
         "from memory_tui.providers import registry\n"
@@ -122,7 +120,7 @@ def test_rows_and_chains_load_nothing_heavy() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_the_manual_lists_every_row() -> None:
+def test_the_manual_lists_every_row():
     def line(name: str) -> str:
         row = registry.row(name)
         key = " or ".join(f"`{variable}`" for variable in row.variables) or "-"
@@ -139,7 +137,7 @@ def test_the_manual_lists_every_row() -> None:
 
 
 @pytest.mark.parametrize("name", REMOTE)
-def test_known_lengths_are_those_of_the_providers_own_host(name: str) -> None:
+def test_known_lengths_are_those_of_the_providers_own_host(name):
     row = registry.row(name)
     for model, dims in row.dims.items():
         assert wire(row, settings_for(None, name, model=model)).dims == dims
@@ -149,7 +147,7 @@ def test_known_lengths_are_those_of_the_providers_own_host(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REMOTE)
-def test_each_variable_is_a_key_and_without_one_the_first_is_named(name: str) -> None:
+def test_each_variable_is_a_key_and_without_one_the_first_is_named(name):
     row = registry.row(name)
     more = {"model": row.model or "m1", "base_url": row.base_url or "https://house.example/v1"}
     for variable in row.variables:
@@ -170,7 +168,7 @@ def test_each_variable_is_a_key_and_without_one_the_first_is_named(name: str) ->
 @pytest.mark.parametrize(
     "address", ["ftp://host", "host/v1", "http://", "http://[::1", "http://h:99999", "http://h\nx"]
 )
-def test_an_address_that_cannot_be_asked_is_refused(name: str, address: str) -> None:
+def test_an_address_that_cannot_be_asked_is_refused(name, address):
     with pytest.raises(ProviderFailure, match=r"remote\.baseUrl"):
         registry.create(name, settings_for(None, name, base_url=address))
 
@@ -179,7 +177,7 @@ def test_an_address_that_cannot_be_asked_is_refused(name: str, address: str) -> 
 
 
 @pytest.mark.parametrize("name", EMBEDDING)
-def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name: str, play: Play, model: Path) -> None:
+def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name, play, model):
     chosen = settings(name, play, model)
     member = ChainMember(name, "chosen", chosen, lambda member, error, known: False)
     space, provider = member.space(), registry.create(name, chosen)
@@ -203,7 +201,7 @@ def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name: str, play: P
     provider.close()
 
 
-def test_a_provider_without_vectors_says_so_on_purpose() -> None:
+def test_a_provider_without_vectors_says_so_on_purpose():
     provider = registry.create("none")
     assert (provider.identity.model, provider.identity.dims) == ("fts-only", 0)
     with pytest.raises(ProviderError, match="words alone") as caught:
@@ -213,9 +211,7 @@ def test_a_provider_without_vectors_says_so_on_purpose() -> None:
 
 @pytest.mark.parametrize("name", REMOTE)
 @pytest.mark.parametrize(("code", "state"), [(401, Cause.BAD_KEY), (404, Cause.UNKNOWN_MODEL), (503, Cause.SERVER)])
-def test_a_failure_has_a_state_a_sentence_and_a_next_step_and_no_key(
-    name: str, play: Play, model: Path, code: int, state: Cause
-) -> None:
+def test_a_failure_has_a_state_a_sentence_and_a_next_step_and_no_key(name, play, model, code, state):
     play.usual = status(code, {"error": {"message": f"not for {KEY}"}})
     provider = registry.create(name, settings(name, play, model))
     with pytest.raises(ProviderFailure) as caught:
@@ -226,7 +222,7 @@ def test_a_failure_has_a_state_a_sentence_and_a_next_step_and_no_key(
 
 
 @pytest.mark.parametrize("name", REMOTE)
-def test_nothing_is_sent_without_approval(name: str, play: Play, model: Path) -> None:
+def test_nothing_is_sent_without_approval(name, play, model):
     chosen = settings(
         name, play, model, may_send=lambda provider, host: False, base_url="http://elsewhere.example:9/v1"
     )
@@ -236,7 +232,7 @@ def test_nothing_is_sent_without_approval(name: str, play: Play, model: Path) ->
 
 
 @pytest.mark.parametrize("name", REMOTE)
-def test_closing_ends_a_call_at_once(name: str, play: Play, model: Path) -> None:
+def test_closing_ends_a_call_at_once(name, play, model):
     play.usual, outcome = hang, []
     provider = registry.create(name, settings(name, play, model))
 
@@ -315,9 +311,7 @@ ABOUT_A_NOTE = {"content": {"parts": [{"text": "b"}]}, "taskType": "RETRIEVAL_DO
         ),
     ],
 )
-def test_what_each_service_is_sent(
-    play: Play, provider: Make, name: str, kind: str, texts: str, more: Any, path: str, body: Any
-) -> None:
+def test_what_each_service_is_sent(play, provider, name, kind, texts, more, path, body):
     provider(name, **more).embed(list(texts), kind)
     assert (play.asked[-1].path, play.asked[-1].body) == (path, body)
 
@@ -332,9 +326,7 @@ def test_what_each_service_is_sent(
         ("lmstudio", "/api/v1/", "/v1/embeddings"),
     ],
 )
-def test_an_address_may_be_written_in_more_than_one_way(
-    play: Play, provider: Make, name: str, base: str, path: str
-) -> None:
+def test_an_address_may_be_written_in_more_than_one_way(play, provider, name, base, path):
     provider(name, base_url=play.url + base).embed(["a"], "query")
     assert play.asked[-1].path == path
 
@@ -357,15 +349,13 @@ BOTH = {"GOOGLE_API_KEY": "from-env", "GEMINI_API_KEY": "other"}.get
         ("gemini", {"api_keys": (Secret("GOOGLE_API_KEY"),), "env": BOTH}, "x-goog-api-key", "from-env"),
     ],
 )
-def test_a_key_goes_in_the_header_of_its_service(
-    play: Play, provider: Make, name: str, more: Any, header: str, value: str
-) -> None:
+def test_a_key_goes_in_the_header_of_its_service(play, provider, name, more, header, value):
     provider(name, **{"model": "m", **more}).embed(["a"], "query")
     sent = {name.lower(): text for name, text in play.asked[-1].headers.items()}
     assert sent.get(header.lower(), "") == value
 
 
-def test_gemini_keys_come_from_the_environment_and_take_turns_when_one_is_spent(play: Play, provider: Make) -> None:
+def test_gemini_keys_come_from_the_environment_and_take_turns_when_one_is_spent(play, provider):
     env = {"GEMINI_API_KEY": "first-key", "GEMINI_API_KEYS": "second-key, third-key"}
     play.say(status(429, "spent"), status(429, "spent"))
     gemini = provider("gemini", api_keys=(), env=env.get)
@@ -375,7 +365,7 @@ def test_gemini_keys_come_from_the_environment_and_take_turns_when_one_is_spent(
     assert used == ["first-key", "second-key", "third-key", "third-key"]
 
 
-def test_a_length_that_is_asked_for_is_made_or_refused(play: Play, provider: Make) -> None:
+def test_a_length_that_is_asked_for_is_made_or_refused(play, provider):
     ollama = provider("ollama", output_dimensionality=64)
     whole = np.array(vector("one two three"), np.float32)[:64]
     assert ollama.embed(["one two three"], "document")[0] == pytest.approx(whole / np.linalg.norm(whole), abs=1e-6)
@@ -398,7 +388,7 @@ def sha(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, separators=(",", ":")).encode()).hexdigest()
 
 
-def test_fingerprints_are_the_documented_ones() -> None:
+def test_fingerprints_are_the_documented_ones():
     assert wire_of("openai").key == "c03eebd0dbf911b9e937d66411651b4976ddde97fb3a820da68c2176068e449d"
     headers = {"X-b": "2", "authorization": "s", "a": "1"}
     listed = [["a", "1"], ["Content-Type", "application/json"], ["X-b", "2"]]
@@ -412,7 +402,7 @@ def test_fingerprints_are_the_documented_ones() -> None:
     assert wire_of("voyage").key == sha({"provider": "voyage", "model": "voyage-4-large"})
 
 
-def test_another_endpoint_model_or_size_is_another_space_and_another_key_is_none() -> None:
+def test_another_endpoint_model_or_size_is_another_space_and_another_key_is_none():
     changes = ({}, {"base_url": "http://h/v1"}, {"headers": {"x": "1"}}, {"model": "m"}, {"output_dimensionality": 512})
     more = (*changes, {"document_input_type": "passage"})
     keys = [wire_of(name, **each).key for name in ("openai", "voyage") for each in more]

@@ -1,7 +1,5 @@
 """What agents recalled, turn by turn, from the transcripts of three hosts."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path
@@ -59,7 +57,7 @@ def turns(home: Path, at: float) -> list[agent_turns.SessionTurns]:
     return sessions
 
 
-def test_three_hosts_tell_what_was_asked_and_what_came_back(home: Path) -> None:
+def test_three_hosts_tell_what_was_asked_and_what_came_back(home):
     at, cwd = time.time() + 1, str(home / "notes")
     asked(home, at, "Where do I turn the water off?", "Behind the blue door, under the stairs.")
     item = {
@@ -99,14 +97,14 @@ def test_three_hosts_tell_what_was_asked_and_what_came_back(home: Path) -> None:
         ("Switched on in April by hand; under the stairs.", "quoted memory/2026-11-01.md#L1"),
     ],
 )
-def test_a_hit_was_quoted_by_words_that_it_alone_has(answer: str, use: str, home: Path) -> None:
+def test_a_hit_was_quoted_by_words_that_it_alone_has(answer, use, home):
     at = time.time() + 1
     asked(home, at, "Where do I turn the water off?", answer)
     ((recall,),) = [turn.recalls for session in turns(home, at) for turn in session.turns]
     assert recall.use == use
 
 
-def test_words_that_several_hits_have_are_quoted_from_one_of_them(home: Path) -> None:
+def test_words_that_several_hits_have_are_quoted_from_one_of_them(home):
     at = time.time() + 1
     alike = {"results": [HITS[0], {**HITS[0], "path": "memory/copy.md"}]}
     asked(home, at, "Water?", "It is under the stairs behind the blue door.", alike)
@@ -114,7 +112,7 @@ def test_words_that_several_hits_have_are_quoted_from_one_of_them(home: Path) ->
     assert recall.use == "quoted one of 2 hits"
 
 
-def test_the_log_gives_the_knobs_of_then(home: Path) -> None:
+def test_the_log_gives_the_knobs_of_then(home):
     at = time.time() + 1
     asked(home, at, "Water?", "Hm.")
     path = recall_log.recall_log_path(home / "notes")
@@ -126,20 +124,20 @@ def test_the_log_gives_the_knobs_of_then(home: Path) -> None:
     assert "ranked by recommended" in agent_turns.recall_words(recall)
 
 
-def test_sessions_of_another_memory_are_not_listed(home: Path) -> None:
+def test_sessions_of_another_memory_are_not_listed(home):
     at = time.time() + 1
     claude_file(home, [claude_said("user", "Hello.", at, "/elsewhere")])
     assert turns(home, at) == []
 
 
-def test_a_secret_in_a_question_is_masked(home: Path) -> None:
+def test_a_secret_in_a_question_is_masked(home):
     at = time.time() + 1
     key = "sk-ant-api03-" + "a1B2c3D4e5" * 9
     asked(home, at, f"My key is {key}.", "Thanks.", query=f"key {key}")
     assert key not in repr(turns(home, at))
 
 
-def test_the_command_says_who_should_have_asked(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_who_should_have_asked(home, capsys):
     at = time.time() + 1
     asked(home, at, "Where do I turn the water off?", "Under the stairs behind the blue door.")
     claude_file(home, [claude_said("user", "Where is the stopcock behind the blue door?", at + 5)])

@@ -1,7 +1,5 @@
 """The recall log: private, bounded, without secrets, safe among writers, and good enough to ask again."""
 
-from __future__ import annotations
-
 import json
 import stat
 import subprocess
@@ -60,7 +58,7 @@ def host(workspace: Path) -> Iterator[ServedMemory]:
     made.close()
 
 
-def test_what_is_written_is_read_again(log: Path) -> None:
+def test_what_is_written_is_read_again(log):
     hit = LoggedHit("MEMORY.md", 1, 3, 0.5, 0.25, 1.0)
     kept = recall_log.append_recall(log, entry(client="c 1", hits=(hit,), settings={"query.minScore": 0.35}, ms=1.5))
     assert recall_log.read(log) == recall_log.Log((kept,), 0)
@@ -71,7 +69,7 @@ def test_what_is_written_is_read_again(log: Path) -> None:
 
 
 @needs_inodes
-def test_only_its_owner_may_read_it(log: Path) -> None:
+def test_only_its_owner_may_read_it(log):
     recall_log.append_recall(log, entry())
     log.chmod(0o644)
     recall_log.append_recall(log, entry())
@@ -79,7 +77,7 @@ def test_only_its_owner_may_read_it(log: Path) -> None:
     assert stat.S_IMODE(log.parent.stat().st_mode) == 0o700
 
 
-def test_secrets_are_masked_wherever_they_stand(log: Path) -> None:
+def test_secrets_are_masked_wherever_they_stand(log):
     for secret in SECRETS:
         recall_log.append_recall(log, entry(f"why does password: {secret} not work", outcome=f"token={secret}"))
         recall_log.append_recall(log, entry("x" * (recall_log.MOST_QUERY - 8) + f" {secret}"))
@@ -88,13 +86,13 @@ def test_secrets_are_masked_wherever_they_stand(log: Path) -> None:
     assert "why does" in raw
 
 
-def test_a_long_question_is_cut(log: Path) -> None:
+def test_a_long_question_is_cut(log):
     kept = recall_log.append_recall(log, entry("word " * 10_000))
     assert len(kept.query) == recall_log.MOST_QUERY + 1
     assert kept.query.endswith("…")
 
 
-def test_the_older_half_goes_when_it_grows_too_large(log: Path) -> None:
+def test_the_older_half_goes_when_it_grows_too_large(log):
     for number in range(100):
         recall_log.append_recall(log, entry(f"question {number}"), most_bytes=8000)
     entries = recall_log.read(log).entries
@@ -104,7 +102,7 @@ def test_the_older_half_goes_when_it_grows_too_large(log: Path) -> None:
     assert sorted(path.suffix for path in log.parent.iterdir()) == [".jsonl", ".lock"]
 
 
-def test_torn_and_foreign_lines_are_counted_and_cost_nothing(log: Path) -> None:
+def test_torn_and_foreign_lines_are_counted_and_cost_nothing(log):
     first = recall_log.append_recall(log, entry("one"))
     with log.open("ab") as file:
         file.write(
@@ -118,14 +116,14 @@ def test_torn_and_foreign_lines_are_counted_and_cost_nothing(log: Path) -> None:
     assert found.unread == 7
 
 
-def test_fields_of_another_release_do_not_hide_an_entry(log: Path) -> None:
+def test_fields_of_another_release_do_not_hide_an_entry(log):
     log.parent.mkdir(parents=True)
     log.write_text(json.dumps({"tool": "memory_search", "query": "q", "at": 1, "new": {"x": 1}}) + "\n")
     assert recall_log.read(log).entries == (RecallEntry("memory_search", "q", 1),)
 
 
 @needs_inodes
-def test_a_link_in_its_place_is_not_written_through(log: Path, tmp_path: Path) -> None:
+def test_a_link_in_its_place_is_not_written_through(log, tmp_path):
     log.parent.mkdir(parents=True)
     victim = tmp_path / "victim"
     victim.write_text("mine")
@@ -145,7 +143,7 @@ for number in range(30):
 """
 
 
-def test_several_processes_write_whole_lines(log: Path) -> None:
+def test_several_processes_write_whole_lines(log):
     running = [subprocess.Popen([sys.executable, "-c", WRITER, str(log), name]) for name in "abc"]
     assert [process.wait(4 * LONG) for process in running] == [0, 0, 0]
     found = recall_log.read(log)
@@ -159,21 +157,21 @@ def test_several_processes_write_whole_lines(log: Path) -> None:
 # --- what the tools write down -------------------------------------------------------------------------------------
 
 
-def test_nothing_is_written_down_unless_asked_for(workspace: Path) -> None:
+def test_nothing_is_written_down_unless_asked_for(workspace):
     quiet = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions())
     quiet.search({"query": "omada"}, "", "c", Stop())
     quiet.close()
     assert not recall_log.recall_log_path(workspace).exists()
 
 
-def test_the_setting_turns_it_on(workspace: Path) -> None:
+def test_the_setting_turns_it_on(workspace):
     made = ServedMemory(lambda: Engine.open(options(workspace, changes=(("recall.log", "true"),))), ServerOptions())
     made.search({"query": "omada"}, "", "c", Stop())
     made.close()
     assert recall_log.read(recall_log.recall_log_path(workspace)).entries[0].query == "omada"
 
 
-def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host: ServedMemory, workspace: Path) -> None:
+def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host, workspace):
     before = time.time()
     answer = host.search({"query": "omada router", "maxResults": 1}, "", "client 1.2", Stop())
     place = recall_log.recall_log_path(workspace)
@@ -201,7 +199,7 @@ def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host: Serve
     assert workspace not in place.parents
 
 
-def test_failures_and_reads_are_logged_too(host: ServedMemory, workspace: Path) -> None:
+def test_failures_and_reads_are_logged_too(host, workspace):
     host.search({"query": "omada", "corpus": "sessions"}, "", "c", Stop())
     host.get({"path": "MEMORY.md"}, "c")
     host.get({"path": "memory/none.md"}, "c")
@@ -211,9 +209,7 @@ def test_failures_and_reads_are_logged_too(host: ServedMemory, workspace: Path) 
     assert third.outcome == "There is no such note."
 
 
-def test_a_log_that_cannot_be_written_costs_no_answer(
-    host: ServedMemory, workspace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_that_cannot_be_written_costs_no_answer(host, workspace, capsys):
     place = recall_log.recall_log_path(workspace)
     place.mkdir(parents=True)
     assert host.search({"query": "omada"}, "", "c", Stop())["results"]
@@ -249,11 +245,11 @@ HIT = LoggedHit("MEMORY.md", 1, 2, 0.5, 0.4, 0.3)
         (RecallEntry("memory_get", "none.md", 1.0, outcome="There is no such note."), "", True),
     ],
 )
-def test_what_is_not_known_to_be_found_is_not_called_found(logged: RecallEntry, reply: str, poor: bool) -> None:
+def test_what_is_not_known_to_be_found_is_not_called_found(logged, reply, poor):
     assert (logged.reply, logged.is_poor) == (reply, poor)
 
 
-def test_the_level_that_the_agent_was_told_is_logged(host: ServedMemory, workspace: Path) -> None:
+def test_the_level_that_the_agent_was_told_is_logged(host, workspace):
     queries = "omada router", "aardvark", "Who sold the omada router of our grandmother?"
     told = [host.search({"query": query}, "", "c", Stop()).get("answerLevel", {"level": ""}) for query in queries]
     host.search({"query": "omada", "corpus": "sessions"}, "", "c", Stop())
@@ -263,7 +259,7 @@ def test_the_level_that_the_agent_was_told_is_logged(host: ServedMemory, workspa
     assert entries[-1].reply == "no answer"
 
 
-def test_a_profile_that_tells_no_level_logs_none(workspace: Path) -> None:
+def test_a_profile_that_tells_no_level_logs_none(workspace):
     chosen = options(workspace, changes=(("profile", "openclaw-2026.3"),))
     made = ServedMemory(lambda: Engine.open(chosen), ServerOptions(log=True))
     made.search({"query": "omada router"}, "", "c", Stop())
@@ -271,7 +267,7 @@ def test_a_profile_that_tells_no_level_logs_none(workspace: Path) -> None:
     assert (logged_last(workspace).level, logged_last(workspace).reply) == ("", "no level")
 
 
-def test_counts_are_of_questions_alone() -> None:
+def test_counts_are_of_questions_alone():
     found, old = entry(level="found", mode="hybrid", hits=(HIT,)), entry(mode="hybrid", hits=(HIT,))
     failed, read = entry(outcome="No index."), RecallEntry("memory_get", "MEMORY.md", 1.0)
     log = recall_log.Log((found, old, read, found, failed), 0)
@@ -288,7 +284,7 @@ def again(logged: RecallEntry, chosen: Options) -> rerun.Rerun:
         return rerun.replay(logged, engine.plan.settings, engine.search.gather)
 
 
-def test_a_replay_tells_then_from_now_and_what_changed_since(host: ServedMemory, workspace: Path) -> None:
+def test_a_replay_tells_then_from_now_and_what_changed_since(host, workspace):
     host.search({"query": "omada router", "maxResults": 2}, "", "c", Stop())
     logged = logged_last(workspace)
     same = again(logged, options(workspace))
@@ -325,9 +321,7 @@ def logged_last(workspace: Path) -> RecallEntry:
     return recall_log.read(recall_log.recall_log_path(workspace)).entries[-1]
 
 
-def test_the_log_holds_what_was_delivered_after_the_cut(
-    workspace: Path, run: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_the_log_holds_what_was_delivered_after_the_cut(workspace, run):
     many(workspace)
     made = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions(log=True, max_injected_chars=200))
     answer = made.search({"query": "omada router"}, "", "c", Stop())
@@ -353,7 +347,7 @@ def test_the_log_holds_what_was_delivered_after_the_cut(
     assert json.loads(run("recall-log", logged.id, "--json")[1])["changes"][5]["placeThen"] is None
 
 
-def test_of_an_entry_without_facts_nothing_unknown_is_said(host: ServedMemory, workspace: Path) -> None:
+def test_of_an_entry_without_facts_nothing_unknown_is_said(host, workspace):
     host.search({"query": "omada router", "maxResults": 1}, "", "c", Stop())
     hit = replace(logged_last(workspace).hits[0], score=0.25, chunk="")
     found = again(entry("omada router", mode="hybrid", hits=(hit,)), options(workspace))
@@ -364,7 +358,7 @@ def test_of_an_entry_without_facts_nothing_unknown_is_said(host: ServedMemory, w
     assert [line for line in told if "then 1st with 0.250, now 1st" in line]
 
 
-def test_what_was_kept_back_then_may_come_now(host: ServedMemory, workspace: Path) -> None:
+def test_what_was_kept_back_then_may_come_now(host, workspace):
     host.search({"query": "aardvark burrow"}, "", "c", Stop())
     logged = logged_last(workspace)
     assert (logged.level, logged.hits) == (NOTHING, ())
@@ -379,7 +373,7 @@ def test_what_was_kept_back_then_may_come_now(host: ServedMemory, workspace: Pat
     assert "would come now, where none was delivered" in told
 
 
-def test_an_answer_that_came_too_late_was_not_delivered(host: ServedMemory, workspace: Path) -> None:
+def test_an_answer_that_came_too_late_was_not_delivered(host, workspace):
     host.search({"query": "omada"}, "", "c", Stop())
 
     class GivenUp(Stop):
@@ -400,7 +394,7 @@ def test_an_answer_that_came_too_late_was_not_delivered(host: ServedMemory, work
     assert (entry_.level, entry_.reply) == ("", "no answer")
 
 
-def test_reads_count_as_delivered(host: ServedMemory, workspace: Path) -> None:
+def test_reads_count_as_delivered(host, workspace):
     host.get({"path": "memory/2026-11-18.md"}, "c")
     host.get({"path": "memory/none.md"}, "c")
     read, missed = recall_log.read(recall_log.recall_log_path(workspace)).entries
@@ -409,7 +403,7 @@ def test_reads_count_as_delivered(host: ServedMemory, workspace: Path) -> None:
     assert missed.delivered == frozenset()
 
 
-def test_knobs_that_are_not_accepted_any_more_are_left_as_they_are() -> None:
+def test_knobs_that_are_not_accepted_any_more_are_left_as_they_are():
     odd = entry(settings={"query.minScore": 7, "query.maxResults": 3, "profile": "openclaw-2031"})
     settings = rerun.settings_of(odd.settings, Settings.defaults())
     assert settings.whole("query.maxResults") == 3
@@ -437,9 +431,7 @@ def run(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tu
     return go
 
 
-def test_the_command_lists_shows_explains_and_clears(
-    run: Callable[..., tuple[int, str, str]], host: ServedMemory, workspace: Path
-) -> None:
+def test_the_command_lists_shows_explains_and_clears(run, host, workspace):
     assert "--log-recalls" in run("recall-log")[1]
     host.search({"query": "omada router", "maxResults": 1}, "", "agent 1", Stop())
     host.search({"query": "\x1b[31mgiraffe"}, "", "agent 1", Stop())
@@ -478,7 +470,7 @@ def test_the_command_lists_shows_explains_and_clears(
 
 
 @pytest.mark.parametrize("characters", ["0", "3000"])
-def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path: Path, characters: str) -> None:
+def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path, characters):
     """Copies are one hit; the log is what went out, and not the ranking cut off."""
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)

@@ -1,9 +1,6 @@
 """The level of an answer: what it goes by, what it does not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -23,25 +20,25 @@ def level(held: float, known: float = 0.0, pairs: float = 0.0, cosine: float | N
     return level_of(AnswerSignals(held, known, pairs, cosine), BOUNDS, **dated).level
 
 
-def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper() -> None:
+def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper():
     assert [level(held) for held in (0.4, 0.39, 0.1, 0.09)] == ["found", "nearby only", "nearby only", NOTHING]
     upside_down = BOUNDS.update({"answer.nothingBelow": 1.0}, "test")
     assert level_of(AnswerSignals(0.4, 0.0, 0.0, None), upside_down).level == "found", "not doubted is not nothing"
 
 
-def test_pairs_of_characters_and_named_days_need_less() -> None:
+def test_pairs_of_characters_and_named_days_need_less():
     assert level(0.4 * PAIRS, pairs=1.0) == level(0.4 * DATED, of_its_days=True) == "found"
     assert level(0.4 * PAIRS - 0.01, pairs=1.0) == level(0.4 * DATED - 0.01, of_its_days=True) == "nearby only"
 
 
-def test_a_window_far_in_meaning_holds_less_as_far_as_the_table_knows_the_words() -> None:
+def test_a_window_far_in_meaning_holds_less_as_far_as_the_table_knows_the_words():
     lacks = 0.5 * MEANING * (1 - 0.6)
     assert level(0.4 + lacks, known=0.5, cosine=0.6) == "found"
     assert level(0.4 + lacks - 0.01, known=0.5, cosine=0.6) == "nearby only"
     assert level(0.4, known=0.5) == "found", "no meaning was compared"
 
 
-def test_the_sentence_says_what_is_held() -> None:
+def test_the_sentence_says_what_is_held():
     doubtful = level_of(AnswerSignals(0.5, 0.5, 0.0, 0.2), BOUNDS)
     assert doubtful.sentence.startswith("Nearby only")
     assert "30%" in doubtful.sentence
@@ -50,14 +47,8 @@ def test_the_sentence_says_what_is_held() -> None:
 
 
 NOTES = {
-    "en": [
-        "- The workshop opens at nine; Monday is a day off.",
-        "- Moved the site to another host, paid till May.",
-    ],
-    "de": [
-        "- Die Werkstatt hat ab neun Uhr offen. Wie heißt der Nachbar?",
-        "- Wann wurde das Dach geflickt?",
-    ],
+    "en": ["- The workshop opens at nine; Monday is a day off.", "- Moved the site to another host, paid till May."],
+    "de": ["- Die Werkstatt hat ab neun Uhr offen. Wie heißt der Nachbar?", "- Wann wurde das Dach geflickt?"],
     "ru": ["- Мастерская открыта с девяти, как зовут соседа: Егор.", "- Сколько стоит доставка, записано в таблице."],
     "zh": ["- 工房周一休息，平时九点开门。", "- 网站搬到了新的服务器，域名付到春天。"],
     "ja": ["- 工房の営業時間は九時から六時、月曜は休み。", "- サイトを新しいサーバーに移した。"],
@@ -72,7 +63,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("language", NOTES)
-def test_what_no_note_answers_is_not_found_in_any_language(tmp_path: Path, language: str) -> None:
+def test_what_no_note_answers_is_not_found_in_any_language(tmp_path, language):
     (tmp_path / "memory").mkdir()
     for day, line in enumerate(NOTES[language], 1):
         (tmp_path / "memory" / f"2026-10-0{day}.md").write_text(f"# 2026-10-0{day}\n{line}\n", "utf-8")
@@ -106,7 +97,7 @@ FOREIGN = (
 )
 
 
-def test_what_the_notes_hold_is_found_and_what_nobody_wrote_of_is_not(engine: Engine) -> None:
+def test_what_the_notes_hold_is_found_and_what_nobody_wrote_of_is_not(engine):
     for question in ("How is the VLAN on the Omada router set up?", "omada er605"):
         answer = asked(engine, question).level
         assert answer is not None
@@ -117,7 +108,7 @@ def test_what_the_notes_hold_is_found_and_what_nobody_wrote_of_is_not(engine: En
         assert answer.level != "found", answer.sentence
 
 
-def test_no_knob_of_the_ranking_changes_the_level(engine: Engine) -> None:
+def test_no_knob_of_the_ranking_changes_the_level(engine):
     question = "Who installed the fibre?"
     plain = asked(engine, question).level
     changes = (
@@ -129,7 +120,7 @@ def test_no_knob_of_the_ranking_changes_the_level(engine: Engine) -> None:
     assert all(asked(engine, question, **one).level == plain for one in changes)
 
 
-def test_the_answer_in_json_says_what_is_held(engine: Engine) -> None:
+def test_the_answer_in_json_says_what_is_held(engine):
     trace = asked(engine, FOREIGN[0])
     answer = trace_json.answer(trace, explain=False)["answerLevel"]
     assert trace.level is not None
@@ -139,7 +130,7 @@ def test_the_answer_in_json_says_what_is_held(engine: Engine) -> None:
     assert answer["explanation"] == trace.level.explanation
 
 
-def test_openclaw_profiles_give_no_level(engine: Engine) -> None:
+def test_openclaw_profiles_give_no_level(engine):
     settings = engine.plan.with_profile("openclaw-2026.3")
     trace = engine.search.rank(engine.search.gather("omada"), settings)
     assert trace.level is None

@@ -1,7 +1,5 @@
 """A passage that stands in several notes takes one place in an answer, and the answer says where else it stands."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 
@@ -32,7 +30,7 @@ def opened(folder: Path, profile: str = "recommended") -> Engine:
 
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
-def test_copies_take_one_place_and_openclaw_gives_them_all(tmp_path: Path, profile: str) -> None:
+def test_copies_take_one_place_and_openclaw_gives_them_all(tmp_path, profile):
     put(tmp_path, LOG, *ASIDE[1:], text=SAME)
     put(tmp_path, ASIDE[0], text=SAME.replace("\n\n", "\r\n \r\n"))
     put(tmp_path, "memory/club.md", text="The bridge club has cards with a red back.\n")
@@ -53,7 +51,7 @@ def test_copies_take_one_place_and_openclaw_gives_them_all(tmp_path: Path, profi
             assert (fate.kind, fate.fields["citation"]) == ("copy_of", hits[LOG].chunk.citation)
 
 
-def test_the_newest_is_shown_but_that_of_a_day_that_is_asked_for(tmp_path: Path) -> None:
+def test_the_newest_is_shown_but_that_of_a_day_that_is_asked_for(tmp_path):
     put(tmp_path, "memory/2026-03-05.md", "memory/2026-03-09.md", "memory/2026-03-07.md", text=SAME)
     with opened(tmp_path) as engine:
         for question, path in (

@@ -1,13 +1,11 @@
 """Products of vectors, and the rows of what was found."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from memory_tui.search.corpus import products
 
 
-def test_a_product_is_the_same_to_the_digit_wherever_its_row_stands() -> None:
+def test_a_product_is_the_same_to_the_digit_wherever_its_row_stands():
     generator = np.random.default_rng(7)
     for dims in (8, 256, 384):
         rows = generator.standard_normal((23, dims)).astype(np.float32)

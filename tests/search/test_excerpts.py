@@ -1,10 +1,7 @@
 """Passages by a budget of characters: what they hold, what they cost, what they never repeat."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -41,9 +38,7 @@ def given(engine: Engine, question: str, characters: int, **changes: object) -> 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize("characters", [120, 700, 2100, 9000])
-def test_passages_are_lines_of_their_notes_and_keep_to_the_budget(
-    engine: Engine, question: str, characters: int
-) -> None:
+def test_passages_are_lines_of_their_notes_and_keep_to_the_budget(engine, question, characters):
     found = given(engine, question, characters, maxResults=50)
     assert sum(len(one.text) + 1 for one in found) <= characters
     seen: set[tuple[str, int]] = set()
@@ -56,7 +51,7 @@ def test_passages_are_lines_of_their_notes_and_keep_to_the_budget(
         seen |= own
 
 
-def test_the_line_that_answers_comes_with_what_stands_around_it(engine: Engine) -> None:
+def test_the_line_that_answers_comes_with_what_stands_around_it(engine):
     first = given(engine, "when does the zeppelin land", 2100)[0]
     assert "zeppelin" in first.text
     assert 600 <= len(first.text) <= 2 * MOST
@@ -66,7 +61,7 @@ def test_the_line_that_answers_comes_with_what_stands_around_it(engine: Engine) 
 _LEADING = ("## Plumber", "## Plumber\n", "Plumber:", "**Plumber:**", "| Plumber |\n|---|", "Plumber\n\n---\n")
 
 
-def test_a_line_that_leads_to_another_comes_with_it_or_not_at_all(tmp_path: Path) -> None:
+def test_a_line_that_leads_to_another_comes_with_it_or_not_at_all(tmp_path):
     """Wherever a chunk ends, and however little is left of the budget."""
     for number, (leading, days) in enumerate(itertools.product(_LEADING, (0, 5, 25))):
         before = "".join(f"- Day {at} of {number}, rain, and the plumber's cat in the yard.\n" for at in range(days))
@@ -87,24 +82,24 @@ def test_a_line_that_leads_to_another_comes_with_it_or_not_at_all(tmp_path: Path
     assert "# Pay the plumber of the harbour" in lasts, "nothing follows it"
 
 
-def test_what_another_note_repeats_is_given_once(engine: Engine) -> None:
+def test_what_another_note_repeats_is_given_once(engine):
     found = given(engine, "when does the zeppelin land", 6000)
     assert sum("zeppelin" in one.text for one in found) == 1
 
 
-def test_a_line_too_long_is_given_where_it_matched(engine: Engine) -> None:
+def test_a_line_too_long_is_given_where_it_matched(engine):
     found = given(engine, "harpsichord", 2100)
     assert any("harpsichord" in one.text for one in found)
     assert sum(len(one.text) + 1 for one in found) <= 2100
 
 
-def test_without_a_second_stage_there_are_none(engine: Engine) -> None:
+def test_without_a_second_stage_there_are_none(engine):
     evidence = engine.search.gather("router")
     settings = engine.plan.with_profile("openclaw-2026.3")
     assert excerpts(engine.search.rank(evidence, settings), evidence, 2100) == ()
 
 
-def test_a_passage_in_json_cites_its_lines(engine: Engine) -> None:
+def test_a_passage_in_json_cites_its_lines(engine):
     told = [trace_json.passage(one) for one in given(engine, "router", 900)]
     assert told
     assert all(one["citation"] == f"{one['path']}#L{one['startLine']}-L{one['endLine']}" for one in told)

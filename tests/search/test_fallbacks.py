@@ -60,7 +60,7 @@ def codes(trace: Trace) -> set[str]:
     return {notice.code for notice in trace.notices}
 
 
-def test_meaning_counts_by_how_much_of_a_question_the_table_knows(place) -> None:
+def test_meaning_counts_by_how_much_of_a_question_the_table_knows(place):
     with opened(place, provider="builtin", profile="recommended") as engine:
         engine.index.sync()
         found = engine.search.search("私の犬の名前は")
@@ -86,7 +86,7 @@ def test_meaning_counts_by_how_much_of_a_question_the_table_knows(place) -> None
         ("LanceDB 的 schema 是什么", ""),
     ],
 )
-def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, question: str, language: str) -> None:
+def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, question, language):
     (place / "notes" / "memory" / "书.md").write_text("他在周末喜欢读书和散步。\n昨天买了苹果。\n")
     with opened(place, provider="builtin", profile="recommended") as engine:
         engine.index.sync()
@@ -107,7 +107,7 @@ def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, qu
 
 
 @pytest.mark.parametrize("profile", ["openclaw-2026.3", "recommended"])
-def test_without_fts5_vectors_answer_alone_and_the_answer_says_so(place, monkeypatch, profile) -> None:
+def test_without_fts5_vectors_answer_alone_and_the_answer_says_so(place, monkeypatch, profile):
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
     trace = asked(place, "router vlan", profile=profile)
     assert trace.mode == "vectors only"
@@ -126,7 +126,7 @@ def test_without_fts5_vectors_answer_alone_and_the_answer_says_so(place, monkeyp
         ("TOMATO", ["memory/garden.md"]),
     ],
 )
-def test_without_vectors_too_the_letters_of_the_text_are_looked_through(place, monkeypatch, query, found) -> None:
+def test_without_vectors_too_the_letters_of_the_text_are_looked_through(place, monkeypatch, query, found):
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5,vec0")
     for profile in ("openclaw-2026.3", "recommended"):
         trace = asked(place, query, provider="none", profile=profile)
@@ -135,7 +135,7 @@ def test_without_vectors_too_the_letters_of_the_text_are_looked_through(place, m
         assert "holds the letters" in next(n for n in trace.notices if n.code == "full_text").message
 
 
-def test_full_text_search_that_comes_back_is_made_again(place, monkeypatch) -> None:
+def test_full_text_search_that_comes_back_is_made_again(place, monkeypatch):
     monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
     with opened(place) as engine:
         engine.index.sync()
@@ -198,7 +198,7 @@ class _Closed:
         (_Closed, False, "load: "),
     ],
 )
-def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kind, ready, told) -> None:
+def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kind, ready, told):
     """Fault row 35."""
     with opened(place, index="with.sqlite") as engine:
         engine.index.sync()
@@ -221,7 +221,7 @@ def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kin
         schema._try_out.cache_clear()
 
 
-def test_an_sqlite_without_full_text_search_is_told(place, monkeypatch) -> None:
+def test_an_sqlite_without_full_text_search_is_told(place, monkeypatch):
     """Fault row 36."""
     monkeypatch.setattr("apsw.compile_options", ())
     with opened(place, provider="none", **{"store.fts.tokenizer": "trigram"}) as engine:
@@ -233,7 +233,7 @@ def test_an_sqlite_without_full_text_search_is_told(place, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("dims", [256, 64])
-def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, monkeypatch, dims) -> None:
+def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, monkeypatch, dims):
     """Fault row 37: another model, of the same or of other dimensions."""
     with opened(place) as engine:
         engine.index.sync()
@@ -263,7 +263,7 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
 # --- trigrams ------------------------------------------------------------------------------------------------------
 
 
-def test_words_too_short_for_trigrams_are_looked_for_in_the_text(place) -> None:
+def test_words_too_short_for_trigrams_are_looked_for_in_the_text(place):
     trigram = {"store.fts.tokenizer": "trigram"}
     trace = asked(place, "会議", provider="none", **trigram)
     assert paths(trace) == ["memory/会議.md"]
@@ -277,7 +277,7 @@ def test_words_too_short_for_trigrams_are_looked_for_in_the_text(place) -> None:
         assert engine.search.search("router zz").pool("text_rank") == []
 
 
-def test_another_tokenizer_makes_the_index_again_and_keeps_its_vectors(place) -> None:
+def test_another_tokenizer_makes_the_index_again_and_keeps_its_vectors(place):
     with opened(place) as engine:
         first = engine.index.sync()
     with opened(place, **{"store.fts.tokenizer": "trigram"}) as engine:

@@ -1,7 +1,5 @@
 """The faults of OpenClaw that its profiles do not copy are named in the answers that they would have changed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -36,7 +34,7 @@ def options(tmp_path: Path) -> Options:
     )
 
 
-def test_a_vector_of_zeros_scores_nothing_and_the_trace_says_so(options: Options) -> None:
+def test_a_vector_of_zeros_scores_nothing_and_the_trace_says_so(options):
     with Engine.open(options) as engine:
         engine.index.sync()
         trace = engine.search.search("router")
@@ -45,7 +43,7 @@ def test_a_vector_of_zeros_scores_nothing_and_the_trace_says_so(options: Options
         assert next(hit for hit in every if hit.chunk.path == "memory/punct.md").score == 0
 
 
-def test_without_a_provider_words_are_searched_and_the_trace_says_what_openclaw_would_do(options: Options) -> None:
+def test_without_a_provider_words_are_searched_and_the_trace_says_what_openclaw_would_do(options):
     from msgspec.structs import replace
 
     with Engine.open(replace(options, provider="none")) as engine:
@@ -54,7 +52,7 @@ def test_without_a_provider_words_are_searched_and_the_trace_says_what_openclaw_
         assert "openclaw_emptied" not in codes(engine, profile="recommended")
 
 
-def test_the_first_search_of_a_new_index_finds_its_notes_and_says_what_openclaw_would_do(options: Options) -> None:
+def test_the_first_search_of_a_new_index_finds_its_notes_and_says_what_openclaw_would_do(options):
     with Engine.open(options) as engine:
         engine.index.catch_up()
         assert "openclaw_first_search" in codes(engine)
@@ -64,9 +62,7 @@ def test_the_first_search_of_a_new_index_finds_its_notes_and_says_what_openclaw_
         assert "openclaw_first_search" not in codes(engine)
 
 
-def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(
-    options: Options, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(options, capsys):
     shared = [
         "--workspace",
         str(options.workspace),
@@ -86,7 +82,7 @@ def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(
     assert [notice["code"] for notice in told] == ["openclaw_emptied"]
 
 
-def test_faults_of_2026_9_are_named_and_not_copied(options: Options, tmp_path: Path) -> None:
+def test_faults_of_2026_9_are_named_and_not_copied(options, tmp_path):
     put(tmp_path / "notes", "memory/open.md", text="- the router stands in the hall <!-- project: house\n")
     newest = replace(options, changes=(("profile", "openclaw-2026.9"),))
     with Engine.open(newest) as engine:
@@ -102,9 +98,7 @@ def test_faults_of_2026_9_are_named_and_not_copied(options: Options, tmp_path: P
 NOT_THEIRS = "vectors of the built-in table, not OpenClaw's"
 
 
-def test_every_ranking_by_a_release_says_that_the_vectors_are_not_its_own(
-    options: Options, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_ranking_by_a_release_says_that_the_vectors_are_not_its_own(options, tmp_path, capsys):
     labels, index = tmp_path / "labels.jsonl", str(tmp_path / "builtin.sqlite")
     labels.write_text(
         json.dumps({"query": "router", "relevant": [{"path": "MEMORY.md", "line": 1, "grade": 2}]}) + "\n"

@@ -1,7 +1,5 @@
 """The work of a question grows with its length and with the notes, not with their product: counted, never timed."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -57,16 +55,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     ["deploy " * 4_000, "deploy rollback " * 2_000, "a-" * 20_000, "喜欢" * 8_000],
     ids=lambda text: text[:8],
 )
-def test_a_question_that_repeats_its_words_asks_for_each_once(
-    engine: Engine, asked: list[list[str]], question: str
-) -> None:
+def test_a_question_that_repeats_its_words_asks_for_each_once(engine, asked, question):
     engine.search.search(question)
     assert asked
     assert max(map(len, asked)) <= tokens.MOST_ALTERNATIVES
     assert sum(len(word) for words in asked for word in words) < 20_000
 
 
-def test_repeats_are_added_up_as_fts5_would(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_repeats_are_added_up_as_fts5_would(engine, monkeypatch):
     question = "deploy rollback deploy deploy of rollback deploy"
     exact = engine.search.gather(question).openclaw.postings
     monkeypatch.setattr(keyword, "_MOST_REPEATED", 2)
@@ -78,7 +74,7 @@ def test_repeats_are_added_up_as_fts5_would(engine: Engine, monkeypatch: pytest.
     assert (np.diff(summed.bm25) >= 0).all()
 
 
-def test_a_question_of_very_many_words_says_that_it_was_cut(engine: Engine, asked: list[list[str]]) -> None:
+def test_a_question_of_very_many_words_says_that_it_was_cut(engine, asked):
     many = " ".join(f"w{number}" for number in range(3_000))
     trace = engine.search.search(f"{many} x11 x7")
     assert [notice.code for notice in trace.notices if "3,002 different words" in notice.message] == ["long_question"]
@@ -86,7 +82,7 @@ def test_a_question_of_very_many_words_says_that_it_was_cut(engine: Engine, aske
     assert not [notice for notice in engine.search.search("deploy " * 4_000).notices if notice.code == "long_question"]
 
 
-def test_a_question_that_was_explained_is_gone_when_nobody_holds_it(engine: Engine) -> None:
+def test_a_question_that_was_explained_is_gone_when_nobody_holds_it(engine):
     settings = engine.plan.settings
 
     def explain(question: str) -> None:

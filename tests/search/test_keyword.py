@@ -1,7 +1,5 @@
 """Search without vectors in the OpenClaw profiles: each keyword is looked for alone, and the best score counts."""
 
-from pathlib import Path
-
 import pytest
 
 from memory_tui.engine.engine import Engine
@@ -44,20 +42,20 @@ def ask(tmp_path):
         engine.close()
 
 
-def test_the_trace_names_what_was_dropped(ask) -> None:
+def test_the_trace_names_what_was_dropped(ask):
     trace = ask("what about the printer", "openclaw-2026.3")
     assert trace.plan.words == ("printer",)
     assert trace.plan.dropped == ("what", "about", "the")
 
 
-def test_a_question_without_a_keyword_is_asked_whole(ask) -> None:
+def test_a_question_without_a_keyword_is_asked_whole(ask):
     trace = ask("by the", "openclaw-2026.3", minScore="0")
     assert trace.plan.fts_query == '"by" AND "the"'
     assert trace.plan.dropped == ()
     assert [c.chunk.path for c in trace.recalled] == ["memory/kitchen.md"]
 
 
-def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path) -> None:
+def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path):
     """The original looks for neighbours of nothing and still gives words their share alone."""
     (tmp_path / "MEMORY.md").write_text("Зашёл в кафе §§ §§\n")
     with Engine.open(
@@ -78,7 +76,7 @@ def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path) -
     assert ours.mode == "nothing"
 
 
-def test_a_name_of_most_notes_tells_those_apart_that_another_word_finds(ask, tmp_path: Path) -> None:
+def test_a_name_of_most_notes_tells_those_apart_that_another_word_finds(ask, tmp_path):
     for at in range(11):
         note = tmp_path / "notes" / "memory" / f"m{at}.md"
         note.parent.mkdir(parents=True, exist_ok=True)

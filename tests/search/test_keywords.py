@@ -33,23 +33,23 @@ THEIRS = {"en": 97, "es": 65, "pt": 61, "ar": 53, "ko": 94, "ja": 45, "zh": 88}
         ("the of and 12", ()),
     ],
 )
-def test_words_are_chosen(query: str, expected: tuple[str, ...]) -> None:
+def test_words_are_chosen(query, expected):
     assert keywords(query) == expected
 
 
-def test_chinese_is_cut_into_characters_and_bigrams() -> None:
+def test_chinese_is_cut_into_characters_and_bigrams():
     assert tokens("讨论方案") == ["讨", "论", "方", "案", "讨论", "论方", "方案"]
     assert tokens("讨论api方案") == ["讨", "论", "方", "案", "讨论", "论方", "方案"], "Latin letters between are lost"
     assert "的" not in keywords("方案的讨论")
 
 
-def test_japanese_is_cut_by_script() -> None:
+def test_japanese_is_cut_by_script():
     assert tokens("昨日のデプロイapi戦略") == ["昨日", "昨日", "デプロイ", "api", "戦略", "戦略"]
     assert tokens("機械学習の") == ["機械学習", "機械", "械学", "学習"], "one kana alone is dropped"
     assert keywords("サーバーについて") == ("サーバー", "について")
 
 
-def test_korean_particles_are_taken_off_longest_first() -> None:
+def test_korean_particles_are_taken_off_longest_first():
     assert keywords("서버에서") == ("서버에서", "서버")
     assert keywords("배포를") == ("배포를", "배포")
     assert keywords("api를") == ("api를", "api")
@@ -58,7 +58,7 @@ def test_korean_particles_are_taken_off_longest_first() -> None:
     assert keywords("우리는") == (), "a stop word with a particle is one as well"
 
 
-def test_the_lists_are_as_long_as_those_of_the_original() -> None:
+def test_the_lists_are_as_long_as_those_of_the_original():
     """Portuguese shares words with Spanish, which stand there; of Arabic one is of two words, which no token is."""
     ours = {language: len(stop_words(language)) for language in STOP_LANGUAGES}
     assert {language for language in ours if ours[language] != THEIRS[language]} == {"pt", "ar"}
@@ -90,7 +90,7 @@ console.log(JSON.stringify([of("unicode61"), of("trigram")]));
 
 
 @pytest.mark.real_host
-def test_the_real_program_looks_for_the_same_keywords(tmp_path: Path) -> None:
+def test_the_real_program_looks_for_the_same_keywords(tmp_path):
     dist = CACHE / "openclaw-2026.9.6" / "node_modules" / "openclaw" / "dist"
     nodes = sorted(CACHE.glob("node-*/node_modules/node-*/bin/node"))
     if not dist.is_dir() or not nodes:

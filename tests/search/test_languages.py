@@ -1,7 +1,5 @@
 """A word of one language finds notes in another where the provider can; the built-in vectors say that they cannot."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +49,7 @@ def asked(tmp_path: Path, query: str, provider: str, profile: str, play: Play | 
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("query", ["香蕉", "バナナ", "банан", "plátano"])
-def test_a_multilingual_provider_finds_the_note(tmp_path: Path, play: Play, query: str, profile: str) -> None:
+def test_a_multilingual_provider_finds_the_note(tmp_path, play, query, profile):
     trace = asked(tmp_path, query, "openai", profile, play)
     (found,) = [hit for hit in trace.recalled if hit.chunk.path == "memory/kitchen.md"]
     assert found.vector_rank == 1
@@ -61,7 +59,7 @@ def test_a_multilingual_provider_finds_the_note(tmp_path: Path, play: Play, quer
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_the_built_in_vectors_say_that_they_cannot(tmp_path: Path, profile: str) -> None:
+def test_the_built_in_vectors_say_that_they_cannot(tmp_path, profile):
     trace = asked(tmp_path, "香蕉 bread", "builtin", profile)
     (said,) = [notice for notice in trace.notices if notice.code == "translation"]
     assert said.message.startswith("No note holds 香蕉, and the built-in vectors do not translate")
@@ -69,7 +67,7 @@ def test_the_built_in_vectors_say_that_they_cannot(tmp_path: Path, profile: str)
     assert not [one for one in asked(tmp_path, "banana", "builtin", profile).notices if one.code == "translation"]
 
 
-def test_nothing_is_said_of_a_word_that_a_note_holds(tmp_path: Path) -> None:
+def test_nothing_is_said_of_a_word_that_a_note_holds(tmp_path):
     (tmp_path / "notes/memory").mkdir(parents=True)
     (tmp_path / "notes/memory/fruit.md").write_text("今天买了香蕉和苹果\n")
     for query in ("香蕉", "香蕉 和"):

@@ -6,8 +6,6 @@ each answer with the settings that lead to it, how many hits it has, and its fir
 `tests/support/openclaw_reference.py` of commit f097ebeb.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Callable, Iterator
@@ -96,7 +94,7 @@ def settings(tmp_path: Path, engine: tuple[str, Engine]) -> Callable[[str, str],
     return chosen
 
 
-def test_every_setting_gives_the_documented_answer(engine: tuple[str, Engine], settings: Callable[..., Any]) -> None:
+def test_every_setting_gives_the_documented_answer(engine, settings):
     name, opened = engine
     rows = map(json.loads, Path(__file__).with_name("openclaw_rules.jsonl").read_text("utf-8").splitlines())
     for row in [row for row in rows if row["index"] == name]:

@@ -93,7 +93,7 @@ def asked(
     return found
 
 
-def test_results_are_the_same_in_the_same_order(asked: list[Asked]) -> None:
+def test_results_are_the_same_in_the_same_order(asked):
     for item in asked:
         ours, theirs = item.tied["results"], item.query["results"]
         assert [r["score"] for r in ours] == pytest.approx([r["score"] for r in theirs], abs=1e-6), item.query["id"]
@@ -110,7 +110,7 @@ def assert_same(ours: list[tuple[str, float]], theirs: list[tuple[str, float]], 
     assert {(i, round(v, 5)) for i, v in sure} <= found | close, at
 
 
-def test_the_trace_has_the_numbers_of_the_original(asked: list[Asked]) -> None:
+def test_the_trace_has_the_numbers_of_the_original(asked):
     for item in asked:
         trace, debug, at = item.ours["trace"], item.query["debug"], item.query["id"]
         assert trace["candidates"] == debug["candidates"], at

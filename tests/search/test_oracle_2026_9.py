@@ -4,8 +4,6 @@ bm25 ties by row, so the index is written in the recorded order of files; equal 
 leaves them (section 7.5 of the specification), because the recorded program cuts inside such ties.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -186,7 +184,7 @@ def texts_of(name: str) -> dict[int, str]:
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_answers_are_those_of_the_real_program(name: str, workspaces: Mapping[str, Path], tmp_path: Path) -> None:
+def test_answers_are_those_of_the_real_program(name, workspaces, tmp_path):
     recorded, texts = configuration(name), texts_of(name)
     files = RELEASE / (recorded["indexOf"] or name) / "files.jsonl"
     mtimes = {row["path"]: row["mtime"] for row in lines(files)} if files.is_file() else {}

@@ -1,10 +1,7 @@
 """What time a question speaks of, in eleven languages; and that other questions lose no word."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -98,7 +95,7 @@ du 3 au 10 mars = 2026-03-03 to 2026-03-10 ; 三月五日之前 = until 2026-03-
 
 
 @pytest.mark.parametrize("row", re.split(r" ; |\n", SPANS.strip()))
-def test_the_span_that_is_meant(row: str) -> None:
+def test_the_span_that_is_meant(row):
     question, span = row.split(" = ")
     found = time_in(f"{question} ?", TODAY)
     assert found is not None
@@ -125,7 +122,7 @@ in den 1970er-Jahren
 
 
 @pytest.mark.parametrize("question", re.split(r" ; |\n", NO_TIME.strip()))
-def test_what_names_no_time(question: str) -> None:
+def test_what_names_no_time(question):
     assert time_in(question, TODAY) is None
     assert without(question, None) == question
 
@@ -140,18 +137,18 @@ def test_what_names_no_time(question: str) -> None:
         ("last week", "last week"),
     ],
 )
-def test_the_words_of_a_time_are_not_searched(question: str, rest: str) -> None:
+def test_the_words_of_a_time_are_not_searched(question, rest):
     assert without(question, time_in(question, TODAY)) == rest
 
 
-def test_a_day_without_its_year_counts_in_every_year() -> None:
+def test_a_day_without_its_year_counts_in_every_year():
     found = time_in("on March 3", TODAY)
     assert found is not None
     assert found.holds(dt.date(2019, 3, 3))
     assert not found.holds(dt.date(2019, 3, 4))
 
 
-def test_the_longest_expression_counts() -> None:
+def test_the_longest_expression_counts():
     found = time_in("on Monday, I mean in the last three weeks", TODAY)
     assert found is not None
     assert found.spelled == "2026-02-27 to 2026-03-20"
@@ -183,7 +180,7 @@ DAYS = st.dates(dt.date(1990, 1, 1), dt.date(2090, 1, 1))
 
 
 @given(st.lists(WORDS, max_size=8).map(" ".join) | st.text(max_size=40), DAYS)
-def test_any_question_is_read(question: str, today: dt.date) -> None:
+def test_any_question_is_read(question, today):
     found = time_in(question, today)
     assert found is None or isinstance(found, Time)
     if found is not None:
@@ -192,7 +189,7 @@ def test_any_question_is_read(question: str, today: dt.date) -> None:
     assert without(question, found).strip() or not question.strip()
 
 
-def test_reading_the_time_of_a_question_can_be_turned_off(tmp_path: Path) -> None:
+def test_reading_the_time_of_a_question_can_be_turned_off(tmp_path):
     notes = sample(tmp_path / "notes")
     for on in (True, False):
         options = Options(
@@ -210,7 +207,7 @@ def test_reading_the_time_of_a_question_can_be_turned_off(tmp_path: Path) -> Non
             assert ("sunday" in found.recommended.plan.words) == (not on)
 
 
-def test_a_note_counts_less_each_day_after_the_one_that_is_named_and_nothing_before_it() -> None:
+def test_a_note_counts_less_each_day_after_the_one_that_is_named_and_nothing_before_it():
     named = time_in("what happened on 2026-03-04", dt.date(2026, 11, 20))
     assert named is not None
     near = [named.nearness(dt.date(2026, 3, day)) for day in range(3, 9)]

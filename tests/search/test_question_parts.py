@@ -45,7 +45,7 @@ Who is Anna? Router?
         *((question, (question,)) for question in ONE),
     ],
 )
-def test_a_question_is_cut_where_another_one_begins(question: str, parts: tuple[str, ...]) -> None:
+def test_a_question_is_cut_where_another_one_begins(question, parts):
     assert parts_of(question) == parts
 
 
@@ -67,7 +67,7 @@ def engine(tmp_path):
         yield made
 
 
-def test_the_best_note_of_each_part_comes_first(engine: Engine) -> None:
+def test_the_best_note_of_each_part_comes_first(engine):
     found = engine.search.search(QUESTION)
     assert [notice.fields["parts"] for notice in found.notices if notice.kind == "asked_in_parts"] == [
         ("Which vlan has the router", "where does the garlic grow?")
@@ -86,7 +86,7 @@ def test_the_best_note_of_each_part_comes_first(engine: Engine) -> None:
     assert found.plan.readings == ("asked in 2 parts",)
 
 
-def test_as_written_a_question_is_one(engine: Engine) -> None:
+def test_as_written_a_question_is_one(engine):
     evidence = engine.search.gather(QUESTION, as_written=True)
     found = engine.search.rank(evidence, engine.plan.settings)
     assert not found.plan.parts

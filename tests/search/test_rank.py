@@ -12,18 +12,17 @@ from memory_tui.notices import short_reason
 from memory_tui.search.excerpts import window
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import AllBelowGate, BelowMinScore, DisplacedByMmr, LoweredByDecay, Recalled, Trace
-from memory_tui.settings import Settings
 from tests.support.search import evidence, settings
 
 OPENCLAW = "openclaw-2026.3"
 
 
-def test_the_documented_sum() -> None:
+def test_the_documented_sum():
     trace = rank(evidence([0.8], {0: -1.0}), settings(OPENCLAW))
     assert trace.recalled[0].score == pytest.approx(0.7 * 0.8 + 0.3 * 0.5)
 
 
-def test_cosines_of_the_built_in_table_are_lifted_where_they_mostly_stand_alone_against_min_score() -> None:
+def test_cosines_of_the_built_in_table_are_lifted_where_they_mostly_stand_alone_against_min_score():
     found = evidence([0.8, 0.1, 0.0], {0: -1.0})
     ours = replace(found, provider="builtin")
     for profile, floor in ((OPENCLAW, 0.35), ("openclaw-2026.2", 0.35), ("openclaw-2026.9", 0.0)):
@@ -35,7 +34,7 @@ def test_cosines_of_the_built_in_table_are_lifted_where_they_mostly_stand_alone_
     assert rank(ours, settings("recommended")).recalled == rank(found, settings("recommended")).recalled
 
 
-def test_the_relaxed_floor_admits_keyword_hits_when_nothing_passes() -> None:
+def test_the_relaxed_floor_admits_keyword_hits_when_nothing_passes():
     # Text score 1 times weight 0.3, plus a little vector: over 0.3, under 0.35.
     trace = rank(evidence([0.05, 0.4], {0: -99.0}), settings(OPENCLAW))
     assert [c.chunk.rowid for c in trace.recalled] == [0]
@@ -44,7 +43,7 @@ def test_the_relaxed_floor_admits_keyword_hits_when_nothing_passes() -> None:
     assert rank(evidence([0.05, 0.4], {0: -99.0}), settings("openclaw-2026.2", minScore=0.36)).recalled == ()
 
 
-def test_decay_is_named_when_it_alone_stopped_a_hit() -> None:
+def test_decay_is_named_when_it_alone_stopped_a_hit():
     trace = rank(evidence([0.9], {}, ages=[60]), settings(OPENCLAW, **{"temporalDecay.enabled": True}))
     verdict = trace.lost[0].verdict
     assert isinstance(verdict, LoweredByDecay)
@@ -54,13 +53,13 @@ def test_decay_is_named_when_it_alone_stopped_a_hit() -> None:
     assert trace.empty.decayed == 1
 
 
-def test_recommended_never_loses_an_old_note_to_its_age() -> None:
+def test_recommended_never_loses_an_old_note_to_its_age():
     trace = rank(evidence([0.9, 0.5], {0: -3.0}, ages=[900, 0]), settings("recommended"))
     assert trace.recalled[0].chunk.rowid == 0
     assert trace.recalled[0].age_factor == 1.0
 
 
-def test_a_named_day_lifts_its_notes() -> None:
+def test_a_named_day_lifts_its_notes():
     trace = rank(evidence([0.6, 0.5], {}, named=frozenset({1})), settings("recommended"))
     assert trace.recalled[0].chunk.rowid == 1
     assert trace.recalled[0].date_points == pytest.approx(1.0 / 2.02)
@@ -73,9 +72,7 @@ def test_a_named_day_lifts_its_notes() -> None:
     st.floats(0, 1),
     st.sets(st.integers(0, 3)),
 )
-def test_scores_of_recommended_run_from_0_to_1(
-    cosines: list[float], weight: float, recency: float, boost: float, named: set[int]
-) -> None:
+def test_scores_of_recommended_run_from_0_to_1(cosines, weight, recency, boost, named):
     chosen = settings("recommended", **{"secondStage.weight": weight, "recency.weight": recency, "dateBoost": boost})
     found = rank(evidence(cosines, {0: -3.0}, ages=[0.0] * len(cosines), named=frozenset(named)), chosen)
     every = [*found.recalled, *found.lost]
@@ -86,7 +83,7 @@ def test_scores_of_recommended_run_from_0_to_1(
         assert one.score == pytest.approx(parts)
 
 
-def test_mmr_names_the_twin() -> None:
+def test_mmr_names_the_twin():
     texts = ["router vlan admin", "router vlan admin", "coffee machine"]
     trace = rank(
         evidence([0.9, 0.89, 0.8], {}, texts=texts),
@@ -99,7 +96,7 @@ def test_mmr_names_the_twin() -> None:
     assert verdict.similarity == 1.0
 
 
-def test_hits_without_any_word_of_the_question_are_said_to_be_so() -> None:
+def test_hits_without_any_word_of_the_question_are_said_to_be_so():
     def said(trace: Trace) -> bool:
         return "meaning_alone" in {notice.code for notice in trace.notices}
 
@@ -108,7 +105,7 @@ def test_hits_without_any_word_of_the_question_are_said_to_be_so() -> None:
     assert not said(rank(evidence([0.9], {}), settings(OPENCLAW))), "there all words have to match"
 
 
-def test_without_vectors_words_answer_alone_and_the_mode_says_so() -> None:
+def test_without_vectors_words_answer_alone_and_the_mode_says_so():
     trace = rank(evidence(None, {0: -3.0, 1: -1.0}), settings(OPENCLAW))
     assert trace.mode == "keywords only"
     assert [c.score for c in trace.recalled] == pytest.approx([0.75, 0.5])
@@ -160,7 +157,7 @@ def every(trace: Trace) -> list:
 
 
 @given(any_evidence, any_settings)
-def test_the_arithmetic_on_screen_adds_up_to_the_score(found: object, chosen: Settings) -> None:
+def test_the_arithmetic_on_screen_adds_up_to_the_score(found, chosen):
     trace = rank(found, chosen)  # type: ignore[arg-type]
     for candidate in every(trace):
         total = 0.0
@@ -177,7 +174,7 @@ def test_the_arithmetic_on_screen_adds_up_to_the_score(found: object, chosen: Se
 
 
 @given(any_evidence, any_settings)
-def test_every_candidate_has_one_verdict_that_holds(found: object, chosen: Settings) -> None:
+def test_every_candidate_has_one_verdict_that_holds(found, chosen):
     trace = rank(found, chosen)  # type: ignore[arg-type]
     limit = chosen.whole("query.maxResults")
     rows = [c.chunk.rowid for c in every(trace)]
@@ -206,7 +203,7 @@ def test_every_candidate_has_one_verdict_that_holds(found: object, chosen: Setti
     ids=["wide", "a wide line", "narrow", "mixed", "words"],
 )
 @pytest.mark.parametrize("after", ["", " 😀y" * 400], ids=["nothing", "much"])
-def test_a_snippet_holds_the_words_it_is_made_around_whatever_stands_beside_them(before: str, after: str) -> None:
+def test_a_snippet_holds_the_words_it_is_made_around_whatever_stands_beside_them(before, after):
     shown = window(f"{before}the kestrel wifi is on channel eleven{after}", {"kestrel": 2.0, "channel": 1.0})
     assert "kestrel wifi is on channel" in shown.text
     start = f"{before}the kestrel".rindex(shown.text.partition("kestrel")[0] + "kestrel")

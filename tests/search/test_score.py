@@ -16,13 +16,13 @@ def array(*values: float) -> np.ndarray:
     return np.array(values, dtype=np.float64)
 
 
-def test_text_score_of_2026_3_is_r_over_one_plus_r() -> None:
+def test_text_score_of_2026_3_is_r_over_one_plus_r():
     assert formulas.saturated(array(-0.5, -2.0, -4.2, -1e-6, 0.0, 3.0)) == pytest.approx(
         [1 / 3, 2 / 3, 0.807692, 9.99999e-7, 1.0, 0.25], rel=1e-5
     )
 
 
-def test_text_score_of_2026_2_is_one_for_every_match() -> None:
+def test_text_score_of_2026_2_is_one_for_every_match():
     assert formulas.clamped(array(-9.0, -0.1, -1e-6)) == pytest.approx([1.0, 1.0, 1.0])
 
 
@@ -37,7 +37,7 @@ def test_text_score_of_2026_2_is_one_for_every_match() -> None:
         ((0.2, 0.2), (0.5, 0.5)),
     ],
 )
-def test_weights_are_clamped_and_divided_by_their_sum(given_: tuple, expected: tuple) -> None:
+def test_weights_are_clamped_and_divided_by_their_sum(given_, expected):
     assert formulas.normalised_weights(*given_) == pytest.approx(expected)
 
 
@@ -45,7 +45,7 @@ def likeness(tokens: list[frozenset[str]]) -> Callable[[int], formulas.Floats]:
     return Likeness(tokens).row
 
 
-def test_mmr_shares_are_jaccard_similarities() -> None:
+def test_mmr_shares_are_jaccard_similarities():
     sets = [frozenset("abc"), frozenset("bcd"), frozenset(), frozenset()]
     steps = {step.item: step for step in formulas.mmr([0.9, 0.8, 0.2, 0.1], likeness(sets), 1.0)}
     assert steps[1].similarity == 0.5
@@ -79,7 +79,7 @@ def reference_mmr(scores: list[float], tokens: list[frozenset[str]], lam: float)
     st.lists(st.tuples(st.integers(0, 20), st.frozensets(st.sampled_from("abcdef"))), min_size=1, max_size=12),
     st.sampled_from([0.0, 0.3, 0.7, 1.0]),
 )
-def test_mmr_equals_the_plain_greedy_loop(items: list, lam: float) -> None:
+def test_mmr_equals_the_plain_greedy_loop(items, lam):
     scores = [score / 20 for score, _ in items]
     tokens = [words for _, words in items]
     fast = formulas.mmr(scores, likeness(tokens), lam)
@@ -99,7 +99,7 @@ def test_mmr_equals_the_plain_greedy_loop(items: list, lam: float) -> None:
 
 
 @given(st.integers(0, 40), st.sampled_from([1, 2, 7, 32, 256]), st.integers(0, 99))
-def test_a_cosine_is_summed_in_the_order_of_its_numbers(rows: int, dims: int, seed: int) -> None:
+def test_a_cosine_is_summed_in_the_order_of_its_numbers(rows, dims, seed):
     """Number by number in single precision, as sqlite-vec does, however many vectors are compared."""
     some = np.random.default_rng(seed)
     vectors, query = some.standard_normal((rows, dims), dtype=np.float32), some.standard_normal(dims, dtype=np.float32)

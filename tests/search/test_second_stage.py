@@ -1,7 +1,5 @@
 """The second stage is the plain reference's arithmetic, whatever notes, questions and knobs."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -49,9 +47,7 @@ LEFT_OUT = st.lists(st.sampled_from(["a", "went", "the", "größe", "喜欢"]), 
 
 @settings(max_examples=60, deadline=None)
 @given(QUESTIONS, LEFT_OUT, st.lists(TEXTS, min_size=1, max_size=8), st.booleans(), st.integers(0, 30))
-def test_every_measure_is_that_of_the_plain_reference(
-    words: list[str], left_out: list[str], texts: list[str], meaning: bool, held: int
-) -> None:
+def test_every_measure_is_that_of_the_plain_reference(words, left_out, texts, meaning, held):
     frequency = dict.fromkeys(words[:2], held)
     reference = texts[: max(1, len(texts) // 2)]
     query = " ".join([*left_out[:1], *words, *left_out[1:]])
@@ -65,7 +61,7 @@ def test_every_measure_is_that_of_the_plain_reference(
             assert found[:, at] == pytest.approx(expected[measure.name], abs=2e-6), measure.name
 
 
-def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monkeypatch):
     library = corpus._openblas()
     if library is None:
         pytest.skip("numpy multiplies by another library here")
@@ -91,7 +87,7 @@ def stage_of(query: str, words: list[str], left_out: list[str], texts: list[str]
     return SecondStage(words, left_out, dict.fromkeys(words, 1), 9, query, texts, meaning=0.0)
 
 
-def test_a_word_that_is_not_searched_tells_one_line_from_another_and_finds_nothing() -> None:
+def test_a_word_that_is_not_searched_tells_one_line_from_another_and_finds_nothing():
     texts = ["he wants tea\nhello there", "she wants tea\nhello there", "she sings\nhello there"]
     asked = ["wants", "tea"], ["what", "does", "she"]
     of_lines = [one.name for one in MEASURES].index("line words")
@@ -139,7 +135,7 @@ def searches(draw: st.DrawFn) -> tuple[Evidence, Settings]:
 
 @settings(max_examples=40, deadline=None)
 @given(searches())
-def test_a_ranking_is_that_of_the_plain_reference_and_adds_up(given_: tuple[Evidence, Settings]) -> None:
+def test_a_ranking_is_that_of_the_plain_reference_and_adds_up(given_):
     evidence, chosen = given_
     weight, penalty = chosen.number("secondStage.weight"), chosen.number("secondStage.neighbour")
     trace = rank(evidence, chosen)
@@ -201,7 +197,7 @@ def recency(chosen: Settings) -> float:
 
 @settings(max_examples=25, deadline=None)
 @given(searches())
-def test_counterfactuals_rank_by_the_same_stage(given_: tuple[Evidence, Settings]) -> None:
+def test_counterfactuals_rank_by_the_same_stage(given_):
     evidence, chosen = given_
     knobs = [chosen.set("secondStage.weight", value / 10, "test") for value in range(11)]
     knobs += [chosen.set("secondStage.neighbour", value / 10, "test") for value in range(6)]
@@ -212,9 +208,7 @@ def test_counterfactuals_rank_by_the_same_stage(given_: tuple[Evidence, Settings
 
 @settings(max_examples=15, deadline=None)
 @given(searches(), st.integers(2, 4), st.sampled_from([0.0, 0.2, 0.35]), st.booleans())
-def test_the_best_of_each_part_comes_before_all_others(
-    given_: tuple[Evidence, Settings], count: int, floor: float, varied: bool
-) -> None:
+def test_the_best_of_each_part_comes_before_all_others(given_, count, floor, varied):
     words = ("router", "vlan", "deploy", "mutter")[:count]
     side = given_[0].recommended
     plan = replace(side.plan, words=words, parts=tuple(QuestionPart(word, (word,)) for word in words))
@@ -234,7 +228,7 @@ def test_the_best_of_each_part_comes_before_all_others(
     assert {hit.chunk: hit.score for hit in every(traces[0])} == {hit.chunk: hit.score for hit in every(traces[-1])}
 
 
-def test_the_line_that_answers_beats_twenty_that_do_not() -> None:
+def test_the_line_that_answers_beats_twenty_that_do_not():
     noise = "\n".join(f"- bread and garden number {number}" for number in range(20))
     texts = [f"{noise}\n- the router password is kept in the blue book", "router\nrouter\npassword\n" + noise]
     found = one_note(texts, [0.5, 0.5], {0: -2.0, 1: -2.2}, ("router", "password", "book"))
@@ -244,7 +238,7 @@ def test_the_line_that_answers_beats_twenty_that_do_not() -> None:
     assert hits[0].second.line == hits[0].chunk.start_line + 20
 
 
-def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch):
     from memory_tui.errors import ProviderError
 
     def broken() -> None:
@@ -258,7 +252,7 @@ def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch: pytes
     assert names == {"line words", "letters", "like words"}
 
 
-def test_letters_count_more_in_german_notes() -> None:
+def test_letters_count_more_in_german_notes():
     def weights(text: str, query: str) -> dict[str, float]:
         stage = SecondStage((query,), (), {}, 1, query, [text], meaning=True)
         return dict(zip([one.name for one in MEASURES], stage.weights.tolist(), strict=True))

@@ -1,7 +1,5 @@
 """Spelling: which words are corrected, to what, and which are left alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,9 +49,7 @@ def ask(tmp_path: Path) -> Callable[..., Trace]:
         ("home-assistant", "home-assistant", ("homeassistant",)),
     ],
 )
-def test_what_no_note_holds_is_searched_as_it_was_meant(
-    ask: Callable[..., Trace], question: str, asked: str, searched: tuple[str, ...]
-) -> None:
+def test_what_no_note_holds_is_searched_as_it_was_meant(ask, question, asked, searched):
     trace = ask(question)
     [found] = trace.plan.corrections
     assert (found.asked, found.searched) == (asked, searched)
@@ -73,9 +69,7 @@ def test_what_no_note_holds_is_searched_as_it_was_meant(
         ("Wann war ich in Athina", "Ich war nicht in Αθήνα, und die Insel war der Traum.\n", "athina", "αθήνα"),
     ],
 )
-def test_a_name_is_found_in_another_script(
-    ask: Callable[..., Trace], question: str, text: str, asked: str, searched: str
-) -> None:
+def test_a_name_is_found_in_another_script(ask, question, text, asked, searched):
     trace = ask(question, text)
     assert [(one.asked.lower(), one.searched) for one in trace.plan.corrections] == [(asked, (searched,))]
     assert trace.recalled
@@ -84,7 +78,7 @@ def test_a_name_is_found_in_another_script(
 
 @pytest.mark.parametrize("form", ["Pi-hole", "pihole", "Pi hole"])
 @pytest.mark.parametrize("question", ["Pi-hole", "pihole", "Pi hole"])
-def test_each_way_to_write_a_compound_finds_the_others(ask: Callable[..., Trace], form: str, question: str) -> None:
+def test_each_way_to_write_a_compound_finds_the_others(ask, form, question):
     text = f"The {form} runs on the old server.\n"
     trace = ask(question, text)
     assert trace.funnel.text_matches
@@ -93,23 +87,23 @@ def test_each_way_to_write_a_compound_finds_the_others(ask: Callable[..., Trace]
 
 
 @pytest.mark.parametrize("question", ["where is the Pi-hole", "guitar lessons", "restic", "the cat", "喜欢什么书"])
-def test_what_is_held_or_is_a_word_is_left_alone(ask: Callable[..., Trace], question: str) -> None:
+def test_what_is_held_or_is_a_word_is_left_alone(ask, question):
     assert not ask(question).plan.corrections
 
 
-def test_it_can_be_switched_off_and_openclaw_never_does_it(ask: Callable[..., Trace]) -> None:
+def test_it_can_be_switched_off_and_openclaw_never_does_it(ask):
     assert not ask("restick target", spelling_enabled="false").plan.corrections
     trace = ask("restick target", profile="openclaw-2026.3")
     assert not trace.plan.corrections
     assert "spelling" not in {notice.code for notice in trace.notices}
 
 
-def test_german_notes_are_left_alone(ask: Callable[..., Trace]) -> None:
+def test_german_notes_are_left_alone(ask):
     text = "Die Wärmepumpe und der Heizungskeller sind nicht neu.\n"
     assert not ask("Wärmepumpen im Heizungskellers", text).plan.corrections
 
 
-def test_a_chinese_question_is_answered_by_the_pairs_that_notes_hold(tmp_path: Path) -> None:
+def test_a_chinese_question_is_answered_by_the_pairs_that_notes_hold(tmp_path):
     notes = tmp_path / "notes" / "memory"
     notes.mkdir(parents=True)
     for day, line in enumerate(["我喜欢读书", "我喜欢爬山，周末常去", "今天下雨"], 1):

@@ -1,7 +1,5 @@
 """sqlite-vec finds the nearest for a command, as numpy does; another build of it needs approval."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path
@@ -59,7 +57,7 @@ def without_times(trace: Trace) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("table", "once"), [(True, False), (False, False), (False, True)])
-def test_the_answers_are_those_of_numpy(notes: Path, table: bool, once: bool) -> None:
+def test_the_answers_are_those_of_numpy(notes, table, once):
     with Engine.open(options(notes, table, once=once)) as engine:
         engine.index.catch_up()
         by_numpy = answers(engine)
@@ -77,7 +75,7 @@ def test_the_answers_are_those_of_numpy(notes: Path, table: bool, once: bool) ->
         assert [*map(without_times, answers(engine, "memory"))] == [*map(without_times, of_one_source)]
 
 
-def test_an_index_that_grows_is_followed(tmp_path: Path) -> None:
+def test_an_index_that_grows_is_followed(tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()
     with Engine.open(options(notes, True)) as engine:

@@ -15,7 +15,7 @@ def frequent(asked: list[str]) -> list[int]:
     return [30] * len(asked)
 
 
-def test_openclaw_joins_every_word_with_and() -> None:
+def test_openclaw_joins_every_word_with_and():
     words = tokens.WORD.findall('router "VLAN" foo_bar-baz')
     assert words == ["router", "VLAN", "foo_bar", "baz"]
     assert tokens.and_query(words) == '"router" AND "VLAN" AND "foo_bar" AND "baz"'
@@ -23,38 +23,38 @@ def test_openclaw_joins_every_word_with_and() -> None:
     assert tokens.and_query([]) == ""
 
 
-def test_function_words_of_english_go_and_no_others_however_frequent() -> None:
+def test_function_words_of_english_go_and_no_others_however_frequent():
     for frequency in (rare, frequent):
         assert tokens.terms("how is the omada vlan", frequency, 100).searched == ("omada", "vlan")
         assert tokens.terms("the name of the home system", frequency, 100).searched == ("name", "home", "system")
         assert tokens.terms("What does Calvin do to relax?", frequency, 100).searched == ("calvin", "relax")
 
 
-def test_english_words_that_mean_something_in_another_language_stay() -> None:
+def test_english_words_that_mean_something_in_another_language_stay():
     # A need, in German, where English has a function word.
     assert "not" in tokens.terms("wie groß ist die not von der schule", rare, 100).searched
 
 
-def test_a_word_of_most_chunks_is_left_out_because_bm25_gives_it_nothing() -> None:
+def test_a_word_of_most_chunks_is_left_out_because_bm25_gives_it_nothing():
     found = tokens.terms("router vlan", lambda asked: [80 if w == "router" else 3 for w in asked], 100)
     assert found.searched == ("vlan",)
     assert found.common == ("router",)
     assert tokens.terms("router", lambda asked: [80 for _ in asked], 100).searched == ("router",)
 
 
-def test_chinese_becomes_bigrams_on_both_sides() -> None:
+def test_chinese_becomes_bigrams_on_both_sides():
     assert tokens.terms("路由器 ER605配置", rare, 100).searched == ("er605", "路由", "由器", "配置")
     assert tokens.segmented("路由器ok").split() == ["路由", "由器", "器", "ok"]
 
 
-def test_day_and_headings_are_part_of_the_indexed_text() -> None:
+def test_day_and_headings_are_part_of_the_indexed_text():
     form = tokens.indexed_form("memory/2026-05-02.md", ["# Home", "## Router"], "swapped it")
     assert form.split("\n") == ["2026-05-02 May Saturday", "# Home", "## Router", "swapped it"]
     assert tokens.indexed_form("memory/2026-02-30.md", [], "x").startswith("2026-02-30")
 
 
 @given(st.text(max_size=200))
-def test_no_query_breaks_full_text_search(query: str) -> None:
+def test_no_query_breaks_full_text_search(query):
     db = apsw.Connection(":memory:")
     db.execute("CREATE VIRTUAL TABLE t USING fts5(body)")
     for expression in (
@@ -66,7 +66,7 @@ def test_no_query_breaks_full_text_search(query: str) -> None:
 
 
 @given(st.text(alphabet="路由器配置更新a b", min_size=1, max_size=30), st.data())
-def test_every_character_and_pair_of_a_chinese_note_is_found(text: str, data: st.DataObject) -> None:
+def test_every_character_and_pair_of_a_chinese_note_is_found(text, data):
     db = apsw.Connection(":memory:")
     db.execute("CREATE VIRTUAL TABLE t USING fts5(body)")
     db.execute("INSERT INTO t VALUES (?)", (tokens.segmented(text),))
@@ -80,7 +80,7 @@ def test_every_character_and_pair_of_a_chinese_note_is_found(text: str, data: st
     assert db.execute("SELECT count(*) FROM t WHERE t MATCH ?", (expression,)).fetchall() == [(1,)]
 
 
-def test_what_is_left_out_is_said_in_words_and_never_in_pairs() -> None:
+def test_what_is_left_out_is_said_in_words_and_never_in_pairs():
     query = "what about 药物 and 喜欢书"
     assert tokens.left_out(["what", "about", "药物", "喜欢"], query) == ("what", "about", "药物")
     assert tokens.left_out(["喜欢", "欢书"], query) == ("喜欢书",)

@@ -1,7 +1,5 @@
 """What full-text search gives a question: chunks with their bm25, weighed by Lucene's idf."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator
@@ -33,7 +31,7 @@ def text(rng: random.Random) -> str:
     return "\n".join(lines[: rng.randint(1, 20)])
 
 
-def test_a_question_weighs_words_by_lucenes_idf(made: Made) -> None:
+def test_a_question_weighs_words_by_lucenes_idf(made):
     rng = random.Random(8)
     for at in range(40):
         write(made, f"n{at}", text(rng))

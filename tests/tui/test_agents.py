@@ -1,7 +1,5 @@
 """View 6: connections as differences, what agents asked and why it was answered so; what OpenClaw keeps."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator
@@ -57,7 +55,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_an_agent_is_connected_and_disconnected_after_its_difference(home: Path, tmp_path: Path) -> None:
+def test_an_agent_is_connected_and_disconnected_after_its_difference(home, tmp_path):
     with Window(make_app(sample(tmp_path / "notes"))) as window:
         window.press("6")
         go(window, "Claude Code").press("d")
@@ -73,7 +71,7 @@ def test_an_agent_is_connected_and_disconnected_after_its_difference(home: Path,
         assert (home / ".claude" / "settings.json").read_text() == SETTINGS
 
 
-def test_a_connection_that_lost_its_entry_says_so(home: Path, tmp_path: Path) -> None:
+def test_a_connection_that_lost_its_entry_says_so(home, tmp_path):
     with Window(make_app(sample(tmp_path / "notes"))) as window:
         window.press("6")
         go(window, "Claude Code").press("enter", "enter", "y").until(connection.every)
@@ -100,7 +98,7 @@ def asked(workspace: Path) -> Iterator[Window]:
 
 
 @pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
-def test_what_agents_asked_stands_there_the_newest_first(asked: Window, size: tuple[int, int]) -> None:
+def test_what_agents_asked_stands_there_the_newest_first(asked, size):
     asked.resize(*size)
     go(asked, "omada router")
     assert "\x1b" not in asked.text
@@ -108,7 +106,7 @@ def test_what_agents_asked_stands_there_the_newest_first(asked: Window, size: tu
     assert rows == ["MEMORY.md", "aardvark", "omada router"]
 
 
-def test_enter_says_why_and_asks_again_with_the_knobs_of_then(asked: Window) -> None:
+def test_enter_says_why_and_asks_again_with_the_knobs_of_then(asked):
     go(asked, "omada router").press("enter")
     assert "Knobs" in asked.text
     asked.press("y").until(lambda: asked.app.view.NAME == "search")
@@ -118,7 +116,7 @@ def test_enter_says_why_and_asks_again_with_the_knobs_of_then(asked: Window) -> 
     assert settings.whole("query.maxResults") == 2
 
 
-def test_a_read_opens_the_note(asked: Window) -> None:
+def test_a_read_opens_the_note(asked):
     go(asked, "MEMORY.md").press("enter").until(lambda: asked.app.view.NAME == "notes")
 
 
@@ -126,7 +124,7 @@ def test_a_read_opens_the_note(asked: Window) -> None:
     ("level", "hits", "words", "mark"),
     [("nearby only", 0, "perhaps not answered", WARN), ("nothing holds these words", 0, "nothing holds", BAD)],
 )
-def test_a_question_that_was_answered_poorly_is_marked(level: str, hits: int, words: str, mark: str) -> None:
+def test_a_question_that_was_answered_poorly_is_marked(level, hits, words, mark):
     row = question(RecallEntry("memory_search", "where is it", NOW, level=level, id="1"))
     assert (words in row.does, row.mark) == (True, mark)
 
@@ -165,7 +163,7 @@ def openclaw(ledger: HostLedger) -> Iterator[Window]:
         yield window
 
 
-def test_edits_may_update_the_ledger_after_a_yes_until_that_is_withdrawn(openclaw: Window) -> None:
+def test_edits_may_update_the_ledger_after_a_yes_until_that_is_withdrawn(openclaw):
     engine = openclaw.app.session.engine
     assert engine is not None
     trust = engine.notes.curator.trust
@@ -177,7 +175,7 @@ def test_edits_may_update_the_ledger_after_a_yes_until_that_is_withdrawn(opencla
     go(openclaw, "keep a note the agent's").press("enter", "y").until(lambda: not trust.approved)
 
 
-def test_a_note_is_trusted_again_after_its_whole_text_was_shown(openclaw: Window, ledger: HostLedger) -> None:
+def test_a_note_is_trusted_again_after_its_whole_text_was_shown(openclaw, ledger):
     assert openclaw.text.index("MEMORY.md: untrusted") < openclaw.text.index("USER.md: agent, edited")
     go(openclaw, "MEMORY.md: untrusted").press("enter")
     assert "the last line of all" in openclaw.text
@@ -185,7 +183,7 @@ def test_a_note_is_trusted_again_after_its_whole_text_was_shown(openclaw: Window
     openclaw.until(lambda: "MEMORY.md: untrusted" not in openclaw.text)
 
 
-def test_another_agent_opens_its_workspace(openclaw: Window, tmp_path: Path) -> None:
+def test_another_agent_opens_its_workspace(openclaw, tmp_path):
     go(openclaw, "enter opens it").press("enter")
     openclaw.until(lambda: openclaw.app.session.workspace == tmp_path / "second")
     openclaw.until(lambda: any(row.path == "MEMORY.md" for row in openclaw.app.session.files))
@@ -193,7 +191,7 @@ def test_another_agent_opens_its_workspace(openclaw: Window, tmp_path: Path) -> 
     openclaw.press("1").until(lambda: "second agent" in openclaw.text)
 
 
-def test_memories_are_stored_found_forgotten_promoted_and_brought_back(openclaw: Window, tmp_path: Path) -> None:
+def test_memories_are_stored_found_forgotten_promoted_and_brought_back(openclaw, tmp_path):
     go(openclaw, "Long-term memories").press("enter").until(lambda: "a stores the first one" in openclaw.text)
     openclaw.burst("a", *"Ben prefers tabs")
     openclaw.press("enter").until(lambda: "preference Ben prefers tabs" in openclaw.text)
@@ -208,7 +206,7 @@ def test_memories_are_stored_found_forgotten_promoted_and_brought_back(openclaw:
 # --- turn by turn --------------------------------------------------------------------------------------------------
 
 
-def test_turns_say_who_asked_and_who_should_have(home: Path, tmp_path: Path) -> None:
+def test_turns_say_who_asked_and_who_should_have(home, tmp_path):
     notes, at = sample(tmp_path / "notes"), time.time() + 1
     reply = json.dumps({"results": [{"path": "MEMORY.md", "startLine": 1, "endLine": 2, "snippet": "nothing"}]})
     call = claude("m1", "mcp__memory__memory_search", {"query": "omada"}, at + 1, str(notes), text=reply)
@@ -225,7 +223,7 @@ def test_turns_say_who_asked_and_who_should_have(home: Path, tmp_path: Path) -> 
         window.until(lambda: "omada vlan" in window.text)
 
 
-def test_another_memory_on_this_machine_is_opened(home: Path, tmp_path: Path) -> None:
+def test_another_memory_on_this_machine_is_opened(home, tmp_path):
     memory = home / ".codex" / "memories"
     memory.mkdir(parents=True)
     (memory / "MEMORY.md").write_text("- what Codex keeps\n")

@@ -1,10 +1,7 @@
 """The app: its views, the engine under it, its end."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from textual.widgets import Input
@@ -13,7 +10,7 @@ from memory_tui.tui.app import VIEWS
 from tests.support.tui import Window, make_app
 
 
-def test_the_first_frame_waits_for_no_engine() -> None:
+def test_the_first_frame_waits_for_no_engine():
     modules = "memory_tui.cli.main, memory_tui.cli.screen, memory_tui.tui.run, memory_tui.tui.views.notes"
     heavy = {"numpy", "httpx", "memory_tui.engine.engine", "memory_tui.index.store"}
     code = f"import sys, {modules}\nprint(sorted({heavy} & {{*sys.modules}}))"
@@ -22,13 +19,13 @@ def test_the_first_frame_waits_for_no_engine() -> None:
 
 
 @pytest.mark.parametrize(("number", "name"), enumerate(VIEWS, 1))
-def test_a_number_opens_its_view(reader: Window, number: int, name: str) -> None:
+def test_a_number_opens_its_view(reader, number, name):
     reader.press(str(number))
     assert reader.app.view.id == name
     assert reader.app.query_one("#tabs").active == f"tab-{name}"  # type: ignore[attr-defined]
 
 
-def test_keys_typed_ahead_reach_the_view_that_they_open(screen: Window) -> None:
+def test_keys_typed_ahead_reach_the_view_that_they_open(screen):
     screen.burst("slash", *"omada")
     assert screen.settle().app.screen.query_one("#query").value == "omada"  # type: ignore[attr-defined]
     screen.burst(*" vlan", "enter", "down", "3")
@@ -36,13 +33,13 @@ def test_keys_typed_ahead_reach_the_view_that_they_open(screen: Window) -> None:
     assert screen.app.query_one("#query").value == "omada vlan"  # type: ignore[attr-defined]
 
 
-def test_keys_typed_ahead_go_into_the_dialog_that_opens(screen: Window) -> None:
+def test_keys_typed_ahead_go_into_the_dialog_that_opens(screen):
     screen.press("1").burst("n", *"omada")
     assert screen.settle().app.screen.query_one(Input).value == "omada"
     screen.press("escape")
 
 
-def test_the_tour_goes_on_by_what_a_person_does(workspace: Path) -> None:
+def test_the_tour_goes_on_by_what_a_person_does(workspace):
     app = make_app(workspace)
     app.leads = True
     with Window(app) as window:

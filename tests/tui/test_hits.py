@@ -1,7 +1,5 @@
 """Statements about an answer, without an app: sums, rows, verdicts, remedies, knobs, saved questions, comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
@@ -59,7 +57,7 @@ def spoken(evidence: Evidence, trace: Trace, row: Row) -> list[hits.Spoken]:
 
 
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=6))
-def test_figures_add_up_exactly_and_each_is_next_to_its_value(values: list[float]) -> None:
+def test_figures_add_up_exactly_and_each_is_next_to_its_value(values):
     units = hits.rounded(values, sum(values))
     assert sum(units) == round(sum(values) * 100)
     assert all(abs(unit - value * 100) < 1 + 1e-6 for unit, value in zip(units, values, strict=True))
@@ -67,7 +65,7 @@ def test_figures_add_up_exactly_and_each_is_next_to_its_value(values: list[float
 
 @pytest.mark.parametrize("query", [QUESTION, "what did we say yesterday", "network.md", "teleporter warranty"])
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
-def test_the_sums_of_every_passage_add_up_to_its_score(engine: Engine, query: str, profile: str) -> None:
+def test_the_sums_of_every_passage_add_up_to_its_score(engine, query, profile):
     settings = engine.plan.with_profile(profile).update(DECAY, "test")
     trace = engine.search.rank(engine.search.gather(query), settings)
     for hit in (*trace.recalled, *trace.lost):
@@ -78,13 +76,13 @@ def test_the_sums_of_every_passage_add_up_to_its_score(engine: Engine, query: st
         assert not any("release" in part.name for part in sums)
 
 
-def test_a_passage_beside_a_better_one_has_a_fourth_sum(rows: list[Row]) -> None:
+def test_a_passage_beside_a_better_one_has_a_fourth_sum(rows):
     lost = [row for row in rows if row.hit.second and row.hit.second.lost]
     assert lost
     assert all((row.sums[3].name, row.sums[3].figure) == (hits.BESIDE, "-.10") for row in lost)
 
 
-def test_age_takes_points_under_a_ranking_of_openclaw(engine: Engine, evidence: Evidence) -> None:
+def test_age_takes_points_under_a_ranking_of_openclaw(engine, evidence):
     settings = engine.plan.with_profile("openclaw-2026.3").update(DECAY, "test")
     dated = [hit for hit in engine.search.rank(evidence, settings).lost if (hit.age_days or 0) > 5]
     assert dated
@@ -92,7 +90,7 @@ def test_age_takes_points_under_a_ranking_of_openclaw(engine: Engine, evidence: 
 
 
 @given(st.integers(0, 30), st.lists(st.floats(0, 1), min_size=3, max_size=3))
-def test_a_bar_fills_its_cells_and_no_more(width: int, points: list[float]) -> None:
+def test_a_bar_fills_its_cells_and_no_more(width, points):
     glyphs = (hits.WORDS, hits.MEANING, hits.AGE)
     drawn = hits.bar([hits.Part("", value, glyph) for value, glyph in zip(points, glyphs, strict=True)], width)
     assert drawn.cell_length == width
@@ -103,7 +101,7 @@ def test_a_bar_fills_its_cells_and_no_more(width: int, points: list[float]) -> N
 
 
 @pytest.mark.parametrize(("width", "lines"), [(55, 2), (95, 2), (79, 1), (58, 1)])
-def test_a_row_has_exactly_the_cells_of_the_list(rows: list[Row], width: int, lines: int) -> None:
+def test_a_row_has_exactly_the_cells_of_the_list(rows, width, lines):
     for row in rows:
         drawn = row.drawn(width, lines).split("\n")
         assert [line.cell_length for line in drawn] == [width] * (lines if row.sent else 1)
@@ -111,7 +109,7 @@ def test_a_row_has_exactly_the_cells_of_the_list(rows: list[Row], width: int, li
         assert drawn[0].plain.endswith(f" {row.age:>9}")
 
 
-def test_a_row_shows_what_a_person_said_of_it(evidence: Evidence, trace: Trace) -> None:
+def test_a_row_shows_what_a_person_said_of_it(evidence, trace):
     judged = hits.rows(evidence, trace, 0, lambda _: 2)
     assert all(row.drawn(79, 1).plain[3] == "✓" for row in judged)
 
@@ -120,12 +118,12 @@ def test_a_row_shows_what_a_person_said_of_it(evidence: Evidence, trace: Trace) 
     ("days", "words"),
     [(None, "always"), (0.5, "today"), (14, "14 days"), (49, "7 weeks"), (300, "10 months"), (-2, "in 2 days")],
 )
-def test_an_age_fits_its_column(days: float | None, words: str) -> None:
+def test_an_age_fits_its_column(days, words):
     assert hits.age_in_list(days) == words
     assert len(words) <= hits.AGE_CELLS
 
 
-def test_the_line_below_what_is_sent_says_why_the_others_are_not(engine: Engine, evidence: Evidence) -> None:
+def test_the_line_below_what_is_sent_says_why_the_others_are_not(engine, evidence):
     def line(changes: dict[str, object], profile: str = "recommended") -> str:
         return hits.divider(engine.search.rank(evidence, engine.plan.with_profile(profile).update(changes, "test")))
 
@@ -141,7 +139,7 @@ def test_the_line_below_what_is_sent_says_why_the_others_are_not(engine: Engine,
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_the_line_above_says_first_whether_the_notes_answer(trace: Trace, width: int) -> None:
+def test_the_line_above_says_first_whether_the_notes_answer(trace, width):
     line = hits.level_line(trace, width, "ranking: recommended")
     assert line.cell_length <= width
     assert line.plain.startswith(" ✓ Your notes answer this." if width >= 100 else " ✓ Answered.")
@@ -149,13 +147,13 @@ def test_the_line_above_says_first_whether_the_notes_answer(trace: Trace, width:
     assert line.plain.endswith("ranking: recommended ") == (width >= 80)
 
 
-def test_the_line_above_says_what_was_read_otherwise(engine: Engine) -> None:
+def test_the_line_above_says_what_was_read_otherwise(engine):
     line = hits.level_line(engine.search.search("the omda vlan"), 120, "ranking: recommended").plain
     assert '"omda" searched as "omada"' in line
     assert line.rstrip().endswith("u as written")
 
 
-def test_an_answer_in_doubt_says_how_much_is_held(engine: Engine) -> None:
+def test_an_answer_in_doubt_says_how_much_is_held(engine):
     trace = engine.search.search("teleporter warranty")
     assert trace.level is not None
     line = hits.level_line(replace(trace, level=replace(trace.level, level="nearby only")), 120).plain
@@ -163,7 +161,7 @@ def test_an_answer_in_doubt_says_how_much_is_held(engine: Engine) -> None:
     assert "% held, by meaning only" in line
 
 
-def test_a_verdict_names_words_as_the_passage_writes_them(evidence: Evidence, trace: Trace, rows: list[Row]) -> None:
+def test_a_verdict_names_words_as_the_passage_writes_them(evidence, trace, rows):
     first = spoken(evidence, trace, rows[0])
     assert {word.word: word.form for word in first}["set"] == "settings"
     assert hits.verdict(rows[0], trace, first) == ("It has the words you asked for, and is the closest in meaning.")
@@ -174,7 +172,7 @@ def test_a_verdict_names_words_as_the_passage_writes_them(evidence: Evidence, tr
     assert (hits.title(rows[0]), hits.title(miss)) == ("Why it is 1st", "Why not")
 
 
-def test_every_verdict_has_a_reason(engine: Engine, evidence: Evidence) -> None:
+def test_every_verdict_has_a_reason(engine, evidence):
     for changes in ({}, {"query.minScore": 0.9}, {"query.hybrid.mmr.enabled": True, "query.hybrid.mmr.lambda": 0.1}):
         settings = engine.plan.settings.update(changes, "test")
         trace = engine.search.rank(evidence, settings)
@@ -185,7 +183,7 @@ def test_every_verdict_has_a_reason(engine: Engine, evidence: Evidence) -> None:
 
 
 @pytest.mark.parametrize("width", [56, 77, 58])
-def test_sums_fit_their_lines(evidence: Evidence, trace: Trace, rows: list[Row], width: int) -> None:
+def test_sums_fit_their_lines(evidence, trace, rows, width):
     for row in rows:
         lines = hits.sums(row, trace, spoken(evidence, trace, row), width).split("\n")
         assert len(lines) <= 6
@@ -195,7 +193,7 @@ def test_sums_fit_their_lines(evidence: Evidence, trace: Trace, rows: list[Row],
         assert f"score {knobs.figure(row.hit.score)}" in one.plain or "…" in one.plain
 
 
-def test_the_whole_sum_has_every_step_and_fits(evidence: Evidence, trace: Trace, rows: list[Row]) -> None:
+def test_the_whole_sum_has_every_step_and_fits(evidence, trace, rows):
     text = hits.long_sum(rows[0], trace, evidence.texts[rows[0].hit.chunk.rowid], 54)
     assert [line.plain.split()[0] for line in text.split("\n") if line.plain[:1] != " "][:5] == [
         "vector", "text", "hybrid", "base", "rerank"
@@ -206,7 +204,7 @@ def test_the_whole_sum_has_every_step_and_fits(evidence: Evidence, trace: Trace,
 # --- remedies -------------------------------------------------------------------------------------------------------
 
 
-def test_each_remedy_does_what_it_says(engine: Engine, evidence: Evidence, trace: Trace, rows: list[Row]) -> None:
+def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
     miss = rows[hits.sent_of(trace)]
     at = row_of(evidence, miss.hit.chunk.rowid)
     assert at is not None
@@ -231,7 +229,7 @@ def test_each_remedy_does_what_it_says(engine: Engine, evidence: Evidence, trace
 
 
 @pytest.mark.parametrize("profile", [*profiles.PROFILES])
-def test_only_knobs_with_an_effect_are_listed(engine: Engine, profile: str) -> None:
+def test_only_knobs_with_an_effect_are_listed(engine, profile):
     settings = engine.plan.with_profile(profile)
     keys = knobs.active(settings)
     assert not {*keys} & {*profiles.get(profile).ignores}
@@ -241,7 +239,7 @@ def test_only_knobs_with_an_effect_are_listed(engine: Engine, profile: str) -> N
         assert ranking.row(key, settings, {(key, 1): knobs.Moved(3, 1)}, 55).cell_length == 55
 
 
-def test_a_step_goes_along_the_grid_and_ends_with_the_scale(engine: Engine) -> None:
+def test_a_step_goes_along_the_grid_and_ends_with_the_scale(engine):
     settings = engine.plan.settings
     for key in knobs.active(settings):
         value = settings.values[key].value
@@ -255,14 +253,14 @@ def test_a_step_goes_along_the_grid_and_ends_with_the_scale(engine: Engine) -> N
         assert knobs.stepped(settings, key, 1, []) == settings.values[key].value
 
 
-def test_words_and_meaning_are_one_knob(engine: Engine) -> None:
+def test_words_and_meaning_are_one_knob(engine):
     settings = knobs.with_value(engine.plan.settings, WEIGHT, 0.45)
     assert settings.number("query.hybrid.textWeight") == 0.55
     assert knobs.shown(WEIGHT, 0.45) == ".55 : .45"
 
 
 @pytest.mark.parametrize(("width", "numbers"), [(80, "words .60"), (120, "meaning .40"), (60, "gets 6")])
-def test_the_ranking_in_a_line_fits_and_says_when_it_is_tried(engine: Engine, width: int, numbers: str) -> None:
+def test_the_ranking_in_a_line_fits_and_says_when_it_is_tried(engine, width, numbers):
     opened = engine.plan.settings
     line = ranking.line(opened, opened, width)
     assert numbers in line.plain
@@ -274,13 +272,13 @@ def test_the_ranking_in_a_line_fits_and_says_when_it_is_tried(engine: Engine, wi
     assert max(line.cell_length, tried.cell_length) <= width
 
 
-def test_the_stages_of_a_search_are_counted(trace: Trace) -> None:
+def test_the_stages_of_a_search_are_counted(trace):
     count = trace.funnel.chunks
     assert hits.pipeline(trace).startswith(f"{count} > ")
     assert hits.pipeline(trace).endswith(f"= {trace.funnel.candidates} > 6 sent")
 
 
-def test_score_against_age_halves_at_the_half_life(engine: Engine) -> None:
+def test_score_against_age_halves_at_the_half_life(engine):
     bars, axis = knobs.plot(engine.plan.settings, 60)
     assert len(bars) == len(axis) == 60
     assert bars[axis.index("30 d")] in "▄▅"
@@ -292,7 +290,7 @@ def test_score_against_age_halves_at_the_half_life(engine: Engine) -> None:
 # --- saved questions ------------------------------------------------------------------------------------------------
 
 
-def test_a_judgment_replaces_the_one_before(evidence: Evidence, trace: Trace, rows: list[Row]) -> None:
+def test_a_judgment_replaces_the_one_before(evidence, trace, rows):
     row, before = rows[0], Notebook()
     label = saved.label_of(row, trace, evidence.texts[row.hit.chunk.rowid], 2)
     assert label.line == row.line
@@ -305,7 +303,7 @@ def test_a_judgment_replaces_the_one_before(evidence: Evidence, trace: Trace, ro
     assert saved.kept(QUESTION, unanswerable=True)(before).queries[0].unanswerable
 
 
-def test_a_saved_question_says_what_a_ranking_sends_for_it() -> None:
+def test_a_saved_question_says_what_a_ranking_sends_for_it():
     query = Query("q", (Label("a.md", 1), Label("a.md", 9)))
     scores = {"recall": 0.5, "mrr@10": 0.5, "noise": 5.0, "ndcg@10": 0.4}
     assert saved.result(query, scores) == "1 of 2 right, best 2nd, 5 unwanted"
@@ -316,7 +314,7 @@ def test_a_saved_question_says_what_a_ranking_sends_for_it() -> None:
     assert saved.summary({}).startswith("m marks")
 
 
-def test_no_better_setting_is_said_without_a_gain() -> None:
+def test_no_better_setting_is_said_without_a_gain():
     few = saved.outcome_text(NoEvidence("few labels", 3, 20, {}, None, ())).plain
     assert few.startswith("No better setting found: 3 questions")
     assert "starts at 20" in few
@@ -326,9 +324,7 @@ def test_no_better_setting_is_said_without_a_gain() -> None:
 # --- comparison, any line -------------------------------------------------------------------------------------------
 
 
-def test_two_rankings_are_aligned_and_coloured_where_they_differ(
-    engine: Engine, evidence: Evidence, rows: list[Row]
-) -> None:
+def test_two_rankings_are_aligned_and_coloured_where_they_differ(engine, evidence, rows):
     trace = engine.search.rank(evidence, engine.plan.with_profile("openclaw-2026.3"))
     others = hits.rows(evidence, trace, len(trace.lost))
     pairs = compare.pairs(rows, others, same_index=True)
@@ -341,7 +337,7 @@ def test_two_rankings_are_aligned_and_coloured_where_they_differ(
     assert all(pair.left is pair.right for pair in alike)
 
 
-def test_a_comparison_says_whose_vectors_they_are(engine: Engine, evidence: Evidence, trace: Trace) -> None:
+def test_a_comparison_says_whose_vectors_they_are(engine, evidence, trace):
     right = compare.Side("OpenClaw", engine.plan.with_profile("openclaw-2026.3"), evidence)
     left = compare.Side("recommended", engine.plan.settings, evidence)
     lines = compare.head(left, right, (trace, engine.search.rank(evidence, right.settings)), 0)
@@ -349,7 +345,7 @@ def test_a_comparison_says_whose_vectors_they_are(engine: Engine, evidence: Evid
     assert "other passages" in [*compare.head(left, right, None, 0)][1].plain
 
 
-def test_a_line_is_found_by_its_words_and_by_its_place(engine: Engine) -> None:
+def test_a_line_is_found_by_its_words_and_by_its_place(engine):
     places = any_line.lines_holding(engine, "stopcock kitchen")
     assert places
     assert all("stopcock" in place.words.casefold() for place in places)

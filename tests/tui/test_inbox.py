@@ -1,7 +1,5 @@
 """View 4: findings by cause, the change beside the row, one key for a group, one to take it back."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,7 +58,7 @@ def texts(workspace: Path) -> dict[str, str]:
     return {path: (workspace / path).read_text() for path in NOTES}
 
 
-def test_one_cause_is_one_group_and_the_badge_counts_groups(inbox: Window) -> None:
+def test_one_cause_is_one_group_and_the_badge_counts_groups(inbox):
     groups, findings = view(inbox).groups, view(inbox).findings
     assert findings is not None
     assert [(group.kind, len(group.suggestions)) for group in groups[:1]] == [("secret", 2)]
@@ -70,7 +68,7 @@ def test_one_cause_is_one_group_and_the_badge_counts_groups(inbox: Window) -> No
     assert sum(row.key.startswith("line:") for row in rows) == 2
 
 
-def test_what_the_checks_keep_silent_is_counted_and_shown_on_demand(inbox: Window) -> None:
+def test_what_the_checks_keep_silent_is_counted_and_shown_on_demand(inbox):
     findings = view(inbox).findings
     assert findings is not None
     go(inbox, "more that need nothing")
@@ -82,7 +80,7 @@ def test_what_the_checks_keep_silent_is_counted_and_shown_on_demand(inbox: Windo
 
 
 @pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
-def test_the_lines_and_the_change_stand_there_and_no_secret_does(inbox: Window, size: tuple[int, int]) -> None:
+def test_the_lines_and_the_change_stand_there_and_no_secret_does(inbox, size):
     inbox.resize(*size)
     go(inbox, "look like they hold a secret")
     assert "The NAS password" in inbox.text
@@ -90,7 +88,7 @@ def test_the_lines_and_the_change_stand_there_and_no_secret_does(inbox: Window, 
     assert SECRET not in inbox.text
 
 
-def test_one_key_makes_the_change_of_a_group_and_one_takes_all_of_it_back(inbox: Window, workspace: Path) -> None:
+def test_one_key_makes_the_change_of_a_group_and_one_takes_all_of_it_back(inbox, workspace):
     before = texts(workspace)
     go(inbox, "look like they hold a secret").press("d")
     assert texts(workspace) == before, "the difference is shown first"
@@ -105,13 +103,13 @@ def test_one_key_makes_the_change_of_a_group_and_one_takes_all_of_it_back(inbox:
     inbox.until(lambda: "2 lines of 2 notes look like they hold a secret" in " ".join(inbox.text.split()))
 
 
-def test_a_change_that_is_not_agreed_to_is_not_made(inbox: Window, workspace: Path) -> None:
+def test_a_change_that_is_not_agreed_to_is_not_made(inbox, workspace):
     before = texts(workspace)
     go(inbox, "a date that has passed").press("d", "n")
     assert texts(workspace) == before
 
 
-def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox: Window, workspace: Path) -> None:
+def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox, workspace):
     before = texts(workspace)
     go(inbox, "look like they hold a secret").press("K")
     assert "2 kept or put off" in inbox.text
@@ -127,7 +125,7 @@ def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox
     assert texts(workspace) == before
 
 
-def test_enter_offers_what_can_be_done_about_a_line_and_that_no_secret_stands_there(inbox: Window) -> None:
+def test_enter_offers_what_can_be_done_about_a_line_and_that_no_secret_stands_there(inbox):
     go(inbox, "The NAS password").press("enter")
     for offer in (
         "put ***",
@@ -143,7 +141,7 @@ def test_enter_offers_what_can_be_done_about_a_line_and_that_no_secret_stands_th
     inbox.press("u").until(lambda: "2 lines of 2 notes" in inbox.text)
 
 
-def test_a_line_that_changed_meanwhile_is_not_touched(inbox: Window, workspace: Path) -> None:
+def test_a_line_that_changed_meanwhile_is_not_touched(inbox, workspace):
     go(inbox, "a date that has passed")
     path = workspace / "MEMORY.md"
     path.write_text(NOTES["MEMORY.md"].replace("2026-01-05", "2027-01-05"))
@@ -153,7 +151,7 @@ def test_a_line_that_changed_meanwhile_is_not_touched(inbox: Window, workspace: 
     inbox.press("i").until(lambda: "a date that has passed" not in inbox.text)
 
 
-def test_nothing_is_changed_where_notes_are_only_read(workspace: Path) -> None:
+def test_nothing_is_changed_where_notes_are_only_read(workspace):
     before = texts(workspace)
     with Window(make_app(workspace, read_only=True)) as window:
         window.press("4").until(lambda: "Looking through" not in window.text)
@@ -163,6 +161,6 @@ def test_nothing_is_changed_where_notes_are_only_read(workspace: Path) -> None:
     assert texts(workspace) == before
 
 
-def test_the_words_of_a_decision(workspace: Path) -> None:
+def test_the_words_of_a_decision(workspace):
     assert until(math.inf) == "kept for good"
     assert until(0.0).startswith("put off until ")

@@ -1,9 +1,6 @@
 """The key table: one meaning a key, the file of a person's own keys, the manual's page, the palette."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,7 +12,6 @@ from memory_tui import manual
 from memory_tui.errors import ConfigError
 from memory_tui.tui import palette
 from memory_tui.tui.keys import BY_ID, TABLE, Key, bindings, read_keymap
-from tests.support.tui import Window
 
 IDS = st.sampled_from(sorted(BY_ID))
 NAMES = st.sampled_from([*"abzXY07?", "f2", "ctrl+x", "slash", "comma", "space", "alt+down", "right_square_bracket"])
@@ -25,16 +21,14 @@ def names(key: Key, chosen: dict[str, str]) -> list[str]:
     return chosen.get(key.id, key.keys).split(",")
 
 
-def test_a_key_has_one_meaning_and_there_are_few() -> None:
+def test_a_key_has_one_meaning_and_there_are_few():
     every = [name for key in TABLE for name in names(key, {})]
     assert len(every) == len(set(every))
     assert len(TABLE) <= 45
 
 
 @given(st.dictionaries(IDS, st.lists(NAMES, min_size=1, max_size=3, unique=True).map(",".join), max_size=6))
-def test_a_key_file_loses_no_key_and_doubles_none(
-    tmp_path_factory: pytest.TempPathFactory, chosen: dict[str, str]
-) -> None:
+def test_a_key_file_loses_no_key_and_doubles_none(tmp_path_factory, chosen):
     path = tmp_path_factory.mktemp("keys") / "keys.toml"
     path.write_text("".join(f'"{id_}" = "{keys}"\n' for id_, keys in chosen.items()), "utf-8")
     every = [format_key(name) for key in TABLE for name in names(key, chosen)]
@@ -59,7 +53,7 @@ def test_a_key_file_loses_no_key_and_doubles_none(
         ("app.quit", "cannot be read"),
     ],
 )
-def test_a_faulty_key_file_is_refused(tmp_path: Path, line: str, words: str) -> None:
+def test_a_faulty_key_file_is_refused(tmp_path, line, words):
     path = tmp_path / "keys.toml"
     path.write_text(line + "\n", "utf-8")
     with pytest.raises(ConfigError, match=words):
@@ -67,7 +61,7 @@ def test_a_faulty_key_file_is_refused(tmp_path: Path, line: str, words: str) -> 
     assert read_keymap(tmp_path / "none.toml") == {}
 
 
-def test_the_manual_lists_every_key_as_it_is() -> None:
+def test_the_manual_lists_every_key_as_it_is():
     rows = re.findall(r"^\| (.*) \| (.*) \| `([a-z.]+)` \|$", manual.text("keys"), re.MULTILINE)
     table = [(" ".join(f"`{format_key(name)}`" for name in names(key, {})), key.words, key.id) for key in TABLE]
     assert rows == table
@@ -89,11 +83,11 @@ def test_the_manual_lists_every_key_as_it_is() -> None:
         ("theme", "Change the colours"),
     ],
 )
-def test_the_palette_knows_what_people_call_a_command(words: str, title: str) -> None:
+def test_the_palette_knows_what_people_call_a_command(words, title):
     assert title in [command.title for _, command in palette.matches(words)]
 
 
-def test_every_command_of_the_palette_can_be_done(reader: Window) -> None:
+def test_every_command_of_the_palette_can_be_done(reader):
     app = reader.app
     for number in "654321":
         reader.press(number)
@@ -102,12 +96,12 @@ def test_every_command_of_the_palette_can_be_done(reader: Window) -> None:
     assert [name for name in names if not any(hasattr(node, f"action_{name}") for node in nodes)] == []
 
 
-def test_a_command_is_done_in_its_view(reader: Window) -> None:
+def test_a_command_is_done_in_its_view(reader):
     reader.press("1", "colon").type("doctor").press("enter")
     assert reader.app.view.id == "status"
     reader.until(lambda: "Doctor" in reader.text).press("escape")
 
 
-def test_a_number_in_the_palette_goes_to_that_line(reader: Window) -> None:
+def test_a_number_in_the_palette_goes_to_that_line(reader):
     reader.press("1", "colon").type("12").press("enter")
     assert reader.app.view.query_one("#notes-text").line == 12  # type: ignore[attr-defined]

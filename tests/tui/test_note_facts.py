@@ -1,7 +1,5 @@
 """What is said of notes and their changes, without an app."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from itertools import pairwise
@@ -41,7 +39,7 @@ def row(path: str, *, title: str = "", state: str = "fresh", detail: str = "", s
 # --- the list -----------------------------------------------------------------------------------------------------
 
 
-def test_the_curated_note_comes_first_then_topics_then_days_from_the_newest_then_sessions() -> None:
+def test_the_curated_note_comes_first_then_topics_then_days_from_the_newest_then_sessions():
     paths = [
         "memory/2026-03-01.md",
         "memory/b.md",
@@ -77,17 +75,17 @@ def test_the_curated_note_comes_first_then_topics_then_days_from_the_newest_then
         (row("memory/network.md", title="\x1b[31mred"), "  network.md  ␛[31mred"),
     ],
 )
-def test_a_row_has_state_day_and_title_once(file: FileRow, words: str) -> None:
+def test_a_row_has_state_day_and_title_once(file, words):
     assert note_facts.list_row(file, TODAY, 60).plain == words
 
 
 @given(st.text(max_size=60), st.integers(5, 40))
-def test_a_row_fits_its_list(title: str, width: int) -> None:
+def test_a_row_fits_its_list(title, width):
     assert note_facts.list_row(row("memory/2026-03-05.md", title=title), TODAY, width).cell_length <= width
 
 
 @pytest.mark.parametrize(("letters", "fits"), [("", True), ("rout", True), ("03-05 ROUTER", True), ("kiln", False)])
-def test_a_filter_looks_for_every_word_in_path_and_title(letters: str, fits: bool) -> None:
+def test_a_filter_looks_for_every_word_in_path_and_title(letters, fits):
     assert note_facts.matches(row("memory/2026-03-05.md", title="Router day"), letters) is fits
 
 
@@ -95,7 +93,7 @@ def test_a_filter_looks_for_every_word_in_path_and_title(letters: str, fits: boo
 
 
 @given(LINES, st.integers(1, 12), st.integers(10, 60))
-def test_a_part_of_a_long_note_holds_its_line_and_whole_lines(lines: list[str], line: int, most: int) -> None:
+def test_a_part_of_a_long_note_holds_its_line_and_whole_lines(lines, line, most):
     text = "\n".join(lines)
     first, part = note_facts.window(text, line, most)
     shown = part.split("\n")
@@ -106,9 +104,7 @@ def test_a_part_of_a_long_note_holds_its_line_and_whole_lines(lines: list[str], 
 
 
 @given(LINES, LINES, st.integers(0, 11))
-def test_the_cursor_stays_on_its_line_when_lines_come_above_or_below(
-    lines: list[str], more: list[str], at: int
-) -> None:
+def test_the_cursor_stays_on_its_line_when_lines_come_above_or_below(lines, more, at):
     lines = lines or [""]
     at = min(at, len(lines) - 1)
     before = NotePage("a.md", "\n".join(lines))
@@ -122,19 +118,19 @@ def test_the_cursor_stays_on_its_line_when_lines_come_above_or_below(
 @pytest.mark.parametrize(
     ("size", "words"), [(840, "840 B"), (3_930, "3.9 KB"), (51_200, "51 KB"), (2_569_000, "2.6 MB")]
 )
-def test_a_size_has_two_digits(size: int, words: str) -> None:
+def test_a_size_has_two_digits(size, words):
     assert note_facts.size_words(size) == words
 
 
 @given(st.lists(st.text(min_size=1, max_size=20), min_size=1, max_size=6), st.integers(8, 60))
-def test_the_strip_keeps_its_first_part_and_fits(parts: list[str], width: int) -> None:
+def test_the_strip_keeps_its_first_part_and_fits(parts, width):
     strip = note_facts.strip([(words, "") for words in parts], width)
     assert strip.cell_length <= width
     whole = note_facts.strip([(parts[0], "")], 1_000).plain
     assert strip.plain.startswith(whole[: min(4, width - 2)])
 
 
-def test_links_count_a_note_once() -> None:
+def test_links_count_a_note_once():
     back = [NoteLink("memory/log.md", line, 0, 1, "citation", "x", "a.md", 0) for line in (3, 9, 12)]
     out = [NoteLink("a.md", 1, 0, 1, "wiki", "network", "memory/network.md", 0)]
     out.append(NoteLink("a.md", 2, 0, 1, "wiki", "nowhere", "", 0))
@@ -154,7 +150,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 @pytest.mark.parametrize("size", [19_000, 21_000, 51_000])
-def test_the_band_is_what_the_host_cuts_out(engine: Engine, size: int) -> None:
+def test_the_band_is_what_the_host_cuts_out(engine, size):
     text = "".join(f"- fact {number} of many that are worth knowing\n" for number in range(2_000))[:size]
     (engine.plan.roots.workspace / "MEMORY.md").write_text(text)
     page = note_facts.page(engine, "MEMORY.md")
@@ -169,9 +165,7 @@ def test_the_band_is_what_the_host_cuts_out(engine: Engine, size: int) -> None:
         assert sorted(page.rulers) == [page.unread.start, page.unread.stop]
 
 
-def test_the_first_steps_name_two_keys_for_each_host(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_first_steps_name_two_keys_for_each_host(engine, monkeypatch, tmp_path):
     words = note_facts.first_steps(engine.plan).plain
     assert "memory of OpenClaw" in words
     assert " a " in words
@@ -189,7 +183,7 @@ def test_the_first_steps_name_two_keys_for_each_host(
 # --- changes ------------------------------------------------------------------------------------------------------
 
 
-def test_a_difference_names_the_note_once_and_marks_lines() -> None:
+def test_a_difference_names_the_note_once_and_marks_lines():
     change = Change(
         "edit", "Edit a.md", (FileChange("a.md", b"one\ntwo\n", b"one\n\x1bthree\n"),), ("Trust: it goes.",)
     )
@@ -202,13 +196,13 @@ def test_a_difference_names_the_note_once_and_marks_lines() -> None:
     ]
 
 
-def test_a_new_note_and_one_that_goes_have_their_name() -> None:
+def test_a_new_note_and_one_that_goes_have_their_name():
     files = (FileChange("new.md", None, b"x\n"), FileChange("old.md", b"y\n", None))
     lines = note_facts.difference(Change("edit", "t", files)).plain.split("\n")
     assert lines == ["new.md", "   1 + x", "old.md goes", "   1 - y"]
 
 
-def test_each_side_of_a_conflict_can_be_taken() -> None:
+def test_each_side_of_a_conflict_can_be_taken():
     merged = merge(b"a\nb\nc\n", b"a\nmine\nc\n", b"a\ntheirs\nc\nnew\n")
     assert resolved(merged.hunks, ["mine"]) == b"a\nmine\nc\nnew\n"
     assert resolved(merged.hunks, ["theirs"]) == b"a\ntheirs\nc\nnew\n"
@@ -218,7 +212,7 @@ def test_each_side_of_a_conflict_can_be_taken() -> None:
 
 
 @given(st.text(max_size=80))
-def test_what_was_not_touched_in_the_editor_stays_as_it_is(text: str) -> None:
+def test_what_was_not_touched_in_the_editor_stays_as_it_is(text):
     text = text.replace("\r", "")
     assert restored(text, visible(text)) == text
     assert restored(text, visible(text) + "\nmore") == text + "\nmore"
@@ -236,17 +230,17 @@ def test_what_was_not_touched_in_the_editor_stays_as_it_is(text: str) -> None:
         ("", ["vi", "+7", "a.md"]),
     ],
 )
-def test_an_editor_opens_at_the_line(editor: str, words: list[str]) -> None:
+def test_an_editor_opens_at_the_line(editor, words):
     assert command("a.md", 7, {"EDITOR": editor}) == words
 
 
-def test_the_exact_text_of_before_is_the_first_choice() -> None:
+def test_the_exact_text_of_before_is_the_first_choice():
     entry = JournalEntry(12, 0.0, "done", "edit", "Edit a.md", (RecordedNote("a.md", "x", "y"),))
     assert versions(entry, "")[0] == ("exact before-12 a.md", "a.md exactly as it was before this")
 
 
 @given(st.sets(st.integers(1, 30)))
-def test_runs_hold_every_line_once(lines: set[int]) -> None:
+def test_runs_hold_every_line_once(lines):
     spans = runs(lines)
     assert [line for first, last in spans for line in range(first, last + 1)] == sorted(lines)
     assert all(later[0] > earlier[1] + 1 for earlier, later in pairwise(spans))

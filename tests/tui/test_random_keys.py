@@ -1,7 +1,5 @@
 """Random keys find no fault, no view without a way out, and nothing in the notes that undo does not take back."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 
@@ -27,7 +25,7 @@ def take_all_back(curator: Curator) -> None:
 
 
 @pytest.mark.parametrize(("seed", "size"), [(1, SMALL), (2, LARGE), (3, TINY)])
-def test_random_keys(tmp_path: Path, seed: int, size: tuple[int, int]) -> None:
+def test_random_keys(tmp_path, seed, size):
     workspace = sample(tmp_path / "notes")
     before = texts(workspace)
     dice, pressed = random.Random(seed), []

@@ -1,10 +1,7 @@
 """What every view has in common: text screens, room, colours, widths, layouts; and pictures for colours."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from rich.cells import cell_len
@@ -24,12 +21,12 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
 
 
 @pytest.mark.parametrize("name", ["status", "inbox", "history", "agents"])
-def test_the_screens_of_a_view(asked: Window, name: str) -> None:
+def test_the_screens_of_a_view(asked, name):
     asked.press(VIEWS[name]).matches(f"view_{name}", SMALL, LARGE)
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_is_no_fuller_than_a_person_reads(asked: Window, name: str) -> None:
+def test_a_view_is_no_fuller_than_a_person_reads(asked, name):
     for size in (SMALL, LARGE):
         lines = asked.press(VIEWS[name]).resize(*size).lines
         assert all(cell_len(line) == size[0] for line in lines), "borders are straight"
@@ -44,7 +41,7 @@ def test_a_view_is_no_fuller_than_a_person_reads(asked: Window, name: str) -> No
         assert size == SMALL or inked <= 0.48 * size[0] * size[1], f"{inked / size[0] / size[1]:.0%} ink at {size}"
 
 
-def test_every_size_has_room_for_the_cursor(asked: Window) -> None:
+def test_every_size_has_room_for_the_cursor(asked):
     for size in (TINY, (50, 30), (20, 5), (1, 1), (200, 60), LARGE):
         for key in VIEWS.values():
             asked.press(key).resize(*size)
@@ -53,14 +50,14 @@ def test_every_size_has_room_for_the_cursor(asked: Window) -> None:
 
 @pytest.mark.parametrize("key", ["down", "up", "j"])
 @pytest.mark.parametrize("view", ["search", "notes"])
-def test_a_step_lays_out_nothing(asked: Window, layouts: list[object], view: str, key: str) -> None:
+def test_a_step_lays_out_nothing(asked, layouts, view, key):
     asked.resize(*LARGE).press(VIEWS[view], "down")
     layouts.clear()
     asked.press(key)
     assert layouts == []
 
 
-def test_a_letter_lays_out_nothing(asked: Window, layouts: list[object]) -> None:
+def test_a_letter_lays_out_nothing(asked, layouts):
     asked.resize(*LARGE).press("slash")
     layouts.clear()
     asked.press("s", "backspace", *"omada")
@@ -68,7 +65,7 @@ def test_a_letter_lays_out_nothing(asked: Window, layouts: list[object]) -> None
     asked.ask()
 
 
-def test_a_knob_lays_out_nothing(asked: Window, layouts: list[object]) -> None:
+def test_a_knob_lays_out_nothing(asked, layouts):
     asked.resize(*LARGE).press("2", "t", "down")
     layouts.clear()
     asked.press("right", "left")
@@ -76,14 +73,14 @@ def test_a_knob_lays_out_nothing(asked: Window, layouts: list[object]) -> None:
     asked.press("u", "u", "escape")
 
 
-def test_a_view_that_was_hidden_while_the_window_shrank_is_drawn_for_it(asked: Window) -> None:
+def test_a_view_that_was_hidden_while_the_window_shrank_is_drawn_for_it(asked):
     asked.resize(*LARGE).press("1", "2").resize(*TINY).press("1")
     shown = asked.text
     assert shown == asked.resize(TINY[0], TINY[1] + 1).resize(*TINY).text
     asked.resize(*LARGE)
 
 
-def test_every_theme_draws_every_view(asked: Window) -> None:
+def test_every_theme_draws_every_view(asked):
     first = asked.app.theme
     for theme in sorted(BUILTIN_THEMES):
         asked.app.theme = theme
@@ -93,7 +90,7 @@ def test_every_theme_draws_every_view(asked: Window) -> None:
     asked.settle()
 
 
-def test_without_colour_the_cursor_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_colour_the_cursor_is_seen(tmp_path, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     with Window(make_app(sample(tmp_path / "notes"))) as window:
         window.ask()
@@ -114,7 +111,7 @@ WIDE = (
 
 
 @pytest.mark.parametrize("size", [TINY, SMALL, LARGE], ids=str)
-def test_borders_stay_straight_beside_wide_and_joined_characters(tmp_path: Path, size: tuple[int, int]) -> None:
+def test_borders_stay_straight_beside_wide_and_joined_characters(tmp_path, size):
     (tmp_path / "notes" / "memory").mkdir(parents=True)
     for path, text in WIDE:
         (tmp_path / "notes" / path).write_text(f"# {text}\n\n- {text}\n", "utf-8")
@@ -124,7 +121,7 @@ def test_borders_stay_straight_beside_wide_and_joined_characters(tmp_path: Path,
             assert [line for line in window.lines if cell_len(line) != size[0]] == []
 
 
-def test_no_note_reaches_the_terminal_as_it_is(tmp_path: Path) -> None:
+def test_no_note_reaches_the_terminal_as_it_is(tmp_path):
     workspace = sample(tmp_path / "notes")
     evil = "\x1b]52;c;ZXZpbA==\x07 \x9b31m \u202eevil [bold]x[/bold] [/closing] omada"
     (workspace / "memory" / "2026-03-19-a.md").write_text(f"# {evil}\n\n- {evil}\n", "utf-8")
@@ -152,22 +149,16 @@ ASKED = ("slash", *("space" if letter == " " else letter for letter in QUESTION)
         ("phone", (50, 30), (*ASKED, "enter")),
     ],
 )
-def test_picture(
-    name: str, size: tuple[int, int], keys: tuple[str, ...], tmp_path: Path, snap_compare: Callable[..., bool]
-) -> None:
+def test_picture(name, size, keys, tmp_path, snap_compare):
     app = make_app(sample(tmp_path / "notes"))
     assert snap_compare(app, terminal_size=size, run_before=after(*keys)), name
 
 
-def test_picture_in_light_colours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Callable[..., bool]
-) -> None:
+def test_picture_in_light_colours(tmp_path, monkeypatch, snap_compare):
     monkeypatch.setenv("COLORFGBG", "0;15")
     assert snap_compare(make_app(sample(tmp_path / "notes")), terminal_size=LARGE, run_before=after("2"))
 
 
-def test_picture_without_colours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snap_compare: Callable[..., bool]
-) -> None:
+def test_picture_without_colours(tmp_path, monkeypatch, snap_compare):
     monkeypatch.setenv("NO_COLOR", "1")
     assert snap_compare(make_app(sample(tmp_path / "notes")), terminal_size=SMALL, run_before=after(*ASKED))

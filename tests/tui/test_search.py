@@ -1,9 +1,5 @@
 """The view Search by its keys: asking, why, remedies, the ranking, judging, comparing, any line."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 from textual import events
 from textual.widgets import Input, OptionList, Static
 
@@ -30,29 +26,29 @@ def level(window: Window) -> str:
 # --- asking ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_answer_stands_in_frames(reader: Window) -> None:
+def test_the_answer_stands_in_frames(reader):
     reader.ask().matches("search", SMALL, LARGE)
 
 
-def test_a_miss_shows_its_first_remedy_without_scrolling(reader: Window) -> None:
+def test_a_miss_shows_its_first_remedy_without_scrolling(reader):
     reader.ask().press("right_square_bracket").matches("search_miss", SMALL, LARGE)
 
 
-def test_a_worker_is_given_nothing_that_takes_long_to_write_down(reader: Window) -> None:
+def test_a_worker_is_given_nothing_that_takes_long_to_write_down(reader):
     reader.press("slash").burst(*"omada vlan")
     descriptions = [worker.description for worker in reader.app.workers]
     reader.settle().press("enter")
     assert all(len(words) < 200 for words in descriptions), descriptions
 
 
-def test_an_empty_box_offers_questions(workspace: Path) -> None:
+def test_an_empty_box_offers_questions(workspace):
     with Window(make_app(workspace, suggestions=[QUESTION, "where is the stopcock"])) as window:
         window.press("2", "down", "enter")
         assert window.app.query_one("#query", Input).value == "where is the stopcock"
         assert "Answered." in level(window) or "answer this." in level(window)
 
 
-def test_the_newest_letters_are_answered(reader: Window) -> None:
+def test_the_newest_letters_are_answered(reader):
     reader.press("slash").type("omada").type(" vlan")
     answer = view(reader).answer
     assert answer is not None
@@ -60,7 +56,7 @@ def test_the_newest_letters_are_answered(reader: Window) -> None:
     assert answer.evidence.query == "omada vlan"
 
 
-def test_a_paste_of_a_megabyte_is_cut_before_the_box_gets_it(reader: Window) -> None:
+def test_a_paste_of_a_megabyte_is_cut_before_the_box_gets_it(reader):
     reader.press("slash")
     reader.app.query_one("#query").post_message(events.Paste("omada vlan\nset " * 70_000))
     assert len(reader.settle().app.query_one("#query", Input).value) <= LONGEST
@@ -68,7 +64,7 @@ def test_a_paste_of_a_megabyte_is_cut_before_the_box_gets_it(reader: Window) -> 
     reader.press("escape")
 
 
-def test_what_no_note_holds_is_said_with_a_way_on(workspace: Path) -> None:
+def test_what_no_note_holds_is_said_with_a_way_on(workspace):
     for note in workspace.rglob("*.md"):
         note.unlink()
     (workspace / "MEMORY.md").write_text("# MEMORY\n\nThe router is an Omada.\n", "utf-8")
@@ -79,14 +75,14 @@ def test_what_no_note_holds_is_said_with_a_way_on(workspace: Path) -> None:
         assert "recommended" in text
 
 
-def test_a_word_that_was_read_otherwise_is_taken_back(reader: Window) -> None:
+def test_a_word_that_was_read_otherwise_is_taken_back(reader):
     reader.ask("the omda vlan")
     assert '"omda" searched as' in level(reader)
     reader.press("u")
     assert "omda" not in level(reader)
 
 
-def test_enter_goes_to_the_deciding_line(screen: Window) -> None:
+def test_enter_goes_to_the_deciding_line(screen):
     screen.ask().press("down", "enter")
     row = view(screen).row
     assert row is not None
@@ -96,7 +92,7 @@ def test_enter_goes_to_the_deciding_line(screen: Window) -> None:
     assert (reader.path, reader.line) == (row.hit.chunk.path, row.line)
 
 
-def test_the_deciding_line_stands_second(reader: Window) -> None:
+def test_the_deciding_line_stands_second(reader):
     reader.ask()
     for _ in range(3):
         reader.press("down")
@@ -105,7 +101,7 @@ def test_the_deciding_line_stands_second(reader: Window) -> None:
         assert passage.line == view(reader).row.line  # type: ignore[union-attr]
 
 
-def test_the_whole_sum_takes_the_place_of_the_three(reader: Window) -> None:
+def test_the_whole_sum_takes_the_place_of_the_three(reader):
     reader.ask().press("s")
     assert "bm25" in reader.text
     assert "hybrid" in reader.text
@@ -113,7 +109,7 @@ def test_the_whole_sum_takes_the_place_of_the_three(reader: Window) -> None:
     assert "bm25" not in reader.text
 
 
-def test_more_opens_what_is_weaker(reader: Window) -> None:
+def test_more_opens_what_is_weaker(reader):
     reader.ask().press("end")
     count = len(listed(reader))
     assert "more, weaker" in listed(reader)[-1]
@@ -122,7 +118,7 @@ def test_more_opens_what_is_weaker(reader: Window) -> None:
     assert "more, weaker" not in listed(reader)[-1]
 
 
-def test_one_pane_at_a_time_where_there_is_room_for_one(workspace: Path) -> None:
+def test_one_pane_at_a_time_where_there_is_room_for_one(workspace):
     with Window(make_app(workspace), TINY) as window:
         window.ask()
         assert "What the agent reads" not in window.text
@@ -132,7 +128,7 @@ def test_one_pane_at_a_time_where_there_is_room_for_one(workspace: Path) -> None
         window.press("escape").matches("search")
 
 
-def test_an_index_made_anew_under_the_screen_is_asked_again(screen: Window) -> None:
+def test_an_index_made_anew_under_the_screen_is_asked_again(screen):
     before = listed(screen.ask())
     engine = screen.app.session.engine
     assert engine is not None
@@ -145,7 +141,7 @@ def test_an_index_made_anew_under_the_screen_is_asked_again(screen: Window) -> N
 # --- remedies and ranking -------------------------------------------------------------------------------------------
 
 
-def test_a_remedy_is_tried_and_taken_back(screen: Window) -> None:
+def test_a_remedy_is_tried_and_taken_back(screen):
     screen.ask()
     before = listed(screen)
     screen.press("right_square_bracket", "enter")
@@ -159,7 +155,7 @@ def test_a_remedy_is_tried_and_taken_back(screen: Window) -> None:
     assert not screen.app.session.tried
 
 
-def test_a_word_more_is_a_remedy_too(screen: Window) -> None:
+def test_a_word_more_is_a_remedy_too(screen):
     screen.ask().press("right_square_bracket", "end")
     remedy = view(screen).remedies[-1]
     assert remedy.text.endswith("in the question")
@@ -169,7 +165,7 @@ def test_a_word_more_is_a_remedy_too(screen: Window) -> None:
     assert screen.app.query_one("#query", Input).value == QUESTION
 
 
-def test_each_bracket_goes_to_the_next_miss(reader: Window) -> None:
+def test_each_bracket_goes_to_the_next_miss(reader):
     reader.ask().press("right_square_bracket")
     first = view(reader).row
     reader.press("right_square_bracket")
@@ -179,7 +175,7 @@ def test_each_bracket_goes_to_the_next_miss(reader: Window) -> None:
     assert second.place == first.place + 1
 
 
-def test_a_knob_moves_the_list_and_says_what_steps_do(screen: Window) -> None:
+def test_a_knob_moves_the_list_and_says_what_steps_do(screen):
     screen.ask()
     before = listed(screen)
     screen.press("t", *["down"] * 4, "wait").until(lambda: "in, " in screen.text)
@@ -193,7 +189,7 @@ def test_a_knob_moves_the_list_and_says_what_steps_do(screen: Window) -> None:
     assert listed(screen) == before
 
 
-def test_a_ranking_is_written_after_its_difference_and_taken_back(screen: Window) -> None:
+def test_a_ranking_is_written_after_its_difference_and_taken_back(screen):
     screen.ask().press("d")
     assert "configured one" in screen.notices[-1]
     screen.press("t", "down", "right", "d")
@@ -204,7 +200,7 @@ def test_a_ranking_is_written_after_its_difference_and_taken_back(screen: Window
     assert not own_path().exists() or "textWeight" not in own_path().read_text("utf-8")
 
 
-def test_a_ranking_of_openclaw_has_its_own_terms(workspace: Path) -> None:
+def test_a_ranking_of_openclaw_has_its_own_terms(workspace):
     decay = "query.hybrid.temporalDecay.enabled"
     with Window(make_app(workspace, changes=[("profile", "openclaw-2026.3"), (decay, "true")])) as window:
         window.ask("omada")
@@ -217,7 +213,7 @@ def test_a_ranking_of_openclaw_has_its_own_terms(workspace: Path) -> None:
 # --- judging, comparing, any line -----------------------------------------------------------------------------------
 
 
-def test_a_judgment_marks_the_row_measures_rankings_and_is_taken_back(screen: Window) -> None:
+def test_a_judgment_marks_the_row_measures_rankings_and_is_taken_back(screen):
     screen.ask().press("m", "enter")
     assert listed(screen)[0][3] == "✓"
     screen.press("S").until(lambda: "1 of 1 right, best 1st" in screen.text)
@@ -225,7 +221,7 @@ def test_a_judgment_marks_the_row_measures_rankings_and_is_taken_back(screen: Wi
     assert listed(screen)[0][3] == " "
 
 
-def test_a_saved_question_is_asked_again_and_forgotten(screen: Window) -> None:
+def test_a_saved_question_is_asked_again_and_forgotten(screen):
     screen.ask().press("S").until(lambda: "Save “" in screen.text)
     screen.press("enter").until(lambda: "not judged" in screen.text)
     screen.press("escape").ask("where is the stopcock").press("S", "end", "enter")
@@ -234,7 +230,7 @@ def test_a_saved_question_is_asked_again_and_forgotten(screen: Window) -> None:
     screen.press("d").until(lambda: "No better setting found" in screen.text)
 
 
-def test_two_rankings_are_compared_and_a_passage_of_either_is_read(reader: Window) -> None:
+def test_two_rankings_are_compared_and_a_passage_of_either_is_read(reader):
     reader.ask().press("c").until(lambda: "Both send" in reader.text)
     first = reader.text
     reader.press("right").until(lambda: reader.text != first)
@@ -242,7 +238,7 @@ def test_two_rankings_are_compared_and_a_passage_of_either_is_read(reader: Windo
     assert reader.app.view.id == "notes"
 
 
-def test_any_line_is_explained(reader: Window) -> None:
+def test_any_line_is_explained(reader):
     reader.ask().press("W").type("stopcock kitchen").press("enter", "enter")
     row = view(reader).row
     assert row is not None

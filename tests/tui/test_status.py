@@ -1,7 +1,5 @@
 """View 3: the lamps and what stands behind them, live; providers are approved and set up; pages about the index."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator
@@ -57,7 +55,7 @@ def go(window: Window, text: str) -> Window:
 # --- sentences -----------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_that_is_gone_is_said_before_notes_that_vanished_and_these_before_freshness(status: Status) -> None:
+def test_a_folder_that_is_gone_is_said_before_notes_that_vanished_and_these_before_freshness(status):
     assert up_to_date(session(status), status).mark == GOOD
     vanished = replace(status, freshness=replace(status.freshness, shrink=Shrink(30, 40, "a root is empty")))
     lamp = up_to_date(session(vanished), vanished)
@@ -67,7 +65,7 @@ def test_a_folder_that_is_gone_is_said_before_notes_that_vanished_and_these_befo
     assert up_to_date(session(gone), gone).words == "/notes is gone."
 
 
-def test_what_is_left_out_is_one_row_a_reason(status: Status) -> None:
+def test_what_is_left_out_is_one_row_a_reason(status):
     held = replace(status, withheld=(Withheld(1, "memory/a.md", 3, 5, "a password"),))
     said = words(behind_left_out(held))
     assert "memory/a.md:3-5  withheld: looks like a secret (a password)" in said
@@ -75,7 +73,7 @@ def test_what_is_left_out_is_one_row_a_reason(status: Status) -> None:
     assert any("1 not sent" in fact.words for fact in statements(session(held), ()))
 
 
-def test_a_start_without_an_outcome_is_no_news_and_a_run_of_notes_is_one_row(status: Status) -> None:
+def test_a_start_without_an_outcome_is_no_news_and_a_run_of_notes_is_one_row(status):
     now = session(status)
     now.news.extend(
         [
@@ -96,7 +94,7 @@ def test_a_start_without_an_outcome_is_no_news_and_a_run_of_notes_is_one_row(sta
 
 
 @pytest.mark.parametrize("width", [20, 40, 80])
-def test_a_row_fits_its_width_and_wraps_below_its_words(width: int) -> None:
+def test_a_row_fits_its_width_and_wraps_below_its_words(width):
     fact = Fact(
         "one sentence of a provider that is long, 外婆 included, and \x1b[31mred", label="why", mark=BAD, indent=2
     )
@@ -110,7 +108,7 @@ def test_a_row_fits_its_width_and_wraps_below_its_words(width: int) -> None:
 
 
 @pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
-def test_three_lamps_stand_first_and_enter_opens_one(reader: Window, size: tuple[int, int]) -> None:
+def test_three_lamps_stand_first_and_enter_opens_one(reader, size):
     reader.resize(*size).press("3")
     lamps = ["answered by", "up to date", "left out"]
     places = [next(at for at, line in enumerate(reader.lines[1:]) if f"● {lamp}" in line) for lamp in lamps]
@@ -122,7 +120,7 @@ def test_three_lamps_stand_first_and_enter_opens_one(reader: Window, size: tuple
     assert "asked for" not in reader.text
 
 
-def test_what_happens_on_disk_shows_without_a_key(workspace: Path) -> None:
+def test_what_happens_on_disk_shows_without_a_key(workspace):
     with Window(make_app(workspace, watch=True)) as window:
         window.press("3")
         (workspace / "memory" / "2026-03-21.md").write_text("# New\n- a walrus came by\n")
@@ -133,7 +131,7 @@ def test_what_happens_on_disk_shows_without_a_key(workspace: Path) -> None:
         window.until(lambda: "● up to date" in window.text)
 
 
-def test_indexing_pauses_and_goes_on(screen: Window) -> None:
+def test_indexing_pauses_and_goes_on(screen):
     screen.press("3", "home", "down", "enter", "down", "enter")
     screen.until(lambda: "paused: saved files wait" in screen.text)
     assert screen.app.session.engine is not None
@@ -142,7 +140,7 @@ def test_indexing_pauses_and_goes_on(screen: Window) -> None:
     screen.until(lambda: "goes on by itself" in screen.text)
 
 
-def test_notes_that_vanished_are_forgotten_when_a_person_agrees(workspace: Path) -> None:
+def test_notes_that_vanished_are_forgotten_when_a_person_agrees(workspace):
     with Window(make_app(workspace)) as window:
         shutil.rmtree(workspace / "memory")
         window.press("3", "i")
@@ -153,7 +151,7 @@ def test_notes_that_vanished_are_forgotten_when_a_person_agrees(workspace: Path)
         assert any("forgotten" in said for said in window.notices)
 
 
-def test_the_doctor_shows_each_check_as_it_ends_and_escape_stops_it(screen: Window) -> None:
+def test_the_doctor_shows_each_check_as_it_ends_and_escape_stops_it(screen):
     go(screen.press("3"), "Doctor").burst("enter")
     screen.until(lambda: "Full-text search works" in screen.text or "Examining" in screen.text)
     screen.burst("escape")
@@ -166,7 +164,7 @@ def test_the_doctor_shows_each_check_as_it_ends_and_escape_stops_it(screen: Wind
 # --- providers -----------------------------------------------------------------------------------------------------
 
 
-def test_a_provider_elsewhere_gets_the_notes_after_a_yes_and_none_after_it_is_withdrawn(workspace: Path) -> None:
+def test_a_provider_elsewhere_gets_the_notes_after_a_yes_and_none_after_it_is_withdrawn(workspace):
     own_path().parent.mkdir(parents=True, exist_ok=True)
     elsewhere = {"baseUrl": "http://embed.invalid/v1"}
     own_path().write_text(json.dumps({"provider": "openai-compatible", "model": "small", "remote": elsewhere}))
@@ -187,7 +185,7 @@ def test_a_provider_elsewhere_gets_the_notes_after_a_yes_and_none_after_it_is_wi
         window.until(lambda: not engine.providers.approvals.every())
 
 
-def test_a_provider_that_fails_and_who_takes_its_place_show_without_a_key(workspace: Path, play: Play) -> None:
+def test_a_provider_that_fails_and_who_takes_its_place_show_without_a_key(workspace, play):
     own_path().parent.mkdir(parents=True, exist_ok=True)
     remote = {"baseUrl": f"{play.url}/v1", "apiKey": "${EMBED_KEY}"}
     config = {"provider": "openai-compatible", "model": "small", "fallback": "builtin", "remote": remote}
@@ -201,7 +199,7 @@ def test_a_provider_that_fails_and_who_takes_its_place_show_without_a_key(worksp
         assert "Incorrect API key" in go(window, "instead of").press("enter").text
 
 
-def test_a_provider_that_hangs_holds_no_key(workspace: Path, play: Play) -> None:
+def test_a_provider_that_hangs_holds_no_key(workspace, play):
     own_path().parent.mkdir(parents=True, exist_ok=True)
     remote = {"baseUrl": f"{play.url}/v1", "apiKey": "${EMBED_KEY}"}
     own_path().write_text(json.dumps({"provider": "openai-compatible", "model": "small", "remote": remote}))
@@ -236,7 +234,7 @@ def filled(window: Window, address: str, variable: str = "EMBED_KEY") -> Window:
     return window
 
 
-def test_a_provider_is_tested_shown_written_used_and_taken_back(window: Window, play: Play) -> None:
+def test_a_provider_is_tested_shown_written_used_and_taken_back(window, play):
     filled(window, f"{play.url}/v1")
     assert "answers: 256 dimensions" in window.text
     assert "EMBED_KEY" in window.text
@@ -254,7 +252,7 @@ def test_a_provider_is_tested_shown_written_used_and_taken_back(window: Window, 
     window.until(lambda: "● answered by words + meaning: scripted" in window.text)
 
 
-def test_a_provider_that_is_down_says_so_and_nothing_is_written(window: Window, play: Play) -> None:
+def test_a_provider_that_is_down_says_so_and_nothing_is_written(window, play):
     with refusing() as address:
         filled(window, f"{address}/v1")
     assert "cannot be reached" in window.text
@@ -268,7 +266,7 @@ def test_a_provider_that_is_down_says_so_and_nothing_is_written(window: Window, 
     assert not own_path().exists()
 
 
-def test_escape_ends_a_test_that_hangs(window: Window, play: Play) -> None:
+def test_escape_ends_a_test_that_hangs(window, play):
     go(window.press("3"), "Set up a provider").press("enter", "enter")
     for text in (f"{play.url}/v1", "", "small"):
         window.press("end", "ctrl+u").type(text)

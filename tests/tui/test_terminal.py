@@ -1,7 +1,5 @@
 """The app on a real terminal: signals, odd windows, noise of libraries, keys typed before it is there."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time
@@ -37,7 +35,7 @@ def leave(terminal: Terminal) -> None:
     assert "Traceback" not in terminal.text()
 
 
-def test_keys_typed_before_the_first_frame_arrive(tmp_path: Path) -> None:
+def test_keys_typed_before_the_first_frame_arrive(tmp_path):
     with opened(tmp_path, 120, 36) as terminal:
         terminal.type("/omada")
         terminal.until("omada", after=terminal.until("\x1b[?1049h"))
@@ -46,7 +44,7 @@ def test_keys_typed_before_the_first_frame_arrive(tmp_path: Path) -> None:
         leave(terminal)
 
 
-def test_a_storm_of_resizes_is_survived(tmp_path: Path) -> None:
+def test_a_storm_of_resizes_is_survived(tmp_path):
     with opened(tmp_path, 20, 5) as terminal:
         terminal.until("MEMORY")
         for step in range(120):
@@ -60,7 +58,7 @@ def test_a_storm_of_resizes_is_survived(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("environment", [{"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0"}, {"NO_COLOR": "1"}], ids=str)
-def test_it_opens_and_leaves_in_an_odd_terminal(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_it_opens_and_leaves_in_an_odd_terminal(tmp_path, environment):
     with opened(tmp_path, **environment) as terminal:
         terminal.until(READY)
         if "NO_COLOR" in environment:
@@ -69,14 +67,14 @@ def test_it_opens_and_leaves_in_an_odd_terminal(tmp_path: Path, environment: dic
         leave(terminal)
 
 
-def test_a_dumb_terminal_is_told_why_not(tmp_path: Path) -> None:
+def test_a_dumb_terminal_is_told_why_not(tmp_path):
     with opened(tmp_path, TERM="dumb") as terminal:
         assert terminal.ended() == 2
         assert "cannot show the app" in terminal.text()
         assert "\x1b" not in terminal.output.decode()
 
 
-def test_a_faulty_key_file_is_said_and_every_key_works(tmp_path: Path) -> None:
+def test_a_faulty_key_file_is_said_and_every_key_works(tmp_path):
     keys = tmp_path / "XDG_CONFIG_HOME" / "memory-tui" / "keys.toml"
     keys.parent.mkdir(parents=True)
     keys.write_text('"app.quit" = "e"\n', "utf-8")
@@ -86,7 +84,7 @@ def test_a_faulty_key_file_is_said_and_every_key_works(tmp_path: Path) -> None:
         leave(terminal)
 
 
-def test_the_end_waits_for_no_thread(tmp_path: Path) -> None:
+def test_the_end_waits_for_no_thread(tmp_path):
     code = (
         "import sys, time; from memory_tui.cli.main import main; from memory_tui.engine.engine import Engine\n"
         "Engine.status = lambda self, deep=False: time.sleep(60)\n"
@@ -112,6 +110,6 @@ os.write(1, b"after ")
 """
 
 
-def test_what_a_library_says_is_kept_off_the_screen_and_said_afterwards() -> None:
+def test_what_a_library_says_is_kept_off_the_screen_and_said_afterwards():
     done = subprocess.run([sys.executable, "-c", LOUD], stderr=subprocess.STDOUT, stdout=subprocess.PIPE, check=True)
     assert done.stdout.decode() == "drawn\nwhile thread 'lance' panicked\nafter "

@@ -1,7 +1,5 @@
 """`memory-tui eval`: numbers on labelled questions, before and after, and a gate for scripts."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from collections.abc import Callable
@@ -76,7 +74,7 @@ def usual(run: Run, place: Path) -> dict[str, Any]:
     return found
 
 
-def test_the_numbers_are_those_of_real_searches(usual: dict[str, Any], place: Path) -> None:
+def test_the_numbers_are_those_of_real_searches(usual, place):
     found = usual
     assert found["code"] == 0
     assert set(found["metrics"]) == set(evaluate.NAMES)
@@ -99,9 +97,7 @@ def test_the_numbers_are_those_of_real_searches(usual: dict[str, Any], place: Pa
     assert found["questions"] == len(found["queries"]) > 15
 
 
-def test_the_table_holds_each_profile_and_plain_bm25_with_intervals(
-    run: Run, usual: dict[str, Any], place: Path
-) -> None:
+def test_the_table_holds_each_profile_and_plain_bm25_with_intervals(run, usual, place):
     found = usual
     own, *others = found["table"]
     assert own["metrics"]["recall@6"]["mean"] == pytest.approx(found["metrics"]["recall@6"])
@@ -117,9 +113,7 @@ def test_the_table_holds_each_profile_and_plain_bm25_with_intervals(
     assert "without one answered as found" in out
 
 
-def test_bad_weights_fail_against_a_baseline_and_name_what_broke(
-    run: Run, usual: dict[str, Any], place: Path, tmp_path: Path
-) -> None:
+def test_bad_weights_fail_against_a_baseline_and_name_what_broke(run, usual, place, tmp_path):
     assert usual.pop("code") == 0
     (tmp_path / "main.json").write_text(json.dumps(usual), "utf-8")
     same = measured(run, place, "--baseline", str(tmp_path / "main.json"))
@@ -148,7 +142,7 @@ def test_bad_weights_fail_against_a_baseline_and_name_what_broke(
     assert measured(run, place, *bad, "--tolerance", "1")["code"] == 0
 
 
-def test_floors_and_ceilings(run: Run, usual: dict[str, Any], place: Path) -> None:
+def test_floors_and_ceilings(run, usual, place):
     found = usual["metrics"]
     limits = ("recall=0.999", "noise=0.1", f"wrong={found['wrong']}", f"mrr@10={found['mrr@10']}")
     missed = measured(run, place, *(word for limit in limits for word in ("--fail-under", limit)))
@@ -158,7 +152,7 @@ def test_floors_and_ceilings(run: Run, usual: dict[str, Any], place: Path) -> No
     assert run("eval", "--labels", str(place / "labels.jsonl"), "--fail-under", "recall=high")[0] == 2
 
 
-def test_without_labels_there_is_a_sentence_and_no_number(run: Run, tmp_path: Path) -> None:
+def test_without_labels_there_is_a_sentence_and_no_number(run, tmp_path):
     code, out, err = run("eval")
     assert (code, out) == (2, "")
     assert "No query has a label" in err
@@ -167,14 +161,14 @@ def test_without_labels_there_is_a_sentence_and_no_number(run: Run, tmp_path: Pa
     assert run("eval", "--labels", str(tmp_path / "none.jsonl"))[0] == 2
 
 
-def test_the_notebook_of_the_workspace_is_the_default(run: Run, usual: dict[str, Any], place: Path) -> None:
+def test_the_notebook_of_the_workspace_is_the_default(run, usual, place):
     judgments.save(judgments.notebook_path(place / "notes"), judgments.load(place / "labels.jsonl"))
     code, out, _ = run("eval", "--json")
     assert code == 0
     assert json.loads(out)["metrics"] == usual["metrics"]
 
 
-def test_comparing_counts_only_questions_that_both_have() -> None:
+def test_comparing_counts_only_questions_that_both_have():
     one = dict.fromkeys(evaluate.NAMES, 0.5)
     two = dict.fromkeys(evaluate.NAMES, 0.75)
     found = evaluate.compare({"a": one, "b": one}, {"b": two, "c": two})
@@ -185,7 +179,7 @@ def test_comparing_counts_only_questions_that_both_have() -> None:
     assert evaluate.regressions(evaluate.compare({"a": two}, {"a": one}))[0] == evaluate.Shortfall("recall", 0.5, 0.75)
 
 
-def test_tune_says_what_it_found_and_on_which_half(run: Run, usual: dict[str, Any], place: Path) -> None:
+def test_tune_says_what_it_found_and_on_which_half(run, usual, place):
     code, out, _ = run(
         "eval", "--tune", "--labels", str(place / "labels.jsonl"), "--profile", "openclaw-2026.3", "--json"
     )
@@ -197,7 +191,7 @@ def test_tune_says_what_it_found_and_on_which_half(run: Run, usual: dict[str, An
     assert found["front"]
 
 
-def test_tune_with_few_labels_claims_nothing(run: Run, place: Path, tmp_path: Path) -> None:
+def test_tune_with_few_labels_claims_nothing(run, place, tmp_path):
     few = "".join((place / "labels.jsonl").read_text("utf-8").splitlines(keepends=True)[:5])
     (tmp_path / "few.jsonl").write_text(few, "utf-8")
     code, out, _ = run("eval", "--tune", "--labels", str(tmp_path / "few.jsonl"))
@@ -206,7 +200,7 @@ def test_tune_with_few_labels_claims_nothing(run: Run, place: Path, tmp_path: Pa
     assert run("eval", "--tune", "--labels", str(tmp_path / "few.jsonl"), "--metric", "beauty")[0] == 2
 
 
-def test_labels_of_notes_that_are_not_there_are_named(run: Run, tmp_path: Path) -> None:
+def test_labels_of_notes_that_are_not_there_are_named(run, tmp_path):
     labels = tmp_path / "labels.jsonl"
     rows = [{"path": "MEMORY.md", "line": 1}, {"path": "gone.md", "line": 1}]
     labels.write_text(json.dumps({"query": "omada", "relevant": rows}), "utf-8")
@@ -215,7 +209,7 @@ def test_labels_of_notes_that_are_not_there_are_named(run: Run, tmp_path: Path) 
     assert json.loads(run("eval", "--labels", str(labels), "--json")[1])["absent"] == ["gone.md"]
 
 
-def test_the_labels_of_the_sample_are_refused_until_their_dates_are_filled_in(run: Run) -> None:
+def test_the_labels_of_the_sample_are_refused_until_their_dates_are_filled_in(run):
     code, _, err = run("eval", "--labels", str(Path(demo.__file__).with_name("queries.jsonl")))
     assert code == 2
     assert "The labels are a template: there is no note memory/{date-11}.md." in err

@@ -1,7 +1,5 @@
 """The notebook keeps what is marked, in a file that other tools can read; metrics over it are worked by hand."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import random
@@ -21,7 +19,7 @@ from memory_tui.workspace.notes import Document
 CHUNK = ChunkRef(1, "id", "memory/a.md", "memory", 3, 9)
 
 
-def test_marking_keeps_the_question_and_replaces_an_older_mark() -> None:
+def test_marking_keeps_the_question_and_replaces_an_older_mark():
     notes = Notebook().mark("router?", Label("MEMORY.md", 3, HELPS)).mark(" router? ", Label("MEMORY.md", 3, WRONG))
     assert notes == Notebook((Query("router?", (Label("MEMORY.md", 3, WRONG),)),))
     assert not notes.queries[0].judged, "only what is wrong is known"
@@ -31,7 +29,7 @@ def test_marking_keeps_the_question_and_replaces_an_older_mark() -> None:
     assert again.queries[0].unmark("memory/a.md", 9).relevant == ()
 
 
-def test_a_chunk_has_the_best_grade_of_its_lines() -> None:
+def test_a_chunk_has_the_best_grade_of_its_lines():
     marks = ((2, ANSWERS), (3, WRONG), (9, HELPS))
     query = Query("q", tuple(Label("memory/a.md", line, grade) for line, grade in marks))
     assert query.grade(CHUNK) == HELPS
@@ -39,7 +37,7 @@ def test_a_chunk_has_the_best_grade_of_its_lines() -> None:
     assert Query("q", (Label("memory/b.md", 4, WRONG),)).grade(CHUNK) is None
 
 
-def test_the_file_is_one_question_a_line_and_keeps_what_it_does_not_know(tmp_path: Path) -> None:
+def test_the_file_is_one_question_a_line_and_keeps_what_it_does_not_know(tmp_path):
     path = tmp_path / "labels" / "x.jsonl"
     line = '{"id": "q1", "query": "vlan?", "relevant": [{"path": "a.md", "line": 2}], "colour": "red"}'
     notes = file.parse(line)
@@ -54,7 +52,7 @@ def test_the_file_is_one_question_a_line_and_keeps_what_it_does_not_know(tmp_pat
     assert list(path.parent.iterdir()) == [path], "nothing is left behind"
 
 
-def test_other_files_of_labels_are_read() -> None:
+def test_other_files_of_labels_are_read():
     notes = file.parse(
         '{"question": "q1", "evidence": [{"path": "a.md", "line": 2}]}\n\n'
         '{"query": "q2", "path": "a.md", "line": 3, "grade": 2}\n'
@@ -64,7 +62,7 @@ def test_other_files_of_labels_are_read() -> None:
     assert notes.queries[1].labels[0] == Label("a.md", 3, 2)
 
 
-def test_a_missing_file_is_an_empty_notebook_and_a_broken_one_says_where(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_empty_notebook_and_a_broken_one_says_where(tmp_path):
     assert file.load(tmp_path / "none.jsonl") == Notebook()
     for bad in (
         '{"query": "a"}\n{broken',
@@ -77,7 +75,7 @@ def test_a_missing_file_is_an_empty_notebook_and_a_broken_one_says_where(tmp_pat
             file.parse(bad)
 
 
-def test_workspaces_have_notebooks_of_their_own(tmp_path: Path) -> None:
+def test_workspaces_have_notebooks_of_their_own(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "a")
     assert file.notebook_path(tmp_path / "a") == file.notebook_path(tmp_path / "link")
@@ -85,9 +83,7 @@ def test_workspaces_have_notebooks_of_their_own(tmp_path: Path) -> None:
     assert file.notebook_path(tmp_path / "a").parent.name == "labels"
 
 
-def test_a_notebook_lies_beside_the_configuration_that_was_named_unless_it_is_in_the_usual_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_notebook_lies_beside_the_configuration_that_was_named_unless_it_is_in_the_usual_place(tmp_path, monkeypatch):
     from memory_tui import plan as plans
     from memory_tui.plan import Options
 
@@ -105,7 +101,7 @@ def test_a_notebook_lies_beside_the_configuration_that_was_named_unless_it_is_in
     assert file.notebook_path(plan.workspace, plan.own_named) == usual
 
 
-def test_a_label_follows_its_line() -> None:
+def test_a_label_follows_its_line():
     query = Query(
         "q", (Label("a.md", 2, 1, "garlic"), Label("a.md", 9, 1, "gone"), Label("b.md", 1, 1, "x"), Label("a.md", 7))
     )
@@ -131,7 +127,7 @@ def hit(path: str, start: int, end: int) -> ChunkRef:
 A, B, C = hit("a.md", 1, 9), hit("b.md", 1, 9), hit("c.md", 1, 9)
 
 
-def test_by_hand() -> None:
+def test_by_hand():
     query = Query("q", (Label("a.md", 3), Label("b.md", 3), Label("b.md", 4), Label("c.md", 1, 0)))
     found = measure(query, [C, A, B])
     assert found["recall@1"] == 0
@@ -142,7 +138,7 @@ def test_by_hand() -> None:
     assert (found["noise"], found["wrong"]) == (1, 1)
 
 
-def test_grades_count_and_novelty_is_what_counts() -> None:
+def test_grades_count_and_novelty_is_what_counts():
     query = Query("q", (Label("a.md", 3, 2), Label("b.md", 3, 1)))
     best, worse = measure(query, [A, B]), measure(query, [B, A])
     assert best["ndcg@10"] == 1
@@ -150,7 +146,7 @@ def test_grades_count_and_novelty_is_what_counts() -> None:
     assert measure(query, [A, hit("a.md", 2, 5), B])["ndcg@10"] < 1, "the same line twice is no news"
 
 
-def test_a_question_that_the_notes_cannot_answer_wants_an_empty_answer() -> None:
+def test_a_question_that_the_notes_cannot_answer_wants_an_empty_answer():
     query = Query("q", unanswerable=True)
     assert measure(query, [])["ndcg@10"] == 1
     assert measure(query, [])["noise"] == 0
@@ -169,7 +165,7 @@ def judge(memorybank: Path) -> ModuleType:
     return module
 
 
-def test_the_numbers_are_those_of_the_scorer(judge: ModuleType) -> None:
+def test_the_numbers_are_those_of_the_scorer(judge):
     rng = random.Random(3)
     compared = 0
     for asked in judge.load_queries("en"):
@@ -194,14 +190,14 @@ def test_the_numbers_are_those_of_the_scorer(judge: ModuleType) -> None:
     assert compared > 100
 
 
-def test_the_mean_is_over_questions() -> None:
+def test_the_mean_is_over_questions():
     one, two = measure(Query("q", (Label("a.md", 1),)), [A]), measure(Query("q", (Label("a.md", 1),)), [B])
     assert mean([one, two])["recall"] == 0.5
     assert measure(Query("q", (Label("a.md", 1),)), []) == dict.fromkeys(evaluate.NAMES, 0.0), "an empty answer"
     assert mean([]) == {}
 
 
-def test_the_interval_of_a_gain() -> None:
+def test_the_interval_of_a_gain():
     rng = random.Random(1)
     noise = [rng.random() for _ in range(60)]
     same = gain(noise, rng.sample(noise, 60))

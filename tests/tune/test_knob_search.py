@@ -1,7 +1,5 @@
 """`memory-tui tune`: a planted optimum is found, random labels give "no evidence", few labels give none either."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
@@ -11,15 +9,7 @@ from memory_tui.cli import explain
 from memory_tui.tune import evaluate
 from memory_tui.tune.evaluate import Case
 from memory_tui.tune.judgments import Label, Query
-from memory_tui.tune.knob_search import (
-    FEWEST,
-    Better,
-    NoEvidence,
-    beyond_chance,
-    detectable,
-    pareto,
-    tune,
-)
+from memory_tui.tune.knob_search import FEWEST, Better, NoEvidence, beyond_chance, detectable, pareto, tune
 from tests.support.search import evidence, settings
 
 OPENCLAW = "openclaw-2026.3"
@@ -64,7 +54,7 @@ def accidental(seed: int) -> list[Case]:
 
 
 @pytest.mark.parametrize("weight", [0.95, 0.05])
-def test_a_planted_optimum_is_found(weight: float) -> None:
+def test_a_planted_optimum_is_found(weight):
     now = settings(OPENCLAW, vectorWeight=weight, textWeight=1 - weight, maxResults=3, candidateMultiplier=20)
     found = tune([planted(number) for number in range(40)], now)
     assert isinstance(found, Better)
@@ -75,7 +65,7 @@ def test_a_planted_optimum_is_found(weight: float) -> None:
     assert set(found.changes) <= {WEIGHT, "query.hybrid.textWeight"}, "no knob is turned that does not earn it"
 
 
-def test_random_labels_give_no_evidence() -> None:
+def test_random_labels_give_no_evidence():
     """Not even where a lower minScore finds more of anything; nor does what may be chance name no gain."""
     for seed in range(2):
         outcome = tune(accidental(seed), settings("openclaw-2026.2", minScore=0.7), seed=seed)
@@ -87,7 +77,7 @@ def test_random_labels_give_no_evidence() -> None:
             assert f"With 50 queries a gain under {outcome.missed:.2f} may be missed" in said
 
 
-def test_neither_more_hits_nor_fewer_are_a_gain_beyond_chance() -> None:
+def test_neither_more_hits_nor_fewer_are_a_gain_beyond_chance():
     """Wide settings find more of anything; fewer hits hold fewer lines that are right for others."""
     cases = accidental(1)
     narrow = settings("openclaw-2026.2", minScore=0.8, vectorWeight=1, textWeight=0)
@@ -102,13 +92,13 @@ def test_neither_more_hits_nor_fewer_are_a_gain_beyond_chance() -> None:
     assert beyond_chance(cases, wide, narrow, "recall", 1).mean <= few - many + 1e-9 < 0
 
 
-def test_few_labels_give_no_evidence_however_good() -> None:
+def test_few_labels_give_no_evidence_however_good():
     now = settings(OPENCLAW, vectorWeight=0.95, textWeight=0.05, maxResults=3)
     found = tune([planted(number) for number in range(FEWEST - 1)], now)
     assert found == NoEvidence("few labels", FEWEST - 1, FEWEST, {}, None, ())
 
 
-def test_the_trade_of_recall_and_noise_has_no_point_that_another_beats() -> None:
+def test_the_trade_of_recall_and_noise_has_no_point_that_another_beats():
     cases = [planted(number) for number in range(20)]
     front = pareto(cases, settings(OPENCLAW, vectorWeight=0.5, textWeight=0.5))
     assert [point.noise for point in front] == sorted(point.noise for point in front)
@@ -119,7 +109,7 @@ def test_the_trade_of_recall_and_noise_has_no_point_that_another_beats() -> None
         assert (mean["recall"], mean["noise"]) == (point.recall, point.noise)
 
 
-def test_a_gain_that_is_called_detectable_is_found_four_times_in_five() -> None:
+def test_a_gain_that_is_called_detectable_is_found_four_times_in_five():
     """Questions that differ by chance around a true gain: that of `detectable` is told from none about as often."""
     count, rng = 30, np.random.default_rng(30)
     none = np.zeros(count)

@@ -1,7 +1,5 @@
 """What a note says of itself: the day, week or month that it stands for, its title, its annotations."""
 
-from __future__ import annotations
-
 import datetime as dt
 from datetime import date
 
@@ -71,12 +69,12 @@ def test_the_date_that_ages_a_note(path, expected):
         ("sessions/2026-01-02.jsonl", ""),
     ],
 )
-def test_the_date_in_a_path(path: str, dated: str) -> None:
+def test_the_date_in_a_path(path, dated):
     assert date_of(path) == dated
     assert shown_day(path) == (date.fromisoformat(dated) if len(dated) == 10 else None)
 
 
-def test_the_front_matter_dates_a_note_whose_path_names_no_day() -> None:
+def test_the_front_matter_dates_a_note_whose_path_names_no_day():
     text = "---\ntitle: Pump\ndate: 2026-03-07T10:00\n---\n# Pump\n"
     assert date_of("pump.md", text) == "2026-03-07"
     assert date_of("2026-03/pump.md", text) == "2026-03-07", "a day says more than its month"
@@ -85,7 +83,7 @@ def test_the_front_matter_dates_a_note_whose_path_names_no_day() -> None:
 
 
 @given(st.dates(date(1900, 1, 1), date(2199, 12, 31)))
-def test_a_date_spans_its_days(day: dt.date) -> None:
+def test_a_date_spans_its_days(day):
     week, month = f"{day:%G}-W{day:%V}", f"{day:%Y-%m}"
     assert span(day.isoformat()) == (day, day)
     for written in (week, month):
@@ -127,11 +125,11 @@ DAY = "memory/2026-11-18.md"
         ("memory/2026-W47-review.md", "# Week 47\n", "review"),
     ],
 )
-def test_a_title_is_the_first_words_that_tell(path: str, text: str, title: str) -> None:
+def test_a_title_is_the_first_words_that_tell(path, text, title):
     assert title_of(path, text) == title
 
 
-def test_comments_that_never_close_hide_what_follows_and_are_read_once() -> None:
+def test_comments_that_never_close_hide_what_follows_and_are_read_once():
     assert title_of("memory/a.md", "# Open\n<!-- never closed\n" * 20_000) == "Open"
     assert title_of("memory/a.md", "<!--" * 20_000 + "\n# Hidden\n") == ""
 
@@ -150,7 +148,7 @@ def test_comments_that_never_close_hide_what_follows_and_are_read_once() -> None
         "- triggered: nothing",
     ],
 )
-def test_a_good_annotation_is_no_flaw(line: str) -> None:
+def test_a_good_annotation_is_no_flaw(line):
     assert flaws(f"# T\n{line}\n", "MEMORY.md") == []
 
 
@@ -170,20 +168,20 @@ def test_a_good_annotation_is_no_flaw(line: str) -> None:
         ("- tea <!-- project: a -->", "USER.md", "not read in USER.md"),
     ],
 )
-def test_an_annotation_without_effect_is_named_with_its_line(line: str, path: str, said: str) -> None:
+def test_an_annotation_without_effect_is_named_with_its_line(line, path, said):
     (found,) = flaws(f"# T\n\n{line}\n", path)
     assert found.line == 3
     assert said in found.reason
 
 
 @given(st.text(alphabet="<!-> projecta;:/\n", max_size=60))
-def test_an_entry_that_is_never_recalled_is_always_named(text: str) -> None:
+def test_an_entry_that_is_never_recalled_is_always_named(text):
     note = f"<!-- project: {text}"
     lost = read_annotations(note.split("\n"), "memory/x.md").project == INVALID_PROJECT
     assert bool([one for one in flaws(note, "memory/x.md") if "never recalls" in one.reason]) is lost
 
 
-def test_the_inbox_lists_them_where_the_release_reads_annotations() -> None:
+def test_the_inbox_lists_them_where_the_release_reads_annotations():
     note = DatedNote("MEMORY.md", "- tea <!-- importance: 12 -->\n", None)
     for annotated in (True, False):
         inputs = InboxInputs((note,), dt.date(2026, 11, 22), lambda _: True, annotated=annotated)

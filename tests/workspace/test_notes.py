@@ -1,7 +1,5 @@
 """A note is read whole or not at all, whatever its bytes are and whatever happens to it meanwhile."""
 
-from __future__ import annotations
-
 import codecs
 import hashlib
 import os

@@ -111,7 +111,7 @@ def hidden(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}-hidden")
 
 
-def test_a_deleted_workspace_is_told_kept_and_comes_back(workspace: Path, tmp_path: Path) -> None:
+def test_a_deleted_workspace_is_told_kept_and_comes_back(workspace, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(workspace, copy)
     with Life(workspace) as life:
@@ -141,7 +141,7 @@ def test_a_deleted_workspace_is_told_kept_and_comes_back(workspace: Path, tmp_pa
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_deleted_folder_of_notes_is_no_deletion_of_few_notes(tmp_path: Path, count: int) -> None:
+def test_a_deleted_folder_of_notes_is_no_deletion_of_few_notes(tmp_path, count):
     workspace = notes(tmp_path / "notes", count)
     with Life(workspace) as life:
         before = life.indexed()
@@ -157,7 +157,7 @@ def test_a_deleted_folder_of_notes_is_no_deletion_of_few_notes(tmp_path: Path, c
 
 
 @pytest.mark.parametrize(("link", "state"), [(False, "gone"), (True, "unreadable")])
-def test_one_of_several_extra_paths(workspace: Path, extra: Path, tmp_path: Path, link: bool, state: str) -> None:
+def test_one_of_several_extra_paths(workspace, extra, tmp_path, link, state):
     other = tmp_path / "other"
     other.mkdir()
     (other / "salt.md").write_text("salt is in the other folder\n")
@@ -178,7 +178,7 @@ def test_one_of_several_extra_paths(workspace: Path, extra: Path, tmp_path: Path
         life.comes_back("../vault", everything)
 
 
-def test_a_single_note_as_extra_path_is_saved_by_replacing_it_without_alarm(workspace: Path, extra: Path) -> None:
+def test_a_single_note_as_extra_path_is_saved_by_replacing_it_without_alarm(workspace, extra):
     note = extra / "tea.md"
     with Life(workspace, note) as life:
         before = len(life.heard.events)
@@ -193,7 +193,7 @@ def test_a_single_note_as_extra_path_is_saved_by_replacing_it_without_alarm(work
         assert not [e for e in life.heard.events[before:] if isinstance(e, events.RootsChanged)]
 
 
-def test_a_workspace_that_may_not_be_read_forgets_nothing(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workspace_that_may_not_be_read_forgets_nothing(workspace, monkeypatch):
     real = {name: getattr(os, name) for name in ("scandir", "open")}
 
     def denied(name: str) -> Callable[..., Any]:
@@ -233,7 +233,7 @@ def mounted(tmp_path: Path) -> Iterator[Callable[[Path], None]]:
 
 
 @needs_root
-def test_an_unmounted_workspace_keeps_its_few_notes(tmp_path: Path, mounted: Callable[[Path], None]) -> None:
+def test_an_unmounted_workspace_keeps_its_few_notes(tmp_path, mounted):
     workspace = tmp_path / "notes"
     mounted(workspace)
     (workspace / "memory").mkdir()
@@ -253,9 +253,7 @@ def test_an_unmounted_workspace_keeps_its_few_notes(tmp_path: Path, mounted: Cal
 
 
 @needs_root
-def test_a_disk_that_goes_while_its_notes_are_read_is_missed(
-    tmp_path: Path, mounted: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_goes_while_its_notes_are_read_is_missed(tmp_path, mounted, monkeypatch):
     workspace = tmp_path / "notes"
     mounted(workspace)
     (workspace / "memory").mkdir()
@@ -276,9 +274,7 @@ def test_a_disk_that_goes_while_its_notes_are_read_is_missed(
         assert {row.path for row in engine.notes.files() if row.chunks} == {"memory/0.md"}
 
 
-def test_a_command_without_a_running_engine_knows_the_state(
-    workspace: Path, extra: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_command_without_a_running_engine_knows_the_state(workspace, extra, tmp_path, capsys):
     where = ["--workspace", str(workspace), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
     where += ["--extra", str(extra)]
     assert main.main(["index", *where]) == 0
@@ -300,9 +296,7 @@ def test_a_command_without_a_running_engine_knows_the_state(
 
 
 @pytest.mark.parametrize("fault", ["hangs", "fails"])
-def test_a_watcher_that_hangs_or_fails_is_told_and_begins_anew(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, fault: str
-) -> None:
+def test_a_watcher_that_hangs_or_fails_is_told_and_begins_anew(workspace, monkeypatch, fault):
     go_on, stuck, real = threading.Event(), threading.Event(), watch.Watcher._watch
 
     def watching(watcher: watch.Watcher, *args: Any) -> None:
@@ -335,9 +329,7 @@ def test_a_watcher_that_hangs_or_fails_is_told_and_begins_anew(
         life.comes_back(".", ALL | {"memory/after.md"})
 
 
-def test_a_file_system_that_hangs_is_unreadable_and_nobody_waits_for_it(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_system_that_hangs_is_unreadable_and_nobody_waits_for_it(workspace, monkeypatch):
     go_on, stuck, real = threading.Event(), threading.Event(), os.stat
 
     def hangs(path: str, *args: Any, **options: Any) -> os.stat_result:
@@ -358,7 +350,7 @@ def test_a_file_system_that_hangs_is_unreadable_and_nobody_waits_for_it(
 # --- the parts -------------------------------------------------------------------------------------------------------
 
 
-def test_the_workspace_stands_for_the_notes_within(workspace: Path, extra: Path) -> None:
+def test_the_workspace_stands_for_the_notes_within(workspace, extra):
     roots = Roots.open(workspace, [str(extra)])
     watch = RootWatch(roots, Watcher(roots, 1, lambda: None, print, print), print, Stop())
     assert [root.path for root in watch.states()] == [".", "memory", "../vault"]

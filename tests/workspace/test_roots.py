@@ -1,7 +1,5 @@
 """Which files are notes, why the others are not, and which paths an agent may read."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -364,5 +362,5 @@ def test_no_text_leads_out(tmp_path_factory, text):
         (f"a.md:{'9' * 5000}", (f"a.md:{'9' * 5000}", None, None)),
     ],
 )
-def test_lines_as_they_are_typed(typed: str, meant: tuple[str, int | None, int | None]) -> None:
+def test_lines_as_they_are_typed(typed, meant):
     assert named_lines(typed) == meant

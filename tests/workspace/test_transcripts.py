@@ -60,7 +60,7 @@ def the_transcript(roots):
     return next(found for found in scan(roots).notes if found.source == "sessions")
 
 
-def test_only_what_was_said_is_read(roots) -> None:
+def test_only_what_was_said_is_read(roots):
     found = the_transcript(roots)
     assert found.path == "sessions/a.jsonl"
     read = transcripts.read(found)
@@ -70,7 +70,7 @@ def test_only_what_was_said_is_read(roots) -> None:
     assert read.hash == hashlib.sha256(("\n".join(LINES) + "\n2,5,8").encode()).hexdigest()
 
 
-def test_a_reader_sees_each_message_on_its_own_line_of_the_file(roots) -> None:
+def test_a_reader_sees_each_message_on_its_own_line_of_the_file(roots):
     lines = workspace_roots.document(roots, "sessions/a.jsonl").text.split("\n")
     assert [lines[n - 1] for n in (2, 5, 8)] == list(LINES)
     assert not any(line for at, line in enumerate(lines, 1) if at not in (2, 5, 8))
@@ -78,14 +78,14 @@ def test_a_reader_sees_each_message_on_its_own_line_of_the_file(roots) -> None:
     assert workspace_roots.document(roots, "MEMORY.md").text == "note\n"
 
 
-def test_an_empty_conversation_is_read_as_nothing(roots) -> None:
+def test_an_empty_conversation_is_read_as_nothing(roots):
     Path(the_transcript(roots).absolute).write_text('{"type":"session"}\n')
     read = transcripts.read(the_transcript(roots))
     assert (read.text, read.lines) == ("", ())
     assert read.hash == hashlib.sha256(b"\n").hexdigest()
 
 
-def test_which_files_are_transcripts(roots, tmp_path) -> None:
+def test_which_files_are_transcripts(roots, tmp_path):
     folder = tmp_path / "sessions"
     for name in ("b.jsonl.reset.2026-03-01", "c.jsonl.deleted.1", "sessions.json", "d.jsonl.lock"):
         (folder / name).write_text("")
@@ -110,7 +110,7 @@ def test_which_files_are_transcripts(roots, tmp_path) -> None:
     ]
 
 
-def test_transcripts_are_read_only_where_sources_and_folder_say_so(tmp_path, roots) -> None:
+def test_transcripts_are_read_only_where_sources_and_folder_say_so(tmp_path, roots):
     folder = tmp_path / "sessions"
     assert Roots.open(roots.workspace, sessions=folder).sources == ("memory",)
     assert Roots.open(roots.workspace, sources=("sessions",)).sources == ("memory",), "never without any source"
@@ -129,20 +129,20 @@ def test_transcripts_are_read_only_where_sources_and_folder_say_so(tmp_path, roo
         "sessions/link.jsonl",
     ],
 )
-def test_nothing_else_can_be_opened_as_a_transcript(roots, tmp_path, path) -> None:
+def test_nothing_else_can_be_opened_as_a_transcript(roots, tmp_path, path):
     (tmp_path / "sessions" / "link.jsonl").symlink_to(tmp_path / "sessions" / "a.jsonl")
     with pytest.raises(PathRefused):
         workspace_roots.document(roots, path)
 
 
-def test_what_an_agent_may_get_stays_as_it_was(roots) -> None:
+def test_what_an_agent_may_get_stays_as_it_was(roots):
     with pytest.raises(PathRefused):
         locate(roots, "sessions/a.jsonl")
     with pytest.raises(PathRefused):
         locate(roots, the_transcript(roots).absolute)
 
 
-def test_why_path_knows_transcripts(roots) -> None:
+def test_why_path_knows_transcripts(roots):
     verdict = why_path(roots, "sessions/a.jsonl")
     assert (verdict.included, verdict.detail) == (True, "It is the transcript of a session.")
 
@@ -179,23 +179,23 @@ SHOWN = "A1b2C3…K1l2"
         ("tokens are fine, sk-short too", "tokens are fine, sk-short too"),
     ],
 )
-def test_secrets_are_masked(text, masked) -> None:
+def test_secrets_are_masked(text, masked):
     assert redact(text) == masked
 
 
-def test_long_texts_are_looked_at_in_slices() -> None:
+def test_long_texts_are_looked_at_in_slices():
     text = "x " * 20_000 + f"TOKEN={LONG}"
     assert redact(text).endswith(f"TOKEN={SHOWN}")
 
 
 @given(st.text("ab \"'=:\n", max_size=40), st.text("abcXYZ019-_", min_size=18, max_size=60))
-def test_a_named_secret_never_stays(before, end) -> None:
+def test_a_named_secret_never_stays(before, end):
     secret = "Q" + end
     assert secret not in redact(f"{before} PASSWORD={secret} after")
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes_are_read_line_by_line(tmp_path_factory, data) -> None:
+def test_any_bytes_are_read_line_by_line(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("s")
     (folder / "x.jsonl").write_bytes(data)
     found = transcripts.listing(str(folder), archives=False).notes[0]

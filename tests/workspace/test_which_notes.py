@@ -1,7 +1,5 @@
 """Which notes a memory has: folders of facts, patterns that leave notes out, extra paths and their limits."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys
@@ -30,7 +28,7 @@ def planned(folder: Path, *changes: tuple[str, str]) -> Roots:
     return plan(Options(workspace=str(folder), changes=changes)).roots
 
 
-def test_facts_beside_their_index_are_all_notes(tmp_path: Path) -> None:
+def test_facts_beside_their_index_are_all_notes(tmp_path):
     put(tmp_path, "project_deploy.md", "feedback_testing.md", "old/unlisted.md")
     put(tmp_path, "MEMORY.md", text="# Memory index\n- [Deploy](project_deploy.md) — how we deploy\n")
     seen = scan(planned(tmp_path))
@@ -51,9 +49,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_vault_is_a_memory_once_a_person_said_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_vault_is_a_memory_once_a_person_said_so(tmp_path, monkeypatch, capsys):
     vault = tmp_path / "vault"
     put(vault, "Kiln.md", "Projects/Plan.md", ".obsidian/cache.md", "node_modules/readme.md")
     before = {path: path.read_bytes() for path in vault.rglob("*.md")}
@@ -88,7 +84,7 @@ def test_a_vault_is_a_memory_once_a_person_said_so(
         (" , ", set()),
     ],
 )
-def test_patterns_leave_notes_and_folders_out(tmp_path: Path, patterns: str, left: set[str]) -> None:
+def test_patterns_leave_notes_and_folders_out(tmp_path, patterns, left):
     put(tmp_path, "MEMORY.md", "memory/note.md", "memory/x.draft.md", "memory/archive/old.md", "memory/a/archive/b.md")
     every, roots = paths(planned(tmp_path)), planned(tmp_path, ("exclude", patterns))
     seen = scan(roots)
@@ -133,7 +129,7 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def test_what_is_too_large_is_refused_as_a_whole_and_its_neighbours_are_read(vast: Path, listed: list[str]) -> None:
+def test_what_is_too_large_is_refused_as_a_whole_and_its_neighbours_are_read(vast, listed):
     notes = vast.parent / "notes"
     roots = Roots.open(notes, [str(vast), "../small"])
     for _ in range(3):
@@ -147,9 +143,7 @@ def test_what_is_too_large_is_refused_as_a_whole_and_its_neighbours_are_read(vas
     assert sum(folder == str(vast) for folder in listed) == 1
 
 
-def test_no_more_is_looked_at_than_the_limit(
-    tmp_path: Path, listed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_more_is_looked_at_than_the_limit(tmp_path, listed, monkeypatch):
     monkeypatch.setenv(workspace_scan.LIMIT_VARIABLE, "5")
     for size in (10, 100, 400):
         folder = tmp_path / str(size)
@@ -160,14 +154,14 @@ def test_no_more_is_looked_at_than_the_limit(
         assert len(listed) <= 6
 
 
-def test_another_limit_lets_it_in(vast: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_limit_lets_it_in(vast, monkeypatch):
     roots = Roots.open(vast.parent / "notes", [str(vast)])
     assert "../vast/note.md" not in {note.path for note in scan(roots).notes}
     monkeypatch.setenv(workspace_scan.LIMIT_VARIABLE, "1000")
     assert "../vast/note.md" in {note.path for note in scan(roots).notes}
 
 
-def test_it_is_not_watched_and_the_status_says_why(vast: Path, tmp_path: Path) -> None:
+def test_it_is_not_watched_and_the_status_says_why(vast, tmp_path):
     notes = vast.parent / "notes"
     assert str(vast) not in _View.of(Roots.open(notes, [str(vast)])).folders
     options = Options(workspace=str(notes), index=str(tmp_path / "i.sqlite"), provider="scripted", extra=(str(vast),))
@@ -179,9 +173,7 @@ def test_it_is_not_watched_and_the_status_says_why(vast: Path, tmp_path: Path) -
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc and /sys are Linux's")
-def test_the_root_of_the_disk_comes_to_an_end_and_the_systems_folders_are_not_entered(
-    vast: Path, listed: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_root_of_the_disk_comes_to_an_end_and_the_systems_folders_are_not_entered(vast, listed, monkeypatch):
     monkeypatch.setenv(workspace_scan.LIMIT_VARIABLE, "2000")
     roots = Roots.open(vast.parent / "notes", ["/", "/proc", "/dev"])
     found = scan(roots)
@@ -243,16 +235,16 @@ ANSWERED = [
 
 
 @pytest.mark.parametrize(("path", "pattern", "matches"), ANSWERED)
-def test_patterns_match_as_in_node(path: str, pattern: str, matches: bool) -> None:
+def test_patterns_match_as_in_node(path, pattern, matches):
     assert admitted([ExtraPath("/more", pattern)])(f"/more/{path}") is matches
 
 
-def test_an_entry_is_absolute_and_counts_once() -> None:
+def test_an_entry_is_absolute_and_counts_once():
     written = [" notes ", "notes", ExtraPath("notes/"), ExtraPath("notes", "*.md"), "", "/a/../b"]
     assert entries("/ws", written) == (ExtraPath("/ws/notes"), ExtraPath("/ws/notes", "*.md"), ExtraPath("/b"))
 
 
-def test_a_pattern_leaves_notes_out_and_says_so(tmp_path: Path) -> None:
+def test_a_pattern_leaves_notes_out_and_says_so(tmp_path):
     put(tmp_path, "ws/MEMORY.md", "more/a.md", "more/b.md", "more/deep/a.md", "more/deep/c.md", "one.md", "more/x.txt")
     more = str(tmp_path / "more")
     roots = Roots.open(tmp_path / "ws", [ExtraPath(more, "*a.md"), ExtraPath(str(tmp_path / "one.md"), "nothing*")])
@@ -262,7 +254,7 @@ def test_a_pattern_leaves_notes_out_and_says_so(tmp_path: Path) -> None:
     assert "extraPaths" in verdict.detail
 
 
-def test_several_entries_of_one_folder_add_up(tmp_path: Path) -> None:
+def test_several_entries_of_one_folder_add_up(tmp_path):
     put(tmp_path, "ws/MEMORY.md", "more/a.md", "more/b.md", "more/deep/a.md", "more/deep/c.md")
     more = str(tmp_path / "more")
 
@@ -276,7 +268,7 @@ def test_several_entries_of_one_folder_add_up(tmp_path: Path) -> None:
     assert found(ExtraPath(more, "a.md"), more) == ["a.md", "b.md", "deep/a.md", "deep/c.md"]
 
 
-def test_a_pattern_is_part_of_the_scope_that_an_index_was_made_for() -> None:
+def test_a_pattern_is_part_of_the_scope_that_an_index_was_made_for():
     plain = scope_hash(["/a", "/b"])
     assert plain == scope_hash(["/b", "/a"])
     assert plain != scope_hash(["/a", "/b"], [ExtraPath("/a"), ExtraPath("/b", "*.md")])
