@@ -197,61 +197,15 @@ def _youngest_mention(text: str) -> int:
     return min((-offset for offset in offsets if offset <= 0), default=30)
 
 
-PREFIX, WORKSPACE = "memory-tui-demo-", "workspace"
-MARK = "demo"
-"""The lock of this name in the folder says whose it is: process id and start, held until that process is gone."""
+WORKSPACE = "workspace"
 
 
 @contextmanager
 def own_folder() -> Iterator[Path]:
-    """Yield a new folder for a demo, after those of dead ones are swept away; it is removed at the end."""
-    sweep(Path(tempfile.gettempdir()))
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
-        folder = Path(name)
-        with locks.WriterLock.acquire(folder / MARK) or nullcontext():
-            yield folder
-            _forget(folder)
-
-
-def sweep(parent: Path) -> list[Path]:
-    """Remove the demo folders in `parent` whose process is gone, and return them; everything else stays.
-
-    A folder counts as a demo's when it is this user's, is no link, and holds the lock of a process that is recorded
-    there, runs no more, and holds it no more. What cannot be looked at or removed stays too.
-    """
-    removed = []
-    with suppress(OSError):
-        for folder in sorted(parent.glob(f"{PREFIX}*")):
-            with suppress(OSError, IndexUnavailable):
-                if _is_dead(folder) and _remove(folder):
-                    removed.append(folder)
-    return removed
-
-
-def _is_dead(folder: Path) -> bool:
-    """Return whether `folder` is that of a demo whose process is gone."""
-    mark = folder / f"{MARK}.lock"
-    if not (_is_own(folder, stat.S_ISDIR) and _is_own(mark, stat.S_ISREG)):
-        return False
-    holder = locks.holder(folder / MARK)
-    return holder is not None and not locks.is_alive(holder)
-
-
-def _is_own(path: Path, kind: Callable[[int], bool]) -> bool:
-    """Return whether `path` itself, not its target, is of `kind` (a test of `stat`) and belongs to this user."""
-    status = path.lstat()
-    return kind(status.st_mode) and (not hasattr(os, "getuid") or status.st_uid == os.getuid())
-
-
-def _remove(folder: Path) -> bool:
-    """Remove `folder`, unless its lock is held, as by a process of another container."""
-    lock = locks.WriterLock.acquire(folder / MARK)
-    if lock is None:
-        return False
-    with lock:
-        _forget(folder)
-        shutil.rmtree(folder)
-    return True
+    """Yield a new folder for a demo, which is removed at the end; that of a killed one is left to the system."""
+    with tempfile.TemporaryDirectory(prefix="memory-tui-demo-") as name:
+        yield Path(name)
+        _forget(Path(name))
 
 
 DISTRUSTED = "memory/errands.md"
