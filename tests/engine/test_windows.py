@@ -97,11 +97,11 @@ def test_the_nearest_window_counts_above_the_median_of_all_notes(options, hashed
         first = trace.recalled[0]
         assert first.vector == pytest.approx(1.0)
         assert trace.vector_scale == pytest.approx(closest.best - closest.median)
-        # 30 % of the score are the vector's, the rest is divided as ever.
-        second, vector = 0.7 * engine.plan.settings.number("secondStage.weight"), first.vector_weight
+        # 10 % of the score are the vector's, the rest is divided as ever.
+        second, vector = 0.9 * engine.plan.settings.number("secondStage.weight"), first.vector_weight
         assert first.second is not None
         assert first.second.weight / first.share == pytest.approx(second)
-        assert vector * (1 - second) == pytest.approx(0.3 + 0.4 * (0.7 - second))
+        assert vector * (1 - second) == pytest.approx(0.1 + 0.4 * (0.9 - second))
         other = engine.search.rank(evidence, engine.plan.with_profile("openclaw-2026.3"))
         assert {hit.cosine for hit in other.recalled} <= set(
             evidence.cosine.tolist() if evidence.cosine is not None else ()
