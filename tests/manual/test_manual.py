@@ -16,7 +16,7 @@ from memory_tui import library, manual
 from memory_tui.cli import commands, main
 from memory_tui.config import keys
 from memory_tui.demo import materialize
-from tests.support import coding_agents, mcp_tools, real_openclaw
+from tests.support import coding_agents, real_openclaw
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -208,6 +208,5 @@ def test_the_table_names_what_is_run():
         ("OpenClaw", real_openclaw.OLDEST),
         ("Claude Code", coding_agents.VERSIONS["@anthropic-ai/claude-code"]),
         ("Codex", coding_agents.VERSIONS["@openai/codex"]),
-        ("MCP inspector", mcp_tools.VERSIONS["@modelcontextprotocol/inspector"]),
     }
     assert {(program, version) for program, version, _ in rows} == run

@@ -18,7 +18,6 @@ from memory_tui.providers import local, registry
 from memory_tui.providers.base import Provider
 from memory_tui.providers.failures import Cause, ProviderFailure
 from tests.support.embed import Time, quick, settings_for
-from tests.support.llama_cpp import importable
 from tests.support.local_model import STAND_IN
 from tests.support.paths import MODEL
 from tests.support.provider_server import FileHandler, Shelf, serving
@@ -267,10 +266,10 @@ def test_without_its_extra_the_small_model_says_the_line_that_installs_it(provid
 def minilm() -> Iterator[Provider]:
     if not MODEL.is_file():
         pytest.skip("the model file is not beside this checkout")
-    with importable():
-        one = registry.create("local", settings_for(None, "local", model_path=str(MODEL)))
-        yield one
-        one.close()
+    pytest.importorskip("llama_cpp", reason="uv pip install llama-cpp-python compiles it, for minutes")
+    one = registry.create("local", settings_for(None, "local", model_path=str(MODEL)))
+    yield one
+    one.close()
 
 
 @pytest.mark.local_model

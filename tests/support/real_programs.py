@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support import coding_agents, mcp_tools, memory_lancedb, real_openclaw, real_qmd
+from tests.support import coding_agents, memory_lancedb, real_openclaw, real_qmd
 
 
 def _programs() -> Iterator[tuple[str, Callable[[], str]]]:
@@ -16,7 +16,6 @@ def _programs() -> Iterator[tuple[str, Callable[[], str]]]:
     yield f"QMD {real_qmd.VERSION}", real_qmd.qmd
     for package, version in coding_agents.VERSIONS.items():
         yield f"{package} {version}", lambda package=package: coding_agents.program(package)
-    yield "The inspector of MCP", lambda: str(mcp_tools.folder())
 
 
 def main() -> None:
