@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
@@ -266,9 +265,6 @@ class IndexOpener:
         store = self._store(expected or self.expected())
         if suspicion:
             store = self._checked(store, suspicion)
-        if not self.opened:
-            for text in integrity.sweep(self.path, time.time()):
-                self._emit(text)
         self.opened = True
         return store
 

@@ -3,19 +3,12 @@
 A marker lies beside the index and holds size, modification time and checksum of the closed file. It is taken away as
 soon as the index is written again. A killed process leaves none, and what others, or a failing disk, did to the file
 does not fit it.
-
-Only what is an index of ours by its name, its owner and the mark in its first page is removed. A file of another
-program that once lay in the place of the index, or one whose first page is gone, stays until somebody moves it.
 """
 
 from __future__ import annotations
 
 import contextlib
-import glob
 import json
-import os
-import re
-import time
 import zlib
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +20,6 @@ import numpy as np
 from memory_tui import durable
 from memory_tui.durable import read_beside
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index.database import SIDES, kind
 from memory_tui.index.store import Store, holds
 
 _UNIT = 0.01
@@ -233,44 +225,3 @@ def _checksum(index: Path) -> int | None:
             return checksum
     except (OSError, apsw.Error):
         return None
-
-
-NEWEST = 3
-"""So many stay, however old they are."""
-DAYS = 30
-"""So long each stays, however many there are."""
-_NAME = re.compile(r"\.damaged-(\d{8}-\d{6})(~\d+)?")
-
-
-def sweep(index: Path, now: float) -> list[str]:
-    """Remove what was moved aside from the place of `index` long before `now` (epoch seconds), but the newest of it.
-
-    Returns a sentence for each file, removed or not; mostly nothing is to be done.
-    """
-    lines = []
-    for path, at in _moved_aside(index)[NEWEST:]:
-        if now - at < DAYS * 86_400:
-            continue
-        try:
-            for side in reversed(SIDES):
-                durable.remove_file(path.with_name(path.name + side))
-        except OSError as error:
-            lines.append(f"{path}, a damaged index that was moved aside, cannot be removed: {error.strerror}.")
-        else:
-            lines.append(
-                f"{path} was removed: a damaged index, moved aside more than {DAYS} days ago; the newest {NEWEST} stay."
-            )
-    return lines
-
-
-def _moved_aside(index: Path) -> list[tuple[Path, float]]:
-    """List damaged indexes of ours that were moved aside from the place of `index`, and when; the newest first."""
-    files = []
-    for path in index.parent.glob(f"{glob.escape(index.name)}.damaged-*"):
-        match = _NAME.fullmatch(path.name.removeprefix(index.name))
-        with contextlib.suppress(ValueError, OverflowError, OSError):
-            status = path.lstat()
-            is_own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
-            if match and is_own and kind(path) == "ours":
-                files.append((path, time.mktime(time.strptime(match[1], "%Y%m%d-%H%M%S"))))
-    return sorted(files, key=lambda item: (item[1], item[0].name), reverse=True)

@@ -3,7 +3,6 @@
 import os
 import stat
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,13 +10,12 @@ import apsw
 import pytest
 
 from memory_tui.errors import IndexDamaged, IndexUnavailable
-from memory_tui.index import integrity, schema
+from memory_tui.index import schema
 from memory_tui.index.connections import Readers
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
 from tests.support.waiting import LONG
 
-NOW = time.mktime((2026, 11, 20, 12, 0, 0, 0, 0, -1))
 Put = Callable[[Path], object]
 
 
@@ -181,61 +179,3 @@ def test_whoever_opens_an_index_that_is_being_made_finds_it_whole_or_not_there(t
         readers.close()
     assert notices == []
     assert list(tmp_path.glob("*damaged*")) == []
-
-
-# --- what was moved aside does not pile up ------------------------------------------------------------------------
-
-
-@pytest.fixture
-def index(tmp_path: Path) -> Path:
-    folder = tmp_path / "i"
-    folder.mkdir()
-    Store.open(folder / "index.sqlite").close()
-    return folder / "index.sqlite"
-
-
-def moved(index: Path, days: float, more: str = "", data: bytes | None = None) -> Path:
-    """An index that was moved aside that many days ago."""
-    at = time.strftime("%Y%m%d-%H%M%S", time.localtime(NOW - days * 86_400))
-    path = index.with_name(f"{index.name}.damaged-{at}{more}")
-    path.write_bytes(index.read_bytes() if data is None else data)
-    return path
-
-
-def test_the_newest_three_and_the_young_stay(index):
-    old = [moved(index, days) for days in (100, 200, 300, 400)]
-    old[3].with_name(old[3].name + "-wal").write_text("log")
-    assert [text.startswith(f"{old[3]} was removed") for text in integrity.sweep(index, NOW)] == [True]
-    assert [path.exists() for path in old] == [True, True, True, False]
-    assert not list(index.parent.glob("*-wal"))
-    young = [moved(index, days) for days in (1, 5, 20, 29)]
-    twin = moved(index, 31, "~2")
-    assert len(integrity.sweep(index, NOW)) == 4
-    assert all(path.exists() for path in young)
-    assert not any(path.exists() for path in (*old, twin))
-    assert integrity.sweep(index, NOW) == []
-
-
-def test_what_is_not_surely_ours_stays(index, tmp_path, monkeypatch):
-    for days in (1, 2, 3):
-        moved(index, days)
-    made_by("CREATE TABLE t(x)")(tmp_path / "theirs.sqlite")
-    foreign = [
-        moved(index, 100, data=(tmp_path / "theirs.sqlite").read_bytes()),
-        moved(index, 101, data=b"my shopping list\n" * 900),
-        moved(index, 102, data=b""),
-        moved(index, 103, data=bytes(4096) + index.read_bytes()[4096:]),
-        moved(index, 104, ".bak"),
-        moved(index, 105, "~x"),
-    ]
-    other = index.with_name("another.sqlite.damaged-20200101-000000")
-    date = index.with_name(index.name + ".damaged-20209901-000000")
-    for path in (other, date):
-        path.write_bytes(index.read_bytes())
-    (pointer := index.with_name(index.name + ".damaged-20200102-000000")).symlink_to(other)
-    (folder := index.with_name(index.name + ".damaged-20200103-000000")).mkdir()
-    assert integrity.sweep(index, NOW) == []
-    assert all(os.path.lexists(path) for path in (*foreign, other, date, pointer, folder))
-    old = moved(index, 400)
-    monkeypatch.setattr(os, "geteuid", lambda: old.stat().st_uid + 1)
-    assert integrity.sweep(index, NOW) == [], "a file of another user"
