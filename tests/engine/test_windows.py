@@ -117,7 +117,10 @@ def test_a_large_index_and_a_profile_that_compares_none_have_no_windows(options,
     with Engine.open(options) as engine:
         engine.index.sync()
         assert len(notes(hashed)) == chunks
-    monkeypatch.undo()
+    monkeypatch.setattr(stores, "MOST_WITH_WINDOWS", 10_000)
+    with Engine.open(options) as engine:
+        engine.index.sync()
+        assert len(notes(hashed)) > chunks, "nothing changed but the profile, and the windows are made"
 
 
 # --- who sends them ------------------------------------------------------------------------------------------------

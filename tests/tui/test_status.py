@@ -14,9 +14,17 @@ from memory_tui.engine.engine import Engine
 from memory_tui.engine.status import Status
 from memory_tui.index.store import Withheld
 from memory_tui.index.sync import Shrink
+from memory_tui.providers.options import SMALL_COST
 from memory_tui.tui.facts import BAD, GOOD, WARN, Fact, Facts, drawn
 from memory_tui.tui.session import Session
-from memory_tui.tui.status_facts import behind_freshness, behind_left_out, news, statements, up_to_date
+from memory_tui.tui.status_facts import (
+    behind_answers,
+    behind_freshness,
+    behind_left_out,
+    news,
+    statements,
+    up_to_date,
+)
 from memory_tui.workspace.roots import RootState
 from tests.support.provider_server import Play, hang, refusing, serving
 from tests.support.provider_server import status as refuses
@@ -53,6 +61,14 @@ def go(window: Window, text: str) -> Window:
 
 
 # --- sentences -----------------------------------------------------------------------------------------------------
+
+
+def test_the_small_model_is_offered_with_its_cost_where_the_table_answers(status: Status) -> None:
+    by_table = replace(status, who=replace(status.who, answers="builtin"))
+    offer = next(fact for fact in behind_answers(by_table) if fact.label == "better")
+    assert (offer.key, "local-small" in offer.words, SMALL_COST in offer.words) == ("setup", True, True)
+    by_model = replace(status, who=replace(status.who, answers="local-small"))
+    assert "better" not in {fact.label for fact in behind_answers(by_model)}
 
 
 def test_a_folder_that_is_gone_is_said_before_notes_that_vanished_and_these_before_freshness(status):
