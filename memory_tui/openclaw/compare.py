@@ -17,7 +17,6 @@ from memory_tui.config import places
 from memory_tui.config.model import Config
 from memory_tui.config.places import ExtraPath
 from memory_tui.errors import Unreadable
-from memory_tui.formatting import plural
 from memory_tui.index import schema
 from memory_tui.index.index_write import on_lines_of_file
 from memory_tui.openclaw import open_foreign
@@ -90,7 +89,7 @@ class HostCounts(Struct, frozen=True):
     """How much is in their index; None for a table that is not there.
 
     `sources` maps a source to its files, `embedded` counts chunks with an embedding, `vectors` rows of the vec0
-    table of `vector_dims`, `keyword_rows` those of the full-text table, `cached` embeddings in the cache.
+    table of `vector_dims`, `keyword_rows` those of the full-text table.
     """
 
     sources: Mapping[str, int]
@@ -100,11 +99,10 @@ class HostCounts(Struct, frozen=True):
     vectors: int | None
     vector_dims: int | None
     keyword_rows: int | None
-    cached: int | None
 
 
 class HostIndex(Struct, frozen=True):
-    """Their whole index at one moment; `revision` counts its changes, where they count them."""
+    """Their whole index at one moment."""
 
     path: str
     era: Era
@@ -112,8 +110,6 @@ class HostIndex(Struct, frozen=True):
     files: Mapping[Key, HostFile]
     chunks: Mapping[Key, Sequence[HostChunk]]
     counts: HostCounts
-    revision: int | None
-    user_version: int
     remarks: tuple[str, ...]
 
 
@@ -124,13 +120,12 @@ _COLUMNS = (
     {"path", "hash", "mtime", "size"},
     {"id", "path", "start_line", "end_line", "hash", "model", "text", "embedding", "updated_at"},
 )
-_NEWER = ("memory_index_meta", "memory_index_sources", "memory_index_chunks", "memory_embedding_cache")
+_NEWER = ("memory_index_meta", "memory_index_sources", "memory_index_chunks")
 _LAYOUTS: tuple[tuple[Era, tuple[str, ...]], ...] = (
     ("agent database", _NEWER),
-    ("own file", ("meta", "files", "chunks", "embedding_cache")),
+    ("own file", ("meta", "files", "chunks")),
 )
-"""The tables of record, files, chunks and cache in each layout; those of words and vectors are named after chunks."""
-_STATE = "memory_index_state"
+"""The tables of record, files and chunks in each layout; those of words and vectors are named after chunks."""
 _DIMS = re.compile(r"float\s*\[\s*(\d+)\s*\]", re.IGNORECASE)
 _CUT_OFF = "A program ended without finishing to write it; shown is what OpenClaw will find at its next start."
 
@@ -165,7 +160,7 @@ def _layout(connection: apsw.Connection) -> tuple[Era, tuple[str, ...]] | None:
     """Return the layout whose tables are there with every column that is needed."""
     columns = "SELECT CAST(name AS TEXT) FROM pragma_table_info(?)"
     for era, tables in _LAYOUTS:
-        pairs = zip(_COLUMNS, tables[:3], strict=True)
+        pairs = zip(_COLUMNS, tables, strict=True)
         if all(needed <= {name for (name,) in connection.execute(columns, (table,))} for needed, table in pairs):
             return era, tables
     return None
@@ -193,7 +188,7 @@ def _read(connection: apsw.Connection, path: str) -> HostIndex | HostProblem:
 def _whole(
     connection: apsw.Connection, path: str, tables: Sequence[str], era: Era, layout: tuple[str, ...]
 ) -> HostIndex:
-    meta, files_table, chunks_table, cache = layout
+    meta, files_table, chunks_table = layout
     vec0, remarks = f"{chunks_table}_vec", list[str]()
 
     def value(sql: str, *bindings: str) -> Any:  # noqa: ANN401 - whatever the column holds
@@ -227,10 +222,8 @@ def _whole(
     ):
         remarks.append("It is marked to have its vectors rebuilt: vec0 missed a change.")
     identity = _identity(value(f"SELECT value FROM {meta} WHERE key = ?", schema.RECIPE), remarks)
-    version = int(connection.pragma("user_version"))
-    _remark_on_newer(identity, version, remarks)
+    _remark_on_newer(identity, int(connection.pragma("user_version")), remarks)
     dims = _DIMS.search(str(value("SELECT sql FROM sqlite_schema WHERE name = ?", vec0) or ""))
-    revision = value(f"SELECT revision FROM {_STATE} WHERE id = 1") if _STATE in tables else None
     counts = HostCounts(
         sources=dict(Counter(name for name, _ in files)),
         files=len(files),
@@ -239,10 +232,8 @@ def _whole(
         vectors=count(f"{vec0}_rowids"),
         vector_dims=int(dims[1]) if dims else None,
         keyword_rows=count(f"{chunks_table}_fts_docsize"),
-        cached=count(cache),
     )
-    revision = revision if isinstance(revision, int) else None
-    return HostIndex(path, era, identity, files, chunks, counts, revision, version, tuple(remarks))
+    return HostIndex(path, era, identity, files, chunks, counts, tuple(remarks))
 
 
 def _identity(text: object, remarks: list[str]) -> HostIdentity | None:
@@ -347,8 +338,6 @@ class IndexComparison(Struct, frozen=True):
     consequence: str
     standing: Standing
     counts: HostCounts
-    revision: int | None
-    user_version: int
     on_disk: int
     summary: Mapping[str, int]
     remarks: tuple[str, ...]
@@ -427,8 +416,6 @@ def compare_workspace(roots: Roots, path: Path, wishes: Wishes | None = None) ->
         consequence=consequences[standing],
         standing=standing,
         counts=index.counts,
-        revision=index.revision,
-        user_version=index.user_version,
         on_disk=len(seen.notes),
         summary={
             "same": sum(file.compared and not file.differences for file in files),
@@ -631,10 +618,7 @@ def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
     words = "no full text" if counts.keyword_rows is None else f"{counts.keyword_rows:,} in full text"
     yield "State", value.standing
     yield "Chunks", f"{counts.chunks:,}, {counts.embedded:,} with a vector, {vectors}, {words}"
-    yield "Cache", "none" if counts.cached is None else plural(counts.cached, "vector")
     yield "Files", ", ".join(f"{n:,} {word}" for word, n in value.summary.items() if n) or "none"
-    if value.revision is not None:
-        yield "Revision", str(value.revision)
 
 
 def objections(value: IndexComparison) -> Iterator[tuple[str, str]]:

@@ -95,12 +95,7 @@ def test_an_index_that_has_just_been_made_lacks_nothing(workspace, db, write):
     found = against(workspace, write(db, made))
     assert differences(found) == {}
     assert found.summary["same"] == 4 == found.on_disk
-    assert (found.counts.files, found.counts.chunks, found.counts.embedded, found.counts.cached) == (
-        4,
-        len(made.chunks),
-        len(made.chunks),
-        3,
-    )
+    assert (found.counts.files, found.counts.chunks, found.counts.embedded) == (4, len(made.chunks), len(made.chunks))
     assert found.counts.keyword_rows == len(made.chunks)
     assert found.identity is not None
     assert (found.identity.provider, found.identity.model, found.identity.sources) == ("openai", MODEL, ("memory",))
@@ -110,8 +105,8 @@ def test_an_index_that_has_just_been_made_lacks_nothing(workspace, db, write):
 def test_the_two_layouts_are_told_apart(workspace, db, tmp_path):
     old = against(workspace, own_file(db, content(workspace)))
     new = against(workspace, agent_database(tmp_path / "agent.sqlite", content(workspace)))
-    assert (old.era, old.revision, old.user_version) == ("own file", None, 0)
-    assert (new.era, new.revision, new.user_version) == ("agent database", 4, 23)
+    assert old.era == "own file"
+    assert new.era == "agent database"
     assert new.identity is not None
     assert (new.identity.chunking_version, new.identity.provenance_version) == (None, 1)
     assert [file.expected for file in old.files] == [file.chunks for file in old.files]
