@@ -236,7 +236,7 @@ def test_the_small_model_answers_across_languages_by_its_two_prefixes(small):
 
 @pytest.mark.parametrize(
     "text",
-    ["\ufdfa" * 3_000, "cake \0 walrus", "\ud800", "\U0010ffff" * 50, "x" * 20_000, "字" * 1_500],
+    ["\ufdfa" * 100, "cake \0 walrus", "\ud800", "\U0010ffff" * 50, "x" * 3_000, "字" * 600],
     ids=["of 18 letters", "zero", "half a pair", "no character", "one word", "no space"],
 )
 def test_no_text_ends_the_small_model(small, text):
