@@ -450,10 +450,10 @@ def _not_utf8(replaced: int, utf16: bool) -> str:
     return f"{pieces} not UTF-8: the words with them match no question; likeness alone may find them."
 
 
-def _lines_lost(lines: int, at: float, **fields: object) -> str:
+def _lines_lost(lines: int, at: float, by: str, **fields: object) -> str:
     when = dt.datetime.fromtimestamp(at).astimezone()
-    lost = f"It lost {plural(lines, 'line')} to another program, found {when:%Y-%m-%d %H:%M}"
-    return f"{lost}{', and is not there any more' if fields['gone'] else ''}. The journal has the text."
+    lost = f"It lost {plural(lines, 'line')} to {by}, {when:%Y-%m-%d %H:%M}"
+    return f"{lost}{', and is not there any more' if fields['gone'] else ''}. The record has the text."
 
 
 def _beyond_budget(path: str, first: int, last: int, host: str, entries: int) -> str:

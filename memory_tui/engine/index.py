@@ -329,6 +329,11 @@ class Index:
     def _sync(self, store: Store, reason: str, force: bool, accept_shrink: bool) -> SyncReport:
         """Run the one loop: scan, compare, bring up to date, compare again, tell."""
         before = self.compared
+        if reason == "search" and not self.opener.resident:
+            self.unseen = True
+        elif reason not in _TICKED or not self.watcher.on:
+            # First, so that whoever hears of the sync finds what it is about.
+            self.seen(None)
         self._follow_sessions()
         with self._comparing:
             began = time.monotonic()
@@ -380,10 +385,6 @@ class Index:
             del seen, fresh, run
             fresh = self.freshness(store, scan(self._plan.roots, store.settled()))
         self._report_outcome(store, before if not report.changed else None, fresh)
-        if reason == "search" and not self.opener.resident:
-            self.unseen = True
-        elif reason not in _TICKED or not self.watcher.on:
-            self.seen(None)
         return report
 
     def _report_outcome(self, store: Store, before: Freshness | None, fresh: Freshness) -> None:

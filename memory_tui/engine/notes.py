@@ -16,11 +16,12 @@ from memory_tui.engine.index import Index
 from memory_tui.engine.search import Search
 from memory_tui.engine.status import FileRow
 from memory_tui.errors import EditRefused
+from memory_tui.formatting import minute
 from memory_tui.inbox import checks, inputs
 from memory_tui.inbox.checks import CheckProgress
 from memory_tui.inbox.corrections import Corrections, Line
 from memory_tui.inbox.entries import Decisions, Findings
-from memory_tui.notes import budget, curator
+from memory_tui.notes import budget, curator, history
 from memory_tui.notes.authors import name_authors
 from memory_tui.notes.budget import PromptBudget
 from memory_tui.notes.curator import Curator
@@ -111,6 +112,29 @@ class Notes:
             self._recorder.look(stopped)
         else:
             self._recorder.tick(changed)
+
+    def news(self) -> str:
+        """Return what others changed since a person last looked, as a sentence, empty for nothing.
+
+        Raises EditRefused.
+        """
+        self.record()
+        self.attribute()
+        words = history.news(self.curator.journal.unviewed())
+        return f"Since you last looked: {words}." if words else ""
+
+    def viewed(self) -> None:
+        """Find out who made what is new, and write down that a person looked. Raises EditRefused."""
+        self.attribute()
+        if not self.plan.read_only and self.curator.journal.unviewed():
+            self.curator.journal.view()
+
+    def origins(self, path: str) -> dict[int, str]:
+        """Return when and by whom each line of a note came that is in the record. Raises EditRefused."""
+        data = self.curator.read(path)
+        edits = history.blame(self.curator.journal, path, data) if data else []
+        words = {edit: f"{minute(edit.at)} by {history.who(edit)}" for edit in edits if edit}
+        return {number: f"line {number}: {words[edit]}" for number, edit in enumerate(edits, 1) if edit}
 
     @cached_property
     def _recorder(self) -> Recorder:

@@ -507,7 +507,9 @@ def _untrusted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 def _lost(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     for note in run.inputs.lost:
-        finding = notice("lines_lost", change=note.change, lines=len(note.lines), at=note.at, gone=note.is_gone)
+        finding = notice(
+            "lines_lost", change=note.change, lines=len(note.lines), at=note.at, gone=note.is_gone, by=note.by
+        )
         place = Passage(note.path, 1, 1, _head(secret_finder.masked("\n".join(note.lines))))
         yield Suggestion(check.kind, place, finding, check.actions, f"lost {note.change}", change=note.change)
 
@@ -678,6 +680,8 @@ def changes(suggestions: Sequence[Suggestion], action: Action, curator: Curator)
     if action == "overtake":
         others = [(row.other, row.other_digest) for row in suggestions if row.other is not None]
         return curator.plan.overtaken([_seen(curator.plan, *other) for other in others])
+    if action == "restore":
+        return bring_back(curator, [(row.place.path, row.change) for row in suggestions])
     if action not in ("delete", "merge", "mask", "move back"):
         raise EditRefused(f"{action.capitalize()} is for one suggestion at a time.", "Take the marks away first.")
     spots = [_seen(curator.plan, row.place, row.digest) for row in suggestions]
@@ -734,7 +738,7 @@ def change(suggestion: Suggestion, action: Action, curator: Curator) -> Change:
     """Return what `action` does to the notes. Raises EditRefused where the lines changed since, or nothing would."""
     place, planner = suggestion.place, curator.plan
     if action == "restore":
-        return bring_back(curator, place.path, suggestion.change)
+        return bring_back(curator, [(place.path, suggestion.change)])
     if action in ("trash note", "rename", "archive note"):
         if action == "trash note":
             return planner.trash(place.path)

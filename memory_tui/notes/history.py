@@ -47,18 +47,23 @@ def history(
 
 def together(edits: Iterable[Edit]) -> list[JournalEntry]:
     """Return what others did, newest first: what became of many notes at once by one author is one entry."""
-    bursts: list[list[Edit]] = []
-    for edit in edits:
-        last = bursts[-1][-1] if bursts else None
-        if last is not None and abs(last.at - edit.at) <= _BURST_SECONDS and who(last) == who(edit):
-            bursts[-1].append(edit)
-        else:
-            bursts.append([edit])
     return [
         entry_of(part)
-        for burst in bursts
+        for burst in bursts(edits)
         for part in ([burst] if len({edit.path for edit in burst}) >= _FEWEST else ([edit] for edit in burst))
     ]
+
+
+def bursts(edits: Iterable[Edit]) -> list[list[Edit]]:
+    """Return changes by one author that follow each other closely together."""
+    parts: list[list[Edit]] = []
+    for edit in edits:
+        last = parts[-1][-1] if parts else None
+        if last is not None and abs(last.at - edit.at) <= _BURST_SECONDS and who(last) == who(edit):
+            parts[-1].append(edit)
+        else:
+            parts.append([edit])
+    return parts
 
 
 def entry_of(burst: Sequence[Edit]) -> JournalEntry:
@@ -130,6 +135,16 @@ def before(curator: Curator, when: str, is_before: Callable[[Edit], bool], path:
         raise EditRefused(f"Nothing was otherwise {when}.", "memory-tui history lists the changes.")
     what = path if path is not None else plural(len(files), "note")
     return curator.plan.with_trust(Change("restore", f"Restore {what} as it was {when}", tuple(files)))
+
+
+def exact(curator: Curator, entry: JournalEntry) -> Change:
+    """The change that gives all notes of what somebody else did their texts of before. Raises EditRefused."""
+    change = curator.journal.change_of(entry)
+    now = [(file, curator.read(file.path)) for file in change.files]
+    files = tuple(FileChange(file.path, data, file.before) for file, data in now if data != file.before)
+    if not files:
+        raise EditRefused("Every note has the text of before.", "Nothing was changed.")
+    return curator.plan.with_trust(Change("restore", f"Take back to the letter: {entry.title}", files))
 
 
 def taken_back(curator: Curator, entry: JournalEntry) -> Change:

@@ -147,12 +147,15 @@ class Recorder:
 
     def _report(self, edits: Iterable[Edit]) -> None:
         """Say which daily notes lost lines."""
-        for edit in edits:
-            if is_loss(self._journal, edit):
-                before, after = (text_of(self._journal, blob) for blob in (edit.before, edit.after))
-                count = plural(len(lost_lines(before, after)), "line")
-                what = f"{edit.path} {'lost' if edit.after else 'vanished, with'} {count}"
-                self._tell(f"{what}: another program did it. The inbox offers to bring them back.")
+        losses = [edit for edit in edits if is_loss(self._journal, edit)]
+        if losses:
+            first = losses[0]
+            before, after = (text_of(self._journal, blob) for blob in (first.before, first.after))
+            count = plural(len(lost_lines(before, after)), "line")
+            what = f"{first.path} {'lost' if first.after else 'vanished, with'} {count}"
+            if len(losses) > 1:
+                what = f"{first.path} and {plural(len(losses) - 1, 'other note')} lost lines"
+            self._tell(f"{what}: another program did it. The inbox offers to bring them back.")
 
     # --- one note ----------------------------------------------------------------------------------------------------
 

@@ -6,24 +6,27 @@ A daily note that lost lines to another program is a reading of the record, too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.errors import EditRefused, MemoryTuiError
-from memory_tui.formatting import minute
+from memory_tui.formatting import minute, plural
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.git import History
-from memory_tui.notes.history import title_of
+from memory_tui.notes.history import bursts, title_of, who
 from memory_tui.notes.journal import LOST, Journal
 from memory_tui.notes.merge import changed_spans
-from memory_tui.notes.record import Edit
+from memory_tui.notes.record import EDITOR, Edit
 from memory_tui.workspace.annotations import without_markers
 from memory_tui.workspace.days import is_daily
 
 _MOST_LOSSES = 5000
 """So many changes are looked through for lines that others took out."""
+_MANY_NOTES, _MANY_LINES, _OVERWRITTEN = 5, 10, 0.8
+"""Fewer notes are removed by intent; what is no log is overwritten where more than this share of so many lines goes."""
 
 
 class Version(Struct, frozen=True):
@@ -48,6 +51,7 @@ class LostNote(Struct, frozen=True):
     at: float
     lines: tuple[str, ...]
     is_gone: bool
+    by: str
 
 
 def versions(journal: Journal, git: History, path: str, now: bytes | None) -> list[Version]:
@@ -146,11 +150,28 @@ def _said(text: str) -> list[str]:
     return [line.strip() for line in without_markers(text).split("\n") if line.strip()]
 
 
-def is_loss(journal: Journal, edit: Edit) -> bool:
-    """Return whether another program took lines out of a daily note. Raises EditRefused."""
-    if edit.kind not in ("", LOST) or not edit.minus or not is_daily(edit.path):
+def is_loss(journal: Journal, edit: Edit, removed: Collection[int] = ()) -> bool:
+    """Return whether another program took lines out of a daily note, or most of many out of another one.
+
+    `removed` are the numbers of changes that removed notes in a mass. Raises EditRefused.
+    """
+    if edit.kind not in ("", LOST) or not edit.minus or edit.author == EDITOR:
         return False
-    return shrank(text_of(journal, edit.before), text_of(journal, edit.after))
+    if edit.id in removed:
+        return True
+    if not is_daily(edit.path) and (edit.minus < _MANY_LINES or edit.after is None):
+        return False
+    before, after = text_of(journal, edit.before), text_of(journal, edit.after)
+    if is_daily(edit.path):
+        return shrank(before, after)
+    lost, old = len(lost_lines(before, after)), len(_said(before))
+    return old >= _MANY_LINES and lost > _OVERWRITTEN * old
+
+
+def _in_masses(edits: Iterable[Edit]) -> set[int]:
+    """Return the numbers of changes of others that removed many notes at once."""
+    gone = (edit for edit in edits if not edit.kind and edit.after is None)
+    return {edit.id for burst in bursts(gone) for edit in burst if len(burst) >= _MANY_NOTES}
 
 
 def text_of(journal: Journal, blob: int | None) -> str:
@@ -166,9 +187,11 @@ def lost_notes(
     Lines that stand in another note now were moved, and are not lost. Raises EditRefused.
     """
     losses: list[LostNote] = []
-    for edit in journal.edits(most=_MOST_LOSSES):
+    edits = journal.edits(most=_MOST_LOSSES)
+    removed = _in_masses(edits)
+    for edit in edits:
         try:
-            if not is_loss(journal, edit):
+            if not is_loss(journal, edit, removed):
                 continue
             now = read(edit.path)
             before = text_of(journal, edit.before)
@@ -179,17 +202,23 @@ def lost_notes(
         newer = [line for note in losses if note.path == edit.path for line in note.lines]
         elsewhere = [text for other, text in texts if other != edit.path]
         if all(lost_lines("\n".join(lines), text) for text in ("\n".join(newer), *elsewhere)):
-            losses.append(LostNote(edit.path, edit.id, edit.at, tuple(lines), now is None))
+            losses.append(LostNote(edit.path, edit.id, edit.at, tuple(lines), now is None, who(edit)))
     return losses[::-1]
 
 
-def bring_back(curator: Curator, path: str, change: int) -> Change:
-    """The change that puts what the journal's entry `change` tells of back into the note `path`.
+def bring_back(curator: Curator, losses: Sequence[tuple[str, int]]) -> Change:
+    """The change that puts what changes took out of notes back into them; each loss has its path and its number.
 
     Raises EditRefused, PathRefused, Unreadable.
     """
-    journal, now = curator.journal, curator.read(path)
-    before = version_text(journal, curator.git, path, f"before-{change}")
-    [edit] = journal.edits(path, since=change - 1, until=change + 1)
-    title = f"Restore {path}: what it lost by {minute(edit.at)}"
-    return curator.plan.with_trust(restored(path, before, now, title, lost_lines=True))
+    files: dict[str, FileChange] = {}
+    for path, number in losses:
+        before = version_text(curator.journal, curator.git, path, f"before-{number}")
+        file = files.get(path) or FileChange(path, now := curator.read(path), now)
+        after = before if file.after is None else together(before, file.after)
+        files[path] = replace(file, after=after)
+    changed = tuple(file for file in files.values() if file.before != file.after)
+    if not changed:
+        raise EditRefused("The notes hold every line of then.", "Nothing was changed.")
+    what = changed[0].path if len(changed) == 1 else plural(len(changed), "note")
+    return curator.plan.with_trust(Change("restore", f"Bring back what {what} lost", changed))

@@ -260,6 +260,18 @@ class MemoryApp(App[int]):
             gc.enable()
         if first:
             self.set_timer(self.count_seconds, self.count_inbox)
+            self.set_timer(self.count_seconds, self.tell_news)
+
+    @work(thread=True, exclusive=True, group="news")
+    def tell_news(self) -> None:
+        """Say what others changed since a person last looked."""
+        engine = self.session.engine
+        try:
+            words = engine.notes.news() if engine is not None else ""
+        except MemoryTuiError as error:
+            words = error.message
+        if words:
+            self.notify(f"{one_line(words)} 5 lists it.", markup=False, timeout=12)
 
     def show_lamp(self, width: int = 0) -> None:
         """Say in the first line, which has `width` cells (0: those of now), who answers and how fresh the index is."""

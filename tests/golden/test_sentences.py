@@ -147,7 +147,9 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "not_utf8": [{"replaced": 1, "utf16": False}, {"replaced": 3, "utf16": False}, {"replaced": 0, "utf16": True}],
     "not_trusted": [{"state": "edited since the agent wrote it"}],
     "promoted_there": [{"key": "k", "night": night} for night in ("", "2026-11-19")],
-    "lines_lost": [{"change": 1, "lines": lines, "at": 1_795_000_000.0, "gone": lines > 1} for lines in (1, 4)],
+    "lines_lost": [
+        {"change": 1, "lines": lines, "at": 1_795_000_000.0, "gone": lines > 1, "by": "openclaw"} for lines in (1, 4)
+    ],
     "annotation_idle": [{"cause": "A trigger of one letter is not read"}],
     "invalid_day": [{"day": "2026-02-30"}],
     "day_ahead": [{"days": 40}],

@@ -447,5 +447,38 @@ def test_lines_that_another_program_took_out_can_be_brought_back(screen: Window,
     log = workspace / LOG
     before = log.read_text()
     log.write_text(before.split("\n")[0] + "\n")
-    sync(screen).press("5").until(lambda: "lost" in screen.text)
+    sync(screen).press("5").until(lambda: f"another program changed {LOG}" in screen.text)
     screen.press("r", "down", "enter", "y").until(lambda: log.read_text().strip() == before.strip())
+
+
+def test_notes_that_others_removed_come_back_at_once_and_are_told_of_once(screen: Window, workspace: Path) -> None:
+    was = {path: path.read_bytes() for path in sorted((workspace / "memory").glob("2026-03-1*.md"))}
+    for path in was:
+        path.unlink()
+    sync(screen).press("5").until(lambda: f"removed {len(was)} notes" in screen.text)
+    screen.press("f", "f").until(lambda: "What changed, removed" in screen.text)
+    screen.press("r").until(lambda: f"all {len(was)} notes exactly" in screen.text)
+    screen.press("enter", "y").until(lambda: all(path.exists() for path in was)).settle()
+    assert {path: path.read_bytes() for path in was} == was
+    screen.press("f").until(lambda: "What changed, mine" in screen.text)
+    assert "Take back to the letter" in screen.text
+    engine = screen.app.session.engine
+    assert engine is not None
+    screen.until(lambda: engine.notes.news() == "")
+    (workspace / LOG).write_text("- overwritten\n")
+    screen.until(lambda: engine.notes.news() == "Since you last looked: 1 change by another program.")
+
+
+def test_what_another_program_changed_is_taken_back_and_the_reader_says_whose_a_line_is(
+    screen: Window, workspace: Path
+) -> None:
+    note = workspace / "memory/people.md"
+    before = note.read_text()
+    read(screen, "memory/people.md")
+    note.write_text(before.replace("\n\n", "\n\n- an agent's line\n", 1))
+    sync(screen).until(lambda: "- an agent's line" in screen.text)
+    screen.press("j", "j").until(lambda: "line 3: " in screen.text)
+    assert "by another program" in screen.text
+    screen.press("5").until(lambda: "changed memory/people.md" in screen.text)
+    screen.press("u").until(lambda: "Take back:" in screen.text)
+    screen.press("y").until(lambda: note.read_text() == before)

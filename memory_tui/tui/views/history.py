@@ -1,4 +1,4 @@
-"""The view History: what memory-tui changed in the notes, day by day; lines that others took out; git's commits."""
+"""The view History: what became of the notes and by whom, day by day; git's commits of one note."""
 
 from __future__ import annotations
 
@@ -21,36 +21,48 @@ from textual.widgets.option_list import Option
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
+from memory_tui.notes.changes import Change
+from memory_tui.notes.curator import Curator
 from memory_tui.notes.git import Commit
+from memory_tui.notes.history import OTHERS, exact, history, taken_back
 from memory_tui.notes.journal import LOST, JournalEntry
 from memory_tui.notes.restore import to_version
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Choice, Page
-from memory_tui.tui.keys import bindings
+from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.note_facts import difference
 from memory_tui.tui.session import Session
 from memory_tui.tui.view import View
 from memory_tui.tui.widgets.rows import Rows
 
 Entry = JournalEntry | Commit
+FILTERS = ("all", "by agents", "removed", "mine")
+"""What is listed, in the order of the key."""
+PAGE = 500
+"""So many edits are read at first; the last row reads more."""
+_OLDER = "older"
 
 
 class Past(Struct, frozen=True):
-    """Changes and commits, newest first; which changes can be taken back or made again; `problem` is what git said."""
+    """Changes and commits, newest first; which changes can be taken back or made again; `problem` is what git said.
+
+    With `more` there are older ones.
+    """
 
     entries: tuple[Entry, ...] = ()
+    more: bool = False
     undoable: frozenset[int] = frozenset()
     redoable: frozenset[int] = frozenset()
     problem: str = ""
 
 
-def past(engine: Engine, path: str) -> Past:
+def past(engine: Engine, path: str, most: int = PAGE) -> Past:
     """Return what is known of the note `path`, or of all without one; for worker threads. Raises MemoryTuiError."""
     curator = engine.notes.curator
-    entries: list[Entry] = [*curator.history(path or None)]
-    entries += [draft for draft in curator.drafts() if path in ("", *draft.paths)]
-    problem = ""
+    listed = history(curator.journal, path or None, most=most)
+    entries: list[Entry] = [entry for entry in listed if entry.state in ("done", "draft")]
+    problem, more = "", len(curator.journal.edits(path or None, most=most)) == most
     if path:
         try:
             entries += curator.git.log(path)
@@ -58,10 +70,23 @@ def past(engine: Engine, path: str) -> Past:
             problem = error.message
     return Past(
         tuple(sorted(entries, key=lambda entry: -entry.at)),
+        more,
         frozenset(entry.id for entry in curator.undoable()),
         frozenset(entry.id for entry in curator.redoable()),
         problem,
     )
+
+
+def fits(entry: Entry, chosen: str) -> bool:
+    """Return whether a filter lists a change."""
+    if chosen == "all":
+        return True
+    if isinstance(entry, Commit):
+        return False
+    if chosen == "removed":
+        return any(file.after is None for file in entry.files)
+    by_agent = entry.author is not None and entry.author.host not in ("", "git")
+    return by_agent if chosen == "by agents" else entry.kind not in (OTHERS, LOST)
 
 
 def key_of(entry: Entry) -> str:
@@ -69,9 +94,10 @@ def key_of(entry: Entry) -> str:
     return f"git:{entry.hash}" if isinstance(entry, Commit) else f"{entry.state} {entry.id}"
 
 
-def rows(known: Past, width: int) -> Iterator[Option]:
+def rows(known: Past, width: int, chosen: str = "all") -> Iterator[Option]:
     """Yield the days, and below each its changes: when, what, and what became of it."""
-    for day, entries in groupby(known.entries, lambda entry: dt.datetime.fromtimestamp(entry.at).date()):
+    listed = [entry for entry in known.entries if fits(entry, chosen)]
+    for day, entries in groupby(listed, lambda entry: dt.datetime.fromtimestamp(entry.at).date()):
         yield Option(Content.styled(f"{day:%A} {day.day} {day:%B %Y}", "bold"), disabled=True)
         for entry in entries:
             time = f"{dt.datetime.fromtimestamp(entry.at):%H:%M} "
@@ -79,12 +105,15 @@ def rows(known: Past, width: int) -> Iterator[Option]:
                 what, style = f"git {entry.hash[:8]} {entry.subject}", "$foreground-muted"
             elif entry.state == "draft":
                 what, style = f"not written, kept: {entry.title}", "$warning"
-            elif entry.kind == LOST:
-                what, style = entry.title, "$warning"
+            elif entry.kind in (OTHERS, LOST):
+                gone = entry.kind == LOST or any(file.after is None for file in entry.files)
+                what, style = entry.title, "$warning" if gone else "$accent"
             else:
                 what, style = entry.title, "$foreground-muted strike" if entry.id in known.redoable else ""
             row = Content.assemble((time, "$foreground-muted"), (one_line(what), style)).truncate(width, ellipsis=True)
             yield Option(row, id=key_of(entry))
+    if known.more:
+        yield Option(Content.styled("Older changes", "$foreground-muted"), id=_OLDER)
 
 
 def what_changed(engine: Engine, entry: Entry, path: str) -> Content:
@@ -106,6 +135,9 @@ def what_changed(engine: Engine, entry: Entry, path: str) -> Content:
 _HEADS = ("diff", "inde", "--- ", "+++ ", "new ", "dele", "simi", "rena")
 
 
+_MOST_OFFERED = 20
+
+
 def versions(entry: Entry, path: str) -> list[tuple[str, str]]:
     """Return the texts to bring back: kind, version, note and words of each; the exact one of before comes first."""
     if isinstance(entry, Commit):
@@ -115,7 +147,9 @@ def versions(entry: Entry, path: str) -> list[tuple[str, str]]:
             (f"lines {ref} {path}", f"only the lines of it that {path} lacks now"),
         ]
     options = []
-    for name in (path,) if path in entry.paths else entry.paths:
+    if entry.kind == OTHERS and len(entry.paths) > 1:
+        options.append((f"all {entry.id} .", f"all {len(entry.paths):,} notes exactly as they were before this"))
+    for name in (path,) if path in entry.paths else entry.paths[:_MOST_OFFERED]:
         options.append((f"exact before-{entry.id} {name}", f"{name} exactly as it was before this"))
         options.append((f"lines before-{entry.id} {name}", f"only the lines of before that {name} lacks now"))
         if entry.kind != LOST:
@@ -128,7 +162,7 @@ class HistoryView(View):
 
     NAME = "history"
     FOCUS = "#history-list"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("history", "text.back")
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("history", "text.back"), *named("Filter", "notes.filter")]
 
     @dataclass
     class Gathered(Message):
@@ -148,6 +182,7 @@ class HistoryView(View):
         super().__init__(session)
         self.past = Past()
         self.path = ""
+        self.chosen, self.most = FILTERS[0], PAGE
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="panes"):
@@ -170,11 +205,14 @@ class HistoryView(View):
 
     @work(thread=True, exclusive=True, group="past")
     def gather(self) -> None:
-        """Read the journal, and git's log of the note."""
-        path = self.session.history_of
-        known = self.attempt(partial(past, path=path))
-        if known is not None:
-            self.post_message(self.Gathered(known, path))
+        """Read the record, and git's log of the note; then who made what is new, and that a person looked."""
+        path, most = self.session.history_of, self.most
+        for is_named in (False, True):
+            if is_named:
+                self.attempt(lambda engine: engine.notes.viewed())
+            known = self.attempt(partial(past, path=path, most=most))
+            if known is not None:
+                self.post_message(self.Gathered(known, path))
 
     @on(Gathered)
     def gathered(self, message: Gathered) -> None:
@@ -182,16 +220,22 @@ class HistoryView(View):
         if message.past == self.past and message.path == self.path and self.past.entries:
             return
         self.past, self.path = message.past, message.path
-        listed = self.query_one(Rows)
-        listed.refill(rows(self.past, listed.scrollable_content_region.width or 40))
-        if listed.highlighted_option is not None and listed.highlighted_option.disabled:
-            listed.action_cursor_down()
-        listed.border_title = Content(f"What changed in {one_line(self.path)}" if self.path else "What changed")
-        listed.border_subtitle = "esc all notes" if self.path else None
+        self.show_rows()
         if self.past.problem:
             self.notify(one_line(self.past.problem), severity="warning", markup=False)
-        if not self.past.entries:
-            words = "Nothing was changed with memory-tui yet.\n\nEach change of a note is kept here for 90 days."
+
+    def show_rows(self) -> None:
+        """List what the filter lets through."""
+        listed = self.query_one(Rows)
+        listed.refill(rows(self.past, listed.scrollable_content_region.width or 40, self.chosen))
+        if listed.highlighted_option is not None and listed.highlighted_option.disabled:
+            listed.action_cursor_down()
+        title = f"What changed in {one_line(self.path)}" if self.path else "What changed"
+        listed.border_title = Content(title if self.chosen == FILTERS[0] else f"{title}, {self.chosen}")
+        listed.border_subtitle = "esc all notes" if self.path else None
+        if not listed.option_count:
+            words = "No note changed yet.\n\nEach change of a note is kept here, whoever makes it."
+            words = words if self.chosen == FILTERS[0] else f"Nothing is listed {self.chosen}. f lists others."
             self.query_one("#history-text", Static).update(words)
 
     @property
@@ -221,8 +265,12 @@ class HistoryView(View):
 
     @on(OptionList.OptionSelected)
     async def open_difference(self, event: OptionList.OptionSelected) -> None:
-        """Show what the change did over the whole screen."""
+        """Show what the change did over the whole screen; the last row lists older ones."""
         event.stop()
+        if event.option_id == _OLDER:
+            self.most *= 4
+            self.gather()
+            return
         shown = self.query_one("#history-text", Static).visual
         await self.app.push_screen(Page("What this changed", shown if isinstance(shown, Content) else Content("")))
 
@@ -237,10 +285,13 @@ class HistoryView(View):
         async def chosen(answer: str | None) -> None:
             if answer:
                 kind, ref, path = answer.split(" ", 2)
-                lost = kind == "lines"
-                await changes.propose(
-                    self, lambda c: to_version(c, path, ref, lost_lines=lost), then=lambda _: self.gather()
-                )
+
+                def plan(curator: Curator) -> Change:
+                    if kind == "all" and isinstance(entry, JournalEntry):
+                        return exact(curator, entry)
+                    return to_version(curator, path, ref, lost_lines=kind == "lines")
+
+                await changes.propose(self, plan, then=lambda _: self.gather())
 
         await self.app.push_screen(Choice("Restore", options, "The change is shown before it is made."), chosen)
 
@@ -251,9 +302,17 @@ class HistoryView(View):
             is_made = entry.id in self.past.undoable
             step = changes.take_back(self, "undo" if is_made else "redo", entry.id, lambda _: self.gather())
             self.run_worker(step, group="undo")
+        elif isinstance(entry, JournalEntry) and entry.kind == OTHERS:
+            step = changes.propose(self, lambda curator: taken_back(curator, entry), then=lambda _: self.gather())
+            self.run_worker(step, group="undo")
         elif entry is not None:
             self.notify("This cannot be taken back by itself. r brings a text of before back.", markup=False)
         return entry is not None
+
+    def action_filter(self) -> None:
+        """List what the next filter lets through."""
+        self.chosen = FILTERS[(FILTERS.index(self.chosen) + 1) % len(FILTERS)]
+        self.show_rows()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the way back only where there is one."""

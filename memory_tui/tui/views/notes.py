@@ -57,6 +57,13 @@ class NotesView(View):
     BINDINGS: ClassVar[list[BindingType]] = bindings("note", "notes", "text.back")
 
     @dataclass
+    class Traced(Message):
+        """The record was asked where lines came from."""
+
+        path: str
+        origins: dict[int, str]
+
+    @dataclass
     class Loaded(Message):
         """A note was read; `line` is where the cursor goes, 0 for where it was."""
 
@@ -283,6 +290,24 @@ class NotesView(View):
             unread=page.unread,
             rulers=page.rulers,
         )
+        self.trace(page.path)
+
+    @work(thread=True, exclusive=True, group="trace")
+    def trace(self, path: str) -> None:
+        """Find out on a worker thread when and by whom each line came."""
+        engine = self.session.engine
+        try:
+            origins = engine.notes.origins(path) if engine is not None else {}
+        except MemoryTuiError:
+            # History says what is wrong with the record.
+            return
+        self.post_message(self.Traced(path, origins))
+
+    @on(Traced)
+    def traced(self, message: Traced) -> None:
+        """Let the reader say it of the line under the cursor."""
+        if message.path == self.reader.path:
+            self.reader.know(message.origins)
 
     def show_about(self) -> None:
         """Show the strip over the text."""

@@ -12,14 +12,16 @@ from rich.style import Style
 from rich.text import Text
 from textual import on
 from textual.binding import BindingType
+from textual.content import Content
 from textual.geometry import Offset, Region, Size
 from textual.reactive import Reactive
 from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import TextArea
 
 from memory_tui.formatting import plural
 from memory_tui.openclaw.prompt import citation
-from memory_tui.sanitize import safe
+from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import shown_line
 from memory_tui.workspace.annotations import is_overtaken
@@ -110,6 +112,8 @@ class Reader(MarkdownText):
         self.unread = range(0)
         self.marked: set[int] = set()
         self.decided = 0
+        self.origins: Mapping[int, str] = {}
+        """When and by whom a line of the note came, in words."""
 
     def show(
         self,
@@ -127,7 +131,7 @@ class Reader(MarkdownText):
         The host never reads the lines `unread`; a ruler of words stands above each line of `rulers`. With
         `decided` the line of the cursor is the one that made the note a hit. Lines that are overtaken are struck.
         """
-        self.path, self.unread, self.marked = path, unread, set()
+        self.path, self.unread, self.marked, self.origins = path, unread, set(), {}
         self.decided = line if decided else 0
         above, rows, numbers = rulers or {}, list[str](), list[int]()
         for number, words in enumerate(map(shown_line, text.replace("\r\n", "\n").split("\n")), first_line):
@@ -140,6 +144,18 @@ class Reader(MarkdownText):
         self.set_reactive(TextArea.line_number_start, first_line)
         self.load_text("\n".join(rows))
         self.go(line)
+
+    def know(self, origins: Mapping[int, str]) -> None:
+        """Say from now on where the line under the cursor came from."""
+        self.origins = origins
+        self.tell_origin()
+
+    @on(TextArea.SelectionChanged)
+    def tell_origin(self) -> None:
+        """Say when and by whom the line under the cursor came, on the edge of the pane."""
+        if isinstance(self.parent, Widget):
+            words = self.origins.get(self.line, "")
+            self.parent.border_subtitle = Content(one_line(words)) if words else None
 
     def go(self, line: int) -> None:
         """Put the cursor on a line of the note, with what is above it in sight."""
