@@ -17,7 +17,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.screen import ScreenResultCallbackType
 from textual.timer import Timer
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
 from memory_tui.errors import EditRefused, MemoryTuiError
@@ -305,15 +305,23 @@ class NotesView(View):
 
     @on(Traced)
     def traced(self, message: Traced) -> None:
-        """Let the reader say it of the line under the cursor."""
+        """Say it of the line under the cursor."""
         if message.path == self.reader.path:
-            self.reader.know(message.origins)
+            self.reader.origins = message.origins
+            self.show_about()
+
+    @on(TextArea.SelectionChanged, "#notes-text")
+    def line_changed(self) -> None:
+        """Say in the strip where the line under the cursor came from."""
+        if self.reader.origins:
+            self.show_about()
 
     def show_about(self) -> None:
         """Show the strip over the text."""
         about, page = self.query_one("#notes-about", Static), self.page
         words = Content.styled(one_line(page.problem), "$error") if page.problem else None
-        about.update(words or note_facts.strip(page.parts, about.size.width or 80), layout=False)
+        origin = [(self.reader.origin, "$accent")] if self.reader.origin else []
+        about.update(words or note_facts.strip([*origin, *page.parts], about.size.width or 80), layout=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the way back only where there is one."""

@@ -12,16 +12,14 @@ from rich.style import Style
 from rich.text import Text
 from textual import on
 from textual.binding import BindingType
-from textual.content import Content
 from textual.geometry import Offset, Region, Size
 from textual.reactive import Reactive
 from textual.strip import Strip
-from textual.widget import Widget
 from textual.widgets import TextArea
 
 from memory_tui.formatting import plural
 from memory_tui.openclaw.prompt import citation
-from memory_tui.sanitize import one_line, safe
+from memory_tui.sanitize import safe
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import shown_line
 from memory_tui.workspace.annotations import is_overtaken
@@ -145,17 +143,10 @@ class Reader(MarkdownText):
         self.load_text("\n".join(rows))
         self.go(line)
 
-    def know(self, origins: Mapping[int, str]) -> None:
-        """Say from now on where the line under the cursor came from."""
-        self.origins = origins
-        self.tell_origin()
-
-    @on(TextArea.SelectionChanged)
-    def tell_origin(self) -> None:
-        """Say when and by whom the line under the cursor came, on the edge of the pane."""
-        if isinstance(self.parent, Widget):
-            words = self.origins.get(self.line, "")
-            self.parent.border_subtitle = Content(one_line(words)) if words else None
+    @property
+    def origin(self) -> str:
+        """Return when and by whom the line under the cursor came, empty where that is not known."""
+        return self.origins.get(self.line, "")
 
     def go(self, line: int) -> None:
         """Put the cursor on a line of the note, with what is above it in sight."""
