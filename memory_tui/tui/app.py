@@ -15,7 +15,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.events import Resize
 from textual.message import Message
-from textual.widgets import ContentSwitcher, Footer, HelpPanel, Input, Static, Tab, Tabs, TextArea
+from textual.widgets import ContentSwitcher, Footer, Input, Static, Tab, Tabs, TextArea
 
 from memory_tui.errors import MemoryTuiError, StateUnavailable
 from memory_tui.events import (
@@ -377,7 +377,7 @@ class MemoryApp(App[int]):
 
     async def action_help(self) -> None:
         """Say what each view is for, or close the list of keys."""
-        if self.screen.query(HelpPanel):
+        if self.screen.query("HelpPanel"):
             self.action_hide_help_panel()
         else:
             await self.push_screen(Help(self._keymap))

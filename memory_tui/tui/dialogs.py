@@ -13,7 +13,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.coordinate import Coordinate
 from textual.screen import ModalScreen
-from textual.widgets import DataTable, Footer, Input, Markdown, OptionList, Static
+from textual.widgets import DataTable, Footer, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from memory_tui.formatting import plural
@@ -168,6 +168,9 @@ class Rendered(Dialog[None]):
 
     def body(self) -> ComposeResult:
         """Return the text."""
+        # The first frame waits for no parser of Markdown, 20 ms, which few ask for.
+        from textual.widgets import Markdown
+
         with VerticalScroll(id="text", can_focus=True):
             yield Markdown(self.text, open_links=False)
 

@@ -673,10 +673,10 @@ class SearchView(View):
 
     def rerank(self) -> None:
         """Rank the answer on screen by the settings in force; a question that is under way is asked by them."""
-        answer, settings = self.answer, self.session.settings
-        if answer is None or settings is None:
+        answer, settings, query = self.answer, self.session.settings, self.box.value.strip()
+        if settings is None or not query:
             self.draw_ranking()
-        elif answer.trace.query != self.box.value.strip():
+        elif answer is None or answer.trace.query != query:
             self.ask()
         else:
             self.stop.set()
@@ -910,7 +910,7 @@ class SearchView(View):
         """Mark the passages."""
         changed = message.notebook != self.notebook
         self.notebook = message.notebook
-        if changed and self.answer is not None:
+        if changed:
             self.rerank()
 
     async def action_line(self) -> None:
