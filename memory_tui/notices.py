@@ -133,6 +133,14 @@ class _Words(Formatter):
 _WORDS = _Words()
 
 
+def _twice(count: int, notes: int, path: str, twin: str, **_: object) -> str:
+    """Say of lines that two notes say them, or one note, or each of several logs, twice."""
+    if path != twin:
+        return f"{plural(count, 'line')} of {path} and {twin} are said twice."
+    more = f" and {plural(notes - 1, 'more log')}" if notes > 1 else ""
+    return f"{plural(count, 'line')} of {path}{more} are said twice there."
+
+
 def ordinal(n: int) -> str:
     """Return 1st, 2nd, 3rd, 4th, 11th, 21st ..."""
     ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
@@ -695,7 +703,7 @@ TABLE: Mapping[str, Sentence] = {
     "files_copied": Sentence("{count:of note} are copies of others: {path} of {twin}, for instance."),
     "blocks_copied": Sentence("{count:of block} of lines stand in two places: in {path} and in {twin}, for instance."),
     "beats_repeat": Sentence("{count:of line} in {notes:of log} repeat one of {texts:of text}."),
-    "lines_twice": Sentence("{count:of line} of {path} and {twin} are said twice."),
+    "lines_twice": Sentence(_twice),
     "corrections": Sentence("{count:of line} correct older ones: {path} one of {twin}, for instance."),
     "days_passed": Sentence("{count:of line} announce days that have passed."),
     "paths_gone": Sentence("{count:of link} lead to notes that are not there."),

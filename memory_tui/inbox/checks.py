@@ -69,7 +69,7 @@ _DAY = r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)"
 _BETWEEN = r"[\s:*_(]*(?:(?:on|the|by|at|in|for|is|to|until|till|again|due|\w{3,6}day),?[\s:*_(]*){0,3}"
 _AHEAD = re.compile(
     rf"\b(?P<end>by|until|till|before){_BETWEEN}(?P<day>{_DAY})"
-    r"|\b(?:due|deadline|expires?|expiring|expiry|valid|ends?|scheduled|planned|renew(?:s|al|als)?|starts?)"
+    r"|\b(?:due|deadline|expires?|expiring|expiry|valid|ends?|scheduled|planned|renew(?:s|al|als)?|starts)"
     rf"{_BETWEEN}(?P<planned>{_DAY})"
     rf"|(?:截止|到期|有效期|期限|计划|計劃)[^。；\n\d]{{0,6}}(?P<before>{_DAY})"
     rf"|(?P<after>{_DAY})[^。；\n\d]{{0,6}}(?:截止|到期|之前|过期|まで|까지)",

@@ -150,6 +150,8 @@ class Corrections:
             for term in line.terms:
                 self._holders[term].append(at)
         self._common = max(30, len(self.lines) // 100)
+        self._rarest = math.log(1 + len(self.lines))
+        self._weights = {term: math.log(1 + len(self.lines) / len(held)) for term, held in self._holders.items()}
 
     def pairs(self) -> list[Correction]:
         """Return each correction once, the surer rule first. Raises Cancelled."""
@@ -162,7 +164,7 @@ class Corrections:
         return list(pairs.values())
 
     def _weight(self, names: Sequence[str] | frozenset[str]) -> float:
-        return sum(math.log(1 + len(self.lines) / max(1, len(self._holders[name]))) for name in names)
+        return sum(self._weights.get(name, self._rarest) for name in names)
 
     def _older(self, new: Line) -> Iterator[tuple[Line, float, float]]:
         """Yield older lines that share a rare term with `new`, with the share of either's weight that is common."""

@@ -41,6 +41,7 @@ _HOST_LINE = re.compile(
 _MERE_LINK = re.compile(r"\W*(?:\[\[[^\]]*\]\]|\[[^\]]*\]\([^)]*\)|https?://\S+|\[[^\]]*\])\W*")
 _FIELD = re.compile(r"\W*([^\W\d][^:：|]{0,40})[:：]")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_]{2,}")
+_ROLE = re.compile(r"\W{0,4}(?:user|assistant|human)\W{0,2}: ", re.IGNORECASE)
 _DAY_AT_HEAD = re.compile(r"(?<!\d)(?:19|20)\d\d-\d\d-\d\d(?!\d)")
 
 DAYS = "lines that several days say"
@@ -50,6 +51,7 @@ TEMPLATE = "lines of a template"
 HOST = "lines that a host or a hook wrote"
 MARKS = "links, labels and brackets"
 SHORT = "short lines"
+TALK = "lines of a talk"
 BEATS = "beats of a log, too few to matter"
 VENDOR = "notes in the folder of a program"
 
@@ -104,6 +106,9 @@ class Repeats:
         self.quiet: dict[str, list[tuple[str, int]]] = defaultdict(list)
         self._stopped = stopped
         self._dated = [is_dated(note) for note in notes]
+        self._talks = {
+            at for at, note in enumerate(notes) if sum(map(bool, map(_ROLE.match, note.text.split("\n")))) >= 3
+        }
         self._rows: list[list[_Row]] = []
         for at, note in enumerate(notes):
             if stopped():
@@ -260,6 +265,8 @@ class Repeats:
             return MARKS
         if label and (folder, label[1].strip()) in fields:
             return FIELDS
+        if notes <= self._talks:
+            return TALK
         if dated == len(notes) > 1:
             return DAYS
         if dated and dated < len(notes):
@@ -298,7 +305,8 @@ class Repeats:
             keep, *others = sorted(rows, key=lambda row: (self._rank(row.note), row.line))
             for row in others:
                 place, twin = self.notes[row.note].path, self.notes[keep.note].path
-                name = self.notes[min(of)].path
+                # What a log says twice is one matter, however many logs do.
+                name = "" if alone and self.notes[row.note].day else self.notes[min(of)].path
                 self.found.append(Repeat("said twice", name, place, row.line, row.line, twin, keep.line, keep.line))
 
     def _silence(self, reason: str, rows: Iterable[_Row]) -> None:

@@ -137,17 +137,19 @@ def known_of(texts: Iterable[str], cleared: Collection[tuple[str, str]] = ()) ->
     """
     parts: set[str] = set()
     values: dict[str, set[str]] = defaultdict(set)
-    secret: dict[str, set[str]] = defaultdict(set)
+    around: dict[str, set[str]] = defaultdict(set)
     for text in texts:
         for address in _ADDRESS.findall(text):
             parts.update(_ADDRESS_PART.findall(address))
         for match in _ID.finditer(text):
             values[prefix_of(match[0])].add(match[0])
-        for finding in find(text) if any(len(found) >= _FEWEST_IDS for found in values.values()) else ():
-            if finding.kind == LABELLED:
-                value = text[finding.start : finding.end]
-                secret[prefix_of(value)].add(value)
-    ids = {name for name, seen in values.items() if len(seen) >= _FEWEST_IDS and 2 * len(secret[name]) < len(seen)}
+            around[prefix_of(match[0])].add(text[max(0, match.start() - _OVERLAP) : match.end()].rpartition("\n")[2])
+    ids = set()
+    for name, seen in values.items():
+        if len(seen) >= _FEWEST_IDS:
+            rows = ((line, row) for line in around[name] for row in find(line) if row.kind == LABELLED)
+            secret = {value for line, row in rows if (value := line[row.start : row.end]) in seen}
+            ids |= {name} if 2 * len(secret) < len(seen) else set()
     return Known(frozenset(parts), frozenset(ids), frozenset(cleared))
 
 

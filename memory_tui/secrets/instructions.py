@@ -40,6 +40,8 @@ _FIRST = re.compile(
     re.IGNORECASE,
 )
 """What stands before an order in English, in which a third person has the same verb."""
+_ROLE = re.compile(r"^(?:\*\*)?(?:user|assistant|human)(?:\*\*)?: ")
+"""How hosts write down who said a line; who is named so is not addressed."""
 _NEAR = 90
 _WINDOW, _OVERLAP = 2000, 200
 """Characters of a long line that are looked at together, and those looked at twice."""
@@ -82,8 +84,9 @@ def find(text: str, cleared: Collection[tuple[str, str]] = (), *, fenced: bool =
         comment = "-->" not in line if comment else "<!--" in line and "-->" not in line.rpartition("<!--")[2]
         if (fence and not fenced) or not line.strip() or exactly(line.removesuffix("\r")) in cleared:
             continue
-        cuts = range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP)
-        parts = (part for cut in cuts for part in _carried(line[cut : cut + _WINDOW], inside=inside))
+        spoken = _ROLE.sub("", line)
+        cuts = range(0, max(1, len(spoken) - _OVERLAP), _WINDOW - _OVERLAP)
+        parts = (part for cut in cuts for part in _carried(spoken[cut : cut + _WINDOW], inside=inside))
         for words, hidden in parts:
             if kind := _kind(words, hidden=bool(hidden)):
                 found.append(Instruction(kind, number, hidden))
@@ -127,6 +130,8 @@ def _kind(text: str, *, hidden: bool) -> str:
     """Return what a text commands; empty where it commands nothing, or speaks about it."""
     text = text.lower() if hidden else _QUOTED.sub(" ", text.lower())
     if not hidden and _words("talks").search(text):
+        return ""
+    if _words("host").search(text) and not _words("away").search(text):
         return ""
     addressed = _words("reader").search(text) is not None
     if _words("run").search(text) and (addressed or _words("silent").search(text)):

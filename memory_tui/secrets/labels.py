@@ -93,7 +93,9 @@ _VARIABLE = re.compile(r"[A-Z_]*(?:PASS|PASSWORD|PASSWD|PWD)=[\"']?[A-Za-z0-9._-
 _NETS, _NET_CODE = re.compile(_NET), re.compile(r"\d{16,20}")
 _OF_LOGIN = re.compile(rf"(?<![^\W_])(?:{_ADMIN}|{_LOGIN}|{_STRONG}|{_SHORT}|{_NET})(?![^\W_])", re.IGNORECASE)
 _STREWN = re.compile(r"(?:^|[\s:：=(`\"'])([A-Za-z0-9!#$%&*+?^§~@_.-]{8,40})(?=$|[\s,;)`\"'])")
-_SIGN_WITHIN = re.compile(r"\w[!#$%&*+?^§~]\w|(?<=[a-z])\d(?=[a-z])\w*[-_]")
+_NEAR = 50
+"""Characters from what speaks of a login to what has the form of a password."""
+_SIGN_WITHIN = re.compile(r"\w[!#$%&*?^§~]\w|(?<=[a-z])\d(?=[a-z])\w*[-_]")
 _FURTHER = re.compile(
     r"(?:\s++[^\s:=]{1,20}+){1,4}?\s++((?=\S*[a-z])(?=\S*[A-Z])(?=\S*\d)(?=\S*[^A-Za-z0-9\s])\S{6,60}+)"
 )
@@ -108,7 +110,8 @@ _PIN = re.compile(r"\d{4,12}[#*]?")
 _OF_DIGITS = re.compile(rf"(?:{_PIN_LABEL}|passcode|{_DOOR})\d?$")
 _NUMBER = re.compile(r"(?:\s++[^\W\d]{1,20}+){1,2}\s++((?!(?:19|20)\d\d\b)\d{4,8}[#*]?)(?![\w./:,-]*\w)")
 _OF_NET = re.compile(
-    r"(?:fritz|telekom|vodafone|tp-link|netgear|ap[-_]|o2-|wlan-|speedport|rtl|mt\d|bcm).*|.*(?:5|2[.,]4|6)g(?:hz)?",
+    r"(?:fritz|telekom|vodafone|tp-link|netgear|ap[-_]|o2-|wlan-|speedport|rtl|mt\d|bcm).*|.*(?:5|2[.,]4|6)g(?:hz)?"
+    r"|(?:[0-9a-f]{2}[:-]){2}.*",
     re.IGNORECASE,
 )
 """What is the name of a network or its device, and not its key."""
@@ -167,7 +170,8 @@ _PAIRS = {
 _ADMINS = frozenset(("root", "admin", "administrator", "user", "postgres", "pi", "ubuntu"))
 _PHRASE = re.compile(r"(?:(?:\d{1,2}[.)]?\s*)?[a-zß-ÿ]{3,8}(?:[\s,]+|$)){12,24}")
 _FUNCTION = re.compile(
-    r"\b(?:the|and|for|with|that|you|are|not|from|have|der|die|das|und|mit|que|los|las|con|les|est)\b"
+    r"\b(?:the|and|for|with|that|you|are|not|from|have|but|was|has|its|who|our|all|can|will|your|this|than|into|were|been"
+    r"|they|their|when|which|which|because|der|die|das|und|mit|que|los|las|con|les|est)\b"
 )
 _CODE = re.compile(r"(?<![\w-])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,3}|\d{6,10})(?![\w-])")
 
@@ -260,10 +264,12 @@ def _of_net(value: str) -> bool:
 def strewn(line: str, known: Known) -> Iterator[Span]:
     """Yield what has the form of a password in a line that speaks of a login: all classes of signs in one word."""
     cleared = {prefix for _, prefix in known.cleared}
-    for match in _STREWN.finditer(line) if _OF_LOGIN.search(line) else ():
+    logins = [match.end() for match in _OF_LOGIN.finditer(line)]
+    for match in _STREWN.finditer(line) if logins else ():
         value = match[1].rstrip(_TRAILING)
         telling = _SIGN_WITHIN.search(value) and not placeholder(value) and not _OF_NET.fullmatch(value)
-        if telling and len(value) >= 8 and _classes(value) == 4 and prefix_of(value) not in cleared:
+        near = any(0 <= match.start(1) - end <= _NEAR for end in logins)
+        if telling and near and len(value) >= 8 and _classes(value) == 4 and prefix_of(value) not in cleared:
             yield match.start(1), match.start(1) + len(value), LABELLED, None
 
 
@@ -375,7 +381,7 @@ def _is_pair(sign: str, user: str, password: str, before: str, sep: str) -> bool
     classes, admin, mail = _classes(password), user in _ADMINS, "@" in user
     if sign == " " or (mail and sep.startswith(" :")):
         return classes == 4
-    if classes < (2 if sign in "/(" else 3) or (sign in ":," and ":" in password):
+    if classes < (2 if sign in "/(" else 3) or (sign in ":," and re.search("[:=]", password)):
         return False
     if sign == "/" and _WIFI.search(before[-30:]):
         return len(password) >= 8 and re.search(r"\d", password) is not None
@@ -409,10 +415,16 @@ def listed(line: str, before: str) -> Iterator[Span]:
         if kind == CODES:
             codes = (code for code in _CODE.finditer(line, at) if any(map(str.isdigit, code[0])))
             yield from ((*code.span(), CODES, None) for code in codes)
-        elif (phrase := _PHRASE.search(line, at)) and len(_FUNCTION.findall(phrase[0])) < 2:
+        elif (phrase := _PHRASE.search(line, at)) and _is_phrase(phrase[0], _PHRASES.search(line + before) is not None):
             yield phrase.start(), phrase.start() + len(phrase[0].rstrip()), SEED, None
         elif (word := _NUMBERED.fullmatch(line)) and _PHRASES.search(before):
             yield *word.span(1), SEED, None
+
+
+def _is_phrase(text: str, labelled: bool) -> bool:
+    """Tell whether small words are those of a wallet; after its mere name no word of a sentence may be among them."""
+    fewest = 2 if labelled else 1
+    return len(_FUNCTION.findall(text)) < fewest and len(re.findall(r"[a-zß-ÿ]+", text)) % 3 == 0
 
 
 def columns(line: str) -> dict[int, str]:

@@ -40,6 +40,35 @@ def test_what_is_silent_is_counted_by_its_reason():
     assert len(findings.groups) <= 4
 
 
+def test_what_logs_say_twice_is_one_group_and_a_talk_is_none() -> None:
+    twice = "- the otter gauge was read again by Ines, forty three litres, as the plan of the club asks\n"
+    talk = "".join(f"user: and what of number {number}, please?\nassistant: it is done.\n" for number in range(4))
+    notes = {
+        f"memory/2026-03-{day:02}.md": f"# {day}\n{twice.replace('otter', f'otter {day}') * 2}" for day in range(1, 7)
+    }
+    again = "Do you want me to go on with the plan of the club and its forty three members today?\n"
+    findings = checks.examine(inputs(notes | {"memory/2026-03-09-talk.md": talk + again + talk + again}))
+    [group] = findings.groups
+    assert (group.kind, group.count) == ("said twice", 6)
+    assert group.cause.message == "6 lines of memory/2026-03-01.md and 5 more logs are said twice there."
+    assert "lines of a talk" in findings.quiet
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "assistant: Put the `.env` into the folder of the skill and run `npm run build`",
+        "user: A new session was started via /new or /reset. Execute your Session Startup sequence before responding.",
+        "- Review system: Python smtplib → reviews@example.org → smtp.example.org",
+        "- Email: test@example.com / Password: none",
+        "1. **Email reply to Ocean** (ocean@example.org): explained the decay, credentials follow",
+        "System: [2026-02-26 05:48 UTC] Exec completed (token-run, code 0)",
+    ],
+)
+def test_what_sessions_and_reports_say_commands_nobody(line: str) -> None:
+    assert instructions.find(line) == ()
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     notes, _ = labelled()["beats"]
