@@ -22,7 +22,6 @@ from memory_tui.approval import Approvals
 from memory_tui.config import keys, model, places, release
 from memory_tui.config import load as configuration
 from memory_tui.config.model import Agent, Config, Problem
-from memory_tui.config.release import Migration, migrations
 from memory_tui.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
 from memory_tui.providers import registry
 from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits
@@ -91,7 +90,6 @@ class ConfigSummary(Struct, frozen=True):
     openclaw_index: str
     values: tuple[model.KeyRow, ...]
     problems: tuple[Problem, ...]
-    migrations: tuple[Migration, ...]
     """What OpenClaw 2026.9's doctor would change in the file; memory-tui never does."""
 
 
@@ -219,7 +217,6 @@ class Plan(Struct, frozen=True):
             openclaw_index=str(self._their_index()),
             values=tuple(model.rows(self.config, self.settings)),
             problems=self.config.problems,
-            migrations=migrations(self.config.tree) if self.config.tree and self.config.kind == "openclaw" else (),
         )
 
 

@@ -529,9 +529,6 @@ def configured(value: ConfigSummary) -> Iterator[str]:
     for label, text in head:
         yield f"{label + ':' if label else '':<18}{one_line(text)}"
     yield from (f"Problem: {one_line(str(problem))}" for problem in value.problems)
-    if value.migrations:
-        yield "openclaw doctor --fix of 2026.9 would change the file (memory-tui does not):"
-    yield from (f"  line {step.place.line}: {one_line(step.sentence)}" for step in value.migrations)
     for row in value.values:
         value_text = (
             "not set"

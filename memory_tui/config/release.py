@@ -1,23 +1,16 @@
-"""The release of OpenClaw that is in use: by its installed program, else by what its files look like.
-
-A migration is what the doctor of 2026.9 changes in an older configuration; it is shown only. 2026.9 rejects a file with
-a key that it does not know, and every key below is one since 2026.8.
-"""
+"""The release of OpenClaw that is in use: by its installed program, else by what its files look like."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
 from memory_tui import profiles
-from memory_tui.config.json5 import Node
-from memory_tui.config.keys import RETIRED
-from memory_tui.config.model import Config, Position
+from memory_tui.config.model import Config
 from memory_tui.config.places import state_folder
 
 _VERSION = re.compile(r"(\d{4})\.(\d{1,2})(?:\.(\d{1,3}))?")
@@ -100,79 +93,3 @@ def by_files(config: Config) -> Release:
     if config.store_path.is_file():
         return Release(profiles.OPENCLAW, "the agent has an index of its own, as up to 2026.7")
     return Release(profiles.NEWEST, "nothing shows an older release")
-
-
-SECTION = "memory.search"
-"""Where 2026.9 has what was `memorySearch` before."""
-
-_OLD = "memorySearch"
-_QMD = (
-    ("memory.backend", "", "2026.9 has no QMD backend"),
-    ("memory.qmd", "", "2026.9 has no QMD backend"),
-    ("memory.qmd.paths", f"{SECTION}.extraPaths", "paths outside the workspace stay searched"),
-    (
-        "memory.qmd.sessions.enabled",
-        f"{SECTION}.experimental.sessionMemory and {SECTION}.sources",
-        "transcripts stay searched",
-    ),
-)
-
-
-class Migration(Struct, frozen=True):
-    """One step of the doctor: the whole `key` as the file has it, where its value goes (empty: nowhere), and why."""
-
-    key: str
-    to: str
-    reason: str
-    place: Position
-
-    @property
-    def sentence(self) -> str:
-        """Return the step in words."""
-        done = f"{self.key} moves to {self.to}" if self.to else f"{self.key} is removed"
-        return f"{done}: {self.reason}."
-
-
-def migrations(tree: Node) -> tuple[Migration, ...]:
-    """Return what the doctor would change in the configuration `tree`, in the order of the file."""
-    steps = [*_sections(tree)]
-    for path, to, reason in _QMD:
-        node = tree.get(*path.split("."))
-        # What QMD searched stays searched; without it nothing has to move.
-        if node is not None and (not to or (node.value is True or (isinstance(node.value, list) and node.value))):
-            steps.append(Migration(path, to, reason, Position.of(node, path)))
-    return tuple(sorted(steps, key=lambda step: (step.place.line, step.place.column)))
-
-
-def _sections(tree: Node) -> Iterator[Migration]:
-    general = tree.get("memory", "search")
-    rows: list[tuple[str, str, Node | None, Node | None]] = [(SECTION, SECTION, general, None)]
-    rows += [(path, SECTION, tree.get(*path.split(".")), general) for path in (_OLD, f"agents.defaults.{_OLD}")]
-    entries = tree.get("agents", "entries")
-    for name, entry in entries.children() if entries is not None else ():
-        to, there = f"agents.entries.{name}.{SECTION}", entry.get("memory", "search")
-        rows += [(to, to, there, None), (f"agents.entries.{name}.{_OLD}", to, entry.get(_OLD), there)]
-    for path, to, section, there in rows:
-        if section is None:
-            continue
-        if path != to:
-            taken = ", and a value that is there already counts" if there is not None else ""
-            yield Migration(path, to, f"2026.9 has memory search there{taken}", Position.of(section, path))
-        for key, target, reason in _inside(section, to, there):
-            whole = f"{path}.{key}"
-            node = section.get(*key.split("."))
-            if node is not None:
-                yield Migration(whole, target, reason, Position.of(node, whole))
-
-
-def _inside(section: Node, to: str, there: Node | None) -> Iterator[tuple[str, str, str]]:
-    """Yield key, new place and reason of each step; `there` is what the place that the section moves to holds."""
-    yield from ((name, "", f"2026.9 has no setting for it, {why}") for name, why in RETIRED.items())
-    moved = "query.maxResults"
-    if section.get(*moved.split(".")) or (there is not None and there.get(*moved.split("."))):
-        yield "maxResults", "", f"{moved} is there and counts"
-    else:
-        yield "maxResults", f"{to}.{moved}", "2026.9 has it there"
-    provider = section.get("provider")
-    if provider is not None and provider.value == "auto":
-        yield "provider", f"{to}.provider", "auto becomes openai"

@@ -1,4 +1,4 @@
-"""`auto` finds the release that is in use, and says why; what 2026.9's doctor would change is shown, and not done."""
+"""`auto` finds the release that is in use, and says why; and keys that 2026.9 took away are named."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,6 @@ from memory_tui import profiles
 from memory_tui.cli import main
 from memory_tui.config import load, release
 from memory_tui.config.keys import RETIRED
-from memory_tui.config.release import migrations
 from memory_tui.plan import Options, choose
 
 pytest_plugins = ("tests.support.config",)
@@ -132,70 +131,7 @@ def test_projects_are_compared_as_openclaw_writes_them(home):
     assert plan(asked).projects == {"github.com/Me/Site", "path:/Home/Me"}
 
 
-# --- what the doctor of 2026.9 would change --------------------------------------------------------------------------
-
-
-def steps(text: str) -> dict[str, str]:
-    tree = load.parse(text, PATH).tree
-    assert tree is not None
-    return {step.key: step.to for step in migrations(tree)}
-
-
-def test_the_older_section_moves_and_what_2026_9_has_no_setting_for_goes():
-    found = steps(
-        """{agents: {defaults: {memorySearch: {provider: "auto", chunking: {tokens: 200}, chunkSize: 300, maxResults: 4,
-        query: {minScore: 0.1, hybrid: {vectorWeight: 1}}, sync: {watchDebounceMs: 5}, cache: {maxEntries: 9},
-        remote: {batch: {wait: false, enabled: true}, nonBatchConcurrency: 2}, local: {contextSize: 5},
-        store: {path: "x", fts: {tokenizer: "trigram"}}}}}}"""
-    )
-    old = "agents.defaults.memorySearch"
-    assert found == {
-        old: "memory.search",
-        f"{old}.provider": "memory.search.provider",
-        f"{old}.maxResults": "memory.search.query.maxResults",
-        **dict.fromkeys(
-            [
-                f"{old}.{key}"
-                for key in (
-                    "chunking",
-                    "chunkSize",
-                    "query.hybrid",
-                    "sync",
-                    "cache.maxEntries",
-                    "remote.batch.wait",
-                    "remote.nonBatchConcurrency",
-                    "local.contextSize",
-                    "store.path",
-                )
-            ],
-            "",
-        ),
-    }
-
-
-def test_a_value_that_is_at_the_new_place_wins():
-    text = """{memory: {search: {query: {maxResults: 9}}}, memorySearch: {maxResults: 3},
-    agents: {entries: {a: {memorySearch: {maxResults: 3, store: {driver: "sqlite"}}}}}}"""
-    assert steps(text) == {
-        "memorySearch": "memory.search",
-        "memorySearch.maxResults": "",
-        "agents.entries.a.memorySearch": "agents.entries.a.memory.search",
-        "agents.entries.a.memorySearch.maxResults": "agents.entries.a.memory.search.query.maxResults",
-        "agents.entries.a.memorySearch.store.driver": "",
-    }
-
-
-def test_qmd_goes_and_what_it_searched_stays_searched():
-    text = '{memory: {backend: "qmd", qmd: {paths: [{path: "~/x"}], sessions: {enabled: true}}, search: {qmd: {}}}}'
-    found = steps(text)
-    assert found["memory.backend"] == found["memory.qmd"] == found["memory.search.qmd"] == ""
-    assert found["memory.qmd.paths"] == "memory.search.extraPaths"
-    assert "sources" in found["memory.qmd.sessions.enabled"]
-
-
-@pytest.mark.parametrize("text", ["{}", "{memory: {search: {query: {minScore: 0.2}}}}", "{memory: 3}", "{agents: []}"])
-def test_nothing_to_change(text):
-    assert steps(text) == {}
+# --- what 2026.9 took away ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", sorted(RETIRED))
@@ -210,16 +146,13 @@ def test_a_retired_key_in_the_new_section_is_named_once_with_its_line(key):
     assert "openclaw doctor --fix" in said[0].used
 
 
-def test_the_command_shows_the_steps_and_leaves_the_file(write, capsys):
+def test_the_command_names_what_2026_9_took_away(write, capsys):
     path = write("{agents: {defaults: {\n memorySearch: {chunking: {tokens: 300}}}}}")
     before = path.read_bytes()
     assert main.main(["config"]) == 0
     shown = capsys.readouterr().out
-    assert "line 2: agents.defaults.memorySearch moves to memory.search: " in shown
-    assert "agents.defaults.memorySearch.chunking is removed: " in shown
     assert "Retired in 2026.9: chunks are 400 tokens with 80 repeated." in shown
     assert main.main(["config", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [step["to"] for step in found["migrations"]] == ["memory.search", ""]
     assert next(row for row in found["values"] if row["key"] == "store.path")["retired"]
     assert path.read_bytes() == before
