@@ -28,6 +28,7 @@ from memory_tui.sanitize import one_line
 
 _RUN = 4
 """Words in a row that are no chance."""
+_MOST_NOTES = 10
 _NEAR = 2.0
 """Seconds by which the log of the server and a transcript may differ about one recall."""
 
@@ -225,7 +226,18 @@ def recall_words(recall: TurnRecall) -> str:
     return one_line(", ".join(filter(None, (what, replied(entry), recall.use, ranked))))
 
 
-def listing(sessions: Iterable[SessionTurns], problems: Iterable[str]) -> Iterator[str]:
+def by_note(sessions: Iterable[SessionTurns]) -> list[str]:
+    """Say of the notes that were recalled most how often each was quoted."""
+    recalls = [recall for session in sessions for turn in session.turns for recall in turn.recalls]
+    recalled = Counter(path for recall in recalls for path in {hit.path for hit in recall.entry.hits})
+    quoted = Counter(place.rpartition("#")[0] for recall in recalls for place in recall.quoted)
+    return [
+        one_line(f"{path}: recalled {plural(times, 'time')}, quoted {quoted[path] or 'never'}")
+        for path, times in recalled.most_common(_MOST_NOTES)
+    ]
+
+
+def listing(sessions: Sequence[SessionTurns], problems: Iterable[str]) -> Iterator[str]:
     """Yield the sessions with their turns, one a line, and what could not be read."""
     for session in sessions:
         yield one_line(f"{session.title}  {session.sentence}")
@@ -233,4 +245,5 @@ def listing(sessions: Iterable[SessionTurns], problems: Iterable[str]) -> Iterat
             told = f"did not ask; {turn.knew} answers it" if turn.knew else "" if turn.recalls else "did not ask"
             yield f"  {minute(turn.at)}  {one_line(turn.said, 60)}  {one_line(told)}".rstrip()
             yield from (f"    {recall_words(recall)}" for recall in turn.recalls)
+    yield from by_note(sessions)
     yield from map(one_line, problems)

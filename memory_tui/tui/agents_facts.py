@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from memory_tui.formatting import minute, plural
+from memory_tui.recalls import agent_turns
 from memory_tui.recalls.agent_turns import SessionTurns, recall_words
 from memory_tui.recalls.connected_agents import AgentProgram
 from memory_tui.recalls.recall_log import Log, RecallEntry, Reply
@@ -85,6 +86,7 @@ def turns(sessions: Sequence[SessionTurns], problems: Sequence[str]) -> Iterator
             for place, recall in enumerate(turn.recalls):
                 mark = ANSWERED[recall.entry.reply][1] if recall.entry.reply else MUTED
                 yield Fact(recall_words(recall), f"recall:{number}:{at}:{place}", mark, indent=3)
+    yield from map(Fact, agent_turns.by_note(sessions))
     if not sessions:
         yield Fact("No transcript of an agent with this memory was found for the last seven days.", style=MUTED)
     yield from (Fact(one_line(problem), mark=WARN) for problem in problems)
