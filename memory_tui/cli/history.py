@@ -25,6 +25,7 @@ from memory_tui.notes.journal import LOST, JournalEntry
 from memory_tui.notes.record import Edit
 from memory_tui.workspace.roots import NoteMissing, named_lines
 
+_PAGE = 500
 _SPAN = re.compile(r"(\d{1,6})([mhdw])")
 _SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -60,13 +61,16 @@ def history(args: argparse.Namespace) -> int:
             by = [f"By {authors.words(entry.author)}."] if entry.kind == OTHERS else []
             lines = [_line(entry, undoable), *by, *text.splitlines()]
             return show(args, {**_row(entry, undoable), "diff": text}, lines)
-        entries = histories.history(notes.journal, args.path, most=-1, joined=not args.json)
+        filtered = args.by is not None or args.deleted
+        # What is joined may be many.
+        most = -1 if filtered else max(_PAGE, 5 * args.newest)
+        entries = histories.history(notes.journal, args.path, most=most, joined=not args.json)
         chosen = [entry for entry in entries if _fits(entry, args)]
         none = f"{args.path} was not changed." if args.path else "No note was changed yet."
         data = {"folder": str(notes.journal.folder), "changes": [_row(row, undoable) for row in chosen[: args.newest]]}
         lines = [_line(entry, undoable) for entry in chosen[: args.newest]]
         if len(chosen) > args.newest:
-            lines.append(f"{len(chosen) - args.newest:,} older changes; -n lists more.")
+            lines.append("There are older changes; -n lists more.")
         others = ((entry.author, len(entry.files)) for entry in entries if entry.kind == OTHERS)
         lines += filter(None, [authors.unknown_share(others)])
         return show(args, data, lines or [none])

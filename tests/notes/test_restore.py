@@ -178,3 +178,38 @@ def test_a_version_that_would_change_nothing_is_refused():
         restore.restored(DAY, b"- a\n", b"- a\n- b\n", "Restore", lost_lines=True)
     with pytest.raises(EditRefused, match="has the text"):
         restore.restored(DAY, b"- a\n", b"- a\n", "Restore")
+
+
+def test_notes_that_go_in_a_mass_or_are_overwritten_stand_in_the_inbox_with_one_restore(notes: Path) -> None:
+    topics = {f"memory/topic-{number}.md": f"# topic {number}\n- one {number}\n- two\n" for number in range(6)}
+    long = "# long\n" + "".join(f"- fact {number}\n" for number in range(20))
+    for path, text in {**topics, "memory/long.md": long}.items():
+        (notes / path).write_text(text)
+    with opened(notes) as engine:
+        engine.index.sync()
+        for path in topics:
+            (notes / path).unlink()
+        (notes / "memory/long.md").write_text("# long\n- another text\n")
+        engine.index.sync()
+        found = lost(engine)
+        assert {one.place.path for one in found} == {*topics, "memory/long.md"}
+        [group] = [group for group in engine.inbox.examine().groups if group.kind == "lost"]
+        assert group.count == 7
+        curator = engine.notes.curator
+        made = curator.apply(checks.changes(found, "restore", curator))
+        assert {path: (notes / path).read_text() for path in topics} == topics
+        assert lost_lines(long, (notes / "memory/long.md").read_text()) == []
+        assert lost(engine) == []
+        curator.undo(made.entry.id)
+        assert not any((notes / path).exists() for path in topics)
+
+
+def test_a_few_notes_that_a_person_removes_are_nobody_s_loss(notes: Path) -> None:
+    for number in range(3):
+        (notes / f"memory/topic-{number}.md").write_text(f"# topic {number}\n- one {number}\n")
+    with opened(notes) as engine:
+        engine.index.sync()
+        for number in range(3):
+            (notes / f"memory/topic-{number}.md").unlink()
+        engine.index.sync()
+        assert lost(engine) == []
