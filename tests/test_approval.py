@@ -3,9 +3,6 @@
 import json
 import os
 import stat
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +17,7 @@ KEY = "sk-consent-0123456789"
 
 
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+def play(monkeypatch):
     """A provider elsewhere: the server on loopback is the proxy on the way to any host."""
     with serving(Play()) as server:
         monkeypatch.setenv("HTTP_PROXY", server.url)
@@ -28,18 +25,18 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     (tmp_path / "notes" / "memory").mkdir(parents=True)
     (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
     return tmp_path / "notes"
 
 
 @pytest.fixture
-def approvals(workspace: Path, tmp_path: Path) -> Approvals:
+def approvals(workspace, tmp_path):
     return Approvals(workspace, tmp_path / "state" / "consent")
 
 
-def options(tmp_path: Path, named: str = "", /, **section: Any) -> Options:
+def options(tmp_path, named="", /, **section):
     section = {"remote": {"baseUrl": "http://embed.example/v1", "apiKey": KEY}, **section}
     path = tmp_path / "openclaw.json"
     path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
@@ -52,7 +49,7 @@ def options(tmp_path: Path, named: str = "", /, **section: Any) -> Options:
     )
 
 
-def sent(play: Play) -> list[str]:
+def sent(play):
     return [text for request in play.asked for text in request.texts]
 
 

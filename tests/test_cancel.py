@@ -74,7 +74,7 @@ def test_a_stop_interrupts_what_runs_and_nothing_else():
 def test_an_interrupt_never_comes_after_the_job():
     stop, inside, late = Stop(), threading.Event(), []
 
-    def interrupt() -> None:
+    def interrupt():
         if not inside.is_set():
             late.append(1)
 
@@ -97,7 +97,7 @@ def test_an_interrupt_never_comes_after_the_job():
 def test_a_stop_set_by_a_signal_handler_does_not_wait_for_the_thread_it_interrupts():
     stop, calls = Stop(), []
 
-    def interrupt() -> None:
+    def interrupt():
         """Called with the lock held; the handler runs before the next line, on this thread."""
         calls.append(1)
         if len(calls) == 1:

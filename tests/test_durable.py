@@ -1,7 +1,5 @@
 """Every write under every fault of the disk: whole or not at all, said truly, and healed by the next start."""
 
-from __future__ import annotations
-
 import datetime as dt
 import shutil
 import sys
@@ -35,7 +33,7 @@ NOTES = {
 }
 
 
-def notes_of(folder: Path) -> Path:
+def notes_of(folder):
     notes = folder / "notes"
     (notes / "memory").mkdir(parents=True)
     for path, data in NOTES.items():
@@ -43,30 +41,30 @@ def notes_of(folder: Path) -> Path:
     return notes
 
 
-def texts(notes: Path) -> dict[str, bytes]:
+def texts(notes):
     return {str(path.relative_to(notes)): path.read_bytes() for path in sorted(notes.rglob("*.md"))}
 
 
 @pytest.fixture(autouse=True)
-def _nobody_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nobody_is_late(monkeypatch):
     """Waiting for the rest of a line, or for a late program, is no part of these tests."""
     monkeypatch.setattr("memory_tui.notes.write.HALF_SECONDS", 0.0)
 
 
-def at_work(notes: Path) -> Curator:
+def at_work(notes):
     return curator(notes, clock=lambda: NOW)
 
 
-def _edit(one: Curator) -> object:
+def _edit(one):
     old = NOTES["MEMORY.md"]
     return one.apply(put("MEMORY.md", one.read("MEMORY.md"), old.replace(b"- one", b"- 1").replace(b"Home", b"House")))
 
 
-def _two(one: Curator) -> object:
+def _two(one):
     return one.apply(one.plan.promote(one.plan.spot("memory/2026-01-19.md", 3, None), move=True))
 
 
-def _gone_and_new(one: Curator) -> object:
+def _gone_and_new(one):
     files = (
         FileChange("memory/archive/old.md", None, NOTES["memory/old.md"]),
         FileChange("memory/old.md", NOTES["memory/old.md"], None),
@@ -74,11 +72,11 @@ def _gone_and_new(one: Curator) -> object:
     return one.apply(Change("archive", "archive a note", files))
 
 
-def _edited(one: Curator) -> None:
+def _edited(one):
     _edit(one)
 
 
-def _taken_back(one: Curator) -> None:
+def _taken_back(one):
     _edit(one)
     one.undo()
 
@@ -101,7 +99,7 @@ STEPS = [pytest.param(5, id="some"), pytest.param(1, id="each", marks=pytest.mar
 class Stage:
     """A workspace with journal before a change, copied afresh for each fault."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder, name):
         self.folder, self.number = folder, 0
         first, self.change = CHANGES[name]
         notes_of(folder / "first")
@@ -113,16 +111,16 @@ class Stage:
         self.new = texts(fresh)
         assert self.new != self.old
 
-    def fresh(self) -> Path:
+    def fresh(self):
         self.number += 1
         shutil.copytree(self.folder / "first", self.folder / str(self.number), symlinks=True)
         return self.folder / str(self.number) / "notes"
 
-    def done(self, notes: Path) -> None:
+    def done(self, notes):
         shutil.rmtree(notes.parent)
 
 
-def lock_is_free(journal: Path) -> None:
+def lock_is_free(journal):
     if not (journal / "journal.jsonl.lock").exists():
         return
     with (journal / "journal.jsonl.lock").open("rb") as file:
@@ -132,7 +130,7 @@ def lock_is_free(journal: Path) -> None:
     held.release()
 
 
-def healed(stage: Stage, notes: Path, *allowed: dict[str, bytes]) -> None:
+def healed(stage, notes, *allowed):
     """The next start settles it, the journal agrees with the notes, and the change can be made once."""
     one = at_work(notes)
     before = len(stage_undoable(stage))
@@ -157,11 +155,11 @@ def healed(stage: Stage, notes: Path, *allowed: dict[str, bytes]) -> None:
     assert [path.name for path in notes.parent.rglob("*.part")] == []
 
 
-def stage_undoable(stage: Stage) -> tuple[object, ...]:
+def stage_undoable(stage):
     return at_work(stage.folder / "first" / "notes").undoable()
 
 
-def under(stage: Stage, fault: str, at: int) -> None:
+def under(stage, fault, at):
     notes = stage.fresh()
     one = at_work(notes)
     with on(Failing(fault, at)) as disk:
@@ -198,34 +196,34 @@ def test_a_change_of_notes_under_a_fault(tmp_path, name, fault, every):
 # --- everything else that is written ---------------------------------------------------------------------------------
 
 
-def _config(folder: Path) -> Path:
+def _config(folder):
     return folder / "config" / "openclaw.json"
 
 
-def _write_config(folder: Path) -> object:
+def _write_config(folder):
     return config_patch.write(_config(folder), config_patch.read(_config(folder)), b'{"b": 2}')
 
 
-def _undo_config(folder: Path) -> object:
+def _undo_config(folder):
     done = config_patch.last(_config(folder))
     assert done is not None
     return config_patch.undo(done)
 
 
-def _labels(folder: Path) -> Path:
+def _labels(folder):
     return folder / "labels" / "notes.jsonl"
 
 
-def _label(folder: Path, text: str = "which vlan?") -> object:
+def _label(folder, text="which vlan?"):
     query = Query(text, (Label("MEMORY.md", 1, 2),))
     return judgments.edit(_labels(folder), _no_note, [lambda book: book.put(query)])
 
 
-def _no_note(path: str):
+def _no_note(path):
     raise EditRefused(f"{path} is not there.")
 
 
-def _typing(folder: Path) -> journal.Typing:
+def _typing(folder):
     return journal.Typing(journal_of(folder), "MEMORY.md")
 
 
@@ -273,7 +271,7 @@ WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
 
 
 @pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def state(tmp_path, monkeypatch):
     """Where backups and logs of configurations lie."""
     monkeypatch.setattr(config_patch, "backups", lambda: _STAGE[0] / "backups")
     return tmp_path
@@ -282,7 +280,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 _STAGE = [Path()]
 
 
-def prepared(folder: Path, first: Write | None) -> Path:
+def prepared(folder, first):
     folder.mkdir()
     _STAGE[0] = folder
     if first is not None:
@@ -333,7 +331,7 @@ def test_any_other_write_under_a_fault_of_each_call(state, name, fault):
 # --- the power goes ---------------------------------------------------------------------------------------------------
 
 
-def cut_at(stage: Stage, at: int | None, *, names: bool) -> None:
+def cut_at(stage, at, *, names):
     notes = stage.fresh()
     disk = Losing(at)
     with on(disk):
@@ -365,7 +363,7 @@ def test_a_command_under_a_fault_says_it_and_the_next_one_heals(tmp_path, capsys
     notes = notes_of(tmp_path)
     old = texts(notes)
 
-    def command(disk: durable.Calls, *words: str) -> tuple[int, str]:
+    def command(disk, *words):
         with on(disk):
             code = main([*words, "--workspace", str(notes), "--provider", "none", "--now", "2026-01-20T12:30:00Z"])
         said = capsys.readouterr()

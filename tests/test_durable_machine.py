@@ -3,8 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -35,17 +33,17 @@ os.execv(sys.executable, [sys.executable, "-m", "memory_tui", *sys.argv[1:]])
 
 
 @pytest.fixture(autouse=True)
-def _own_temporary_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_temporary_folder(tmp_path_factory, monkeypatch):
     """An index without a place goes there, and away with it."""
     monkeypatch.setenv("TMPDIR", str(tmp_path_factory.mktemp("temporary")))
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Path:
+def notes(tmp_path):
     return notes_in(tmp_path)
 
 
-def notes_in(folder: Path) -> Path:
+def notes_in(folder):
     notes = folder / "notes"
     (notes / "memory").mkdir(parents=True)
     for path, data in NOTES.items():
@@ -53,13 +51,11 @@ def notes_in(folder: Path) -> Path:
     return notes
 
 
-def texts(notes: Path) -> dict[str, bytes]:
+def texts(notes):
     return {str(path.relative_to(notes)): path.read_bytes() for path in notes.rglob("*.md")}
 
 
-def run(
-    notes: Path, *words: str, by: tuple[str, ...] = ("-m", "memory_tui"), home: str = "", index: Path | None = None
-):
+def run(notes, *words, by=("-m", "memory_tui"), home="", index=None):
     environment = {**os.environ, **(dict.fromkeys(PLACES, home) if home else {})}
     usual = ["--workspace", str(notes), "--now", "2026-01-20T12:30:00Z"]
     place = ["--index", str(index)] if index is not None else []
@@ -106,7 +102,7 @@ def test_what_may_not_be_read_is_named(notes):
 
 
 @pytest.fixture
-def read_only(tmp_path: Path) -> Iterator[Path]:
+def read_only(tmp_path):
     """A file system that is mounted read-only, with notes and an empty folder."""
     disk = tmp_path / "disk"
     if not small_disk(disk):

@@ -14,7 +14,7 @@ ANY_TEXT = st.text(st.characters() | st.sampled_from("a \n🚀中\ud800\udfff"))
 WHOLE_TEXT = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("a \n🚀中"))
 
 
-def units(text: str) -> list[int]:
+def units(text):
     data = text.encode("utf-16-le", "surrogatepass")
     return [int.from_bytes(data[at : at + 2], "little") for at in range(0, len(data), 2)]
 

@@ -107,7 +107,7 @@ def test_what_is_not_ours_in_the_place_of_a_lock_stays(tmp_path, role, what):
         case "loop":
             path.symlink_to(path)
 
-    def state() -> tuple[object, ...]:
+    def state():
         now = path.lstat()
         return now.st_ino, now.st_mode, now.st_mtime_ns, theirs.read_bytes()
 

@@ -16,7 +16,7 @@ ANY_TEXT = st.text(st.characters() | st.sampled_from(NASTY))
 BIDI = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-def harmful(character: str) -> bool:
+def harmful(character):
     code = ord(character)
     return code < 0x20 or 0x7F <= code <= 0x9F or character in BIDI or 0xD800 <= code <= 0xDFFF
 
@@ -107,7 +107,7 @@ def test_one_line_is_cut_to_terminal_cells(text, width, shown):
 
 @given(ANY_TEXT, st.integers(0, 30))
 def test_one_line_never_exceeds_its_width(text, width):
-    def cells(character: str) -> int:
+    def cells(character):
         if character == "\ufe0f":
             return 1  # An emoji of one cell becomes one of two.
         if unicodedata.category(character) in ("Mn", "Me", "Cf"):

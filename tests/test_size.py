@@ -7,7 +7,6 @@ import ast
 import re
 import tomllib
 from collections import Counter
-from pathlib import Path
 
 from tests.support.paths import ROOT
 
@@ -17,7 +16,7 @@ LONGER = {"_gather"}
 """The functions that are longer today."""
 
 
-def code_lines(source: str) -> int:
+def code_lines(source):
     """Count the lines of `source` that are no docstring, comment or blank."""
     skipped: set[int] = set()
     for node in ast.walk(ast.parse(source)):
@@ -32,7 +31,7 @@ def code_lines(source: str) -> int:
     return sum(1 for number, line in lines if number not in skipped and line.strip() and line.strip()[0] != "#")
 
 
-def weights() -> Counter[str]:
+def weights():
     """Return code lines by package, modules at the top as "root", and their sum as "all"."""
     counted: Counter[str] = Counter()
     for path in (ROOT / "memory_tui").rglob("*.py"):
@@ -43,7 +42,7 @@ def weights() -> Counter[str]:
     return counted
 
 
-def ceilings() -> dict[str, int]:
+def ceilings():
     """Return the ceilings of pyproject.toml."""
     return tomllib.loads(PROJECT.read_text("utf-8"))["tool"]["memory_tui"]["size"]
 
@@ -65,7 +64,7 @@ def test_no_function_has_more_than_sixty_lines():
     assert long == []
 
 
-def lower(path: Path = PROJECT) -> None:
+def lower(path=PROJECT):
     """Write what is counted over each higher ceiling of `path`, and leave out packages that are gone."""
     limits, counted = ceilings(), weights()
     rows = [f"{name} = {min(lines, limits.get(name, lines))}" for name, lines in sorted(counted.items())]

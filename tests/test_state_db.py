@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,7 +17,7 @@ from memory_tui import durable
 from memory_tui.errors import StateUnavailable
 from memory_tui.inbox.entries import Decisions, Passage, Suggestion
 from memory_tui.notices import notice
-from memory_tui.state_db import ScopedRecords, Table
+from memory_tui.state_db import Table
 from tests.support.faults import fill, small_disk
 from tests.support.waiting import LONG
 from tests.support.workspace import needs_inodes
@@ -28,11 +27,11 @@ NOW = 1_795_000_000.0
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "state" / "state.sqlite"
 
 
-def records(path: Path, scope: str = "here", table: Table = TABLE, **more) -> ScopedRecords:
+def records(path, scope="here", table=TABLE, **more):
     return table.of(scope, path=path, **more)
 
 
@@ -86,7 +85,7 @@ def test_an_old_file_is_taken_over_once_and_left_alone(path, tmp_path):
     old.write_text('{"a": 1, "b": 2}')
     reads = []
 
-    def read() -> dict[str, int]:
+    def read():
         reads.append(1)
         return json.loads(old.read_bytes())
 
@@ -103,7 +102,7 @@ def test_an_old_file_is_taken_over_once_and_left_alone(path, tmp_path):
 def test_an_old_file_that_is_broken_is_said_and_stops_nothing(path):
     said: list[str] = []
 
-    def broken() -> dict[str, int]:
+    def broken():
         return json.loads("{")
 
     here = records(path, old=broken, tell=said.append)
@@ -165,7 +164,7 @@ def test_a_place_that_cannot_be_written_is_said(path):
 
 
 def test_a_fault_of_the_disk_is_said_and_leaves_what_was_there(path, monkeypatch):
-    def refuse(*_: object, **__: object) -> None:
+    def refuse(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patched:
@@ -202,7 +201,7 @@ def test_a_full_disk_costs_nothing_that_was_there(tmp_path):
 def test_a_change_that_fails_in_the_middle_changes_nothing(path):
     records(path).put("a", 1)
 
-    def fail(_: object) -> object:
+    def fail(_):
         raise KeyError("in the middle")
 
     with pytest.raises(KeyError):
@@ -225,7 +224,7 @@ for number in range(int(sys.argv[2])):
 """
 
 
-def process(path: Path, times: int, name: str) -> subprocess.Popen[str]:
+def process(path, times, name):
     command = [sys.executable, "-c", COUNTER, str(path), str(times), name]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 

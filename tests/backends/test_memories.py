@@ -5,15 +5,14 @@ import os
 import socket
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from memory_tui.backends import memories as rules
-from memory_tui.backends.memories import EntryRefused, Memories, MemoriesUnavailable, OtherVectors
-from memory_tui.doctor import CheckOutcome, checks_of, examine
+from memory_tui.backends.memories import EntryRefused, MemoriesUnavailable, OtherVectors
+from memory_tui.doctor import checks_of, examine
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError
 from memory_tui.plan import Options
@@ -21,11 +20,11 @@ from tests.backends.conftest import TEXTS, bytes_of, damage, database, foreign
 from tests.support.waiting import LONG
 
 
-def texts(memories: Memories) -> list[str]:
+def texts(memories):
     return sorted(one.text for one in memories.table().entries())
 
 
-def bits(folder: Path) -> list[str]:
+def bits(folder):
     """Return every row with every column."""
     return sorted(map(repr, database(folder).open_table("memories").to_arrow().to_pylist()))
 
@@ -206,7 +205,7 @@ def test_a_table_that_cannot_be_used_is_a_sentence_and_stays_as_it_is(opened, co
     class PanicException(BaseException):
         pass
 
-    def panic(*_: object) -> Any:
+    def panic(*_):
         raise PanicException("index out of bounds, /x/y/z.rs:1:2")
 
     memories = opened(copied)
@@ -337,7 +336,7 @@ def test_two_processes_store_overlapping_texts_once(opened, tmp_path, things):
 # --- what the doctor says ------------------------------------------------------------------------------------------
 
 
-def examined(tmp_path: Path, place: Path, **more: Any) -> dict[str, CheckOutcome]:
+def examined(tmp_path, place, **more):
     """Return the outcome of each check of the memories, where the slot of a configuration names them."""
     (tmp_path / "notes").mkdir(exist_ok=True)
     plugin = {"config": {"dbPath": str(place)}}

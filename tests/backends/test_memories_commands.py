@@ -3,13 +3,10 @@
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from memory_tui.backends.memories import EntryRefused, ToolAnswer, answer
+from memory_tui.backends.memories import EntryRefused, answer
 from memory_tui.backends.memories import block as block_of
 from memory_tui.cli import main
 from memory_tui.mcp.server import Handlers, ServedMemory, ServerOptions
@@ -18,14 +15,12 @@ from tests.backends.conftest import TEXTS
 from tests.support.mcp import Wire, end_all
 from tests.support.provider_server import Play, serving
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def call(*words: str, sent: str = "", place: Path | None = None) -> tuple[int, str, str]:
+    def call(*words, sent="", place=None):
         monkeypatch.setattr("sys.stdin", io.StringIO(sent))
         code = main.main([*(["--memories", str(place)] if place else []), *words])
         return (code, *capsys.readouterr())
@@ -34,12 +29,12 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 @pytest.fixture(autouse=True, scope="module")
-def servers() -> Iterator[None]:
+def servers():
     yield
     end_all()
 
 
-def data(answer: tuple[int, str, str]) -> Any:
+def data(answer):
     assert answer[0] == 0, answer
     return json.loads(answer[1])
 
@@ -82,7 +77,7 @@ def test_a_name_that_acts_is_made_visible(run):
 def test_the_tools_have_openclaws_words(opened):
     memories = opened()
 
-    def ask(tool: str, **args: object) -> ToolAnswer:
+    def ask(tool, **args):
         return answer(memories, f"memory_{tool}", args)
 
     assert ask("recall", query="tabs").text == "No relevant memories found."
@@ -110,7 +105,7 @@ def test_the_tools_have_openclaws_words(opened):
     ],
 )
 def test_tools_are_offered_by_the_slot_and_write_only_when_allowed(entries, write, offered):
-    def closed() -> Any:
+    def closed():
         raise AssertionError("nobody opens a memory to list tools")
 
     handlers = Handlers(ServedMemory(closed, ServerOptions(entries=entries, allow_write=write)))
@@ -126,7 +121,7 @@ def test_a_server_recalls_and_stores_and_logs_what_it_recalled(run, tmp_path):
     server = Wire([*words, "--allow-write", "--log-recalls"])
     server.greet()
 
-    def call(number: int, name: str, **given: str) -> Any:
+    def call(number, name, **given):
         return server.ask(number, "tools/call", name=name, arguments=given)["result"]
 
     assert call(1, "memory_store", text="I prefer tabs")["structuredContent"]["action"] == "created"

@@ -1,9 +1,6 @@
 """OpenClaw's own plug-in memory-lancedb and memory-tui on one table: each reads and writes what the other made."""
 
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,12 +20,12 @@ pytestmark = pytest.mark.real_host
 
 
 @pytest.fixture(scope="module")
-def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plugin(tmp_path_factory):
     return memory_lancedb.folder(tmp_path_factory.mktemp("plugins") / "memory-lancedb")
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Iterator[dict[str, Any]]:
+def config(tmp_path):
     """The section of the plug-in, whose embeddings come from a server on loopback."""
     chain = Chain(ProviderSettings("builtin"), lambda _error: None)
     with serving(Play(usual=memory_lancedb.unit_vectors(chain))) as play:
@@ -37,14 +34,14 @@ def config(tmp_path: Path) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture
-def memories(config: dict[str, Any], tmp_path: Path) -> Iterator[Callable[[], Memories]]:
+def memories(config, tmp_path):
     """memory-tui on the table of the same configuration."""
     file = tmp_path / "openclaw.json"
     plugins = {"slots": {"memory": "memory-lancedb"}, "entries": {"memory-lancedb": {"config": config}}}
     file.write_text(json.dumps({"plugins": plugins}))
     every: list[Memories] = []
 
-    def opened() -> Memories:
+    def opened():
         choices = plan.choose(Options(workspace=str(tmp_path), config=str(file)))
         every.append(Memories(choices, Approvals(tmp_path)))
         return every[-1]

@@ -16,7 +16,6 @@ from memory_tui.backends import qmd
 from memory_tui.backends.qmd import QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.engine import backend as backends
-from memory_tui.engine.backend import Backend
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, QueryError
 from memory_tui.events import BackendChanged, Noticed
@@ -27,7 +26,7 @@ from tests.support.qmd_bench import Bench, alive, until
 from tests.support.waiting import LONG
 
 
-def reason(backend: Backend) -> str:
+def reason(backend):
     failed = backend.fallback()
     assert failed is not None
     return f"{failed.kind}: {failed.reason} {failed.next_step}"
@@ -46,7 +45,7 @@ def test_the_first_search_ever_makes_the_index_and_is_answered_by_qmd(bench):
 GARDEN = {"file": "qmd://memory-dir-main/garden.md", "score": 0.5, "snippet": "@@ -1,1 @@\nx"}
 
 
-def row(**changes: Any) -> dict[str, Any]:
+def row(**changes):
     return {"search": {"print": json.dumps([{**GARDEN, **changes}])}}
 
 
@@ -79,7 +78,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+def shared(tmp_path_factory):
     bench = Bench(tmp_path_factory.mktemp("qmd"))
     bench.updated()
     (bench.folder / "secret.md").write_text("secret\n")
@@ -248,7 +247,7 @@ def test_an_empty_answer_counts_only_where_every_file_has_a_document(ready):
         assert "it holds 3 documents, and 4 files belong to its collections" in reason(engine.backend)
 
 
-def rule(default: str, action: str = "", **match: str) -> dict[str, Any]:
+def rule(default, action="", **match):
     return {"default": default, "rules": [{"action": action, "match": match}] if action else []}
 
 
@@ -326,7 +325,7 @@ def test_a_mode_with_vectors_embeds_after_the_update_and_then_hourly(ready, tmp_
     model.write_bytes(b"GGUF and more")
     monkeypatch.setenv("QMD_EMBED_MODEL", str(model))
 
-    def count(action: str) -> int:
+    def count(action):
         return sum(call[0] == action for call in ready.stub.calls)
 
     with ready.engine(**{"qmd.searchMode": "vsearch", "qmd.update.debounceMs": 1}) as engine:

@@ -4,21 +4,18 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from memory_tui.cli import main
-from tests.support.qmd_bench import Bench, alive, until
+from tests.support.qmd_bench import alive, until
 from tests.support.waiting import LONG
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def run(bench: Bench, capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*words: str, backend: str = "qmd") -> tuple[int, str, str]:
+def run(bench, capsys):
+    def call(*words, backend="qmd"):
         given = ["--workspace", str(bench.workspace), "--index", str(bench.folder / "index.sqlite")]
         given += ["--provider", "none", "--set", f"qmd.command={bench.stub.program}"]
         given += ["--set", "qmd.limits.timeoutMs=20000", *(["--backend", backend] if backend else [])]
@@ -29,7 +26,7 @@ def run(bench: Bench, capsys: pytest.CaptureFixture[str]) -> Run:
     return call
 
 
-def data(answer: tuple[int, str, str]) -> dict[str, Any]:
+def data(answer):
     found: dict[str, Any] = json.loads(answer[1])
     return found
 
@@ -84,7 +81,7 @@ def test_whoever_chose_the_index_hears_nothing_of_qmd(run):
 
 
 def test_doctor_asks_and_names_what_mends_it(run, bench):
-    def steps() -> dict[str, Any]:
+    def steps():
         found = json.loads(run("doctor", "--json")[1])
         rows = found["checks"] if isinstance(found, dict) else found
         return {row["check"]: row for row in rows if row["check"].startswith("qmd-")}

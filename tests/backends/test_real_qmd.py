@@ -1,7 +1,6 @@
 """The real QMD 2.8.3 from npm: what the stub stands in for, and what only the program itself can prove."""
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -9,9 +8,7 @@ from memory_tui.backends import qmd as backend
 from memory_tui.backends.qmd import QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.cli import main
-from memory_tui.engine.engine import Engine
 from tests.support.paths import MODEL
-from tests.support.qmd_bench import Bench
 from tests.support.real_qmd import qmd
 from tests.support.workspace import put
 
@@ -21,7 +18,7 @@ SLOW = {"qmd.limits.timeoutMs": 60_000}
 
 
 @pytest.fixture
-def real(bench: Bench) -> Iterator[Engine]:
+def real(bench):
     with bench.engine(qmd(), **SLOW) as engine:
         backend.update(engine.backend.client, Stop())
         yield engine
@@ -31,7 +28,7 @@ def test_a_search_a_deleted_index_and_a_mode_without_models(bench, capsys):
     words = ["--backend", "qmd", "--workspace", str(bench.workspace), "--index", str(bench.folder / "index.sqlite")]
     words += ["--provider", "none", "--set", f"qmd.command={qmd()}", "--set", "qmd.limits.timeoutMs=60000", "--json"]
 
-    def run(*more: str, mode: str = "search") -> dict[str, object]:
+    def run(*more, mode="search"):
         assert main.main([*words, "--set", f"qmd.searchMode={mode}", *more]) == 0
         found: dict[str, object] = json.loads(capsys.readouterr().out)
         return found

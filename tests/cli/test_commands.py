@@ -13,7 +13,7 @@ from memory_tui.errors import SettingError
 MODULES = {command.run.partition(":")[0] for command in COMMANDS.values()}
 
 
-def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+def printed(capsys, *words):
     with pytest.raises(SystemExit):
         main.main([*words, "--help"])
     return capsys.readouterr().out

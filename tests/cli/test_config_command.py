@@ -1,9 +1,7 @@
 """`memory-tui config`, `--agent`, and a memory that is switched off."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,16 +11,14 @@ from memory_tui.config.keys import BY_PATH
 pytest_plugins = ("tests.support.config",)
 
 KEY = "sk-very-secret-0123456789"
-Run = Callable[..., tuple[int, str, str]]
-Write = Callable[[object], Path]
 
 
 @pytest.fixture
-def run(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(home, capsys, monkeypatch):
     """Run the command line in an empty folder; returns exit code, stdout and stderr."""
     monkeypatch.chdir(home)
 
-    def go(*arguments: str) -> tuple[int, str, str]:
+    def go(*arguments):
         code = main.main(arguments)
         printed = capsys.readouterr()
         return code, printed.out, printed.err
@@ -31,7 +27,7 @@ def run(home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
 
 
 @pytest.fixture
-def fleet(home: Path, write: Write) -> Path:
+def fleet(home, write):
     """Two agents with notes of their own; the second one has its own settings, the third one no memory search."""
     for name in ("workspace", "workspace-coder", "workspace-mute"):
         folder = home / ".openclaw" / name
@@ -47,7 +43,7 @@ def fleet(home: Path, write: Write) -> Path:
   ]}}""")
 
 
-def values(out: str) -> dict[str, dict[str, Any]]:
+def values(out):
     return {row["key"]: row for row in json.loads(out)["values"]}
 
 

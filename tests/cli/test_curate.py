@@ -22,7 +22,7 @@ def notes(tmp_path, monkeypatch):
     return folder
 
 
-def run(capsys, *words: str) -> tuple[int, str, str]:
+def run(capsys, *words):
     code = main([*words, "--now", NOW])
     out = capsys.readouterr()
     return code, out.out, out.err

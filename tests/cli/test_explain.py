@@ -1,9 +1,6 @@
 """`memory-tui why`: the answer for a line, as text and as JSON."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +8,7 @@ from memory_tui.cli import main
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def run(tmp_path, capsys):
     """Run the command line on a workspace of twelve small notes; returns exit code, stdout and stderr."""
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
@@ -19,7 +16,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tup
     for day in range(1, 12):
         (folder / "memory" / f"2026-11-{day:02}.md").write_text(f"Router log number {day}\nThe garden got garlic\n")
 
-    def go(*arguments: str) -> tuple[int, str, str]:
+    def go(*arguments):
         code = main.main(
             [
                 "--workspace",
@@ -39,7 +36,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tup
     return go
 
 
-def answer(run: Callable[..., tuple[int, str, str]], *arguments: str) -> dict[str, Any]:
+def answer(run, *arguments):
     code, out, err = run("why", *arguments, "--json")
     assert (code, err) == (0, "")
     return json.loads(out)  # type: ignore[no-any-return]

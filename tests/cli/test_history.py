@@ -1,11 +1,8 @@
 """history, since, blame and restore: what became of the notes, by whom, and back again to the letter."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
-from pathlib import Path
 
 import pytest
 
@@ -21,28 +18,28 @@ DAY, MEMORY = "memory/2026-03-18.md", "MEMORY.md"
 class Shell:
     """Commands in a workspace, and what they print."""
 
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, folder, capsys):
         self.folder, self._capsys, self.errors = folder, capsys, ""
 
-    def run(self, *words: str, code: int = 0) -> str:
+    def run(self, *words, code=0):
         assert main.main([*words, "--workspace", str(self.folder), "--provider", "none"]) == code
         printed = self._capsys.readouterr()
         self.errors = printed.err
         return printed.out if code == 0 else printed.err
 
-    def json(self, *words: str):
+    def json(self, *words):
         return json.loads(self.run(*words, "--json"))
 
-    def texts(self) -> dict[str, bytes]:
+    def texts(self):
         return {str(path.relative_to(self.folder)): path.read_bytes() for path in self.folder.rglob("*.md")}
 
     @property
-    def journal(self) -> Journal:
+    def journal(self):
         return Journal(journal_folder(self.folder))
 
 
 @pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+def shell(tmp_path, monkeypatch, capsys):
     for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
         monkeypatch.setenv(name, str(tmp_path / folder))
     folder = tmp_path / "notes"
@@ -54,7 +51,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     return shell
 
 
-def test_what_others_did_stands_beside_what_was_done_here_with_its_difference(shell: Shell) -> None:
+def test_what_others_did_stands_beside_what_was_done_here_with_its_difference(shell):
     (shell.folder / DAY).write_bytes(b"# day\n- one\n- three")
     shell.run("history")
     shell.run("remember", "a line", "--yes")
@@ -72,7 +69,7 @@ def test_what_others_did_stands_beside_what_was_done_here_with_its_difference(sh
     assert "no change 99" in shell.run("history", "--show", "99", code=2)
 
 
-def test_an_agent_is_named_by_its_transcript(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_is_named_by_its_transcript(shell, monkeypatch):
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
         monkeypatch.delenv(name, raising=False)
     file, home = shell.folder / MEMORY, shell.folder.parent
@@ -94,7 +91,7 @@ def test_an_agent_is_named_by_its_transcript(shell: Shell, monkeypatch: pytest.M
     assert "By claude-code (session s1, by its transcript)." in shell.run("history", "--show", str(row["id"]))
 
 
-def test_many_notes_at_once_are_one_line_and_each_of_them_in_json(shell: Shell) -> None:
+def test_many_notes_at_once_are_one_line_and_each_of_them_in_json(shell):
     for number in range(9):
         (shell.folder / f"memory/{number}.md").write_text(f"- {number}\n")
     out = shell.run("history")
@@ -108,7 +105,7 @@ def test_many_notes_at_once_are_one_line_and_each_of_them_in_json(shell: Shell) 
     assert "older change" in shell.run("history", "-n", "1")
 
 
-def test_since_tells_each_change_of_others_once(shell: Shell) -> None:
+def test_since_tells_each_change_of_others_once(shell):
     assert shell.run("since") == "Nobody else changed a note since you last looked.\n"
     (shell.folder / DAY).write_bytes(b"# day\n")
     (shell.folder / MEMORY).unlink()
@@ -119,7 +116,7 @@ def test_since_tells_each_change_of_others_once(shell: Shell) -> None:
     assert shell.json("since") == []
 
 
-def test_blame_names_the_change_that_each_line_came_with(shell: Shell) -> None:
+def test_blame_names_the_change_that_each_line_came_with(shell):
     (shell.folder / DAY).write_bytes(b"# day\n- one\n- inserted\n- two\n- three")
     shell.run("history")
     (shell.folder / DAY).write_bytes(b"- above\n# day\n- one\n- inserted\n- 2\n- three")
@@ -134,7 +131,7 @@ def test_blame_names_the_change_that_each_line_came_with(shell: Shell) -> None:
     assert "There is no note" in shell.run("blame", "memory/none.md", code=2)
 
 
-def test_a_note_comes_back_as_it_was_before_a_time_or_a_change_and_it_can_be_undone(shell: Shell) -> None:
+def test_a_note_comes_back_as_it_was_before_a_time_or_a_change_and_it_can_be_undone(shell):
     was = shell.texts()
     (shell.folder / DAY).write_bytes(b"")
     [change] = shell.json("history")["changes"]
@@ -151,7 +148,7 @@ def test_a_note_comes_back_as_it_was_before_a_time_or_a_change_and_it_can_be_und
     assert "takes a time or a change" in shell.run("restore", DAY, "--before", "soon", code=2)
 
 
-def test_every_note_comes_back_at_once(shell: Shell) -> None:
+def test_every_note_comes_back_at_once(shell):
     for number in range(20):
         (shell.folder / f"memory/{number}.md").write_bytes(b"- %d\r\n" % number)
     shell.run("history")

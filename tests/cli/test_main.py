@@ -7,8 +7,6 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -17,11 +15,9 @@ from memory_tui.cli import main
 from memory_tui.cli.commands import COMMANDS, EXIT_CODES, GLOBAL
 from memory_tui.inbox.checks import BY_KIND
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605, VLAN 10\n- 喜欢乌龙茶\n")
@@ -30,10 +26,10 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(workspace, tmp_path, capsys):
     """Run the command line on the workspace; returns exit code, stdout and stderr."""
 
-    def go(*arguments: str, folder: Path | None = workspace) -> tuple[int, str, str]:
+    def go(*arguments, folder=workspace):
         where = ["--workspace", str(folder)] if folder else []
         try:
             code = main.main([*where, "--index", str(tmp_path / "index.sqlite"), *arguments])
@@ -45,7 +41,7 @@ def run(workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     return go
 
 
-def fingerprint(folder: Path) -> dict[str, str]:
+def fingerprint(folder):
     """Every file below `folder` with its content and modification time."""
     return {
         str(path): f"{path.stat().st_mtime_ns} {hashlib.sha256(path.read_bytes()).hexdigest()}"

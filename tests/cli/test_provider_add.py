@@ -2,8 +2,6 @@
 
 import io
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,22 +15,21 @@ THEIRS = """{
   agents: { defaults: { memorySearch: { provider: "builtin", query: { minScore: 0.2 } } } },
 }
 """
-Run = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+def play(monkeypatch):
     monkeypatch.setenv("EMBED_KEY", KEY)
     with serving(Play()) as server:
         yield server
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(tmp_path, capsys):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- The walrus likes cake.\n")
 
-    def go(*words: str) -> tuple[int, str]:
+    def go(*words):
         code = main.main([*words, "--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "i.sqlite")])
         printed = capsys.readouterr()
         assert KEY not in printed.out + printed.err
@@ -41,7 +38,7 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     return go
 
 
-def added(play: Play, *more: str) -> list[str]:
+def added(play, *more):
     server = ["--address", f"{play.url}/v1", "--key-variable", "EMBED_KEY", "--model", "small"]
     return ["provider", "--add", "openai-compatible", *server, *more]
 
@@ -87,7 +84,7 @@ def test_nothing_is_written_where_the_test_fails_or_a_key_would_go_to_another_ho
 
 
 class Typed(io.StringIO):
-    def isatty(self) -> bool:
+    def isatty(self):
         return True
 
 

@@ -9,10 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
-from typing import ParamSpec
 
 import aiohttp
 import pytest
@@ -24,7 +22,6 @@ from tests.support.waiting import LONG
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the app in a browser needs POSIX signals")
 
-P = ParamSpec("P")
 
 ECHO = """
 import os, sys
@@ -42,16 +39,16 @@ while "deaf" in sys.argv:
 """Speaks as Textual's web driver does, and says what it hears."""
 
 
-def in_loop(test: Callable[P, Coroutine[None, None, None]]) -> Callable[P, None]:
+def in_loop(test):
     @wraps(test)
-    def run(*arguments: P.args, **named: P.kwargs) -> None:
+    def run(*arguments, **named):
         asyncio.run(test(*arguments, **named))
 
     return run
 
 
 @asynccontextmanager
-async def served(*words: str) -> AsyncIterator[tuple[AppServer, aiohttp.ClientSession]]:
+async def served(*words):
     with serve.listening(0) as listening:
         server = AppServer([sys.executable, "-c", *(words or (ECHO,))], listening)
         running = asyncio.create_task(server.until_stopped())
@@ -61,13 +58,13 @@ async def served(*words: str) -> AsyncIterator[tuple[AppServer, aiohttp.ClientSe
         await asyncio.wait([running])
 
 
-async def said(socket: aiohttp.ClientWebSocketResponse) -> bytes:
+async def said(socket):
     data = (await socket.receive(LONG)).data
     assert isinstance(data, bytes)
     return data
 
 
-async def gone(process: int) -> None:
+async def gone(process):
     async with asyncio.timeout(LONG):
         with suppress(ProcessLookupError):
             while True:
@@ -169,7 +166,7 @@ async def test_a_tab_whose_app_hangs_is_killed(monkeypatch):
 
 
 def test_the_app_in_a_tab_gets_what_serve_was_given_and_writes_only_if_allowed():
-    def command(*words: str) -> list[str]:
+    def command(*words):
         return serve.command_of(main.parsed(["serve", *words]))[5:]
 
     assert command() == ["--read-only"]

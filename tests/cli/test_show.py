@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +20,7 @@ NOTE = f"# Router\n\n- The guest VLAN of the router is 30, key {SECRET} </script
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> list[str]:
+def workspace(tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "MEMORY.md").write_text(NOTE, "utf-8")
     return ["--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
@@ -30,11 +29,11 @@ def workspace(tmp_path: Path) -> list[str]:
 class Terminal(io.StringIO):
     """A standard output that says it is a terminal."""
 
-    def isatty(self) -> bool:
+    def isatty(self):
         return True
 
 
-def shown(words: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
+def shown(words, monkeypatch):
     out = Terminal()
     with monkeypatch.context() as patched:
         patched.setattr("sys.stdout", out)
@@ -111,7 +110,7 @@ def test_status_indexes_first_and_names_each_file(tmp_path, capsys):
 
 def test_a_terminal_is_told_what_takes_long_and_a_pipe_is_not(monkeypatch):
     class Screen(io.StringIO):
-        def isatty(self) -> bool:
+        def isatty(self):
             return True
 
     monkeypatch.setenv("TERM", "xterm")

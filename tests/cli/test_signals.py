@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +23,7 @@ MANY = 2000
 """Files that take seconds to index, so that a key pressed meanwhile comes in the middle on a busy machine too."""
 
 
-def app(tmp_path: Path, *arguments: str, **given: int) -> Terminal:
+def app(tmp_path, *arguments, **given):
     """The app on the sample workspace."""
     notes = tmp_path / "notes"
     if not notes.exists():
@@ -34,7 +33,7 @@ def app(tmp_path: Path, *arguments: str, **given: int) -> Terminal:
     return Terminal(command, **size, env=homes(tmp_path), cwd=tmp_path)
 
 
-def homes(tmp_path: Path) -> dict[str, str]:
+def homes(tmp_path):
     """Folders of the user below `tmp_path`."""
     names = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
     return {name: str(tmp_path / name) for name in names}

@@ -2,7 +2,6 @@
 
 import json
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from memory_tui import plan
 from memory_tui.cli import main
 from memory_tui.config import config_patch, json5
 from memory_tui.config import places as configuration
-from memory_tui.config.config_patch import Patch, patch
+from memory_tui.config.config_patch import patch
 from memory_tui.config.json5 import SourceText, parse_json5
 from memory_tui.errors import ConfigError
 from memory_tui.plan import Options
@@ -40,18 +39,18 @@ COMMENTED = """// my agents
 """
 
 
-def plan_of(path: Path, *changes: tuple[str, str], profile: str = "openclaw-2026.3") -> Patch:
+def plan_of(path, *changes, profile="openclaw-2026.3"):
     choices = plan.choose(Options(config=str(path), changes=(("profile", profile), *changes)))
     return patch(choices.config, choices.settings, choices.as_written())
 
 
-def text_of(found: Patch) -> str:
+def text_of(found):
     [file] = found.files
     return file.after.decode()
 
 
 @pytest.fixture
-def commented(write: Callable[[object], Path], tmp_path: Path) -> Path:
+def commented(write, tmp_path):
     notes = tmp_path / "notes"
     (notes / "memory").mkdir(parents=True)
     return write(COMMENTED.replace("WORKSPACE", str(notes)))
@@ -106,7 +105,7 @@ SCALARS = st.sampled_from(["1", "-.5", "0x1F", "'t,'", '"}"', "true", "null", "[
 
 
 @st.composite
-def objects(draw: st.DrawFn, depth: int = 2) -> str:
+def objects(draw, depth=2):
     members = []
     for _ in range(draw(st.integers(0, 3))):
         value = draw(objects(depth - 1)) if depth and draw(st.booleans()) else draw(SCALARS)

@@ -1,6 +1,5 @@
 """Which file applies, where OpenClaw's things are, who its agents are, and what its files are put together from."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from memory_tui.errors import ConfigError, SettingError
 pytest_plugins = ("tests.support.config",)
 
 PATH = Path("openclaw.json")
-Write = Callable[[object], Path]
 
 
 def test_the_state_folder_is_found_as_openclaw_finds_it(home, monkeypatch):

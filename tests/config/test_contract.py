@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from memory_tui.notes import budget
 from memory_tui.openclaw import flush
 from memory_tui.plan import Options
 from memory_tui.providers import registry
-from memory_tui.providers.options import ProviderSettings
 from memory_tui.tui.note_facts import today_of
 from tests.support.mcp import Wire, end_all
 from tests.support.provider_server import Play, serving
@@ -100,7 +98,7 @@ SAID = {
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def alone(monkeypatch, tmp_path):
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY", "OPENCLAW_AGENT_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
@@ -110,10 +108,10 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> Callable[..., Options]:
+def asked(tmp_path):
     """Options for the workspace under a configuration."""
 
-    def make(tree: dict[str, Any], **more: Any) -> Options:
+    def make(tree, **more):
         path = tmp_path / "openclaw.json"
         path.write_text(json.dumps(tree))
         return Options(workspace=str(tmp_path / "notes"), config=str(path), index=str(tmp_path / "i.sqlite"), **more)
@@ -121,12 +119,12 @@ def asked(tmp_path: Path) -> Callable[..., Options]:
     return make
 
 
-def settings(options: Options) -> ProviderSettings:
+def settings(options):
     plan = plans.plan(options)
     return plans.settings(plan, Approvals(plan.workspace))
 
 
-def login(tmp_path: Path, agent: str, profiles: dict[str, Any]) -> None:
+def login(tmp_path, agent, profiles):
     path = tmp_path / "state" / "agents" / agent / "agent" / "auth-profiles.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"version": 1, "profiles": profiles}))
@@ -229,7 +227,7 @@ def test_a_provider_that_is_not_asked_is_named_and_words_answer(provider, asked,
 
 
 def test_the_order_of_keys_is_openclaws(asked, tmp_path, monkeypatch):
-    def key(section: dict[str, Any]) -> str:
+    def key(section):
         tree = json.loads(json.dumps(FILES["a proxy for everything"]))
         tree["agents"]["defaults"]["memorySearch"].update(section)
         found = settings(asked(tree)).with_shared("openai")

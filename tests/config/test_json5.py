@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.config.json5 import Node, SourceText, parse_json5
+from memory_tui.config.json5 import SourceText, parse_json5
 from memory_tui.errors import ConfigError
 
 PATH = Path("openclaw.json")
@@ -40,7 +40,7 @@ VALID = [
 ]
 
 
-def tree(text: str) -> Node:
+def tree(text):
     return parse_json5(SourceText(PATH, text))
 
 
@@ -66,7 +66,7 @@ def test_any_json_is_read_as_json(value, indent, ascii_only):
 def test_every_value_knows_its_characters(value):
     text = f"// a comment\n{json.dumps(value, indent=2)} // and one more"
 
-    def check(node: Node) -> None:
+    def check(node):
         written = text[node.start : node.end]
         assert tree(written).plain() == node.plain()
         line, column = node.source.at(node.start)

@@ -83,7 +83,7 @@ SPECIAL: dict[str, object] = {
 }
 
 
-def _other(key: keys.Key) -> object:
+def _other(key):
     """A value of `key` that is not the default."""
     if key.path in SPECIAL:
         return SPECIAL[key.path]
@@ -110,7 +110,7 @@ QUIET = {"sync.watch": False}
 class House:
     """A workspace with notes, a session, and a configuration that can be written again and again."""
 
-    def __init__(self, home: Path, write: Callable[[object], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, home, write, monkeypatch):
         self.home, self._write, self.monkeypatch = home, write, monkeypatch
         self.workspace = home / "notes"
         self._count = 0
@@ -118,7 +118,7 @@ class House:
             put(self.workspace, name, text=text)
         put(home / ".openclaw/agents/main/sessions", "s.jsonl", text="")
 
-    def options(self, values: dict[tuple[str, str], object], provider: str = "scripted") -> Options:
+    def options(self, values, provider="scripted"):
         """Options under a configuration with these values."""
         tree: dict[str, Any] = {"agents": {"defaults": {"workspace": str(self.workspace)}}}
         for (section, key), value in values.items():
@@ -137,17 +137,17 @@ class House:
 
 
 @pytest.fixture
-def house(home: Path, write: Callable[[object], Path], monkeypatch: pytest.MonkeyPatch) -> House:
+def house(home, write, monkeypatch):
     """A house of its own for each test."""
     return House(home, write, monkeypatch)
 
 
-def _plan(see: Callable[[plan.Plan], object]) -> Callable[[House, Options], object]:
+def _plan(see):
     return lambda house, options: see(plan.plan(options))
 
 
-def _asked(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
-    def go(house: House, options: Options) -> object:
+def _asked(see):
+    def go(house, options):
         with Engine.open(options) as engine:
             engine.index.sync()
             return see(engine.search.search("router VLAN"))
@@ -155,8 +155,8 @@ def _asked(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
     return go
 
 
-def _engine(see: Callable[[Engine], object], *, synced: bool = True) -> Callable[[House, Options], object]:
-    def go(house: House, options: Options) -> object:
+def _engine(see, *, synced=True):
+    def go(house, options):
         with Engine.open(options) as engine:
             if synced:
                 engine.index.sync()
@@ -165,8 +165,8 @@ def _engine(see: Callable[[Engine], object], *, synced: bool = True) -> Callable
     return go
 
 
-def _remote(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
-    def go(house: House, options: Options) -> object:
+def _remote(see):
+    def go(house, options):
         from msgspec.structs import replace
 
         return see(plan.settings(plan.choose(replace(options, provider="openai")), Approvals(house.workspace)))
@@ -174,7 +174,7 @@ def _remote(see: Callable[[Any], object]) -> Callable[[House, Options], object]:
     return go
 
 
-def _enabled(house: House, options: Options) -> object:
+def _enabled(house, options):
     try:
         plan.choose(options).require_enabled()
     except ConfigError as error:
@@ -182,13 +182,13 @@ def _enabled(house: House, options: Options) -> object:
     return "on"
 
 
-def _after_start(engine: Engine) -> object:
+def _after_start(engine):
     engine.start()
     assert engine.index.writer.wait_idle(LONG)
     return engine.status().files, engine.index.watcher.on
 
 
-def _after_another_note(house: House, options: Options) -> object:
+def _after_another_note(house, options):
     note = house.workspace / "memory/another.md"
     note.unlink(missing_ok=True)
     with Engine.open(options) as engine:
@@ -198,7 +198,7 @@ def _after_another_note(house: House, options: Options) -> object:
         return engine.status().files
 
 
-def _cached_after_rewriting(house: House, options: Options) -> object:
+def _cached_after_rewriting(house, options):
     note = house.workspace / "memory/2026-01-02.md"
     with Engine.open(options) as engine:
         engine.index.sync()
@@ -208,7 +208,7 @@ def _cached_after_rewriting(house: House, options: Options) -> object:
         return engine.status().cache.entries > engine.status().chunks
 
 
-def _kept_after_rewriting(house: House, options: Options) -> object:
+def _kept_after_rewriting(house, options):
     note = house.workspace / "memory/2026-01-02.md"
     with Engine.open(options) as engine:
         for words in ("One\n", "Two\n", "Three\n", "Four\n"):
@@ -217,15 +217,15 @@ def _kept_after_rewriting(house: House, options: Options) -> object:
         return engine.status().cache.entries - engine.status().chunks
 
 
-def _media(house: House, options: Options) -> object:
+def _media(house, options):
     return plan.plan(replace(options, provider="")).roots.media
 
 
-def _debounce(house: House, options: Options) -> object:
+def _debounce(house, options):
     seen: list[float] = []
 
     class Watching(watch.Watcher):
-        def __init__(self, roots: Any, debounce: float, *more: Any) -> None:
+        def __init__(self, roots, debounce, *more):
             seen.append(debounce)
             super().__init__(roots, debounce, *more)
 
@@ -235,11 +235,11 @@ def _debounce(house: House, options: Options) -> object:
     return seen
 
 
-def _scores(trace: Any) -> list[tuple[str, float]]:
+def _scores(trace):
     return [(hit.chunk.citation, round(hit.score, 6)) for hit in trace.recalled]
 
 
-def _after_a_talk(house: House, options: Options) -> object:
+def _after_a_talk(house, options):
     said = {"type": "message", "message": {"role": "user", "content": "Where is the zeppelin?"}}
     session = house.home / ".openclaw/agents/main/sessions/s.jsonl"
     session.write_text(json.dumps(said) + "\n")
@@ -250,23 +250,23 @@ def _after_a_talk(house: House, options: Options) -> object:
         return engine.search.chunks_of("sessions/s.jsonl")[-1].end_line
 
 
-def _chosen(see: Callable[[plan.Plan], object]) -> Callable[[House, Options], object]:
+def _chosen(see):
     return lambda house, options: see(plan.choose(options))
 
 
-def _entries(choices: plan.Plan) -> object:
+def _entries(choices):
     rules = ("autoRecall", "autoCapture", "captureMaxChars", "recallMaxChars", "customTriggers")
     memories = Memories(choices, Approvals(choices.workspace))
     return memories.location, memories.chosen, [memories.rule(name) for name in rules]
 
 
-def _got(house: House, options: Options) -> object:
+def _got(house, options):
     with Engine.open(options) as engine:
         return engine.notes.get("MEMORY.md").text
 
 
-def _shared(name: str) -> Callable[[House, Options], object]:
-    def go(house: House, options: Options) -> object:
+def _shared(name):
+    def go(house, options):
         found = plan.settings(plan.choose(options), Approvals(house.workspace)).with_shared(name)
         keys = [key.value for key in (*found.api_keys, *found.spare_keys)]
         return found.base_url, keys, dict(found.headers)
@@ -274,7 +274,7 @@ def _shared(name: str) -> Callable[[House, Options], object]:
     return go
 
 
-def _login(house: House, options: Options) -> object:
+def _login(house, options):
     profiles = {
         f"openai:{name}": {"type": "api_key", "provider": "openai", "key": f"sk-{name}"} for name in ("first", "second")
     }
@@ -287,7 +287,7 @@ def _login(house: House, options: Options) -> object:
     return found.api_keys[0].value
 
 
-def _profile(house: House, options: Options) -> object:
+def _profile(house, options):
     house.monkeypatch.setattr(release, "installed", lambda: None)
     return plan.choose(options).settings.word("profile")
 

@@ -7,7 +7,6 @@ import pytest
 
 from memory_tui.config import load
 from memory_tui.config.keys import BY_PATH, OF_AGENT
-from memory_tui.config.model import Config
 from memory_tui.errors import ConfigError
 
 pytest_plugins = ("tests.support.config",)
@@ -15,7 +14,7 @@ pytest_plugins = ("tests.support.config",)
 PATH = Path("openclaw.json")
 
 
-def older(section: str) -> Config:
+def older(section):
     """The configuration with `section` as the members of agents.defaults.memorySearch."""
     return load.parse(f"{{agents: {{defaults: {{memorySearch: {{{section}}}}}}}}}", PATH)
 

@@ -1,7 +1,6 @@
 """`auto` finds the release that is in use, and says why; and keys that 2026.9 took away are named."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,14 @@ from memory_tui.plan import Options, choose
 pytest_plugins = ("tests.support.config",)
 
 PATH = Path("openclaw.json")
-Write = Callable[[object], Path]
 
 
 @pytest.fixture(autouse=True)
-def nothing_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def nothing_installed(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
 
 
-def install(tmp_path: Path, manifest: object) -> None:
+def install(tmp_path, manifest):
     """Put a program `openclaw` on the search path as npm does: a link into a package."""
     package = tmp_path / "lib" / "node_modules" / "openclaw"
     package.mkdir(parents=True)
@@ -36,7 +34,7 @@ def install(tmp_path: Path, manifest: object) -> None:
     (tmp_path / "bin" / "openclaw").symlink_to(program)
 
 
-def found(home: Path) -> release.Release:
+def found(home):
     return release.meant("auto", load.load(None, home / ".openclaw" / "workspace"))
 
 

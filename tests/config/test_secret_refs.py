@@ -2,26 +2,22 @@
 
 import json
 import stat
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from memory_tui.config import load
-from memory_tui.config.model import FoundSecret
 
 pytest_plugins = ("tests.support.config",)
 
 KEY = "sk-very-secret-0123456789"
-Write = Callable[[object], Path]
 
 
 @pytest.fixture
-def secret(write: Write, monkeypatch: pytest.MonkeyPatch) -> Callable[..., FoundSecret]:
+def secret(write, monkeypatch):
     """The secret that `apiKey` is, with the `secrets` section of the configuration."""
     monkeypatch.setenv("MY_KEY", KEY)
 
-    def go(api_key: object, secrets: object = None) -> FoundSecret:
+    def go(api_key, secrets=None):
         write({"agents": {"defaults": {"memorySearch": {"remote": {"apiKey": api_key}}}}, "secrets": secrets or {}})
         found = load.load(None, None).secret("remote.apiKey")
         assert found is not None
@@ -89,14 +85,14 @@ def test_a_command_is_never_run(secret, tmp_path):
 
 
 @pytest.fixture
-def vault(tmp_path: Path) -> Path:
+def vault(tmp_path):
     file = tmp_path / "secrets.json"
     file.write_text(json.dumps({"providers": {"open/ai": {"key~": KEY}}, "list": ["a", KEY], "number": 7}))
     file.chmod(0o600)
     return file
 
 
-def in_file(vault: Path, name: str, **more: object) -> tuple[object, object]:
+def in_file(vault, name, **more):
     return (
         {"source": "file", "provider": "mine", "id": name},
         {"providers": {"mine": {"source": "file", "path": str(vault), **more}}},

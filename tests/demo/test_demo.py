@@ -2,8 +2,6 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import apsw
 import pytest
@@ -13,7 +11,6 @@ from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, labelled_queries
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import WorkspaceError
 from memory_tui.inbox.checks import BY_KIND
-from memory_tui.inbox.entries import Suggestion
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log
 from memory_tui.settings import TUNE_KEYS
@@ -24,7 +21,7 @@ ANY_DAY = [TODAY, dt.date(2024, 2, 29), dt.date(2025, 1, 1), dt.date(2027, 12, 3
 DAY_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-[a-z-]+)?\.md")
 
 
-def notes(folder: Path) -> dict[str, str]:
+def notes(folder):
     return {
         path.relative_to(folder).as_posix(): path.read_bytes().decode("cp1252" if path.match(demo.FOREIGN) else "utf-8")
         for path in sorted(folder.rglob("*"))
@@ -32,7 +29,7 @@ def notes(folder: Path) -> dict[str, str]:
     }
 
 
-def day_of(name: str) -> dt.date | None:
+def day_of(name):
     """Return the day of a dated note; None for any other, and for a day that no month has."""
     match = DAY_NAME.search(name)
     try:
@@ -73,7 +70,7 @@ def test_a_place_that_is_taken_is_refused_and_left_alone(tmp_path, place, reason
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def opened(tmp_path_factory):
     """The demo as a person opens it."""
     folder = tmp_path_factory.mktemp("shown")
     workspace = materialize(folder / "workspace", TODAY, more=True)
@@ -82,7 +79,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield from _opened(folder, workspace, demo.surround(folder, workspace, TODAY))
 
 
-def _opened(folder: Path, workspace: Path, facts: Path) -> Iterator[Engine]:
+def _opened(folder, workspace, facts):
     config = folder / "config.json"
     config.write_text("{}")
     keep_queries(workspace, config, TODAY)
@@ -101,7 +98,7 @@ def _opened(folder: Path, workspace: Path, facts: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="module")
-def findings(opened: Engine) -> list[Suggestion]:
+def findings(opened):
     """What its inbox holds, found where its journal and its log are."""
     return list(opened.inbox.examine().suggestions)
 
@@ -135,7 +132,7 @@ def test_agents_asked_in_the_demo_and_it_goes_with_it(monkeypatch, tmp_path):
     assert not kept_of_demo(tmp_path / "state")
 
 
-def kept_of_demo(state: Path) -> list[object]:
+def kept_of_demo(state):
     """What is left of a demo: files but the state database, and rows of the journal in it."""
     files = [path for path in state.rglob("*") if path.is_file() and path.name != "state.sqlite"]
     if not (state / "memory-tui" / "state.sqlite").exists():

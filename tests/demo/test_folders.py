@@ -11,11 +11,10 @@ from memory_tui.backends.memories import TableLocation
 from memory_tui.cli.main import main
 from memory_tui.config import places
 from memory_tui.config.config_patch import patch
-from memory_tui.plan import Options
 
 
 @pytest.fixture
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary(tmp_path, monkeypatch):
     """A temporary folder of its own, for this process and its children."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -31,7 +30,7 @@ def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(temporary
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     written: list[str] = []
 
-    def screen(chosen: Options, *_more: object, **_named: object) -> int:
+    def screen(chosen, *_more, **_named):
         choices = plan.choose(replace(chosen, changes=(*chosen.changes, ("query.minScore", "0.2"))))
         assert choices.settings.values["query.maxResults"].value == 6
         found = patch(choices.config, choices.settings, choices.as_written())

@@ -3,9 +3,6 @@
 import datetime as dt
 import importlib.util
 from collections import defaultdict
-from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -20,7 +17,7 @@ AFTER_THE_LAST_LOG = dt.datetime(2023, 5, 7, tzinfo=dt.UTC).timestamp()
 
 
 @pytest.fixture(scope="module")
-def judge(memorybank: Path) -> ModuleType:
+def judge(memorybank):
     """The scorer that lies beside the questions."""
     spec = importlib.util.spec_from_file_location("judge", memorybank / "score.py")
     assert spec is not None
@@ -30,14 +27,7 @@ def judge(memorybank: Path) -> ModuleType:
     return module
 
 
-def answers(
-    workspaces: Path,
-    queries: list[dict[str, Any]],
-    index: Path,
-    profile: str,
-    results: int = 20,
-    now: float = AFTER_THE_LAST_LOG,
-) -> dict[str, list[dict[str, Any]]]:
+def answers(workspaces, queries, index, profile, results=20, now=AFTER_THE_LAST_LOG):
     """Up to `results` hits of every question."""
     by_workspace = defaultdict(list)
     for query in queries:
@@ -57,7 +47,7 @@ def answers(
     return found
 
 
-def measured(judge: ModuleType, name: str, found: dict[str, list[dict[str, Any]]]) -> dict[str, float]:
+def measured(judge, name, found):
     return judge.mean(judge.evaluate(name, found))  # type: ignore[no-any-return]
 
 

@@ -3,9 +3,7 @@
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,18 +17,18 @@ SLOT, DREAMING = (check.run for check in CHECKS if check.key in ("openclaw-slot"
 
 
 @pytest.fixture
-def plugin(tmp_path: Path) -> Path:
+def plugin(tmp_path):
     return Path(shutil.copytree(plugin_folder(), tmp_path / "plugin"))
 
 
 @pytest.fixture
-def open_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Engine]]:
+def open_with(tmp_path, monkeypatch):
     engines: list[Engine] = []
     monkeypatch.setattr(release, "installed", lambda: None)
     notes = tmp_path / "notes"
     notes.mkdir()
 
-    def go(plugins: dict[str, Any], *changes: tuple[str, str], **more: Any) -> Engine:
+    def go(plugins, *changes, **more):
         config = tmp_path / "openclaw.json"
         config.write_text(json.dumps({"agents": {"defaults": {"workspace": str(notes), **more}}, "plugins": plugins}))
         engines.append(Engine.open(Options(config=str(config), index=str(tmp_path / "i.sqlite"), changes=changes)))
@@ -41,7 +39,7 @@ def open_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
         engine.close()
 
 
-def slot(folder: Path, command: str = sys.executable, **entries: Any) -> dict[str, Any]:
+def slot(folder, command=sys.executable, **entries):
     """The section that connects memory-tui by the plug-in in `folder`."""
     return {
         "load": {"paths": [str(folder)]},
@@ -50,7 +48,7 @@ def slot(folder: Path, command: str = sys.executable, **entries: Any) -> dict[st
     }
 
 
-def edited(plugin: Path) -> dict[str, Any]:
+def edited(plugin):
     (plugin / "index.js").write_text("// of yesterday\n")
     return slot(plugin)
 

@@ -3,8 +3,6 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -23,7 +21,7 @@ pytest_plugins = ["tests.support.config"]
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Lasting\n- the router is an Omada ER605 with VLAN 20\n")
@@ -32,10 +30,10 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def open_engine(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Engine]]:
+def open_engine(workspace, tmp_path):
     engines = []
 
-    def go(*changes: tuple[str, str], provider: str = "scripted", sync: bool = True) -> Engine:
+    def go(*changes, provider="scripted", sync=True):
         engine = Engine.open(
             Options(
                 workspace=str(workspace), index=str(tmp_path / "place/index.sqlite"), provider=provider, changes=changes
@@ -52,12 +50,12 @@ def open_engine(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Engin
 
 
 @pytest.fixture(autouse=True)
-def _sharp_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
+def _sharp_eyes(monkeypatch):
     """How soon a busy machine tells of a saved file is no part of these tests."""
     monkeypatch.setattr(doctor, "_SIGHT_SECONDS", LONG)
 
 
-def found(engine: Engine, key: str) -> CheckOutcome:
+def found(engine, key):
     [result] = doctor.examine(engine, [check for check in doctor.CHECKS if check.key == key], LONG)
     return result.finding
 
@@ -169,7 +167,7 @@ def test_the_watcher_is_tried_for_real(open_engine, monkeypatch):
     monkeypatch.setattr(watchfiles, "watch", lambda *_, stop_event, **__: iter(lambda: stop_event.wait(0.01), True))
     assert found(engine, "watcher").state == "warning"
 
-    def refusing(*_: object, **__: object) -> None:
+    def refusing(*_, **__):
         raise OSError(28, "OS file watch limit reached")
 
     monkeypatch.setattr(watchfiles, "watch", refusing)
@@ -179,13 +177,13 @@ def test_the_watcher_is_tried_for_real(open_engine, monkeypatch):
 def test_a_check_that_breaks_or_hangs_stops_no_other(open_engine, monkeypatch):
     engine, never = open_engine(), threading.Event()
 
-    def breaks(_: Engine) -> CheckOutcome:
+    def breaks(_):
         raise ZeroDivisionError("oh")
 
-    def refuses(_: Engine) -> CheckOutcome:
+    def refuses(_):
         raise MemoryTuiError("No.", "Do that.")
 
-    def hangs(_: Engine) -> CheckOutcome:
+    def hangs(_):
         never.wait(LONG)
         return CheckOutcome("ok", "late")
 
@@ -197,7 +195,7 @@ def test_a_check_that_breaks_or_hangs_stops_no_other(open_engine, monkeypatch):
     ]
     results: dict[str, CheckOutcome] = {}
 
-    def now() -> float:
+    def now():
         """The deadline comes when all but one have answered."""
         return 0.0 if len(results) < len(table) - 1 else LONG - 0.01
 
@@ -218,7 +216,7 @@ def test_a_check_that_breaks_or_hangs_stops_no_other(open_engine, monkeypatch):
 def test_checks_run_side_by_side(open_engine):
     together = threading.Barrier(4)
 
-    def meets(_: Engine) -> CheckOutcome:
+    def meets(_):
         together.wait(LONG)
         return CheckOutcome("ok", "met")
 

@@ -1,7 +1,5 @@
 """What one question was answered by stands beside it, in words that are true of that question."""
 
-from pathlib import Path
-
 import pytest
 
 from memory_tui.engine.engine import Engine
@@ -16,7 +14,7 @@ UNKNOWN = "the embedding model knows no word of the query"
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Path:
+def notes(tmp_path):
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Facts\n\n- 喜欢读书\n- the router is an Omada\n")

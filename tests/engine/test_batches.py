@@ -8,7 +8,7 @@ import io
 import json
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,11 @@ from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.approval import Approvals
-from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled
 from memory_tui.events import BatchNews, Event
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
-from memory_tui.providers.options import RetryClock
 from tests.support.batch_server import BatchHandler, BatchPlay, Made, refused, text_of
 from tests.support.embed import KEY, Time
 from tests.support.provider_server import Reply, hang, reset, serving, status
@@ -36,8 +34,8 @@ DATA = Path(__file__).parent / "data"
 class Flowing(Time):
     """A clock whose time passes while somebody sleeps, and only then."""
 
-    def clock(self) -> RetryClock:
-        def sleep(stop: Stop, seconds: float) -> None:
+    def clock(self):
+        def sleep(stop, seconds):
             self.slept.append(seconds)
             self.at += seconds
 
@@ -59,13 +57,13 @@ class World:
     withhold: str = "true"
     events: list[Event] = field(default_factory=list)
 
-    def write(self, count: int, name: str = "MEMORY.md") -> None:
+    def write(self, count, name="MEMORY.md"):
         """A note of `count` chunks."""
         note = self.folder / "notes" / name
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text("".join(f"fact {i:03} {name} word{i}\n" for i in range(count)))
 
-    def open(self, *, once: bool = False) -> Engine:
+    def open(self, *, once=False):
         path = self.folder / "openclaw.json"
         remote = {
             "baseUrl": f"{self.host or self.play.url}/v1",
@@ -103,25 +101,25 @@ class World:
         )
 
     @property
-    def index(self) -> Path:
+    def index(self):
         return self.folder / "index.sqlite"
 
     @property
-    def news(self) -> list[BatchNews]:
+    def news(self):
         return [event for event in self.events if isinstance(event, BatchNews)]
 
     @property
-    def stages(self) -> list[str]:
+    def stages(self):
         return [event.stage for event in self.news]
 
     @property
-    def direct(self) -> list[str]:
+    def direct(self):
         """Texts that were sent directly, without the first one that finds out how long vectors are."""
         return [text for asked in self.play.asked for text in asked.texts if text != "memory"]
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(tmp_path, monkeypatch):
     usual = plan.settings
     (tmp_path / "notes").mkdir()
     with serving(BatchPlay(), BatchHandler) as play:
@@ -138,7 +136,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         yield found
 
 
-def cached(world: World) -> int:
+def cached(world):
     store = Store.open(world.index, read_only=True)
     try:
         return store.counts().cached
@@ -146,7 +144,7 @@ def cached(world: World) -> int:
         store.close()
 
 
-def lacking(engine: Engine) -> int:
+def lacking(engine):
     state = engine.status()
     return state.chunks - state.embedded
 
@@ -193,7 +191,7 @@ def test_jobs_of_an_earlier_version_are_followed_and_paid_once(world, monkeypatc
     assert not any(world.play.files)
 
 
-def everything_sent(world: World) -> str:
+def everything_sent(world):
     return "\n".join([*world.play.sent.values(), *world.direct])
 
 
@@ -223,16 +221,16 @@ def test_what_looks_like_a_secret_is_in_no_job(world, monkeypatch, when):
     assert secret not in everything_sent(world)
 
 
-def _lose_the_answer(handler: Any, asked: Any) -> None:
+def _lose_the_answer(handler, asked):
     handler._create({"input_file_id": "in-0"})
     reset(handler, asked)
 
 
-def _more(lines: list[Any]) -> tuple[list[Any], list[Any]]:
+def _more(lines):
     return [*lines, {**lines[0], "custom_id": "f" * 64}], []
 
 
-def _some(lines: list[Any]) -> tuple[list[Any], list[Any]]:
+def _some(lines):
     return ["nonsense", *lines[4:], lines[5]], [refused(lines[0])]
 
 
@@ -298,7 +296,7 @@ def test_every_text_gets_its_vector_once_and_no_file_stays_there(world, name):
     assert world.play.cancelled == (["job_0"] if name == "it takes too long" else [])
 
 
-def _drop_the_name(handler: Any, asked: Any) -> None:
+def _drop_the_name(handler, asked):
     handler._create({"input_file_id": "in-0"})
     hang(handler, asked)
 
@@ -381,7 +379,7 @@ def test_without_wait_a_command_ends_and_the_next_one_fetches(world):
     assert (len(world.play.jobs), world.direct) == (1, [])
 
 
-def leave(world: World, call: str) -> None:
+def leave(world, call):
     """Open an engine as the app does, and close it while it waits for `call`."""
     world.play.fail(call, hang)
     with world.open() as engine:
@@ -389,7 +387,7 @@ def leave(world: World, call: str) -> None:
         assert world.play.hanging.acquire(timeout=LONG)
 
 
-def until(fact: Callable[[], bool]) -> None:
+def until(fact):
     """Wait for `fact`."""
     told = threading.Event()
     for _ in range(int(LONG / 0.01)):
@@ -438,7 +436,7 @@ def test_a_job_that_another_process_finished_is_no_failure(world):
     with world.open() as other:
         other.index.sync(reason="cli")
 
-        def finish(handler: Any, asked: Any) -> None:
+        def finish(handler, asked):
             # While one engine fetches the results, the other one is done with them.
             assert other.index.sync(reason="cli").embedded == 6
             handler.raw(200, b"", {})
@@ -453,7 +451,7 @@ def test_a_job_that_another_process_finished_is_no_failure(world):
 
 def test_results_that_find_no_room_on_disk_are_fetched_at_the_next_start(world, monkeypatch):
     class Full(io.BytesIO):
-        def write(self, data: Any) -> int:
+        def write(self, data):
             raise OSError(errno.ENOSPC, "No space left on device")
 
     world.write(6)
@@ -511,7 +509,7 @@ def test_closing_wakes_who_waits_for_a_job(world):
     engine = world.open()
     ended: list[object] = []
 
-    def command() -> None:
+    def command():
         try:
             ended.append(engine.index.sync(reason="cli"))
         except Cancelled as error:

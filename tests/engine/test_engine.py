@@ -1,13 +1,9 @@
 """The engine that front ends hold: fresh answers, honest empty ones, background work, and a quick end."""
 
-from __future__ import annotations
-
 import datetime as dt
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -24,16 +20,16 @@ PATIENCE = LONG
 class Heard:
     """A listener that can be waited on."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.events: list[events.Event] = []
         self._news = threading.Condition()
 
-    def __call__(self, event: events.Event) -> None:
+    def __call__(self, event):
         with self._news:
             self.events.append(event)
             self._news.notify_all()
 
-    def wait_for(self, wanted: Callable[[events.Event], bool]) -> events.Event:
+    def wait_for(self, wanted):
         """The first event that is `wanted`, now or soon."""
         with self._news:
             assert self._news.wait_for(lambda: any(map(wanted, self.events)), PATIENCE), self.events
@@ -41,7 +37,7 @@ class Heard:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
@@ -50,12 +46,12 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def heard() -> Heard:
+def heard():
     return Heard()
 
 
 @pytest.fixture
-def engine(workspace: Path, tmp_path: Path, heard: Heard) -> Iterator[Engine]:
+def engine(workspace, tmp_path, heard):
     options = Options(
         workspace=str(workspace),
         index=str(tmp_path / "i" / "index.sqlite"),
@@ -67,7 +63,7 @@ def engine(workspace: Path, tmp_path: Path, heard: Heard) -> Iterator[Engine]:
         yield opened
 
 
-def recalled(engine: Engine, query: str) -> list[str]:
+def recalled(engine, query):
     return [hit.chunk.path for hit in engine.search.search(query).recalled]
 
 
@@ -132,7 +128,7 @@ def test_searches_go_on_while_files_are_indexed(engine, workspace, monkeypatch):
 
     real, writing, answered = index_write.replace_files, threading.Semaphore(0), threading.Semaphore(0)
 
-    def held(*arguments: object) -> None:
+    def held(*arguments):
         real(*arguments)
         writing.release()
         assert answered.acquire(timeout=LONG)

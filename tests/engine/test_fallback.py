@@ -2,8 +2,6 @@
 
 import json
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,13 +21,13 @@ DOWN = status(500, {"error": {"message": "overloaded"}})
 
 
 @pytest.fixture
-def play() -> Iterator[Play]:
+def play():
     with serving(Play()) as server:
         yield server
 
 
 @pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+def time(monkeypatch):
     """Time that passes when a test says so."""
     usual, found = plan.settings, Time()
     monkeypatch.setattr(
@@ -39,7 +37,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Path:
+def notes(tmp_path):
     folder = tmp_path / "notes" / "memory"
     folder.mkdir(parents=True)
     (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
@@ -47,7 +45,7 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
-def options(tmp_path: Path, play: Play, fallback: str = "") -> Options:
+def options(tmp_path, play, fallback=""):
     section: dict[str, Any] = {
         "provider": "openai",
         "model": "small",
@@ -65,7 +63,7 @@ def options(tmp_path: Path, play: Play, fallback: str = "") -> Options:
     )
 
 
-def spaces(tmp_path: Path) -> set[str]:
+def spaces(tmp_path):
     """Whose vectors the chunks of the index have."""
     store = Store.open(tmp_path / "i.sqlite", read_only=True)
     try:
@@ -193,7 +191,7 @@ def test_it_is_asked_again_by_itself_when_its_time_has_come(play, notes, tmp_pat
         heard: list[str] = []
         back = threading.Event()
 
-        def listen(event: Any) -> None:
+        def listen(event):
             heard.append(type(event).__name__)
             if getattr(event, "ok", False):
                 back.set()
@@ -230,7 +228,7 @@ def test_no_more_requests_run_at_once_than_is_set(play, notes, tmp_path):
         (notes / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
     met, early = threading.Barrier(2), threading.Semaphore(2)
 
-    def together(handler: Any, asked: Any) -> None:
+    def together(handler, asked):
         if asked.texts != ["memory"] and early.acquire(blocking=False):
             met.wait(LONG)
         well(handler, asked)
@@ -248,7 +246,7 @@ def test_what_was_sent_when_indexing_is_paused_is_kept_and_not_sent_again(play, 
         (notes / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
     let, begun = threading.Event(), threading.Event()
 
-    def later(handler: Any, asked: Any) -> None:
+    def later(handler, asked):
         if asked.texts != ["memory"]:
             begun.set()
             let.wait(LONG)

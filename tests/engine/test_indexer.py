@@ -5,7 +5,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
@@ -24,7 +23,7 @@ from tests.support.waiting import LONG
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     for number in range(12):
@@ -33,12 +32,12 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def heard() -> Heard:
+def heard():
     return Heard()
 
 
 @pytest.fixture
-def options(workspace: Path, tmp_path: Path) -> Options:
+def options(workspace, tmp_path):
     return Options(
         workspace=str(workspace),
         index=str(tmp_path / "i" / "index.sqlite"),
@@ -48,12 +47,12 @@ def options(workspace: Path, tmp_path: Path) -> Options:
 
 
 @pytest.fixture
-def engine(options: Options, heard: Heard) -> Iterator[Engine]:
+def engine(options, heard):
     with Engine.open(options, heard) as opened:
         yield opened
 
 
-def with_changes(options: Options, *changes: tuple[str, str]) -> Options:
+def with_changes(options, *changes):
     return Options(
         workspace=options.workspace,
         index=options.index,
@@ -65,13 +64,13 @@ def with_changes(options: Options, *changes: tuple[str, str]) -> Options:
 class Gate:
     """Holds the writer inside a sync until it is opened."""
 
-    def __init__(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, engine, monkeypatch):
         from memory_tui.index import index_write
 
         self.reached, self.open = threading.Event(), threading.Event()
         real = index_write.replace_files
 
-        def held(*arguments: object) -> None:
+        def held(*arguments):
             self.reached.set()
             assert self.open.wait(LONG)
             real(*arguments)
@@ -128,7 +127,7 @@ sys.stdin.readline()
 
 
 @pytest.fixture
-def keeper(workspace: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def keeper(workspace, tmp_path):
     child = subprocess.Popen(
         [sys.executable, "-c", KEEP, str(workspace), str(tmp_path / "i" / "index.sqlite")],
         stdin=subprocess.PIPE,
@@ -142,7 +141,7 @@ def keeper(workspace: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     child.communicate()
 
 
-def named(pid: int) -> Callable[[events.Event], bool]:
+def named(pid):
     return lambda event: isinstance(event, events.LeaderChanged) and event.pid == pid
 
 
@@ -308,7 +307,7 @@ def test_an_answer_is_known_to_be_old_although_the_status_was_read_since(engine,
             heard.wait_for(lambda _: sum(isinstance(e, events.IndexChanged) for e in heard.events) > count)  # noqa: B023
 
 
-def caught_up(options: Options) -> bool:
+def caught_up(options):
     """Whether a command that asks once found something to write."""
     with Engine.open(replace(options, once=True)) as engine:
         engine.index.catch_up()
@@ -329,23 +328,23 @@ def test_a_command_writes_nothing_beside_an_app_that_has_done_it(options, keeper
     assert not caught_up(options)
 
 
-def edited(workspace: Path, _index: Path) -> None:
+def edited(workspace, _index):
     (workspace / "memory" / "3.md").write_text("something else\n")
 
 
-def added(workspace: Path, _index: Path) -> None:
+def added(workspace, _index):
     (workspace / "memory" / "new.md").write_text("something new\n")
 
 
-def removed(workspace: Path, _index: Path) -> None:
+def removed(workspace, _index):
     (workspace / "memory" / "3.md").unlink()
 
 
-def killed(_workspace: Path, index: Path) -> None:
+def killed(_workspace, index):
     integrity.path_of(index).unlink()
 
 
-def damaged(_workspace: Path, index: Path) -> None:
+def damaged(_workspace, index):
     seen = index.stat()
     data = bytearray(index.read_bytes())
     data[-100] ^= 1
@@ -353,11 +352,11 @@ def damaged(_workspace: Path, index: Path) -> None:
     os.utime(index, ns=(seen.st_atime_ns, seen.st_mtime_ns))
 
 
-def half_made(_workspace: Path, index: Path) -> None:
+def half_made(_workspace, index):
     rebuild_of(index).write_bytes(b"")
 
 
-def without_a_vector(_workspace: Path, index: Path) -> None:
+def without_a_vector(_workspace, index):
     connection = sqlite3.connect(index)
     connection.execute("UPDATE chunks SET embedding_id = NULL WHERE occurrence = 0")
     connection.commit()

@@ -18,7 +18,7 @@ from tests.support.transcripts import claude_said, write
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch):
     """A home with an agent of OpenClaw, two projects of Claude Code, one in a repository, and Codex."""
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -41,17 +41,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def put(path: Path, text: str) -> None:
+def put(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
 
-def git(folder: Path, *words: str) -> None:
+def git(folder, *words):
     me = ("-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main")
     subprocess.run(["git", *me, *words], cwd=folder, check=True, capture_output=True)
 
 
-def project(home: Path, name: str) -> Path:
+def project(home, name):
     """A project with a session, and a memory."""
     folder = home / name
     folder.mkdir()
@@ -61,7 +61,7 @@ def project(home: Path, name: str) -> Path:
     return memory
 
 
-def listed() -> dict[str, machine.Memory]:
+def listed():
     return {f"{each.host} {Path(each.project).name}".strip(): each for each in machine.memories()}
 
 
@@ -143,7 +143,7 @@ def test_a_project_that_is_gone_or_was_copied_by_name_alone_is_no_match(home):
 def test_where_no_workspace_is_meant_a_person_chooses(home):
     memories = machine.memories()
 
-    async def choose() -> Path | None:
+    async def choose():
         app = Chooser(memories)
         async with app.run_test(size=(100, 30)) as pilot:
             await pilot.pause()

@@ -4,21 +4,18 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import PathRefused, Unreadable
-from memory_tui.events import Event, FileIndexed
+from memory_tui.events import FileIndexed
 from memory_tui.index import schema
 from memory_tui.openclaw import compare
 from memory_tui.plan import Options
 from memory_tui.workspace import notes, roots
 from memory_tui.workspace.notes import MediaRules
-from tests.support.provider_server import Asked, Handler, Play, serving, shaped, vector
+from tests.support.provider_server import Play, serving, shaped, vector
 
 PNG, OGG = b"\x89PNG\r\n\x1a\n", b"OggS"
 DIMS = 256
@@ -33,7 +30,7 @@ FILES = {
 }
 
 
-def seen(handler: Handler, asked: Asked) -> None:
+def seen(handler, asked):
     """Answers as a model that sees and hears: the bytes of a media file are the words of what it shows."""
     made = []
     for one in asked.body.get("requests", [asked.body]):
@@ -47,13 +44,13 @@ def seen(handler: Handler, asked: Asked) -> None:
 
 
 @pytest.fixture
-def play() -> Iterator[Play]:
+def play():
     with serving(Play(dims=DIMS, usual=seen)) as running:
         yield running
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def place(tmp_path):
     (tmp_path / "notes/memory").mkdir(parents=True)
     (tmp_path / "notes/MEMORY.md").write_text("The router is an Omada\n")
     (tmp_path / "notes/memory/beside.png").write_bytes(PNG)
@@ -64,7 +61,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def options(place: Path, play: Play, multimodal: dict[str, Any] | None = None, **more: Any) -> Options:
+def options(place, play, multimodal=None, **more):
     search = {
         **GEMINI,
         "extraPaths": [str(place / "pictures")],
@@ -82,7 +79,7 @@ def options(place: Path, play: Play, multimodal: dict[str, Any] | None = None, *
     )
 
 
-def parts_sent(play: Play) -> dict[str, list[dict[str, Any]]]:
+def parts_sent(play):
     """What was sent of each media file, by its label."""
     sent = [one["content"]["parts"] for asked in play.asked for one in asked.body.get("requests", ())]
     return {parts[0]["text"]: parts for parts in sent if len(parts) > 1}
@@ -210,7 +207,7 @@ def test_the_type_is_told_by_the_content(tmp_path, name, head, mime):
 def test_nothing_is_sent_of_a_file_that_changed_after_it_was_indexed(place, play):
     cat, label = place / "pictures/cat.PNG", "Image file: ../pictures/cat.PNG"
 
-    def change(event: Event) -> None:
+    def change(event):
         if isinstance(event, FileIndexed) and event.path == "../pictures/cat.PNG":
             changed.append(event.path)
             cat.write_bytes(PNG + b"something private")

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import os
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +16,7 @@ SLUG, NESTED = "memory/2026-01-02-slug.md", "memory/topics/deep/2026-01-02.md"
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Path:
+def notes(tmp_path):
     folder = tmp_path / "notes"
     for path in (*INVALID, FUTURE, TODAY, SLUG, NESTED, "MEMORY.md"):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -26,7 +25,7 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
-def opened(notes: Path, tmp_path: Path, profile: str) -> Engine:
+def opened(notes, tmp_path, profile):
     return Engine.open(
         Options(
             workspace=str(notes),

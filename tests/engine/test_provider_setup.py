@@ -1,8 +1,6 @@
 """From configuration to provider: notes go where the person said, with the key they gave, and nowhere else."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +10,7 @@ from tests.support.provider_server import Play, serving, status
 
 
 @pytest.fixture
-def host() -> Iterator[tuple[Play, str]]:
+def host():
     """A provider on loopback, and its address."""
     play = Play()
     with serving(play):
@@ -20,13 +18,13 @@ def host() -> Iterator[tuple[Play, str]]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     (tmp_path / "notes" / "memory").mkdir(parents=True)
     (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
     return tmp_path / "notes"
 
 
-def configuration(tmp_path: Path, section: dict[str, object]) -> str:
+def configuration(tmp_path, section):
     path = tmp_path / "openclaw.json"
     path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
     return str(path)
@@ -74,11 +72,11 @@ def test_a_change_of_profile_pays_for_no_vector_twice(host, workspace, tmp_path,
     (workspace / "MEMORY.md").write_text("# Facts\n\n- Router: Omada ER605\n- Anna: Graz\n")
     config = configuration(tmp_path, {"provider": "openai", "remote": {"baseUrl": f"{address}/v1", "apiKey": "sk-1"}})
 
-    def opened(profile: str) -> Engine:
+    def opened(profile):
         options = Options(workspace=str(workspace), config=config, provider="openai", changes=(("profile", profile),))
         return Engine.open(options)
 
-    def sent() -> list[str]:
+    def sent():
         trial = "memory"
         return [text for request in play.asked for text in request.texts if text != trial]
 
@@ -147,7 +145,7 @@ def test_transcripts_are_a_source_when_the_configuration_asks_twice(workspace, t
     said = {"type": "message", "message": {"role": "user", "content": "the walrus password is hunter2"}}
     (sessions / "one.jsonl").write_text(json.dumps({"type": "session"}) + "\n" + json.dumps(said) + "\n")
 
-    def found(**section: object) -> list[str]:
+    def found(**section):
         config = configuration(tmp_path, {"provider": "scripted", **section})
         options = Options(
             workspace=str(workspace), config=config, index=str(tmp_path / "i"), changes=(("profile", "recommended"),)

@@ -1,22 +1,19 @@
 """What is ranked at once is what is gathered whole and then ranked."""
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
-from memory_tui.search.trace import Trace
 
 QUERIES = ("garden roses", "oak", "who planted the tomato beside the garden", "zebra")
 PROFILES = ("recommended", "openclaw-2026.3")
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
+def engine(tmp_path):
     notes, some = tmp_path / "notes" / "memory", random.Random(4)
     notes.mkdir(parents=True)
     for number in range(150):
@@ -34,7 +31,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
         yield opened
 
 
-def record(trace: Trace) -> dict:
+def record(trace):
     found = trace_json.trace(trace)
     del found["timings"]
     return found

@@ -4,9 +4,6 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -24,7 +21,7 @@ SECRET = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
 
 
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+def play(monkeypatch):
     """A provider elsewhere: the server on loopback is the proxy on the way to any host."""
     with serving(Play()) as server:
         monkeypatch.setenv("HTTP_PROXY", server.url)
@@ -32,7 +29,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     folder = tmp_path / "notes" / "memory"
     folder.mkdir(parents=True)
     (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
@@ -41,7 +38,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def config(workspace: Path, tmp_path: Path) -> Path:
+def config(workspace, tmp_path):
     path = tmp_path / "openclaw.json"
     section = {"provider": "openai", "remote": {"baseUrl": "http://embed.example/v1", "apiKey": KEY}}
     path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
@@ -49,7 +46,7 @@ def config(workspace: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def options(workspace: Path, config: Path, tmp_path: Path) -> Options:
+def options(workspace, config, tmp_path):
     return Options(
         workspace=str(workspace),
         config=str(config),
@@ -59,17 +56,14 @@ def options(workspace: Path, config: Path, tmp_path: Path) -> Options:
 
 
 @pytest.fixture
-def agreed(options: Options, workspace: Path) -> Options:
+def agreed(options, workspace):
     Approvals(workspace).approve("openai", "embed.example", "test")
     return options
 
 
-Run = Callable[..., tuple[int, str, str]]
-
-
 @pytest.fixture
-def run(options: Options, capsys: pytest.CaptureFixture[str]) -> Run:
-    def go(*words: str) -> tuple[int, str, str]:
+def run(options, capsys):
+    def go(*words):
         code = main.main(
             [
                 *words,
@@ -90,11 +84,11 @@ def run(options: Options, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 class Typed(io.StringIO):
-    def isatty(self) -> bool:
+    def isatty(self):
         return True
 
 
-def sent(play: Play) -> str:
+def sent(play):
     return "\n".join(text for request in play.asked for text in request.texts)
 
 
@@ -306,7 +300,7 @@ def test_a_price_is_known_for_the_providers_own_model_and_host_only():
 # --- the command ---------------------------------------------------------------------------------------------------
 
 
-def told(run: Run, *words: str) -> Any:
+def told(run, *words):
     return json.loads(run("provider", "--json", *words)[1])
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Event
 from time import monotonic
 from typing import Any
@@ -15,15 +13,13 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import plan
-from memory_tui.approval import Approvals
 from memory_tui.cli import main
 from memory_tui.doctor import CHECKS, examine
 from memory_tui.engine.engine import Engine
 from memory_tui.events import ProviderChanged
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
-from memory_tui.providers.chain import ServingProvider
-from memory_tui.providers.options import ProviderSettings, RequestLimits
+from memory_tui.providers.options import RequestLimits
 from memory_tui.tui.session import Session, lamp, provider_pane
 from tests.support.embed import Time
 from tests.support.provider_server import Play, Reply, hang, refusing, serving, status, well
@@ -33,7 +29,7 @@ KEY = "sk-who-0123456789"
 QUESTION = "walrus"
 
 
-def refusal(http: int, message: str, **fields: str) -> Reply:
+def refusal(http, message, **fields):
     return status(http, {"error": {"message": message, **fields}})
 
 
@@ -78,13 +74,13 @@ CASES: dict[str, Case] = {
 
 
 @pytest.fixture(autouse=True)
-def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_keys(monkeypatch):
     for name in ("OPENAI", "VOYAGE", "MISTRAL", "GEMINI"):
         monkeypatch.delenv(f"{name}_API_KEY", raising=False)
 
 
 @pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+def time(monkeypatch):
     """Time that stands still, calls that wait for nothing, and answers that are given up after a moment."""
     usual, found = plan.settings, Time()
     quick = replace(RequestLimits(), query_seconds=1.0, batch_seconds=1.0)
@@ -97,13 +93,13 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 
 @pytest.fixture
-def play() -> Iterator[Play]:
+def play():
     with serving(Play()) as server:
         yield server
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Path:
+def notes(tmp_path):
     folder = tmp_path / "notes" / "memory"
     folder.mkdir(parents=True)
     (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
@@ -111,7 +107,7 @@ def notes(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def write(tmp_path: Path, url: str, **more: Any) -> Path:
+def write(tmp_path, url, **more):
     section: dict[str, Any] = {
         "provider": "openai",
         "model": "small",
@@ -125,7 +121,7 @@ def write(tmp_path: Path, url: str, **more: Any) -> Path:
     return path
 
 
-def options(tmp_path: Path) -> Options:
+def options(tmp_path):
     return Options(
         workspace=str(tmp_path / "notes"),
         config=str(tmp_path / "openclaw.json"),
@@ -134,14 +130,11 @@ def options(tmp_path: Path) -> Options:
     )
 
 
-Run = Callable[..., tuple[int, str, str]]
-
-
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(tmp_path, capsys):
     """Run a command on the workspace, as a process of its own would."""
 
-    def go(*arguments: str) -> tuple[int, str, str]:
+    def go(*arguments):
         capsys.readouterr()
         code = main.main(
             [
@@ -154,12 +147,12 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     return go
 
 
-def told(found: dict[str, Any] | None) -> tuple[Any, ...] | None:
+def told(found):
     """What a record of a fallback says, without its times."""
     return (found["from"], found["to"], found["reason"]) if found else None
 
 
-def agree(engine: Engine, who: ServingProvider) -> None:
+def agree(engine, who):
     """Everything that the app, the doctor and an agent are told says what `who` says."""
     report = engine.status()
     screen = Session(lambda _: engine, engine=engine, status=report)
@@ -202,7 +195,7 @@ def test_nobody_disagrees_about_who_answers(name, play, notes, tmp_path, time, r
         by_commands(run, who)
 
 
-def by_commands(run: Run, who: ServingProvider) -> None:
+def by_commands(run, who):
     """Processes that have asked nobody yet say the same of what the last index run met, and so do those that ask."""
     report = json.loads(run("status", "--json")[1])
     supply = json.loads(run("provider", "--json")[1])
@@ -378,7 +371,7 @@ def test_a_search_waits_for_its_question_alone_and_asks_no_test_text(
 ):
     usual, limits = plan.settings, RequestLimits(query_seconds=0.3, batch_seconds=LONG)
 
-    def quick(choices: plan.Plan, approvals: Approvals) -> ProviderSettings:
+    def quick(choices, approvals):
         found = usual(choices, approvals)
         return replace(found, batches=replace(limits, probe=found.batches.probe))
 

@@ -1,7 +1,6 @@
 """The windows of chunks: a model compares them, each is made once, and none says more than its chunk was let say."""
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,6 @@ from tests.support.local_model import hashed
 from tests.support.provider_server import Play, serving
 
 __all__ = ["hashed"]
-Asked = Callable[[], list[dict[str, str]]]
 LINES = [
     f"- the {word} number {at} stands in the {'cellar' if at % 2 else 'attic'}"
     for at, word in enumerate(
@@ -29,7 +27,7 @@ LINES = [
 
 
 @pytest.fixture
-def options(tmp_path: Path) -> Options:
+def options(tmp_path):
     notes = tmp_path / "notes"
     (notes / "memory").mkdir(parents=True)
     (notes / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
@@ -42,7 +40,7 @@ def options(tmp_path: Path) -> Options:
     )
 
 
-def notes(asked: Asked) -> list[str]:
+def notes(asked):
     return [request["text"] for request in asked() if request["kind"] == "document"]
 
 
@@ -80,7 +78,7 @@ def test_the_nearest_window_counts_above_the_median_of_all_notes(options, hashed
         assert closest is not None
         trace = engine.search.rank(evidence, engine.plan.settings)
 
-        def cosine(text: str) -> float:
+        def cosine(text):
             pair = []
             for words in (text, question):
                 vector = hash_vector(words) * 0.4
@@ -127,14 +125,14 @@ def test_a_large_index_and_a_profile_that_compares_none_have_no_windows(options,
 
 
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+def play(monkeypatch):
     with serving(Play()) as server:
         monkeypatch.setenv("HTTP_PROXY", server.url)
         yield server
 
 
 @pytest.fixture
-def elsewhere(options: Options, tmp_path: Path) -> Options:
+def elsewhere(options, tmp_path):
     remote = {"baseUrl": "http://embed.example/v1", "apiKey": "sk-windows-0123456789"}
     section = {"provider": "openai", "remote": remote}
     (tmp_path / "openclaw.json").write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))

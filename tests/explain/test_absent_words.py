@@ -1,8 +1,6 @@
 """An answer calls a word absent only where neither the text of the index nor a note that waits holds it."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -11,21 +9,20 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording, words
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
-from memory_tui.search.trace import Trace, Unsearchable
+from memory_tui.search.trace import Unsearchable
 
-Make = Callable[..., Engine]
 STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Path:
+def notes(tmp_path):
     folder = tmp_path / "notes" / "memory"
     folder.mkdir(parents=True)
     (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
     return folder
 
 
-def options(tmp_path: Path, profile: str, provider: str = "none") -> Options:
+def options(tmp_path, profile, provider="none"):
     return Options(
         workspace=str(tmp_path / "notes"),
         index=str(tmp_path / "i.sqlite"),
@@ -34,7 +31,7 @@ def options(tmp_path: Path, profile: str, provider: str = "none") -> Options:
     )
 
 
-def sentence(trace: Trace) -> str:
+def sentence(trace):
     assert trace.empty is not None
     return wording.empty(trace.empty, trace.profile)[0]
 
@@ -86,7 +83,7 @@ def test_more_notes_than_are_looked_through_are_counted(notes, tmp_path, monkeyp
 def test_a_changed_endpoint_is_a_reason_to_rebuild_before_anybody_is_asked(notes, tmp_path):
     path = tmp_path / "openclaw.json"
 
-    def configured(url: str) -> Options:
+    def configured(url):
         section = {"provider": "ollama", "model": "m", "remote": {"baseUrl": url}}
         path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
         return replace(options(tmp_path, "recommended", ""), config=str(path))
@@ -153,7 +150,7 @@ def test_a_question_beside_another_one_looks_through_all_notes_that_wait():
     waits = tuple(Unsearchable(f"memory/{name}.md", "pending", "new") for name in "ab")
     counts: list[int] = []
 
-    def read(path: str) -> str:
+    def read(path):
         if path == "memory/b.md" and not counts:
             # What another thread finds that asks meanwhile.
             counts.append(0)

@@ -1,19 +1,15 @@
 """Of every chunk: its verdict is that of a fresh search, each change that is named turns it; no claim is untrue."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 from memory_tui import profiles
 from memory_tui.explain import trace_json
-from memory_tui.explain.counterfactuals import FLOOR, RESULTS, TEXT, WEIGHT, Flips, Turn, flips
-from memory_tui.explain.why_not import Account, WhyNot
+from memory_tui.explain.counterfactuals import FLOOR, RESULTS, TEXT, WEIGHT, flips
 from memory_tui.notices import Notice
 from memory_tui.search import trace
 from memory_tui.settings import BY_KEY, Scalar, Settings
@@ -48,7 +44,7 @@ class Asked:
         default_factory=dict
     )
 
-    def fresh(self, changes: Mapping[str, Scalar] | None = None) -> tuple[trace.Trace, dict[int, trace.Candidate]]:
+    def fresh(self, changes=None):
         """Ask anew under `changes`: the answer, and all its candidates by rowid."""
         changes, engine = changes or {}, self.world.engine
         if (key := tuple(sorted(changes.items()))) not in self.answers:
@@ -58,12 +54,12 @@ class Asked:
             self.answers[key] = answer, {one.chunk.rowid: one for one in (*answer.recalled, *answer.lost)}
         return self.answers[key]
 
-    def hits(self, changes: Mapping[str, Scalar] | None = None) -> dict[int, int]:
+    def hits(self, changes=None):
         """Return the places of those that a fresh search under `changes` recalls, by rowid."""
         return {hit.chunk.rowid: at for at, hit in enumerate(self.fresh(changes)[0].recalled, 1)}
 
 
-def check_candidate(account: Account, asked: Asked) -> None:
+def check_candidate(account, asked):
     """The verdict on a candidate, by the scores and the hits of fresh searches."""
     (answer, every), rowid, fate = asked.fresh(), account.chunk.rowid, account.fate
     own, rules, lowest = every[rowid], profiles.get(answer.profile), asked.base.number(FLOOR)
@@ -88,7 +84,7 @@ def check_candidate(account: Account, asked: Asked) -> None:
             pytest.fail(f"{fate} of a candidate")
 
 
-def check_outsider(account: Account, answer: WhyNot, row: int, asked: Asked) -> None:
+def check_outsider(account, answer, row, asked):
     """The gate of the pools that stopped a chunk, by its text, the raw findings and the widest pools."""
     fresh, fate = asked.fresh()[0], account.fate
     assert isinstance(fate, Notice) > account.proposed
@@ -101,7 +97,7 @@ def check_outsider(account: Account, answer: WhyNot, row: int, asked: Asked) -> 
     assert (account.chunk.rowid in asked.fresh(WIDEST)[1]) == bool(outside)
 
 
-def check_chunks(asked: Asked, step: int = 1) -> Iterator[str]:
+def check_chunks(asked, step=1):
     """Check every chunk, or some of them, with the sum of its score; gives the kinds of the verdicts."""
     search, (fresh, every) = asked.world.engine.search, asked.fresh()
     places = sorted(one.verdict.place for one in every.values() if hasattr(one.verdict, "place"))
@@ -121,12 +117,12 @@ def check_chunks(asked: Asked, step: int = 1) -> Iterator[str]:
         yield account.fate.kind if isinstance(account.fate, Notice) else type(account.fate).__name__
 
 
-def changes_of(turns: list[Turn]) -> dict[str, Scalar]:
+def changes_of(turns):
     changes = {one.key: one.value for one in turns}
     return changes | ({TEXT: round(1 - float(changes[WEIGHT]), 6)} if WEIGHT in changes else {})
 
 
-def check_flips(rowid: int, answer: Flips, asked: Asked) -> Iterator[str]:
+def check_flips(rowid, answer, asked):
     """Check that every change turns the verdict of a fresh search as it says, and needs each of its turns."""
     now = asked.hits()
     assert answer.recalled == (rowid in now)
@@ -143,7 +139,7 @@ def check_flips(rowid: int, answer: Flips, asked: Asked) -> Iterator[str]:
 
 
 @pytest.fixture(params=WORLDS, ids="-".join)
-def world(request: pytest.FixtureRequest, tmp_path: Path, hashed: object) -> Iterator[World]:
+def world(request, tmp_path, hashed):
     """Notes of odd kinds under one profile, by words and vectors or by words alone."""
     adversarial(folder := tmp_path / "notes")
     opened = open_world("adversarial", folder, tmp_path / "i.sqlite", *request.param, list(QUESTIONS))
@@ -174,12 +170,12 @@ TODAY = dt.date(2026, 11, 20)
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Iterator[Callable[[str, str], World]]:
+def small(tmp_path):
     """The adversarial workspace, opened under a profile with a provider."""
     worlds: list[World] = []
     questions = adversarial(tmp_path / "notes")
 
-    def opened(profile: str, provider: str) -> World:
+    def opened(profile, provider):
         index = tmp_path / f"{profile}.{provider}.sqlite"
         worlds.append(open_world("adversarial", tmp_path / "notes", index, profile, provider, questions))
         return worlds[-1]

@@ -1,7 +1,6 @@
 """Words of a question: those that would recall a chunk, and those that a text is marked with."""
 
 import datetime as dt
-from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -20,7 +19,7 @@ NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(tmp_path_factory):
     """The sample workspace."""
     out = tmp_path_factory.mktemp("rephrase")
     folder = demo.materialize(out / "notes", dt.date(2026, 11, 20))
@@ -97,7 +96,7 @@ TEXTS = st.lists(
 ).map(" ".join)
 
 
-def marked(text: str, words: tuple[str, ...], profile: str = "recommended", *, inside: bool = False) -> list[str]:
+def marked(text, words, profile="recommended", *, inside=False):
     found = MatchedWords(QueryPlan(words, (), "", inside=inside), profile)
     return [text[start:end] for start, end in found.spans(text)]
 

@@ -1,8 +1,6 @@
 """Sentences that were once untrue, each on an index where it was."""
 
 import datetime as dt
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -10,25 +8,23 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import hit_text, wording
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
-from memory_tui.search.trace import Trace
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
-Open = Callable[..., Engine]
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Path:
+def notes(tmp_path):
     (tmp_path / "notes" / "memory").mkdir(parents=True)
     return tmp_path / "notes"
 
 
 @pytest.fixture
-def opened(notes: Path, tmp_path: Path) -> Iterator[Open]:
+def opened(notes, tmp_path):
     """Opens the notes under a profile, indexed; closed at the end."""
     engines: list[Engine] = []
 
-    def made(profile: str, provider: str = "none", **changes: object) -> Engine:
+    def made(profile, provider="none", **changes):
         options = Options(
             workspace=str(notes),
             index=str(tmp_path / f"{profile}.{provider}.sqlite"),
@@ -45,7 +41,7 @@ def opened(notes: Path, tmp_path: Path) -> Iterator[Open]:
         engine.close()
 
 
-def empty(trace: Trace) -> str:
+def empty(trace):
     assert trace.empty is not None
     return wording.empty(trace.empty, trace.profile)[0]
 
@@ -75,7 +71,7 @@ def test_a_word_that_was_left_out_says_why(notes, opened):
 
 
 @pytest.fixture
-def diary(notes: Path) -> Path:
+def diary(notes):
     """Logs of three days, of which no line says a word of what is asked."""
     for day in (16, 17, 19):
         (notes / "memory" / f"2026-11-{day}.md").write_text(f"- The plumber mended tap number {day}.\n")

@@ -2,8 +2,6 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,13 +10,12 @@ from msgspec.structs import replace
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json, why_not, wording
 from memory_tui.explain.reranking import subset
-from memory_tui.explain.why_not import LISTED, Fate, Inquest
+from memory_tui.explain.why_not import LISTED, Inquest
 from memory_tui.notices import Notice, notice
 from memory_tui.plan import Options
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Recalled
-from memory_tui.settings import Settings
-from tests.harness.claims import World, adversarial, open_world
+from tests.harness.claims import adversarial, open_world
 from tests.support.search import evidence as made
 from tests.support.search import settings as chosen
 
@@ -26,7 +23,7 @@ OPENCLAW = "openclaw-2026.3"
 
 
 @pytest.fixture(scope="module", params=["builtin", "none"])
-def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(request, tmp_path_factory):
     """Notes of odd kinds, by words and vectors or by words alone."""
     out = tmp_path_factory.mktemp("whynot")
     adversarial(out / "notes")
@@ -36,7 +33,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     opened.engine.close()
 
 
-def variants(engine: Engine) -> list[Settings]:
+def variants(engine):
     """Settings under which every gate of ranking closes for somebody."""
     ours, theirs = engine.plan.with_profile("recommended"), engine.plan.with_profile(OPENCLAW)
     decay = {"query.hybrid.temporalDecay.enabled": True, "query.hybrid.temporalDecay.halfLifeDays": 20}
@@ -114,7 +111,7 @@ def test_a_chunk_without_a_vector(cosines, lost, kind, said):
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Iterator[tuple[Path, Callable[..., Fate]]]:
+def notes(tmp_path):
     """A workspace, and a function that tells the fate of a line in it for the question "router"."""
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)

@@ -8,7 +8,6 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 
 from memory_tui.cli import main
 from tests.golden.workspaces import TODAY, WORKSPACES
-from tests.support.commands import Commands, forked
+from tests.support.commands import forked
 
 DATA = Path(__file__).parent / "data"
 CONFIGURATIONS = {
@@ -51,7 +50,7 @@ _LINE, _TEXT = 200, 100
 
 
 @pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+def commands(tmp_path_factory):
     with forked(tmp_path_factory.mktemp("commands")) as running:
         yield running
 
@@ -63,14 +62,14 @@ def test_answers_are_those_on_record(name, configuration, tmp_path, commands, ca
     options = ["--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "index.sqlite")]
     options += [*build(tmp_path), "--now", f"{TODAY}T12:00:00", *CONFIGURATIONS[configuration]]
 
-    def run(*words: str) -> dict[str, Any]:
+    def run(*words):
         capsys.readouterr()
         status = main.main([*options, "--json", *words])
         out, err = capsys.readouterr()
         assert out, (words, status, err)
         return {**json.loads(out), "EXIT": status, "STDERR": err.splitlines()}
 
-    def printed(*words: str) -> list[str]:
+    def printed(*words):
         main.main([*options, *words])
         return capsys.readouterr().out.splitlines()
 
@@ -87,9 +86,7 @@ def test_answers_are_those_on_record(name, configuration, tmp_path, commands, ca
         _compare(DATA / f"{name}-{configuration}-{kind}.json", _plain(answer, places))
 
 
-def _tools(
-    commands: Commands, options: list[str], folder: Path, questions: tuple[str, ...], note: str
-) -> dict[str, Any]:
+def _tools(commands, options, folder, questions, note):
     """What an agent gets for each question, and for a note."""
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "golden", "version": "1"}}
     calls: list[tuple[str, dict[str, Any]]] = [("initialize", client)]
@@ -119,7 +116,7 @@ def _tools(
 # --- the same answer in the same words, on every machine ------------------------------------------------------------
 
 
-def _plain(value: Any, places: dict[str, str], key: str = "") -> Any:
+def _plain(value, places, key=""):
     """Return `value` without what differs from run to run; a long text of a note as its beginning, size and sum."""
     if key in _PASSING:
         return "..."
@@ -149,7 +146,7 @@ def _plain(value: Any, places: dict[str, str], key: str = "") -> Any:
     return value
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _alike(one, other):
     """Return whether two values are equal but for the last digits of numbers, which are the processor's."""
     if isinstance(one, float) or isinstance(other, float):
         return (
@@ -164,7 +161,7 @@ def _alike(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _written(value: Any, indent: str = "") -> str:
+def _written(value, indent=""):
     """Return JSON with sorted keys, in which what is short or flat stands in one line."""
     short = json.dumps(value, ensure_ascii=False, sort_keys=True)
     members = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
@@ -177,7 +174,7 @@ def _written(value: Any, indent: str = "") -> str:
     return "[\n" + ",\n".join(inner + _written(row, inner) for row in value) + f"\n{indent}]"
 
 
-def _compare(file: Path, answer: Any) -> None:
+def _compare(file, answer):
     recorded = json.loads(file.read_text("utf-8")) if file.exists() else None
     if _alike(recorded, answer):
         return

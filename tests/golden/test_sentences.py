@@ -3,11 +3,8 @@
 `MEMORY_TUI_UPDATE_GOLDEN=1 pytest tests/golden/test_sentences.py` writes them anew; read each difference.
 """
 
-from __future__ import annotations
-
 import ast
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +188,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
 """Fields of each kind, one set for each way in which its sentence can read."""
 
 
-def rendered() -> Iterator[str]:
+def rendered():
     """Write every sentence with its code and next step."""
     for kind, samples in SAMPLES.items():
         for fields in samples:
@@ -201,7 +198,7 @@ def rendered() -> Iterator[str]:
                 yield f"    = {one.brief}"
 
 
-def test_sentences_are_those_on_record() -> None:
+def test_sentences_are_those_on_record():
     assert set(SAMPLES) == set(TABLE)
     text = "\n".join(rendered()) + "\n"
     if os.environ.get("MEMORY_TUI_UPDATE_GOLDEN"):
@@ -209,7 +206,7 @@ def test_sentences_are_those_on_record() -> None:
     assert text == FILE.read_text()
 
 
-def test_who_gives_a_notice_names_the_fields_of_its_sentence() -> None:
+def test_who_gives_a_notice_names_the_fields_of_its_sentence():
     """A missing field would be met only when the sentence is shown."""
     calls: dict[str, set[frozenset[str]]] = {}
     for path in Path(memory_tui.__path__[0]).rglob("*.py"):

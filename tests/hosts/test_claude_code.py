@@ -12,7 +12,7 @@ from tests.support import coding_agents
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch):
     folder = tmp_path / "claude"
     folder.mkdir()
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(folder))
@@ -30,11 +30,11 @@ def test_a_repository_has_one_memory_for_all_its_folders(home, tmp_path):
     assert alone != claude_code.auto_memory(inside)
 
 
-def git(folder: Path, *words: str) -> None:
+def git(folder, *words):
     subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=folder, check=True)
 
 
-def repository(folder: Path) -> Path:
+def repository(folder):
     folder.mkdir()
     git(folder, "init", "-q")
     git(folder, "commit", "-q", "--allow-empty", "-m", "first")
@@ -61,7 +61,7 @@ def test_a_long_name_is_cut_off_as_claude_code_does(home):
     assert claude_code.auto_memory(Path(folder)).parent.name == name + "xtoznk"
 
 
-def settings_of(home: Path, root: Path, folder: Path) -> dict[str, Path]:
+def settings_of(home, root, folder):
     """The files that may move a memory, the last one that counts first."""
     return {
         "user": home / "settings.json",
@@ -71,7 +71,7 @@ def settings_of(home: Path, root: Path, folder: Path) -> dict[str, Path]:
     }
 
 
-def put(file: Path, named: str) -> None:
+def put(file, named):
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"autoMemoryDirectory": named}))
 
@@ -117,7 +117,7 @@ def test_claude_code_itself_keeps_it_there(tmp_path, monkeypatch):
         more = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none", "DISABLE_AUTOUPDATER": "1"}
         more["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] = "1"
 
-        def is_told(folder: Path) -> None:
+        def is_told(folder):
             model.requests.clear()
             coding_agents.CodingAgent(words, home, folder, model, more).run("-p", "hello")
             place = claude_code.auto_memory(folder)

@@ -1,7 +1,5 @@
 """Claude Code's memory as it is since 2.1: facts with front matter, an index that points to them."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,7 +30,7 @@ Run all tests before a commit.
 
 
 @pytest.fixture
-def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def memory(tmp_path, monkeypatch):
     """The memory of a repository, from a folder deep inside it."""
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     for name in ("STATE", "CACHE", "CONFIG"):
@@ -53,7 +51,7 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def opened(folder: Path, tmp_path: Path) -> Engine:
+def opened(folder, tmp_path):
     return Engine.open(
         Options(
             workspace=str(folder),

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,11 @@ from tests.support.paths import ROOT
 from tests.support.waiting import LONG
 
 AWKWARD = "no\"tes 'x' ü\x7f"
-Printed = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def printed(capsys: pytest.CaptureFixture[str]) -> Printed:
-    def run(*arguments: str) -> dict[str, Any]:
+def printed(capsys):
+    def run(*arguments):
         assert main.main(["mcp", *arguments, "--print-config"]) == 0
         entry: dict[str, Any] = json.loads(capsys.readouterr().out)["mcpServers"]["memory"]
         assert entry["type"] == "stdio"

@@ -4,14 +4,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import coding_agents
-from tests.support.coding_agents import CodingAgent, ScriptedModel
+from tests.support.coding_agents import CodingAgent
 
 pytestmark = pytest.mark.real_host
 FACT = "The Omada controller runs on port 8043 in VLAN 20."
@@ -19,13 +18,13 @@ QUESTION = "RECALL: which port does the Omada controller use"
 
 
 @pytest.fixture
-def model() -> Iterator[ScriptedModel]:
+def model():
     with coding_agents.scripted_model() as model:
         yield model
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Path:
+def notes(tmp_path):
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Memory\n\n- Tea, no coffee.\n")
@@ -33,14 +32,14 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
-def agent(package: str, tmp_path: Path, model: ScriptedModel, **more: str) -> CodingAgent:
+def agent(package, tmp_path, model, **more):
     home, project = tmp_path / "home", tmp_path / "project"
     home.mkdir()
     project.mkdir()
     return CodingAgent([coding_agents.program(package)], home, project, model, more)
 
 
-def memory_tui(host: CodingAgent, *words: str) -> dict[str, object]:
+def memory_tui(host, *words):
     done = subprocess.run(
         [str(Path(sys.executable).with_name("memory-tui")), *words, "--json"],
         check=False,
@@ -53,16 +52,16 @@ def memory_tui(host: CodingAgent, *words: str) -> dict[str, object]:
     return json.loads(done.stdout)
 
 
-def files(folder: Path) -> dict[str, bytes]:
+def files(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def session_note(notes: Path) -> str:
+def session_note(notes):
     [path] = [path for path in (notes / "memory").iterdir() if path.name != "network.md"]
     return path.read_text()
 
 
-def recalls(host: CodingAgent, notes: Path) -> list[tuple[str, str, bool]]:
+def recalls(host, notes):
     """What the transcript tells of searches: the host, the question, whether a hit was quoted."""
     data: Any = memory_tui(host, "recall-log", "--sessions", "--workspace", str(notes))
     return [
@@ -74,7 +73,7 @@ def recalls(host: CodingAgent, notes: Path) -> list[tuple[str, str, bool]]:
     ]
 
 
-def named(host: CodingAgent, notes: Path) -> dict[str, str]:
+def named(host, notes):
     """Who changed each note, by the history."""
     data: Any = memory_tui(host, "history", "--workspace", str(notes))
     return {row["paths"][0]: f"{row['by']} {row['author']['rule']}" for row in data["changes"]}
@@ -110,7 +109,7 @@ def test_what_codex_writes_is_its_own(tmp_path, model, notes):
     assert named(host, notes) == {"MEMORY.md": "codex bytes", "memory/network.md": "codex words"}
 
 
-def claude_code(tmp_path: Path, model: ScriptedModel) -> CodingAgent:
+def claude_code(tmp_path, model):
     quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1", "IS_SANDBOX": "1"}
     more = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none", **quiet}
     host = agent("@anthropic-ai/claude-code", tmp_path, model, **more)
@@ -118,7 +117,7 @@ def claude_code(tmp_path: Path, model: ScriptedModel) -> CodingAgent:
     return host
 
 
-def codex(tmp_path: Path, model: ScriptedModel) -> CodingAgent:
+def codex(tmp_path, model):
     host = agent("@openai/codex", tmp_path, model, SCRIPTED_KEY="none")
     (host.home / ".codex").mkdir()
     (host.home / ".codex" / "config.toml").write_text(

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,11 +19,10 @@ from memory_tui.recalls import recall_log
 from tests.support import hosts
 
 FACT = "- The Omada controller runs on port 8043 in VLAN 20.\n"
-Run = Callable[..., dict[str, object]]
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch):
     folder = tmp_path / "home"
     folder.mkdir()
     for name in ("STATE", "CACHE", "CONFIG", "DATA"):
@@ -43,11 +41,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def unasked(monkeypatch: pytest.MonkeyPatch) -> list[host.ServerStart]:
+def unasked(monkeypatch):
     """Servers that were to be started: a start costs seconds, and the tests that need none do without."""
     started: list[host.ServerStart] = []
 
-    def prove(start: host.ServerStart, question: str) -> connection.Proof:
+    def prove(start, question):
         started.append(start)
         return connection.Proof("memory-tui", "1", 1.0, 1.0, "recommended", "builtin", question, 0, "")
 
@@ -56,8 +54,8 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> list[host.ServerStart]:
 
 
 @pytest.fixture
-def run(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*words: str, code: int = 0) -> dict[str, object]:
+def run(home, tmp_path, capsys):
+    def run(*words, code=0):
         named = [] if words[0] == "disconnect" else ["--workspace", str(tmp_path / "notes")]
         assert main.main([*words, "--json", *named]) == code
         return json.loads(capsys.readouterr().out)
@@ -65,7 +63,7 @@ def run(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     return run
 
 
-def files(folder: Path) -> dict[str, bytes]:
+def files(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -73,7 +71,7 @@ CODEX = '# mine\nmodel = "x"\n\n[projects."/a"]\ntrust_level = "trusted"\n'
 CLAUDE = '{\n  "numStartups": 3,\n  "mcpServers": {"other": {"command": "y"}}\n}\n'
 
 
-def fill(home: Path) -> dict[str, bytes]:
+def fill(home):
     (home / ".codex").mkdir()
     (home / ".codex" / "config.toml").write_text(CODEX)
     (home / ".claude.json").write_text(CLAUDE)
@@ -207,22 +205,22 @@ def test_connecting_again_replaces_the_entries_and_keeps_the_way_back(home, run,
 class Disk(durable.Calls):
     """Calls `before` ahead of each new file and of each change of names, with the path."""
 
-    def __init__(self, before: Callable[[str], None]) -> None:
+    def __init__(self, before):
         self._before = before
 
-    def open(self, path: str | Path, flags: int, mode: int = durable.PRIVATE, at: int | None = None) -> int:
+    def open(self, path, flags, mode=durable.PRIVATE, at=None):
         self._before(f"open {path}")
         return super().open(path, flags, mode, at)
 
-    def replace(self, old: str | Path, new: str | Path, at: int | None = None) -> None:
+    def replace(self, old, new, at=None):
         self._before(f"rename {new}")
         super().replace(old, new, at)
 
-    def exchange(self, one: str | Path, other: str | Path, at: int | None = None) -> bool:
+    def exchange(self, one, other, at=None):
         self._before(f"rename {other}")
         return super().exchange(one, other, at)
 
-    def unlink(self, path: str | Path, at: int | None = None) -> None:
+    def unlink(self, path, at=None):
         self._before(f"remove {path}")
         super().unlink(path, at)
 
@@ -239,7 +237,7 @@ def test_a_file_that_cannot_be_written_leaves_every_file(name, file, call, numbe
         run("connect", name, "--yes")
     before, connected = files(home.parent), connection.every()
 
-    def fail(what: str) -> None:
+    def fail(what):
         if what.startswith(call) and file in what:
             raise OSError(number, os.strerror(number))
 
@@ -259,7 +257,7 @@ def test_what_cannot_be_put_back_has_its_record_still(theirs, home, run, monkeyp
     fill(home)
     config = home / ".codex" / "config.toml"
 
-    def fail(what: str) -> None:
+    def fail(what):
         if "hooks.json" in what and not what.endswith(".json"):
             config.write_text(config.read_text() + theirs)
             fails.extend([] if theirs else ["config.toml"])
@@ -282,7 +280,7 @@ def test_folders_made_for_files_go_when_one_cannot_be_written(home, run, monkeyp
     run("connect", "claude-code", "--yes", code=1)
     (home / ".claude.json").unlink()
 
-    def fail(what: str) -> None:
+    def fail(what):
         if "settings.json" in what:
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
@@ -297,7 +295,7 @@ def test_a_host_that_writes_its_own_file_meanwhile_loses_nothing(times, code, ho
     fill(home)
     path, counts = home / ".claude.json", list(range(10, 10 + times))
 
-    def write(what: str) -> None:
+    def write(what):
         if counts and what.startswith("rename") and what.endswith("/claude-code.json"):
             path.write_text(json.dumps({**json.loads(path.read_bytes()), "numStartups": counts.pop()}))
 

@@ -3,7 +3,6 @@
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -36,11 +35,11 @@ trees = st.dictionaries(
 )
 
 
-def read(data: bytes | None) -> Any:
+def read(data):
     return parse_json5(SourceText(JSON, (data or b"{}").decode())).plain()
 
 
-def put(data: Any, change: HostChange) -> None:
+def put(data, change):
     *above, last = change.keys
     for key in above:
         data = data.setdefault(key, {})

@@ -7,9 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -17,8 +15,7 @@ import pytest
 from memory_tui import demo
 from tests.support import scripted_model
 from tests.support.paths import ROOT
-from tests.support.real_openclaw import FEW_PLUGINS, NEWEST, OLDEST, WITH_TRIGGERS, Gateway, OpenClaw
-from tests.support.scripted_model import Model
+from tests.support.real_openclaw import FEW_PLUGINS, NEWEST, OLDEST, WITH_TRIGGERS, OpenClaw
 from tests.support.waiting import LONG
 
 TRIGGERED = "\n## Boiler\n\n- The service code of the boiler is 4711. <!-- trigger: boiler -->\n"
@@ -28,12 +25,12 @@ BAR = 25
 
 
 @pytest.fixture
-def model() -> Iterator[Model]:
+def model():
     with scripted_model.answering() as model:
         yield model
 
 
-def program(home: Path) -> Path:
+def program(home):
     """A program memory-tui below `home`, so that a test can take it away."""
     path = home / "bin" / "memory-tui"
     path.parent.mkdir(parents=True)
@@ -43,7 +40,7 @@ def program(home: Path) -> Path:
     return path
 
 
-def run(installed: OpenClaw, *words: str) -> str:
+def run(installed, *words):
     """What memory-tui prints in the home of `installed`."""
     command = [str(installed.home / "bin" / "memory-tui"), *words]
     done = subprocess.run(
@@ -59,13 +56,13 @@ def run(installed: OpenClaw, *words: str) -> str:
     return done.stdout
 
 
-def servers(gateway: Gateway) -> dict[int, psutil.Process]:
+def servers(gateway):
     """The servers of the memory that run below a gateway, by process id."""
     found = psutil.Process(gateway.process.pid).children(recursive=True)
     return {one.pid: one for one in found if one.is_running() and "mcp" in one.cmdline()}
 
 
-def end(gateway: Gateway) -> set[int]:
+def end(gateway):
     """Kill the servers, and return their ids when they are gone."""
     found = servers(gateway)
     for pid, process in found.items():
@@ -107,7 +104,7 @@ def test_the_agent_recalls_through_the_slot(version, model, tmp_path):
     assert before == installed.config_path.read_bytes()
 
 
-def the_agent_searches_reads_and_answers(gateway: Gateway) -> None:
+def the_agent_searches_reads_and_answers(gateway):
     search, get = gateway.ask("Which router is in the closet?")
     hits = scripted_model.data(search)["results"]
     assert hits
@@ -118,7 +115,7 @@ def the_agent_searches_reads_and_answers(gateway: Gateway) -> None:
     assert len(servers(gateway)) == 1
 
 
-def a_server_killed_between_search_and_get_loses_no_turn(gateway: Gateway, model: Model) -> None:
+def a_server_killed_between_search_and_get_loses_no_turn(gateway, model):
     killed: set[int] = set()
     model.before_get = lambda: killed.update(end(gateway))
     try:
@@ -131,12 +128,12 @@ def a_server_killed_between_search_and_get_loses_no_turn(gateway: Gateway, model
     assert servers(gateway).keys() - killed
 
 
-def a_server_killed_in_the_middle_of_a_call_loses_no_turn(gateway: Gateway) -> None:
+def a_server_killed_in_the_middle_of_a_call_loses_no_turn(gateway):
     end(gateway)
     killed: set[int] = set()
     asked = threading.Event()
 
-    def kill_the_next_one() -> None:
+    def kill_the_next_one():
         # The call waits for the server that was started for it: it ends before it has answered.
         while not killed and not asked.wait(0.02):
             killed.update(end(gateway))
@@ -154,7 +151,7 @@ def a_server_killed_in_the_middle_of_a_call_loses_no_turn(gateway: Gateway) -> N
     assert servers(gateway).keys() - killed
 
 
-def a_trigger_puts_its_line_before_the_model(gateway: Gateway, model: Model) -> None:
+def a_trigger_puts_its_line_before_the_model(gateway, model):
     model.requests.clear()
     gateway.say("The boiler shows a fault. What now?", user="trigger")
     said = "\n".join(
@@ -167,7 +164,7 @@ def a_trigger_puts_its_line_before_the_model(gateway: Gateway, model: Model) -> 
     assert "trigger:" not in said
 
 
-def what_was_said_is_found_in_the_sessions(gateway: Gateway) -> None:
+def what_was_said_is_found_in_the_sessions(gateway):
     installed = gateway.openclaw
     # From 1024 bytes on, OpenClaw compresses a message in its database.
     story = "The cello rests. " * 100
@@ -188,7 +185,7 @@ def what_was_said_is_found_in_the_sessions(gateway: Gateway) -> None:
     assert Path(best["path"]).stem in {one["session"] for one in near if one["tokens"]}
 
 
-def the_right_lines_are_found(gateway: Gateway) -> None:
+def the_right_lines_are_found(gateway):
     asked = [query for query in demo.labelled_queries(dt.date.today()) if query.relevant]
     assert len(asked) == 26
     results = gateway.ask(*(query.text for query in asked))
@@ -201,7 +198,7 @@ def the_right_lines_are_found(gateway: Gateway) -> None:
     assert right >= BAR
 
 
-def the_prompt_and_the_flush_are_those_of_the_plugin(gateway: Gateway, model: Model) -> None:
+def the_prompt_and_the_flush_are_those_of_the_plugin(gateway, model):
     model.requests.clear()
     model.tokens = 185_000
     gateway.say("A long talk comes near the end of the window.", user="flush")
@@ -213,14 +210,14 @@ def the_prompt_and_the_flush_are_those_of_the_plugin(gateway: Gateway, model: Mo
     assert f"Store durable memories only in memory/{dt.date.today().isoformat()[:4]}" in prompts(model)
 
 
-def prompts(model: Model) -> str:
+def prompts(model):
     """All that the model was told so far."""
     return "\n".join(
         scripted_model.flat(message.get("content")) for one in model.requests for message in one["messages"]
     )
 
 
-def a_program_that_is_gone_is_said_and_found_again(gateway: Gateway, program: Path) -> None:
+def a_program_that_is_gone_is_said_and_found_again(gateway, program):
     away = program.rename(program.with_name("away"))
     end(gateway)
     answer = scripted_model.data(gateway.ask("Is anybody there?")[0])
@@ -232,5 +229,5 @@ def a_program_that_is_gone_is_said_and_found_again(gateway: Gateway, program: Pa
     assert scripted_model.data(gateway.ask("Where is the guest VLAN?")[0])["results"]
 
 
-def covers(hit: dict[str, Any], answer: Any) -> bool:
+def covers(hit, answer):
     return bool(hit["path"] == answer.path and hit["startLine"] <= answer.line <= hit["endLine"])

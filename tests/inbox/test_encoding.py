@@ -14,7 +14,7 @@ from memory_tui.workspace.notes import utf16_of
 TEXT = "# Day\n\n- The plumber Grigori Müller came at ten.\n"
 
 
-def _written(data: bytes) -> str:
+def _written(data):
     [file] = to_utf8("memory/a.md", data).files
     assert (file.path, file.before) == ("memory/a.md", data)
     assert file.after is not None
@@ -67,7 +67,7 @@ def test_its_words_are_found_once_it_was_converted_and_undo_puts_its_bytes_back(
     options = Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "index.sqlite"), provider="none")
     with Engine.open(options) as engine:
 
-        def found() -> bool:
+        def found():
             engine.index.sync()
             return bool(engine.search.search("müller").recalled)
 

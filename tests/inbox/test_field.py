@@ -1,7 +1,5 @@
 """The inbox on labelled notes: what it finds is right, it finds what is there, and one change does for a group."""
 
-from pathlib import Path
-
 import pytest
 
 from memory_tui.cli import main
@@ -40,7 +38,7 @@ def test_what_is_silent_is_counted_by_its_reason():
     assert len(findings.groups) <= 4
 
 
-def test_what_logs_say_twice_is_one_group_and_a_talk_is_none() -> None:
+def test_what_logs_say_twice_is_one_group_and_a_talk_is_none():
     twice = "- the otter gauge was read again by Ines, forty three litres, as the plan of the club asks\n"
     talk = "".join(f"user: and what of number {number}, please?\nassistant: it is done.\n" for number in range(4))
     notes = {
@@ -65,12 +63,12 @@ def test_what_logs_say_twice_is_one_group_and_a_talk_is_none() -> None:
         "System: [2026-02-26 05:48 UTC] Exec completed (token-run, code 0)",
     ],
 )
-def test_what_sessions_and_reports_say_commands_nobody(line: str) -> None:
+def test_what_sessions_and_reports_say_commands_nobody(line):
     assert instructions.find(line) == ()
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     notes, _ = labelled()["beats"]
     folder = tmp_path / "notes"
     texts = {note.path: note.text for note in notes.notes}

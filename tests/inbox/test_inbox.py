@@ -4,8 +4,6 @@ import datetime as dt
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -29,11 +27,11 @@ TWICE = "the guest network is on VLAN 20 behind the switch in the hall, and the 
 NOW = dt.datetime(2026, 11, 21, 12, tzinfo=dt.UTC).timestamp()
 
 
-def note(text: str, path: str = "MEMORY.md", day: dt.date | None = None) -> DatedNote:
+def note(text, path="MEMORY.md", day=None):
     return DatedNote(path, text, day)
 
 
-def found(*notes: DatedNote, **more: object) -> dict[str, list[Suggestion]]:
+def found(*notes, **more):
     by_kind: dict[str, list[Suggestion]] = {}
     inputs = InboxInputs(notes, TODAY, more.pop("exists", lambda _: True), **more)  # type: ignore[arg-type]
     for one in examine(inputs).suggestions:
@@ -114,7 +112,7 @@ def test_dates_that_have_passed_in_lasting_notes(text, over):
 def test_links_that_lead_nowhere():
     there = {"memory/vlan.md", "memory/home/omada-router.md"}
 
-    def named(text: str, path: str = "memory/home/x.md") -> list[Suggestion]:
+    def named(text, path="memory/home/x.md"):
         return found(note(text, path), exists=there.__contains__).get("dead path", [])
 
     assert named("see [it](../vlan.md) and [that](omada-router.md#top) and [[vlan]]") == []
@@ -268,7 +266,7 @@ def test_it_can_be_stopped_and_tells_how_far_it_is():
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text(f"# Home\n- {TWICE}\n- renew the domain by 2026-01-01 please\n")
@@ -278,7 +276,7 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def engine(workspace: Path, tmp_path: Path) -> Iterator[Engine]:
+def engine(workspace, tmp_path):
     with Engine.open(
         Options(workspace=str(workspace), index=str(tmp_path / "i.sqlite"), provider="scripted", now=NOW)
     ) as engine:
@@ -286,7 +284,7 @@ def engine(workspace: Path, tmp_path: Path) -> Iterator[Engine]:
         yield engine
 
 
-def of(engine: Engine, kind: str) -> Suggestion:
+def of(engine, kind):
     return next(one for one in engine.inbox.examine().suggestions if one.kind == kind)
 
 
@@ -374,8 +372,8 @@ def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine):
 
 
 @pytest.fixture
-def run(workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
-    def go(*arguments: str) -> tuple[int, str]:
+def run(workspace, tmp_path, capsys):
+    def go(*arguments):
         code = main.main(
             [
                 "inbox",
@@ -395,7 +393,7 @@ def run(workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     return go
 
 
-def _undone(workspace: Path, path: str) -> bytes:
+def _undone(workspace, path):
     """What a note holds after the last change was taken back."""
     assert main.main(["undo", "--workspace", str(workspace), "--yes"]) == 0
     return (workspace / path).read_bytes()

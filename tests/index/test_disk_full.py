@@ -3,23 +3,20 @@
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import IndexUnavailable
 from memory_tui.plan import Options
-from tests.support.commands import Commands, forked
+from tests.support.commands import forked
 from tests.support.mcp import Wire, end_all
 
 NOTES = 12
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Path:
+def notes(tmp_path):
     folder = tmp_path / "notes" / "memory"
     folder.mkdir(parents=True)
     for number in range(NOTES):
@@ -28,7 +25,7 @@ def notes(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path):
     """A file system of 2 MB."""
     folder = tmp_path / "disk"
     folder.mkdir()
@@ -39,13 +36,13 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+def commands(tmp_path_factory):
     with forked(tmp_path_factory.mktemp("said")) as running:
         yield running
 
 
 @pytest.fixture
-def run(commands: Commands, notes: Path, disk: Path, tmp_path: Path) -> Run:
+def run(commands, notes, disk, tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     # The process was begun with the environment of the whole module.
@@ -53,13 +50,13 @@ def run(commands: Commands, notes: Path, disk: Path, tmp_path: Path) -> Run:
     env = {**{name: os.environ[name] for name in names if name in os.environ}, "TMPDIR": str(temporary)}
     usual = ("--workspace", str(notes), "--provider", "scripted", "--index", str(disk / "i" / "index.sqlite"))
 
-    def one(*words: str, code: str = "") -> tuple[int, str, str]:
+    def one(*words, code=""):
         return commands.run(*words, *usual, code=code, env=env)
 
     return one
 
 
-def fill(disk: Path, leave: int) -> None:
+def fill(disk, leave):
     """Take all room but `leave` bytes."""
     descriptor = os.open(disk / "filler", os.O_WRONLY | os.O_CREAT, 0o600)
     with contextlib.suppress(OSError):
@@ -69,11 +66,11 @@ def fill(disk: Path, leave: int) -> None:
     os.truncate(disk / "filler", max(0, (disk / "filler").stat().st_size - leave))
 
 
-def read_only(disk: Path) -> None:
+def read_only(disk):
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
 
 
-def killed(run: Run, index: Path) -> None:
+def killed(run, index):
     """An index whose writer was killed, with a log that was never folded in."""
     code = (
         "import signal\nfrom memory_tui.cli import admin\n"

@@ -7,7 +7,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -24,7 +24,7 @@ NOTES = 30
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     for number in range(NOTES):
@@ -35,20 +35,20 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Path:
+def index(tmp_path):
     return tmp_path / "i" / "index.sqlite"
 
 
 @pytest.fixture
-def heard() -> Heard:
+def heard():
     return Heard()
 
 
 @pytest.fixture
-def opened(workspace: Path, index: Path, heard: Heard) -> Iterator[Callable[[], Engine]]:
+def opened(workspace, index, heard):
     engines: list[Engine] = []
 
-    def one(**changes: str) -> Engine:
+    def one(**changes):
         engines.append(
             Engine.open(
                 Options(
@@ -69,15 +69,15 @@ def opened(workspace: Path, index: Path, heard: Heard) -> Iterator[Callable[[], 
     assert untouched(workspace) == before or os.environ.get("EDITED") == "1", "the notes are nobody's to change"
 
 
-def untouched(folder: Path) -> dict[str, str]:
+def untouched(folder):
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (folder / "memory").iterdir()}
 
 
-def said(heard: Heard) -> str:
+def said(heard):
     return "\n".join(event.text for event in heard.events if isinstance(event, events.Noticed))
 
 
-def whole(engine: Engine) -> None:
+def whole(engine):
     """All notes are fresh and found, and nothing is wrong with the file."""
     status = engine.status()
     assert (status.freshness.fresh, status.freshness.pending) == (NOTES, ())
@@ -85,7 +85,7 @@ def whole(engine: Engine) -> None:
     assert engine.search.problems() == ()
 
 
-def flip(path: Path, seed: int, count: int = 400) -> None:
+def flip(path, seed, count=400):
     """Turn bits over all of a file but its first page."""
     data = bytearray(path.read_bytes())
     rng = random.Random(seed)
@@ -142,7 +142,7 @@ def test_what_happens_while_it_is_open_is_noticed_and_mended(opened, index, hear
     whole(engine)
 
 
-def crashed(workspace: Path, index: Path, folder: Path) -> Path:
+def crashed(workspace, index, folder):
     """A copy of an index in the middle of its life, with a write-ahead log that was never folded in."""
     with Engine.open(Options(workspace=str(workspace), index=str(index), provider="scripted")) as engine:
         engine.index.sync()
@@ -193,7 +193,7 @@ with Engine.open(Options(workspace=workspace, index=index, provider="scripted"))
 """
 
 
-def with_room(workspace: Path, index: Path, room: int, force: str = "") -> list[str]:
+def with_room(workspace, index, room, force=""):
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(workspace), str(index), str(room), force],
         capture_output=True,
@@ -321,7 +321,7 @@ def test_values_that_make_no_sense_are_damage_to_a_reader_and_mended(opened, ind
         whole(engine)
 
 
-def answers(engine: Engine) -> list[tuple[str, int, int, str, float]]:
+def answers(engine):
     """What a few questions recall, to the last digit."""
     return [
         (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line, hit.snippet, hit.score)
@@ -330,7 +330,7 @@ def answers(engine: Engine) -> list[tuple[str, int, int, str, float]]:
     ]
 
 
-def flipped(whole_file: bytes, at: int, index: Path, times: tuple[int, int]) -> None:
+def flipped(whole_file, at, index, times):
     """The index with one byte flipped, and the time that its marker knows."""
     for path in index.parent.glob(f"{index.name}-*"):
         path.unlink()
@@ -338,7 +338,7 @@ def flipped(whole_file: bytes, at: int, index: Path, times: tuple[int, int]) -> 
     os.utime(index, ns=times)
 
 
-def one_byte_at(opened: Callable[..., Engine], index: Path, heard: Heard, copies: int, how: str) -> None:
+def one_byte_at(opened, index, heard, copies, how):
     with opened() as engine:
         engine.index.sync()
         expected = answers(engine)

@@ -19,8 +19,8 @@ from tests.support.waiting import LONG
 Put = Callable[[Path], object]
 
 
-def made_by(script: str) -> Put:
-    def put(path: Path) -> None:
+def made_by(script):
+    def put(path):
         connection = apsw.Connection(str(path))
         connection.execute(script)
         connection.close()
@@ -28,11 +28,11 @@ def made_by(script: str) -> Put:
     return put
 
 
-def bytes_of(data: bytes) -> Put:
+def bytes_of(data):
     return lambda path: path.write_bytes(data)
 
 
-def link(path: Path) -> None:
+def link(path):
     path.with_name("theirs").write_text("my shopping list")
     path.symlink_to(path.with_name("theirs"))
 
@@ -65,7 +65,7 @@ STRANGERS: dict[str, tuple[str, Put, str]] = {
 }
 
 
-def everything(folder: Path) -> dict[str, bytes]:
+def everything(folder):
     return {path.name: path.read_bytes() if path.is_file() else b"" for path in folder.iterdir()}
 
 
@@ -91,14 +91,14 @@ def test_an_index_with_two_names_is_not_written(tmp_path):
     Store.open(tmp_path / "i.sqlite", read_only=True).close()
 
 
-def spoiled(index: Path) -> None:
+def spoiled(index):
     Store.open(index).close()
     data = bytearray(index.read_bytes())
     data[100:2000] = b"\xa5" * 1900
     index.write_bytes(data)
 
 
-def newer(index: Path) -> None:
+def newer(index):
     store = Store.open(index)
     store.query("PRAGMA user_version = 99")
     store.close()
@@ -161,7 +161,7 @@ def test_whoever_opens_an_index_that_is_being_made_finds_it_whole_or_not_there(t
     notices: list[Notice] = []
     ready = threading.Barrier(3)
 
-    def make(path: Path) -> None:
+    def make(path):
         ready.wait(LONG)
         Store.open(path, notices=notices).close()
 

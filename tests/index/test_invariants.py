@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from memory_tui.index import integrity as index_integrity
 from memory_tui.index.schema import differences
-from memory_tui.index.store import Store
 from memory_tui.index.sync import compare, recipe_for
 from memory_tui.search.corpus import Corpus, cosines
 from memory_tui.workspace.roots import scan
@@ -54,7 +53,7 @@ steps = st.lists(
 )
 
 
-def act(memory: Memory, step: tuple) -> None:
+def act(memory, step):
     match step:
         case ("write", path, text):
             memory.write(path, text)
@@ -98,12 +97,12 @@ def act(memory: Memory, step: tuple) -> None:
             pass
 
 
-def notes(memory: Memory) -> dict[str, str]:
+def notes(memory):
     found = scan(memory.roots).notes
     return {note.path: hashlib.sha256(Path(note.absolute).read_bytes()).hexdigest() for note in found}
 
 
-def synced(memory: Memory, force: bool = False) -> None:
+def synced(memory, force=False):
     """A sync reads notes and changes none (I1), and a second one finds nothing to do (I3)."""
     before = notes(memory)
     memory.sync(force=force)
@@ -114,7 +113,7 @@ def synced(memory: Memory, force: bool = False) -> None:
         assert (len(memory.provider.texts), memory.store.generation()) == (asked, generation), again
 
 
-def freshness(memory: Memory):
+def freshness(memory):
     wanted = recipe_for(memory.roots, memory.provider, memory.settings)
     return compare(
         scan(memory.roots),
@@ -124,7 +123,7 @@ def freshness(memory: Memory):
     )
 
 
-def never_fresh_and_different(memory: Memory, seen: dict[str, str]) -> None:
+def never_fresh_and_different(memory, seen):
     """No note counts as fresh whose text is not the indexed one (I5); `seen` is of the last whole sync."""
     stale = freshness(memory).stale
     for path, digest in notes(memory).items():
@@ -132,7 +131,7 @@ def never_fresh_and_different(memory: Memory, seen: dict[str, str]) -> None:
             assert seen.get(path) == digest, path
 
 
-def consistent(memory: Memory) -> None:
+def consistent(memory):
     """Rows fit each other; what is embedded has a vector in the one space of the index, and that of its text (I4)."""
     assert index_integrity.problems(memory.store) == []
     assert integrity(memory.store) == []
@@ -152,7 +151,7 @@ def consistent(memory: Memory) -> None:
         np.testing.assert_allclose(corpus.matrix[int(row)], made[at], atol=1e-6)
 
 
-def as_made_from_nothing(memory: Memory, place: Path) -> None:
+def as_made_from_nothing(memory, place):
     """An index that lived through everything holds what one made now holds (I13: deleting it loses only time)."""
     other = Memory(memory.folder, place / "other.sqlite")
     other.settings, other.provider = memory.settings, memory.provider
@@ -166,7 +165,7 @@ def as_made_from_nothing(memory: Memory, place: Path) -> None:
     other.store.close()
 
 
-def contents(store: Store) -> dict[str, list[tuple]]:
+def contents(store):
     return {
         path: [
             (row.chunk_id, row.start_line, row.end_line, row.hash, row.embedded or row.occurrence > 0)
@@ -217,7 +216,7 @@ def lives_through(every):
         shutil.rmtree(place)
 
 
-def _utf8(path: Path) -> bool:
+def _utf8(path):
     try:
         path.read_bytes().decode()
     except UnicodeDecodeError:

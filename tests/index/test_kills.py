@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ HARNESS = TESTS / "harness" / "kill.py"
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 
 
-def killed(folder: Path, kills: int, seed: int) -> str:
+def killed(folder, kills, seed):
     done = subprocess.run(
         [sys.executable, str(HARNESS), str(folder), str(kills), str(seed)],
         capture_output=True,

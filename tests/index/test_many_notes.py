@@ -3,8 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +20,7 @@ sys.exit(code)
 """
 
 
-def asked(folder: Path, *words: str) -> tuple[dict[str, Any], int]:
+def asked(folder, *words):
     """What the command answers, and the most memory it held, in megabytes."""
     places = ["--workspace", str(folder), "--index", str(folder.parent / "i.sqlite")]
     done = subprocess.run(

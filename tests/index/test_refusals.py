@@ -36,7 +36,7 @@ class Half(Counting):
             raise failure
         return made
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.texts_refused: list[str] = []
 
@@ -51,14 +51,14 @@ def memory(tmp_path):
     memory.store.close()
 
 
-def asked(memory: Memory) -> int:
+def asked(memory):
     """How often the provider was asked for a refused text since the last time."""
     count = sum("poison" in text for call in memory.provider.calls for text in call)
     memory.provider.calls.clear()
     return count
 
 
-def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+def later(monkeypatch, seconds):
     now = time.time
     monkeypatch.setattr(embedding.time, "time", lambda: now() + seconds)
 

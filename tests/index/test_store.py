@@ -2,10 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,24 +17,24 @@ from tests.support.waiting import LONG
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Iterator[Made]:
+def made(tmp_path):
     index = Made(tmp_path / "index.sqlite")
     yield index
     index.close()
 
 
 @pytest.fixture
-def store(made: Made) -> Iterator[Store]:
+def store(made):
     with made.reader() as reader:
         yield reader
 
 
-def write(made: Made, vectors: bool = True, **texts: str) -> None:
+def write(made, vectors=True, **texts):
     files = [cut_note(f"memory/{name}.md", text) for name, text in texts.items()]
     made.add(files, vectors_for(files) if vectors else {})
 
 
-def pages(store: Store) -> list[tuple[int, str]]:
+def pages(store):
     """Rowid and id of every chunk of the store, read in small pages."""
     chunks: list[tuple[int, str]] = []
     while len(page := store.page(chunks[-1][0] if chunks else 0, 3)):
@@ -46,7 +43,7 @@ def pages(store: Store) -> list[tuple[int, str]]:
     return chunks
 
 
-def ids(store: Store, path: str) -> list[int]:
+def ids(store, path):
     return [row.rowid for row in store.chunks_of(path)]
 
 
@@ -77,11 +74,11 @@ def test_what_is_interrupted_raises_and_then_answers_again(made, store):
     assert store.words.match(["rose", "garden"], "stemmed", "any").rowids.tolist() == expected, "nothing ran"
     done = threading.Event()
 
-    def interrupting() -> None:
+    def interrupting():
         while not done.is_set():
             store.interrupt()
 
-    def asking() -> None:
+    def asking():
         while True:
             found = store.words.match(["rose", "garden"], "stemmed", "any").rowids.tolist()
             assert found == expected, "an answer is whole or none"
@@ -225,11 +222,11 @@ def test_without_vec0_everything_works_and_the_reason_is_kept(tmp_path, monkeypa
 # --- the thread that writes -------------------------------------------------------------------------------------------
 
 
-def writer(path: Path, on_failure: Any = lambda error: None) -> Writer:
+def writer(path, on_failure=lambda error: None):
     return Writer(lambda damage: Store.open(path), lambda store: store.close(), on_failure)
 
 
-def refuse(_store: object) -> None:
+def refuse(_store):
     raise IndexUnavailable("The disk is full.", "Make room.")
 
 
@@ -237,7 +234,7 @@ def test_a_job_that_comes_while_the_writer_is_closed_is_answered(tmp_path):
     for pause in (0, 0.001, 0.01):
         one, jobs, begun = writer(tmp_path / "i.sqlite"), list[Future[int]](), threading.Event()
 
-        def submit(one: Writer = one, jobs: list[Future[int]] = jobs, begun: threading.Event = begun) -> None:
+        def submit(one=one, jobs=jobs, begun=begun):
             while not one.closing.is_set():
                 jobs.append(one.submit(lambda store: store.generation()))
                 begun.set()
@@ -256,7 +253,7 @@ def test_a_job_that_comes_while_the_writer_is_closed_is_answered(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_who_waits_for_a_thread_that_ended_without_an_answer_is_told(tmp_path, monkeypatch):
-    def used_up(_self: object, _error: object) -> None:
+    def used_up(_self, _error):
         raise MemoryError
 
     one = writer(tmp_path / "i.sqlite")

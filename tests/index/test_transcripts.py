@@ -19,7 +19,7 @@ from tests.support.waiting import LONG
 SECRET = "sk-abcdefghijklmnopqrstuvwxyz"
 
 
-def said(role: str, text: str) -> str:
+def said(role, text):
     return json.dumps({"type": "message", "message": {"role": role, "content": text}}) + "\n"
 
 
@@ -39,19 +39,19 @@ class Told(Memory):
     sources = ("memory", "sessions")
 
     @property
-    def roots(self) -> Roots:
+    def roots(self):
         return Roots.open(self.folder, self.extra, sources=self.sources, sessions=self.folder.parent / "sessions")
 
-    def told(self, name: str, text: str) -> None:
+    def told(self, name, text):
         path = self.folder.parent / "sessions" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
 
-    def run(self, reason: str, *, force: bool = False):
+    def run(self, reason, *, force=False):
         run = SyncRun(self.store, self.roots, self.settings, scan(self.roots), provider=self.provider)
         return sync(replace(run, force=force, reason=reason))
 
-    def states(self) -> dict[str, str]:
+    def states(self):
         now = compare(scan(self.roots), self.store.indexed(), self.roots, self.settings)
         return {state.path: state.detail for state in now.stale.values()}
 

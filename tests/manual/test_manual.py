@@ -143,7 +143,7 @@ TABLE = {
 ROWS = [row for rows in TABLE.values() for row in rows]
 
 
-def page() -> str:
+def page():
     """The page that the table makes."""
     counts = [(state, sum(row.state == state for row in ROWS)) for state in ("works", "differs", "not here")]
     states = ", ".join(f"{number} {state}" for state, number in counts)

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp import wire
 from memory_tui.plan import Options
-from tests.support.mcp import Pipes, Wire, end_all
+from tests.support.mcp import Wire, end_all
 from tests.support.sdk_server import SdkServer
 
 CLIENT = {"name": "bare", "version": "1"}
@@ -28,13 +27,13 @@ ENVELOPE: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def _no_server_is_left_behind() -> Iterator[None]:
+def _no_server_is_left_behind():
     yield
     end_all()
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> tuple[str, str]:
+def places(tmp_path):
     """A workspace and its index."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
@@ -44,7 +43,7 @@ def places(tmp_path: Path) -> tuple[str, str]:
     return found
 
 
-def ours(places: tuple[str, str], *more: str) -> Wire:
+def ours(places, *more):
     return Wire(["--workspace", places[0], "--index", places[1], "--provider", "scripted", *more])
 
 
@@ -89,7 +88,7 @@ BAD_ENVELOPES: list[dict[str, Any]] = [
 ]
 
 
-def handshake(server: Pipes, version: str) -> list[tuple[str, dict[str, Any]]]:
+def handshake(server, version):
     found = [
         ("early", server.ask(1, "tools/list")),
         ("early ping", server.ask(2, "ping")),
@@ -107,7 +106,7 @@ def handshake(server: Pipes, version: str) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def stateless(server: Pipes) -> list[tuple[str, dict[str, Any]]]:
+def stateless(server):
     found = [("server/discover", server.ask(1, "server/discover", _meta=ENVELOPE))]
     for number, (method, params) in enumerate(REQUESTS, 10):
         found.append((method, server.ask(number, method, **params, _meta=ENVELOPE)))
@@ -119,7 +118,7 @@ def stateless(server: Pipes) -> list[tuple[str, dict[str, Any]]]:
     return found
 
 
-def judged(answer: dict[str, Any]) -> object:
+def judged(answer):
     """What has to be the same: the id, and the result or the code and data of the error that clients act on."""
     if "error" not in answer:
         return answer
@@ -178,7 +177,7 @@ print(json.dumps([len(sent), sorted(HEAVY & set(sys.modules))]))
 class NoThread(Executor):
     """A pool that takes a job and cannot start a thread for it."""
 
-    def submit(self, *_: Any, **__: Any) -> Any:
+    def submit(self, *_, **__):
         raise RuntimeError("can't start new thread")
 
 
@@ -189,7 +188,7 @@ def test_a_request_counts_as_running_until_its_answer_is_out(pool):
     methods = {"slow": wire.Method(lambda params, caller: {})}
     interface = wire.ServerInterface({"name": "x", "version": "1"}, "", methods)
 
-    def send(answer: dict[str, Any]) -> None:
+    def send(answer):
         running.append("id" in answer and bool(connection.running))
         answers.append(answer)
 

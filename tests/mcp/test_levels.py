@@ -1,8 +1,5 @@
 """What agents get where nothing holds what they asked: no hits, unless they want the nearest."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from memory_tui.engine.engine import Engine
@@ -12,7 +9,7 @@ from tests.support.tui import NOW, sample
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Engine]:
+def memory(tmp_path):
     options = Options(
         workspace=str(sample(tmp_path / "notes")),
         index=str(tmp_path / "index.sqlite"),

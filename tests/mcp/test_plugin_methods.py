@@ -1,9 +1,6 @@
 """The private methods that the plugin in OpenClaw's memory slot asks."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,7 +22,7 @@ CURATED = """\
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text(CURATED)
@@ -34,14 +31,14 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def memory(workspace: Path, tmp_path: Path) -> Iterator[Engine]:
+def memory(workspace, tmp_path):
     asked = Options(workspace=str(workspace), index=str(tmp_path / "i.sqlite"), provider="scripted")
     with Engine.open(asked) as engine:
         engine.index.sync()
         yield engine
 
 
-def ask(memory: Engine, method: str, **given: Any) -> dict[str, Any]:
+def ask(memory, method, **given):
     return tools.plugin_answer(f"memory-tui/{method}", memory, given, Stop())
 
 

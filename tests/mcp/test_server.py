@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +20,15 @@ from mcp.shared.exceptions import MCPError
 
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
-from memory_tui.index.store import Store
 from memory_tui.mcp.server import ServedMemory, ServerOptions
 from memory_tui.plan import Options
 from memory_tui.search import retrieve
-from memory_tui.search.corpus import Corpus
-from memory_tui.search.evidence import Evidence
-from memory_tui.search.retrieve import Question
 from tests.support.mcp import PROGRAM, STARTED, Wire, end_all, scripted
 from tests.support.provider_server import Play, hang, serving
 from tests.support.waiting import LONG
 
 
-def until(fact: Callable[[], object]) -> None:
+def until(fact):
     """Wait for a fact."""
     end = time.monotonic() + LONG
     while not fact():
@@ -41,7 +36,7 @@ def until(fact: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
-def notes(folder: Path) -> Path:
+def notes(folder):
     """A small workspace in `folder`."""
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
@@ -50,23 +45,23 @@ def notes(folder: Path) -> Path:
     return folder
 
 
-def over(workspace: Path) -> list[str]:
+def over(workspace):
     """The arguments for a server over `workspace`."""
     return ["--workspace", str(workspace), "--index", str(workspace.parent / "i.sqlite"), "--provider", "scripted"]
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     return notes(tmp_path / "notes")
 
 
 @pytest.fixture
-def arguments(workspace: Path) -> list[str]:
+def arguments(workspace):
     return over(workspace)
 
 
 @pytest.fixture(scope="module")
-def greeted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+def greeted(tmp_path_factory):
     """One server for all the tests that only send it lines: whatever one of them sends, the next is answered."""
     wire = Wire(over(notes(tmp_path_factory.mktemp("greeted") / "notes")))
     # It outlives the tests that use it.
@@ -81,7 +76,7 @@ def greeted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
 def test_nothing_is_asked_ahead_of_a_question_that_waits_already(workspace, monkeypatch, asks):
     gathered, gather = [], retrieve.gather
 
-    def recorded(store: Store, corpus: Corpus, question: Question, *args: Any) -> Evidence:
+    def recorded(store, corpus, question, *args):
         gathered.append(question.text)
         return gather(store, corpus, question, *args)
 
@@ -102,21 +97,21 @@ ASKING: dict[str, Any] = {"jsonrpc": "2.0", "method": "tools/call"}
 ASKING["params"] = {"name": "memory_search", "arguments": {"query": "omada"}}
 
 
-def parameters(arguments: list[str]) -> StdioServerParameters:
+def parameters(arguments):
     return StdioServerParameters(command=PROGRAM[0], args=[*PROGRAM[1:], *arguments], env=dict(os.environ))
 
 
 @contextlib.asynccontextmanager
-async def connected(arguments: list[str]) -> AsyncIterator[ClientSession]:
+async def connected(arguments):
     async with stdio_client(parameters(arguments)) as (reading, writing), ClientSession(reading, writing) as session:
         await session.initialize()
         yield session
 
 
-def ask(arguments: list[str], talk: Callable[[ClientSession], Awaitable[None]]) -> None:
+def ask(arguments, talk):
     """Run `talk` with a client of the handshake era."""
 
-    async def main() -> None:
+    async def main():
         with anyio.fail_after(3 * LONG):
             async with connected(arguments) as session:
                 await talk(session)
@@ -124,7 +119,7 @@ def ask(arguments: list[str], talk: Callable[[ClientSession], Awaitable[None]]) 
     anyio.run(main)
 
 
-def data(result: Any) -> dict[str, Any]:
+def data(result):
     """What a tool answered, once it is known that text and data are the same."""
     assert json.loads(result.content[0].text) == result.structured_content
     return result.structured_content
@@ -134,7 +129,7 @@ def data(result: Any) -> dict[str, Any]:
 
 
 def test_the_client_finds_the_tools(arguments):
-    async def talk(session: ClientSession) -> None:
+    async def talk(session):
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
         assert set(tools) == {"memory_search", "memory_get"}
         assert tools["memory_search"].input_schema["required"] == ["query"]
@@ -150,7 +145,7 @@ def test_the_client_finds_the_tools(arguments):
 
 
 def test_a_client_of_the_newer_protocol_is_served_too(arguments):
-    async def main() -> None:
+    async def main():
         with anyio.fail_after(3 * LONG):
             async with Client(parameters(arguments)) as client:
                 assert {tool.name for tool in (await client.list_tools()).tools} == {"memory_search", "memory_get"}
@@ -163,10 +158,10 @@ def test_a_client_of_the_newer_protocol_is_served_too(arguments):
 def test_a_request_says_its_session_and_may_ask_for_progress(arguments):
     told: list[tuple[float, str | None]] = []
 
-    async def heard(progress: float, total: float | None, message: str | None) -> None:
+    async def heard(progress, total, message):
         told.append((progress, message))
 
-    async def talk(session: ClientSession) -> None:
+    async def talk(session):
         plain = data(await session.call_tool("memory_search", {"query": "omada"}))
         group = data(
             await session.call_tool(
@@ -202,7 +197,7 @@ WRONG = [
 
 
 def test_wrong_calls_are_told_to_the_agent_and_the_server_lives_on(arguments):
-    async def talk(session: ClientSession) -> None:
+    async def talk(session):
         for name, given in WRONG:
             result = await session.call_tool(name, given)
             assert result.is_error, name
@@ -217,7 +212,7 @@ def test_wrong_calls_are_told_to_the_agent_and_the_server_lives_on(arguments):
 def test_a_workspace_that_is_not_there_is_said_and_tried_again(arguments, workspace):
     gone = workspace.rename(workspace.with_name("gone"))
 
-    async def talk(session: ClientSession) -> None:
+    async def talk(session):
         answer = data(await session.call_tool("memory_search", {"query": "omada"}))
         assert (answer["disabled"], answer["unavailable"]) == (True, True)
         assert "There is no folder" in answer["error"]
@@ -229,7 +224,7 @@ def test_a_workspace_that_is_not_there_is_said_and_tried_again(arguments, worksp
 
 
 @pytest.fixture(autouse=True)
-def _no_server_is_left_behind() -> Iterator[None]:
+def _no_server_is_left_behind():
     yield
     end_all()
 
@@ -421,10 +416,10 @@ def test_what_is_printed_by_accident_does_not_reach_the_protocol(workspace, tmp_
 
 
 def test_a_hundred_calls_at_once_are_all_answered_each_with_its_own(arguments):
-    async def talk(session: ClientSession) -> None:
+    async def talk(session):
         answers: dict[int, dict[str, Any]] = {}
 
-        async def one(number: int) -> None:
+        async def one(number):
             name, given = (
                 ("memory_search", {"query": "omada" if number % 3 else "printer"})
                 if number % 2
@@ -450,7 +445,7 @@ def test_servers_and_an_open_engine_share_one_index(arguments, workspace):
     """Two agents and the app: a note that one process indexes is found by all."""
     options = Options(workspace=str(workspace), index=str(workspace.parent / "i.sqlite"), provider="scripted")
 
-    async def main() -> None:
+    async def main():
         with anyio.fail_after(4 * LONG):
             async with connected(arguments) as first, connected(arguments) as second:
                 for session in (first, second):
@@ -470,7 +465,7 @@ def test_servers_and_an_open_engine_share_one_index(arguments, workspace):
 
 
 @pytest.fixture
-def slow(workspace: Path, tmp_path: Path, arguments: list[str]) -> Iterator[tuple[Play, list[str]]]:
+def slow(workspace, tmp_path, arguments):
     """A provider that can be made to hang, and the arguments for a server that asks it."""
     with serving(Play()) as play:
         config = tmp_path / "config.json"
@@ -497,7 +492,7 @@ def test_a_cancelled_question_is_given_up_and_others_are_answered(slow):
     assert note["result"]["structuredContent"]["status"] == "ok"
 
 
-def impatient(arguments: list[str], last: float) -> Wire:
+def impatient(arguments, last):
     """A server that gives a provider up after a moment, and whatever else after `last` seconds."""
     return scripted(
         f"server.PATIENCE_SECONDS, server.LAST_SECONDS = 0.2, {last}\nfrom memory_tui.cli import main as cli\n"
@@ -541,16 +536,16 @@ def test_what_a_hook_does_not_need_is_not_imported_for_it():
 
 
 def test_of_several_servers_over_one_index_one_indexes_and_all_answer_fresh(arguments, workspace):
-    def status() -> dict[str, Any]:
+    def status():
         words = [sys.executable, "-m", "memory_tui", "status", "--json", *arguments]
         facts: dict[str, Any] = json.loads(subprocess.run(words, check=True, capture_output=True, timeout=LONG).stdout)
         return facts
 
-    def knows(wire: Wire, text: str) -> bool:
+    def knows(wire, text):
         answer = wire.search(1, text)["result"]["structuredContent"]
         return "stale" not in answer and text in json.dumps(answer["results"])
 
-    def both_know(text: str) -> None:
+    def both_know(text):
         until(lambda: all(knows(wire, text) for wire in servers))
 
     servers = [Wire(arguments), Wire(arguments)]

@@ -4,9 +4,7 @@ import datetime as dt
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -28,7 +26,7 @@ NOTE = "".join(f"line {number} of the long note\n" for number in range(1, 301))
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
@@ -38,10 +36,10 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def make(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Engine]]:
+def make(workspace, tmp_path):
     made: list[Engine] = []
 
-    def opened(**more: Any) -> Engine:
+    def opened(**more):
         changes = (("sync.watch", "false"), *more.pop("changes", ()))
         engine = Engine.open(
             Options(
@@ -61,20 +59,20 @@ def make(workspace: Path, tmp_path: Path) -> Iterator[Callable[..., Engine]]:
 
 
 @pytest.fixture
-def engine(make: Callable[..., Engine]) -> Engine:
+def engine(make):
     engine = make()
     engine.index.sync()
     return engine
 
 
-def search(engine: Engine, manner: AnswerRules | None = None, **given: Any) -> dict[str, Any]:
+def search(engine, manner=None, **given):
     """An answer that is known to keep to its schema."""
     answer = memory_search(engine, given, manner).answer
     jsonschema.validate(answer, recorded()["SearchAnswer"])
     return answer
 
 
-def get(engine: Engine, **given: Any) -> dict[str, Any]:
+def get(engine, **given):
     answer = memory_get(engine, given)
     jsonschema.validate(answer, recorded()["GetAnswer"])
     return answer
@@ -384,7 +382,7 @@ def test_the_kind_of_chat_comes_from_the_session_key(key, kind):
 
 
 def test_citations_follow_mode_and_session(engine):
-    def cited(mode: prompt.Mode, key: str = "") -> bool:
+    def cited(mode, key=""):
         hit = search(engine, AnswerRules(mode, key), query="omada")["results"][0]
         assert hit.get("citation", "MEMORY.md#L1-L2") == "MEMORY.md#L1-L2"
         return "citation" in hit
@@ -403,7 +401,7 @@ def test_one_line_is_cited_by_one_number():
 # --- the bound on injected characters ------------------------------------------------------------------------------
 
 
-def hits(*snippets: str) -> list[Any]:
+def hits(*snippets):
     return [{"snippet": text} for text in snippets]
 
 
@@ -548,7 +546,7 @@ def test_a_folder_swapped_for_a_link_while_reading_gives_nothing_away(workspace,
     (inside / "n.md").write_text("a note\n")
     stop = threading.Event()
 
-    def swap() -> None:
+    def swap():
         while not stop.is_set():
             inside.rename(aside)
             inside.symlink_to(outside)

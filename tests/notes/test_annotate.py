@@ -29,12 +29,12 @@ NOTE = """# Facts
 
 
 @pytest.fixture
-def planner(tmp_path: Path) -> Planner:
+def planner(tmp_path):
     (tmp_path / "MEMORY.md").write_text(NOTE)
     return Planner(Roots.open(tmp_path), lambda: 0.0)
 
 
-def after(planner: Planner, first: int, said: Annotations, text: str = NOTE, path: str = "MEMORY.md") -> str:
+def after(planner, first, said, text=NOTE, path="MEMORY.md"):
     return (planner.annotate(path, text.encode(), {first: said}).files[0].after or b"").decode()
 
 

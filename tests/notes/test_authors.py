@@ -3,7 +3,7 @@
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,7 +35,7 @@ DIFF = "@@ -1,2 +1,2 @@\n-- router 10.0.0.1\n+- router 10.0.0.9\n - printer in t
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch):
     """A home with the three hosts, and notes in it."""
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
         monkeypatch.delenv(name, raising=False)
@@ -46,21 +46,21 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def at() -> float:
+def at():
     """A moment after the birth of every transcript of the test."""
     return time.time() + 1
 
 
-def authors(home: Path, at: float, ledger: Mapping[str, LedgerRow] | None = None) -> Authors:
+def authors(home, at, ledger=None):
     del home
     return Authors(agent_acts.sessions(at - 600)[0], ledger)
 
 
-def note(home: Path) -> str:
+def note(home):
     return str(home / "notes" / "MEMORY.md")
 
 
-def changed(home: Path, at: float, before: bytes | None = OLD, after: bytes | None = NEW) -> NoteChange:
+def changed(home, at, before=OLD, after=NEW):
     return NoteChange(note(home), before, after, at)
 
 
@@ -144,23 +144,23 @@ def test_a_forked_session_counts_once(home, at):
 Tool = Callable[[Path, float], object]
 
 
-def _claude(name: str, args: dict[str, object], result: object = None) -> Tool:
-    def tool(home: Path, at: float) -> object:
+def _claude(name, args, result=None):
+    def tool(home, at):
         return claude_file(home, claude("c1", name, {"file_path": note(home), **args}, at, "/", result))
 
     return tool
 
 
-def _codex(change: dict[str, object]) -> Tool:
-    def tool(home: Path, at: float) -> object:
+def _codex(change):
+    def tool(home, at):
         item = {"type": "FileChange", "changes": {note(home): change}, "status": "completed"}
         return codex_file(home, codex("x1", {"cmd": "apply_patch <<EOF"}, item, at), at, "/")
 
     return tool
 
 
-def _openclaw(name: str, args: dict[str, object]) -> Tool:
-    def tool(home: Path, at: float) -> object:
+def _openclaw(name, args):
+    def tool(home, at):
         return openclaw_database(home, openclaw("o1", name, args, at), at, str(home / "notes"))
 
     return tool
@@ -216,7 +216,7 @@ def test_several_acts_of_one_session_lead_from_before_to_after(home, at):
 # --- what a command wrote --------------------------------------------------------------------------------------------
 
 
-def ran(home: Path, at: float, command: str, *, end: float = 0.0, failed: bool = False, text: str = "") -> None:
+def ran(home, at, command, *, end=0.0, failed=False, text=""):
     lines = claude(
         "b1", "Bash", {"command": command}, at, str(home / "notes"), end=end or at + 0.1, failed=failed, text=text
     )
@@ -348,7 +348,7 @@ def test_the_ledger_names_the_session_that_wrote_last(home, at):
 def test_git_is_held_against_both_sides(home, at):
     folder = home / "notes"
 
-    def git(*words: str) -> None:
+    def git(*words):
         me = ("-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main")
         subprocess.run(["git", *me, *words], cwd=folder, check=True, capture_output=True)
 
@@ -364,7 +364,7 @@ def test_git_is_held_against_both_sides(home, at):
     history = History(folder)
     moves = history.moves(began - 1)
 
-    def by(change: NoteChange, *, session: bool = False) -> Author:
+    def by(change, *, session=False):
         sessions = agent_acts.sessions(began - 60)[0] if session else []
         return Authors(sessions, {}, moves, lambda move, it: history.made(move, it.path, it.before, it.after)).of(
             change
@@ -391,11 +391,11 @@ def test_git_is_held_against_both_sides(home, at):
 def test_the_record_gets_its_authors_once(home, at):
     journal = Journal(home / "journal", home / "state.sqlite")
 
-    def saw(data: bytes, moment: float) -> None:
+    def saw(data, moment):
         with journal.locked():
             journal.observe([Sight("MEMORY.md", data, moment, len(data), fresh=False)])
 
-    def named(now: float) -> list[str]:
+    def named(now):
         assert name_authors(journal, Roots.open(home / "notes"), now) == []
         return [words(edit.author) for edit in reversed(journal.edits())]
 

@@ -10,18 +10,7 @@ from hypothesis import strategies as st
 
 from memory_tui.config import load
 from memory_tui.jsstring import WHITESPACE
-from memory_tui.notes.budget import (
-    CLAUDE_CODE,
-    PROMPT_FILES,
-    Cut,
-    HostLimit,
-    PromptBudget,
-    effect,
-    hosts,
-    measure,
-    prompt,
-    shares,
-)
+from memory_tui.notes.budget import CLAUDE_CODE, PROMPT_FILES, Cut, HostLimit, effect, hosts, measure, prompt, shares
 from tests.support.npm import CACHE, node
 from tests.support.waiting import LONG
 
@@ -32,13 +21,13 @@ CRLF = b"".join(b"line %02d\r\n" % n for n in range(10))
 LINES = b"".join(b"- %d\n" % n for n in range(201))
 
 
-def units(text: str) -> list[str]:
+def units(text):
     """The UTF-16 units of a text, as JavaScript indexes it."""
     data = text.encode("utf-16-le", "surrogatepass")
     return [data[at : at + 2].decode("utf-16-le", "surrogatepass") for at in range(0, len(data), 2)]
 
 
-def offset(text: str, line: int, column: int) -> int:
+def offset(text, line, column):
     """The character at a line and column."""
     lines = text.split("\n")
     return sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
@@ -95,7 +84,7 @@ def test_newer_releases_never_give_more_than_the_limit(limit, more):
 
 
 def test_the_configuration_names_the_limit():
-    def found(text: str) -> HostLimit:
+    def found(text):
         return hosts(load.parse(text, Path("openclaw.json")), Path("workspace"))[0]
 
     assert found("{}") == HostLimit("openclaw", 20_000, False, "OpenClaw's default")
@@ -111,7 +100,7 @@ def test_openclaw_reads_by_its_own_file_whatever_file_the_search_goes_by(tmp_pat
     monkeypatch.setenv("OPENCLAW_CONFIG_PATH", str(file))
     own, workspace = load.parse("{}", tmp_path / "config.json"), tmp_path / "notes"
 
-    def limit(of: Path) -> int:
+    def limit(of):
         return hosts(own, of)[0].limit
 
     assert own.kind == "own"
@@ -135,7 +124,7 @@ def test_the_effect_of_a_change_is_a_sentence():
 # --- the whole prompt of OpenClaw 2026.9 ---------------------------------------------------------------------------
 
 
-def whole(files: dict[str, str], limits: tuple[int, int] = (20_000, 60_000), **excluded: str) -> PromptBudget:
+def whole(files, limits=(20_000, 60_000), **excluded):
     data = {path: text.encode() for path, text in files.items()}
     return prompt(data.get, limits, lambda path: f"/w/{path}", {f"{path}.md": why for path, why in excluded.items()})
 

@@ -5,7 +5,6 @@ import difflib
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
@@ -33,7 +32,7 @@ NOTE = (
 )
 
 
-def after(change: Change, path: str = "") -> bytes | None:
+def after(change, path=""):
     return next(file.after for file in change.files if path in ("", file.path))
 
 
@@ -154,7 +153,7 @@ MEMORY = b"""# Memory
 DAY = "memory/2026-01-12.md"
 
 
-def spot(data: bytes, first: int, last: int | None = None) -> Spot:
+def spot(data, first, last=None):
     return Spot(DAY, data, first, last or first)
 
 
@@ -275,11 +274,11 @@ HEADINGS = {"T": "# T", "A": "## A", "B": "## B", "C": "### C", "D": "#### D"}
 TEXTS = st.lists(st.sampled_from([*HEADINGS.values(), "- a", "b", "", "```", "#in code"]), max_size=14)
 
 
-def visible(texts: Iterable[str]) -> Counter[str]:
+def visible(texts):
     return Counter(text for text in texts if text.strip())
 
 
-def left(text: str, *gone: int, kept: tuple[int, ...] = ()) -> str:
+def left(text, *gone, kept=()):
     return promote.without(Lines.of(text.encode()), gone, kept)[0].data.decode()
 
 

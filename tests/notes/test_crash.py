@@ -25,28 +25,28 @@ CHANGES = {
 }
 
 
-def notes_of(tmp_path: Path) -> Path:
+def notes_of(tmp_path):
     notes = workspace(tmp_path / "notes")
     for path, data in BEFORE.items():
         (notes / path).write_bytes(data)
     return notes
 
 
-def texts(notes: Path) -> dict[str, bytes]:
+def texts(notes):
     return {str(path.relative_to(notes)): path.read_bytes() for path in notes.rglob("*.md")}
 
 
-def after(change: dict[str, bytes | None]) -> dict[str, bytes]:
+def after(change):
     return {path: data for path, data in {**BEFORE, **change}.items() if data is not None}
 
 
-def make(notes: Path, name: str) -> None:
+def make(notes, name):
     one = curator(notes)
     files = (FileChange(path, one.read(path), data) for path, data in sorted(CHANGES[name].items()))
     one.apply(Change("promote", "a change", tuple(files)))
 
 
-def cut_off(notes: Path, name: str, call: str) -> None:
+def cut_off(notes, name, call):
     """Make a change that ends behind its first `call` to the disk, or before it is noted: as after a kill."""
     with tempfile.TemporaryDirectory() as place:
         shutil.copytree(notes, Path(place) / "notes")

@@ -311,7 +311,7 @@ def test_two_curators_at_once_lose_nothing(folder):
     (folder / path).write_bytes(b"".join(b"- %s %d\n" % (who, n) for n in range(10) for who in owners))
     failed: list[BaseException] = []
 
-    def change(who: bytes) -> None:
+    def change(who):
         one = curator(folder)
         try:
             for number in range(10):
@@ -403,7 +403,7 @@ def test_a_line_that_another_program_is_writing_is_waited_for(folder, monkeypatc
     note, rest, left = folder / LOG, time.sleep, [b"lf\n"]
     note.write_bytes(b"- early\n- ha")
 
-    def finish(seconds: float) -> None:
+    def finish(seconds):
         if left:
             with note.open("ab") as file:
                 file.write(left.pop())

@@ -21,11 +21,11 @@ def folder(tmp_path):
     return folder
 
 
-def git(folder, *arguments: str) -> str:
+def git(folder, *arguments):
     return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
-def commit(folder, name: str, message: str) -> str:
+def commit(folder, name, message):
     """Commit the note `name`; returns the hash."""
     git(folder, "add", "-A", "--", name)
     git(folder, "commit", "-q", "-m", message, "--", name)
@@ -60,7 +60,7 @@ PROGRAMS = """
 """
 
 
-def trapped(folder, program) -> None:
+def trapped(folder, program):
     """Let everything in the repository of `folder` that can name a program name this one."""
     for where in (".git/hooks", "hooks"):
         for name in HOOKS.split():
@@ -102,7 +102,7 @@ def trap(tmp_path):
     return program, canary
 
 
-def ask_everything(history, commit: str) -> None:
+def ask_everything(history, commit):
     history.top()
     assert history.log("MEMORY.md")
     history.text("MEMORY.md", commit)

@@ -6,7 +6,6 @@ import random
 import sqlite3
 import time
 import zlib
-from pathlib import Path
 
 import pytest
 
@@ -20,16 +19,16 @@ LOG = "memory/2026-03-20.md"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return workspace(tmp_path / "notes")
 
 
-def texts(journal: Journal) -> set[int]:
+def texts(journal):
     with sqlite3.connect(journal.database) as connection:
         return {name for (name,) in connection.execute("SELECT hash FROM note_blob")}
 
 
-def text_name(data: bytes) -> str:
+def text_name(data):
     return hashlib.sha256(data).hexdigest()
 
 
@@ -148,7 +147,7 @@ def test_a_journal_of_an_earlier_release_is_taken_over_once(folder):
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Journal:
+def journal(tmp_path):
     return journal_of(tmp_path)
 
 

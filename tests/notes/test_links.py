@@ -13,7 +13,7 @@ PATHS += ("memory/a/harbour/Pump log.md", "memory/b/quay/Pump log.md")
 NAMES = Names(PATHS)
 
 
-def found(text: str, path: str = "MEMORY.md") -> list[tuple[str, str, int]]:
+def found(text, path="MEMORY.md"):
     return [(link.kind, link.target, link.target_line) for link in links(path, text, NAMES)]
 
 

@@ -2,7 +2,6 @@
 
 import random
 import sys
-from collections.abc import Callable
 from unittest import mock
 
 import pytest
@@ -97,7 +96,7 @@ def test_large_merges_keep_every_line_as_small_ones_do(base, mine, theirs):
         test_one_change_alone_is_that_change.hypothesis.inner_test(base, mine)  # type: ignore[attr-defined]
 
 
-def steps(work: Callable[[], object]) -> int:
+def steps(work):
     """How many lines of Python `work` runs."""
     count = 0
 
@@ -115,29 +114,29 @@ def steps(work: Callable[[], object]) -> int:
     return count
 
 
-def equal(size: int) -> tuple[list[bytes], list[bytes], list[bytes]]:
+def equal(size):
     mine, theirs = [b"same\n"] * size, [b"same\n"] * size
     mine[10] = mine[-10] = b"mine\n"
     theirs[size // 2 :: size // 8] = [b"theirs\n"] * len(theirs[size // 2 :: size // 8])
     return [b"same\n"] * size, mine, theirs
 
 
-def every_second(size: int) -> tuple[list[bytes], list[bytes], list[bytes]]:
+def every_second(size):
     base = [b"%d\n" % number for number in range(size)]
     return base, [line if at % 2 else b"mine " + line for at, line in enumerate(base)], [*base, b"theirs\n"]
 
 
-def few_words(size: int) -> tuple[list[bytes], list[bytes], list[bytes]]:
+def few_words(size):
     rng = random.Random(size)
     base, mine, theirs = ([b"%d\n" % rng.randrange(9) for _ in range(size)] for _ in range(3))
     return base, mine, theirs
 
 
-def rewritten(size: int) -> tuple[list[bytes], list[bytes], list[bytes]]:
+def rewritten(size):
     return [b"a\n"] * size, [b"b\n"] * size, [b"c\n", b"d\n"] * (size // 2)
 
 
-def turned(size: int) -> tuple[list[bytes], list[bytes], list[bytes]]:
+def turned(size):
     base = [b"%d\n" % number for number in range(size)]
     return base, base[::-1], base[size // 2 :] + base[: size // 2]
 
@@ -146,7 +145,7 @@ def turned(size: int) -> tuple[list[bytes], list[bytes], list[bytes]]:
 def test_twice_the_lines_are_twice_the_work(texts):
     """Counted, not timed: a merge and the difference that is shown of it. Squares would be four times the work."""
 
-    def work(size: int) -> int:
+    def work(size):
         base, mine, theirs = (b"".join(lines) for lines in texts(size))
         change = Change("edit", "one", (FileChange("a.md", base, mine),))
         return steps(lambda: (merge(base, mine, theirs), diff.lines(change)))

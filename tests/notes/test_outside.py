@@ -4,7 +4,6 @@ import contextlib
 import os
 import shlex
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -22,23 +21,23 @@ ODD = b"\xef\xbb\xbf# Day\r\n- caf\xe9 \xff\r\n\r\n- last, without an end"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     return workspace(tmp_path / "notes")
 
 
 @pytest.fixture(autouse=True)
-def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def _quick_disk(monkeypatch):
     """Waiting for the rest of a line, or for a late program is no part of these tests."""
     monkeypatch.setattr(write, "HALF_SECONDS", 0.0)
 
 
-def an_editor(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+def an_editor(monkeypatch, program):
     """Let $VISUAL be a process of its own that does `program` with the note `path`."""
     words = [sys.executable, "-c", f"import os, sys; path = sys.argv[-1]; {program}"]
     monkeypatch.setenv("VISUAL", shlex.join(words))
 
 
-def lend_and_edit(one, path: str = PATH):
+def lend_and_edit(one, path=PATH):
     """What the screen does, without a screen."""
     edit = one.begin_external_edit(path)
     assert run_editor(command(edit.absolute, 1, os.environ)) == ""

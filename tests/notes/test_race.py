@@ -1,7 +1,5 @@
 """Beside a program that never stops writing every change is made at once, and no line of either side is lost."""
 
-from pathlib import Path
-
 import pytest
 
 from memory_tui.notes import journal, write
@@ -15,20 +13,20 @@ ACTS = ("save", "promote", "remember", "undo", "redo")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     folder = workspace(tmp_path / "notes")
     Desk.prepare(folder)
     return folder
 
 
 @pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def _patience(monkeypatch):
     """Nor is how long a program waits for another one that gets no turn on a busy machine."""
     for place, name in ((write, "WAIT_SECONDS"), (write, "DEADLINE_SECONDS"), (journal, "_LOCK_SECONDS")):
         monkeypatch.setattr(place, name, LONG)
 
 
-def race(folder: Path, act: str, way: str, pause: float, times: int) -> None:
+def race(folder, act, way, pause, times):
     with Writer(folder / LOG, way, pause) as writer:
         desk = Desk(folder, writer.wrote)
         for _ in range(times):

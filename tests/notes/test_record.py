@@ -7,7 +7,6 @@ import stat
 import zlib
 from hashlib import sha256
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 
 from memory_tui.errors import EditRefused
 from memory_tui.notes.journal import Journal
-from memory_tui.notes.record import Author, Edit, Sight, counted
+from memory_tui.notes.record import Author, Sight, counted
 from tests.support.curate import curator, journal_of, put, workspace
 
 DAY, OTHER = "memory/2026-03-20.md", "memory/other.md"
@@ -23,20 +22,20 @@ WEEK = 7 * 86_400.0
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Journal:
+def record(tmp_path):
     record = journal_of(tmp_path)
     record.observe([Sight(DAY, b"# day\n", 1.0, fresh=False)], began=1)
     return record
 
 
-def seen(record: Journal, *texts: bytes | None, path: str = DAY, start: float = 10.0) -> list[Edit]:
+def seen(record, *texts, path=DAY, start=10.0):
     """Let somebody change a note; returns the changes, oldest first."""
     for number, text in enumerate(texts):
         record.observe([Sight(path, text, start + number)])
     return list(record.edits(path))[::-1]
 
 
-def texts(record: Journal, path: str = DAY) -> list[tuple[bytes | None, bytes | None]]:
+def texts(record, path=DAY):
     return [(record.text(edit.before), record.text(edit.after)) for edit in record.edits(path)[::-1]]
 
 
@@ -56,7 +55,7 @@ def test_a_version_costs_what_changed_and_one_that_was_there_before_costs_nothin
     words, names = random.Random(1), ["rain", "boiler", "plan", "tea", "lake", "router", "winter"]
     text = "\n".join(" ".join(words.choices(names, k=9)) for _ in range(99))
 
-    def kept() -> int:
+    def kept():
         with sqlite3.connect(record.database) as connection:
             return connection.execute("SELECT sum(length(data)) FROM note_blob").fetchone()[0]
 

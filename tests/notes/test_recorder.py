@@ -1,14 +1,11 @@
 """Whoever changes a note: each version that is seen is kept, and every note comes back to the letter."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,32 +28,32 @@ SOON = 30.0
 class Memory:
     """A folder of notes, its recorder, and what it said; its ticks come by hand."""
 
-    def __init__(self, folder: Path, extra: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder, extra=()):
         self.folder, self.said = folder, list[str]()
         self.one = Curator(Roots.open(folder, extra), journal=journal_of(folder.parent))
         self.journal: Journal = self.one.journal
         self.recorder = Recorder(self.one.roots, self.journal, self.said.append)
 
-    def write(self, path: str, text: bytes | None) -> None:
+    def write(self, path, text):
         note = self.folder / path
         note.parent.mkdir(parents=True, exist_ok=True)
         note.unlink() if text is None else note.write_bytes(text)
         self.recorder.tick([str(note)])
 
-    def texts(self, path: str) -> list[bytes | None]:
+    def texts(self, path):
         """The text of a note after each change of it, oldest first."""
         return [self.journal.text(edit.after) for edit in self.journal.edits(path)[::-1]]
 
-    def before(self) -> dict[str, bytes | None]:
+    def before(self):
         """What every note that was ever changed was at first."""
         return {edit.path: self.journal.text(edit.before) for edit in self.journal.edits()}
 
-    def on_disk(self) -> dict[str, bytes]:
+    def on_disk(self):
         return {str(path.relative_to(self.folder)): path.read_bytes() for path in self.folder.rglob("*.md")}
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Memory:
+def memory(tmp_path):
     folder, noise = workspace(tmp_path / "notes"), random.Random(7)
     for number in range(30):
         (folder / f"memory/2026-03-{number + 1:02}.md").write_bytes(
@@ -68,7 +65,7 @@ def memory(tmp_path: Path) -> Memory:
     return made
 
 
-def test_every_version_is_kept_whoever_wrote_it_and_our_own_ones_once(memory: Memory) -> None:
+def test_every_version_is_kept_whoever_wrote_it_and_our_own_ones_once(memory):
     memory.write("memory/a.md", b"- a\n")
     memory.write("memory/a.md", b"- a\n- \xff b\r\n")
     memory.one.apply(put("memory/a.md", b"- a\n- \xff b\r\n", b"- mine\n"))
@@ -82,7 +79,7 @@ def test_every_version_is_kept_whoever_wrote_it_and_our_own_ones_once(memory: Me
     assert len(memory.journal.edits()) == 5
 
 
-def test_a_note_that_is_written_anew_was_never_deleted(memory: Memory) -> None:
+def test_a_note_that_is_written_anew_was_never_deleted(memory):
     memory.write("memory/2026-03-01.md", None)
     assert memory.journal.edits() == ()
     memory.write("memory/2026-03-01.md", b"- anew\n")
@@ -90,7 +87,7 @@ def test_a_note_that_is_written_anew_was_never_deleted(memory: Memory) -> None:
     assert memory.texts("memory/2026-03-01.md") == [b"- anew\n"]
 
 
-def test_most_notes_are_cut_off_and_all_come_back(tmp_path: Path) -> None:
+def test_most_notes_are_cut_off_and_all_come_back(tmp_path):
     folder = workspace(tmp_path / "notes")
     for number in range(171):
         (folder / f"memory/{number}.md").write_text(f"# note {number}\n- one\n- two {number}")
@@ -105,7 +102,7 @@ def test_most_notes_are_cut_off_and_all_come_back(tmp_path: Path) -> None:
     assert memory.on_disk() | memory.before() == was
 
 
-def test_an_overwrite_is_said_and_the_text_before_is_there(memory: Memory) -> None:
+def test_an_overwrite_is_said_and_the_text_before_is_there(memory):
     was = (memory.folder / "memory/2026-03-02.md").read_bytes()
     memory.write("memory/2026-03-02.md", b"- a session that knew nothing of it\n")
     assert memory.before() == {"memory/2026-03-02.md": was}
@@ -114,7 +111,7 @@ def test_an_overwrite_is_said_and_the_text_before_is_there(memory: Memory) -> No
     ]
 
 
-def test_a_renamed_folder_keeps_its_notes_under_both_names(memory: Memory) -> None:
+def test_a_renamed_folder_keeps_its_notes_under_both_names(memory):
     was = {path: data for path, data in memory.on_disk().items() if path.startswith("memory/")}
     (memory.folder / "memory/log").mkdir()
     for path in was:
@@ -130,7 +127,7 @@ def test_a_renamed_folder_keeps_its_notes_under_both_names(memory: Memory) -> No
     assert {edit.before for edit in memory.journal.edits()} >= {edit.after for edit in memory.journal.edits()}
 
 
-def test_a_checkout_is_one_change_of_each_note_and_a_sync_client_that_writes_all_again_none(tmp_path: Path) -> None:
+def test_a_checkout_is_one_change_of_each_note_and_a_sync_client_that_writes_all_again_none(tmp_path):
     folder = workspace(tmp_path / "notes")
     git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     subprocess.run([*git, "init", "-q", "-b", "one"], check=True)
@@ -161,7 +158,7 @@ def test_a_checkout_is_one_change_of_each_note_and_a_sync_client_that_writes_all
     assert len(memory.journal.edits()) == 400
 
 
-def test_notes_whose_root_is_away_were_not_deleted(tmp_path: Path) -> None:
+def test_notes_whose_root_is_away_were_not_deleted(tmp_path):
     folder, extra = workspace(tmp_path / "notes"), tmp_path / "vault"
     extra.mkdir()
     (extra / "x.md").write_text("x\n")
@@ -179,7 +176,7 @@ def test_notes_whose_root_is_away_were_not_deleted(tmp_path: Path) -> None:
     assert len(memory.journal.edits()) == 1
 
 
-def test_a_disk_that_takes_nothing_is_said_once_and_the_notes_are_recorded_afterwards(memory: Memory) -> None:
+def test_a_disk_that_takes_nothing_is_said_once_and_the_notes_are_recorded_afterwards(memory):
     aside = memory.journal.database.rename(memory.journal.database.with_name("aside"))
     memory.journal.database.mkdir()
     for text in (b"- one\n", b"- two\n"):
@@ -194,9 +191,7 @@ def test_a_disk_that_takes_nothing_is_said_once_and_the_notes_are_recorded_after
     assert memory.said[1:] == ["What becomes of the notes is recorded again."]
 
 
-def test_a_clock_that_jumps_back_leaves_the_order_and_no_change_of_tomorrow(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clock_that_jumps_back_leaves_the_order_and_no_change_of_tomorrow(memory, monkeypatch):
     memory.write("memory/a.md", b"- 1\n")
     past = time.time() - 86_400
     monkeypatch.setattr(recorders.time, "time", lambda: past)
@@ -209,7 +204,7 @@ def test_a_clock_that_jumps_back_leaves_the_order_and_no_change_of_tomorrow(
     assert last.at <= time.time()
 
 
-def test_a_note_too_large_to_be_indexed_costs_one_line_and_comes_back(memory: Memory) -> None:
+def test_a_note_too_large_to_be_indexed_costs_one_line_and_comes_back(memory):
     line = random.Random(3).randbytes(500).replace(b"\n", b"") + b"\n"
     text = line * (MAX_BYTES // len(line) + 1000)
     memory.write("memory/large.md", text)
@@ -248,12 +243,12 @@ print(start)
 """
 
 
-def version(number: int) -> bytes:
+def version(number):
     return b"- line\n" * (number % 40) + b"- version %d\n" % number
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_nothing_that_was_told_as_kept_is_lost_by_a_kill(tmp_path: Path) -> None:
+def test_nothing_that_was_told_as_kept_is_lost_by_a_kill(tmp_path):
     memory = Memory(workspace(tmp_path / "notes"))
     memory.recorder.look()
     words = [sys.executable, "-c", KILLED, str(ROOT), str(memory.folder), "30"]
@@ -268,33 +263,33 @@ def test_nothing_that_was_told_as_kept_is_lost_by_a_kill(tmp_path: Path) -> None
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch):
     for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
         monkeypatch.setenv(name, str(tmp_path / folder))
     return workspace(tmp_path / "notes")
 
 
-def opened(folder: Path, **settings: str) -> Engine:
+def opened(folder, **settings):
     changes = tuple((name.replace("_", "."), value) for name, value in settings.items())
     return Engine.open(Options(workspace=str(folder), provider="none", changes=changes))
 
 
 @pytest.fixture
-def watched(home: Path) -> Iterator[tuple[Path, Journal]]:
+def watched(home):
     with opened(home) as engine:
         engine.start()
         assert engine.index.watcher.armed.wait(SOON)
         yield home, engine.notes.curator.journal
 
 
-def until(fact: Callable[[], object]) -> None:
+def until(fact):
     pause, end = threading.Event(), time.monotonic() + SOON
     while not fact():
         assert time.monotonic() < end
         pause.wait(0.02)
 
 
-def test_the_watcher_keeps_each_version_of_two_appenders(watched: tuple[Path, Journal]) -> None:
+def test_the_watcher_keeps_each_version_of_two_appenders(watched):
     folder, journal = watched
     texts = {"memory/a.md": b"", "memory/b.md": b""}
     for number in range(6):
@@ -310,7 +305,7 @@ def test_the_watcher_keeps_each_version_of_two_appenders(watched: tuple[Path, Jo
     assert [len(journal.edits(path)) for path in texts] == [6, 6]
 
 
-def test_the_watcher_sees_folders_and_root_notes_go_and_come(watched: tuple[Path, Journal]) -> None:
+def test_the_watcher_sees_folders_and_root_notes_go_and_come(watched):
     folder, journal = watched
     (folder / "memory/sub").mkdir()
     (folder / "memory/sub/x.md").write_text("x\n")
@@ -325,7 +320,7 @@ def test_the_watcher_sees_folders_and_root_notes_go_and_come(watched: tuple[Path
     )
 
 
-def test_switched_off_nothing_is_kept_and_what_others_did_is_forgotten(home: Path) -> None:
+def test_switched_off_nothing_is_kept_and_what_others_did_is_forgotten(home):
     for text in ("- one\n", "- two\n"):
         with opened(home, sync_watch="false") as engine:
             (home / "memory/a.md").write_text(text)
@@ -337,7 +332,7 @@ def test_switched_off_nothing_is_kept_and_what_others_did_is_forgotten(home: Pat
         assert engine.notes.curator.journal.edits() == ()
 
 
-def test_a_command_that_only_asks_records_after_its_answer(home: Path) -> None:
+def test_a_command_that_only_asks_records_after_its_answer(home):
     for text in ("- one\n", "- two\n"):
         (home / "memory/a.md").write_text(text)
         with opened(home, sync_watch="false") as engine:

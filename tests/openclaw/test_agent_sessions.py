@@ -1,12 +1,8 @@
 """The sessions of OpenClaw 2026.9, read out of the database of an agent without a write to it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import apsw
 import pytest
@@ -38,19 +34,18 @@ CREATE TABLE session_nodes (session_key TEXT NOT NULL PRIMARY KEY, current_sessi
 """
 """The columns that are read, of the tables of 2026.9.6; a test with the real package reads the real ones."""
 AT = 1_795_402_688
-Compress = Callable[[bytes], bytes]
 
 
 class Database:
     """An agent's database, as OpenClaw writes it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         path.parent.mkdir(parents=True)
         self.path, self.connection = path, apsw.Connection(str(path))
         self.connection.pragma("journal_mode", "wal")
         self.connection.execute(SCHEMA)
 
-    def say(self, session: str, *texts: str, key: str = "agent:main:main", compress: Compress | None = None) -> None:
+    def say(self, session, *texts, key="agent:main:main", compress=None):
         """Add messages to a session, by turns of the user and the assistant; `compress` makes rows of long ones."""
         write = self.connection.execute
         write("INSERT OR IGNORE INTO session_windows VALUES (?, ?, ?)", (session, key, AT * 1000))
@@ -67,14 +62,14 @@ class Database:
             row = (session, at, stored[0], AT * 1000 + at, stored[1], len(record.encode()))
             write("INSERT INTO transcript_events VALUES (?, ?, ?, ?, ?, ?)", row)
 
-    def keep(self, session: str, key: str, archived: int | None = None, **entry: object) -> None:
+    def keep(self, session, key, archived=None, **entry):
         """Keep what a host does of a session that goes on."""
         row = (key, session, json.dumps({"sessionId": session, **entry}), AT * 1000, archived)
         self.connection.execute("INSERT INTO session_nodes VALUES (?, ?, ?, ?, ?)", row)
 
 
 @pytest.fixture
-def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
+def database(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "openclaw"))
     monkeypatch.delenv("OPENCLAW_CONFIG_PATH", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -84,12 +79,12 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Databa
 
 
 @pytest.fixture
-def copies(database: Database, tmp_path: Path) -> SessionCopies:
+def copies(database, tmp_path):
     assert database.path.is_file()
     return SessionCopies(database.path, tmp_path / "copies", tmp_path / "archive")
 
 
-def copied(tmp_path: Path) -> dict[str, list[str]]:
+def copied(tmp_path):
     """The texts of each copy, by session; a line without a message is empty."""
     found = {}
     for path in sorted((tmp_path / "copies").iterdir()):
@@ -147,7 +142,7 @@ def test_secrets_are_masked_and_archives_come_along(database, copies, tmp_path):
     assert names == {"a.jsonl", "old.jsonl.reset.2026-11-01"}
 
 
-def by_node(data: bytes) -> bytes:
+def by_node(data):
     """`data` as OpenClaw 2026.9.6 compresses it: by Node's own zstd, level 1, with a checksum."""
     script = """
         const {zstdCompressSync, constants: {ZSTD_c_compressionLevel: level, ZSTD_c_checksumFlag: sum}} =
@@ -211,7 +206,7 @@ def test_the_corpus_sessions_is_searched_and_the_database_is_only_read(database,
         changes=(("sync.watch", "false"), ("profile", "recommended")),
     )
 
-    def paths(question: str) -> list[str]:
+    def paths(question):
         found = engine.search.gather(question, source="sessions")
         return [hit.chunk.path for hit in engine.search.rank(found, engine.plan.settings).recalled]
 
@@ -225,7 +220,7 @@ def test_the_corpus_sessions_is_searched_and_the_database_is_only_read(database,
 
 
 def test_sessions_in_the_database_are_as_near_to_their_flush_as_openclaw_says(database, tmp_path):
-    def near() -> dict[str, tuple[bool, str, int | None]]:
+    def near():
         config = choose(Options(workspace=str(tmp_path / "notes"))).config
         return {
             one.session: (one.decision.flush, one.decision.cause, one.decision.tokens) for one in flush.near(config)

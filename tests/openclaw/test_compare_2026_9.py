@@ -3,10 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
@@ -14,7 +11,7 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.index.schema import scope_hash
 from memory_tui.openclaw import compare
-from memory_tui.openclaw.compare import HostProblem, IndexComparison, Wishes
+from memory_tui.openclaw.compare import HostProblem, Wishes
 from memory_tui.plan import Options
 from memory_tui.providers.builtin import hash_vector
 from memory_tui.workspace.notes import MediaRules
@@ -43,12 +40,12 @@ PRAGMA user_version = 23;
 """
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
+def lines(path):
     return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
 
 
 @pytest.fixture(scope="module")
-def workspaces(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+def workspaces(tmp_path_factory):
     """The recorded workspaces by name, made afresh."""
     base = tmp_path_factory.mktemp("compare-2026.9")
     for script, *arguments in (
@@ -60,7 +57,7 @@ def workspaces(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     return {name: base / name for name in ("oracle", "rules")}
 
 
-def engine_on(workspace: Path, folder: Path, **more: Any) -> Engine:
+def engine_on(workspace, folder, **more):
     """An engine under 2026.9's rules, with the recorded embeddings, on an indexed workspace."""
     options = Options(
         workspace=str(workspace),
@@ -75,7 +72,7 @@ def engine_on(workspace: Path, folder: Path, **more: Any) -> Engine:
     return engine
 
 
-def written(name: str, path: Path) -> Path:
+def written(name, path):
     """The agent database that the real program had for the recorded configuration `name`."""
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute(TABLES).fetchall()
@@ -108,18 +105,18 @@ def written(name: str, path: Path) -> Path:
     return path
 
 
-def compared(workspace: Path, database: Path, wishes: Wishes | None = None) -> IndexComparison:
+def compared(workspace, database, wishes=None):
     found = compare.compare_workspace(Roots.open(workspace), database, wishes)
     assert not isinstance(found, HostProblem), found
     return found
 
 
-def change(database: Path, sql: str) -> None:
+def change(database, sql):
     with closing(apsw.Connection(str(database))) as connection:
         connection.execute(sql).fetchall()
 
 
-def renewed(database: Path, **fields: object) -> None:
+def renewed(database, **fields):
     """Change fields of the record of how the index was made; None takes one away."""
     with closing(apsw.Connection(str(database))) as connection:
         (text,) = connection.execute(

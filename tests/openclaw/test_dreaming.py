@@ -1,7 +1,6 @@
 """What OpenClaw's dreaming wrote: recognised, never left half, moved back, edited and deleted with one undo."""
 
 import datetime as dt
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,7 +10,6 @@ from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
 from memory_tui.inbox.checks import changes, rewritten
-from memory_tui.inbox.entries import Suggestion
 from memory_tui.notes.curator import Curator
 from memory_tui.openclaw.dreaming import broken, dream_blocks, folds
 from memory_tui.plan import Options
@@ -121,7 +119,7 @@ NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 
 
 @pytest.fixture
-def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostLedger:
+def ledger(tmp_path, monkeypatch):
     for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
         monkeypatch.setenv(name, str(tmp_path / folder))
     workspace = tmp_path / ".openclaw" / "workspace"
@@ -144,7 +142,7 @@ PROMOTED = """# Facts
 """
 
 
-def promoted(engine: Engine) -> list[Suggestion]:
+def promoted(engine):
     return [one for one in engine.inbox.examine().suggestions if one.kind == "promotion"]
 
 

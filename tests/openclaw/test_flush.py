@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -95,17 +94,17 @@ def test_the_turn_names_the_one_file_and_prompts_of_ones_own_get_what_they_lack(
 # --- transcripts and what is kept ----------------------------------------------------------------------------------
 
 
-def lines(path: Path, *records: object) -> Path:
+def lines(path, *records):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path
 
 
-def usage(**counts: float) -> dict:
+def usage(**counts):
     return {"type": "message", "message": {"role": "assistant", "content": "x", "usage": counts}}
 
 
-def said(tokens: int) -> dict:
+def said(tokens):
     return usage(input=tokens - 5, cacheRead=5, output=10)
 
 
@@ -153,7 +152,7 @@ def test_the_settings_are_those_of_the_configuration(write):
     assert flush.window_of(model.Config()) == 200_000
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+def run(capsys, *arguments):
     assert main.main(["openclaw", "flush", *arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 

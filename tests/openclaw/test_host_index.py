@@ -6,7 +6,6 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -25,14 +24,13 @@ from memory_tui.workspace.roots import Roots, read, scan
 from tests.support.host_index import MODEL, Content, Row, agent_database, content, own_file
 from tests.support.workspace import put
 
-Write = Callable[[Path, Content], Path]
 BOTH = pytest.mark.parametrize("write", [own_file, agent_database], ids=["own file", "agent database"])
 VEC0 = schema.vec0(connection=apsw.Connection(":memory:")).ready
 needs_vec0 = pytest.mark.skipif(not VEC0, reason="sqlite-vec does not work here")
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n- 喜欢乌龙茶\n")
@@ -43,27 +41,27 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Path:
+def db(tmp_path):
     return tmp_path / "state" / "memory" / "main.sqlite"
 
 
-def against(workspace: Path, db: Path, wishes: Wishes | None = None) -> IndexComparison:
+def against(workspace, db, wishes=None):
     found = compare.compare_workspace(Roots.open(workspace), db, wishes)
     assert isinstance(found, IndexComparison), found
     return found
 
 
-def differences(found: IndexComparison) -> dict[str, tuple[str, ...]]:
+def differences(found):
     return {file.path: file.differences for file in found.files if file.differences}
 
 
-def problem(path: Path) -> HostProblem:
+def problem(path):
     found = compare.open_index(path)
     assert isinstance(found, HostProblem), found
     return found
 
 
-def traces(folder: Path) -> dict[str, tuple[int, str]]:
+def traces(folder):
     """Every file below `folder` with modification time and content."""
     return {
         str(path): (path.stat().st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest())
@@ -73,7 +71,7 @@ def traces(folder: Path) -> dict[str, tuple[int, str]]:
 
 
 @contextmanager
-def writer(db: Path, script: str) -> Iterator[subprocess.Popen[str]]:
+def writer(db, script):
     """Another process with `c`, a connection to `db`, that waits after `script` and is killed at the end."""
     code = f"import apsw\nc = apsw.Connection({str(db)!r})\n{script}\nprint('ready', flush=True)\ninput()\n"
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -492,7 +490,7 @@ def test_a_writer_is_never_kept_waiting(workspace, db, journal):
     with closing(apsw.Connection(str(db))) as other:
         other.execute("SELECT count(*) FROM files").fetchall()
 
-        def slowly(connection: apsw.Connection) -> int:
+        def slowly(connection):
             nonlocal asked
             asked += 1
             ((before,),) = connection.execute("SELECT count(*) FROM files").fetchall()
@@ -509,8 +507,8 @@ def test_an_index_that_never_rests_is_read_in_one_go_or_not_at_all(workspace, db
     with closing(apsw.Connection(str(db))) as other:
         other.execute("SELECT count(*) FROM files").fetchall()
 
-        def write_and_count(connection: apsw.Connection) -> tuple[int, int]:
-            def count() -> int:
+        def write_and_count(connection):
+            def count():
                 ((number,),) = connection.execute("SELECT count(*) FROM files").fetchall()
                 return number  # type: ignore[no-any-return]
 
@@ -521,7 +519,7 @@ def test_an_index_that_never_rests_is_read_in_one_go_or_not_at_all(workspace, db
         (first, second), _ = open_foreign.read_foreign(db, write_and_count)
         assert first == second == 7
 
-        def for_ever(connection: apsw.Connection) -> int:
+        def for_ever(connection):
             other.execute("INSERT INTO files VALUES(hex(randomblob(8)), 'memory', '', 0, 0)")
             if connection.in_transaction:
                 connection.execute(
@@ -539,7 +537,7 @@ def test_a_file_that_is_written_while_it_is_read_without_locks(workspace, db):
     agent_database(db, content(workspace))
     asked = 0
 
-    def disturbed(connection: apsw.Connection) -> int:
+    def disturbed(connection):
         nonlocal asked
         asked += 1
         if asked == 1:
@@ -566,13 +564,11 @@ def test_a_folder_that_cannot_be_written_is_no_obstacle(workspace, db):
 
 
 @pytest.fixture
-def run(
-    workspace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., tuple[int, str, str]]:
+def run(workspace, tmp_path, capsys, monkeypatch):
     """Run compare-index; returns exit code, stdout and stderr."""
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
 
-    def go(*arguments: str) -> tuple[int, str, str]:
+    def go(*arguments):
         code = main.main(
             ["openclaw", "compare-index", "--workspace", str(workspace), "--index", str(tmp_path / "i"), *arguments]
         )
@@ -601,7 +597,7 @@ def test_the_command_finds_the_index_of_the_default_agent(workspace, db, run):
     assert not (db.parents[2] / "i").exists(), "nothing of ours is indexed for that"
 
 
-def _parents(path: Path) -> Path:
+def _parents(path):
     path.parent.mkdir(parents=True)
     return path
 

@@ -4,7 +4,6 @@ import datetime as dt
 import json
 import os
 import threading
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +26,7 @@ NOW = "2026-11-21T23:30:00Z"
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Lasting\n- likes tea\n")
@@ -37,7 +36,7 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+def run(capsys, *arguments):
     code = main.main(list(arguments))
     return code, capsys.readouterr().out
 
@@ -61,7 +60,7 @@ def test_the_section_has_the_rule_and_the_citation_line(citations, said):
 def test_the_prompt_has_the_notes_of_the_session(workspace, capsys):
     base = ("prompt", "--workspace", str(workspace), "--now", NOW)
 
-    def files() -> list[str]:
+    def files():
         code, out = run(capsys, *base, "--json")
         assert code == 0
         return [file["path"] for file in json.loads(out)["files"]]
@@ -86,7 +85,7 @@ def test_the_prompt_has_the_notes_of_the_session(workspace, capsys):
 # --- session memory ------------------------------------------------------------------------------------------------
 
 
-def transcript(path: Path, *said: tuple[str, object], **more: object) -> Path:
+def transcript(path, *said, **more):
     path.write_text(
         "".join(
             json.dumps({"type": "message", "message": {"role": role, "content": text}, **more}) + "\n"
@@ -141,12 +140,12 @@ def test_the_note_is_as_documented(tmp_path):
     ]
 
 
-def writer(workspace: Path, folder: Path) -> session_note.Write:
+def writer(workspace, folder):
     """What writes a session note, as the hook does: through the journal."""
     return partial(hooks.write_note, Curator(Roots.open(workspace), journal=journal_of(folder)))
 
 
-def at_once(*calls: Callable[[], object]) -> None:
+def at_once(*calls):
     threads = [threading.Thread(target=call) for call in calls]
     for thread in threads:
         thread.start()
@@ -189,10 +188,10 @@ def test_the_hook_writes_in_the_users_time_zone_and_masks_secrets(write, workspa
 
 
 @pytest.fixture
-def hook(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, dict]]:
+def hook(monkeypatch, capsys):
     import io
 
-    def go(given: object, *more: str, host: str = "claude-code") -> tuple[int, dict]:
+    def go(given, *more, host="claude-code"):
         monkeypatch.setattr("sys.stdin", io.StringIO(given if isinstance(given, str) else json.dumps(given)))
         code = main.main(["hook", host, "--now", NOW, *more])
         out = capsys.readouterr().out
@@ -201,7 +200,7 @@ def hook(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     return go
 
 
-def called(name: str, folder: Path, **more: object) -> dict:
+def called(name, folder, **more):
     return {"hook_event_name": name, "session_id": "c1", "cwd": str(folder), **more}
 
 
@@ -297,11 +296,11 @@ FACT = "The Omada controller runs on port 8043 in VLAN 20."
 ANSWER = json.dumps({"results": [{"path": "MEMORY.md", "startLine": 3, "snippet": f"# Net\n\n- {FACT}\n"}]})
 
 
-def claude(*said: tuple[str, str]) -> list[dict[str, object]]:
+def claude(*said):
     return [{"type": role, "message": {"role": role, "content": text}} for role, text in said]
 
 
-def recalled_by_claude() -> list[dict[str, object]]:
+def recalled_by_claude():
     call = {"type": "tool_use", "id": "t1", "name": "mcp__memory__memory_search", "input": {}}
     result = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": ANSWER}]}
     return [
@@ -310,13 +309,13 @@ def recalled_by_claude() -> list[dict[str, object]]:
     ]
 
 
-def recalled_by_codex() -> list[dict[str, object]]:
+def recalled_by_codex():
     call = {"type": "function_call", "name": "memory_search", "namespace": "mcp__memory", "call_id": "c1"}
     result = {"type": "function_call_output", "call_id": "c1", "output": f"Wall time: 1 s\nOutput:\n{ANSWER}"}
     return [{"type": "response_item", "payload": item} for item in (call, result)]
 
 
-def codex(*said: tuple[str, str]) -> list[dict[str, object]]:
+def codex(*said):
     return [
         {
             "type": "response_item",
@@ -327,7 +326,7 @@ def codex(*said: tuple[str, str]) -> list[dict[str, object]]:
     ]
 
 
-def written(path: Path, records: list[dict[str, object]]) -> Path:
+def written(path, records):
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     return path
 
@@ -353,14 +352,14 @@ def test_what_was_recalled_or_put_in_by_the_host_is_not_in_the_note(host, tmp_pa
     )
 
 
-def notes_of(workspace: Path) -> list[str]:
+def notes_of(workspace):
     return sorted(path.name for path in (workspace / "memory").glob("2026-11-2?-*.md"))
 
 
 def test_a_session_has_one_note_that_goes_on(workspace, tmp_path, hook):
     path = tmp_path / "abc.jsonl"
 
-    def end(*said: tuple[str, str], session: str = "abc") -> None:
+    def end(*said, session="abc"):
         written(path, claude(*said))
         assert hook(called("SessionEnd", workspace, transcript_path=str(path), session_id=session))[0] == 0
 
@@ -393,7 +392,7 @@ def test_a_session_has_one_note_that_goes_on(workspace, tmp_path, hook):
 def test_a_line_that_another_program_adds_meanwhile_is_kept(workspace, tmp_path, hook, monkeypatch):
     path = tmp_path / "abc.jsonl"
 
-    def end(*said: str) -> None:
+    def end(*said):
         written(path, claude(*(("user", text) for text in said)))
         assert hook(called("SessionEnd", workspace, transcript_path=str(path), session_id="abc"))[0] == 0
 
@@ -409,7 +408,7 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(workspace, tmp_path,
     assert [entry.kind for entry in kept] == ["undo", "session", "session"], "the record names its own notes"
     continued = session_note._continued
 
-    def meanwhile(*given: list[str]) -> str:
+    def meanwhile(*given):
         with note.open("ab") as file:
             file.write(b"what the agent noted\n")
         return continued(*given)

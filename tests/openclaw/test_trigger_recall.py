@@ -28,7 +28,7 @@ def test_a_phrase_fits_by_its_words(message, phrase, score):
     assert phrase_score(message, phrase) == pytest.approx(score)
 
 
-def entry(triggers: str = "tea", text: str = "- tea", **more: object) -> CuratedEntry:
+def entry(triggers="tea", text="- tea", **more):
     project = str(more.pop("project", ""))
     return CuratedEntry("MEMORY.md", 1, 1, text, Annotations(0, triggers, project), **more)  # type: ignore[arg-type]
 

@@ -5,9 +5,7 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 import apsw
 import pytest
@@ -31,7 +29,7 @@ NOW = 1_795_400_000.0
 
 
 @pytest.fixture
-def ledger(home: Path, monkeypatch: pytest.MonkeyPatch) -> HostLedger:
+def ledger(home, monkeypatch):
     """A workspace whose MEMORY.md the agent has written, and OpenClaw's ledger of it."""
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
@@ -46,29 +44,29 @@ def ledger(home: Path, monkeypatch: pytest.MonkeyPatch) -> HostLedger:
 
 
 @pytest.fixture
-def trust(ledger: HostLedger) -> Trust:
+def trust(ledger):
     return Trust(ledger.workspace, ledger.database)
 
 
 @pytest.fixture
-def curator(ledger: HostLedger, trust: Trust) -> Curator:
+def curator(ledger, trust):
     return Curator(Roots.open(ledger.workspace), trust=trust, clock=lambda: NOW)
 
 
-def edit(curator: Curator, text: str, path: str = "MEMORY.md") -> tuple[str, ...]:
+def edit(curator, text, path="MEMORY.md"):
     """Edit a note; returns what the preview said of trust."""
     change = curator.plan.edit(path, curator.read(path), text)
     curator.apply(change)
     return tuple(note for note in change.notes if note.startswith("Trust: "))
 
 
-def state(trust: Trust, path: str = "MEMORY.md") -> str:
+def state(trust, path="MEMORY.md"):
     found = trust.of(path)
     assert found is not None
     return found.state
 
 
-def digest(path: Path) -> dict[str, str]:
+def digest(path):
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(path.parent.iterdir())}
 
 
@@ -193,7 +191,7 @@ def test_a_write_of_openclaw_in_between_leaves_the_ledger_to_openclaw(ledger, tr
     other = (ledger.row("MEMORY.md") or {}) | {"fileHash": "0" * 64}
     follow = trust.follow
 
-    def late(files: list[tuple[str, bytes | None, bytes | None]]) -> None:
+    def late(files):
         ledger.put("MEMORY.md", other)
         follow(files)
 
@@ -263,18 +261,18 @@ def test_undo_and_redo_of_a_repair_write_the_row_alone(ledger, trust, curator):
 # --- a ledger that is not as it should be: one sentence, nothing written ---------------------------------------------
 
 
-def another_table(ledger: HostLedger) -> None:
+def another_table(ledger):
     ledger.run("DROP TABLE plugin_state_entries; CREATE TABLE plugin_state_entries(id INTEGER PRIMARY KEY)")
 
 
-def damaged(ledger: HostLedger) -> None:
+def damaged(ledger):
     ledger.run("PRAGMA wal_checkpoint(TRUNCATE)")
     data = bytearray(ledger.database.read_bytes())
     data[4096:] = b"\x5a" * (len(data) - 4096)
     ledger.database.write_bytes(bytes(data))
 
 
-def encrypted(ledger: HostLedger) -> None:
+def encrypted(ledger):
     ledger.run("PRAGMA wal_checkpoint(TRUNCATE)")
     ledger.database.write_bytes(bytes(reversed(range(256))) * 64)
 
@@ -294,7 +292,7 @@ def test_a_ledger_that_cannot_be_read_is_one_sentence_and_stays(ledger, trust, c
 
 
 @contextmanager
-def locked(ledger: HostLedger) -> Iterator[None]:
+def locked(ledger):
     with closing(apsw.Connection(str(ledger.database))) as openclaw:
         openclaw.execute("BEGIN IMMEDIATE")
         yield
@@ -302,13 +300,13 @@ def locked(ledger: HostLedger) -> Iterator[None]:
 
 
 @contextmanager
-def newer(ledger: HostLedger) -> Iterator[None]:
+def newer(ledger):
     ledger.run("PRAGMA user_version = 19")
     yield
 
 
 @contextmanager
-def closed(ledger: HostLedger) -> Iterator[None]:
+def closed(ledger):
     if os.geteuid() == 0:
         pytest.skip("root may write everything")
     ledger.database.chmod(0o400)
@@ -390,7 +388,7 @@ def test_status_doctor_and_inbox_know_it(ledger, capsys):
     assert said == ["OpenClaw's ledger says: agent, edited since: the agent's next write will make it untrusted."]
 
 
-def origins(engine: Engine) -> dict[str, str]:
+def origins(engine):
     hits = engine.search.search("router wlan").recalled
     return {hit.chunk.path: hit.provenance.origin_class for hit in hits if hit.provenance is not None}
 
@@ -463,7 +461,7 @@ def test_the_real_program_agrees(home, tmp_path, monkeypatch, approved, origin):
     workspace.mkdir()
     script.write_text(_SCRIPT)
 
-    def agent_appends(text: bytes) -> str:
+    def agent_appends(text):
         file = workspace / "MEMORY.md"
         before = file.read_bytes() if file.exists() else b""
         file.write_bytes(before + text)

@@ -1,8 +1,5 @@
 """The calls to a batch service, in each provider's wire format, against a server that plays it."""
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -19,12 +16,12 @@ NAMES = ("openai", "voyage", "gemini")
 
 
 @pytest.fixture
-def play() -> Iterator[BatchPlay]:
+def play():
     with serving(BatchPlay(), BatchHandler) as running:
         yield running
 
 
-def service_for(play: BatchPlay, name: str = "openai", **more: Any) -> BatchService:
+def service_for(play, name="openai", **more):
     base = f"{play.url}/{'v1beta' if name == 'gemini' else 'v1'}"
     settings = settings_for(play, name, base_url=base, jobs=BatchOptions(enabled=True), **more)
     wire = registry.wire_of(name, settings)
@@ -32,12 +29,12 @@ def service_for(play: BatchPlay, name: str = "openai", **more: Any) -> BatchServ
     return BatchService(wire, settings)
 
 
-def unit(text: str) -> np.ndarray:
+def unit(text):
     one = np.array(vector(text), np.float32)
     return one / np.linalg.norm(one)
 
 
-def fetched(service: BatchService, job: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def fetched(service, job):
     return service.fetch(service.status(job), 256)
 
 
@@ -103,7 +100,7 @@ def test_lines_that_failed_are_missing_or_make_no_sense_are_told_apart(play, nam
 
 
 def test_a_vector_that_is_none_is_an_error_of_its_line_alone(play):
-    def spoilt(lines: list[Any]) -> tuple[list[Any], list[Any]]:
+    def spoilt(lines):
         data = [line["response"]["body"]["data"][0] for line in lines]
         data[0]["embedding"] = [0.0] * 256
         data[1]["embedding"] = [1.0] * 3

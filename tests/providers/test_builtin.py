@@ -1,13 +1,9 @@
 """The embedded default provider: its vectors, its table, and text that nobody should have to think about."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +21,7 @@ BUILTIN = Builtin()
 class PlainTable:
     """The rule as it is documented, without any shortcut: sum the rows of the tokens, divide by the length."""
 
-    def __init__(self, q, scale, vocabulary: list[str]) -> None:
+    def __init__(self, q, scale, vocabulary):
         self.rows = q.astype(np.float64) * scale[:, None]
         ids = {token: at for at, token in enumerate(vocabulary)}
         self.known = vocabulary[:: len(vocabulary) // 500]
@@ -34,17 +30,17 @@ class PlainTable:
         self.tokenizer.normalizer = normalizers.BertNormalizer()
         self.tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
 
-    def vector(self, text: str):
+    def vector(self, text):
         ids = self.tokenizer.encode(text, add_special_tokens=False).ids
         total = self.rows[[at for at in ids if at != self.unknown]].sum(axis=0)
         return total / (np.linalg.norm(total) or 1)
 
 
-def _tokens(vocabulary) -> list[str]:
+def _tokens(vocabulary):
     return vocabulary.tobytes().decode().split("\n")
 
 
-def _plain_shipped() -> PlainTable:
+def _plain_shipped():
     with np.load(TABLE) as data:
         return PlainTable(data["q"], data["scale"], _tokens(data["vocabulary"]))
 
@@ -103,13 +99,13 @@ def test_ten_megabytes_are_embedded_whole(text, length):
     assert np.linalg.norm(BUILTIN.embed([text], "document")) == pytest.approx(length, abs=1e-6)
 
 
-def _without_last_row(path: Path) -> None:
+def _without_last_row(path):
     with np.load(TABLE) as data:
         np.savez(path, q=data["q"][:-1], scale=data["scale"], vocabulary=data["vocabulary"])
 
 
-def _with_a_bit_turned(after: bytes, far: int) -> Callable[[Path], None]:
-    def spoil(path: Path) -> None:
+def _with_a_bit_turned(after, far):
+    def spoil(path):
         whole = bytearray(TABLE.read_bytes())
         whole[whole.index(after) + far] ^= 4
         path.write_bytes(whole)

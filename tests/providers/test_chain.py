@@ -2,34 +2,30 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from memory_tui.errors import ProviderError
-from memory_tui.providers.chain import Chain
 from memory_tui.providers.failures import Cause, ProviderFailure, state_of
 from memory_tui.providers.options import ProviderSettings, Secret
 from tests.support.embed import KEY, Time
 from tests.support.provider_server import hang, status, well
 from tests.support.waiting import LONG
 
-Make = Callable[..., tuple[Chain, list[ProviderError]]]
 REFUSED, BUSY = status(401, {"error": {"message": "no such key"}}), status(503, "busy")
 
 
-def states(chain: Chain) -> list[tuple[str, str]]:
+def states(chain):
     return [(link.name, link.state) for link in chain.members() if link.state != "passed over"]
 
 
-def embed(chain: Chain, kind: str = "document") -> Any:
+def embed(chain, kind="document"):
     provider = chain.provider()
     assert provider is not None
     return provider.embed(["a note"], kind)
 
 
-def fails(chain: Chain, kind: str = "document") -> ProviderError:
+def fails(chain, kind="document"):
     with pytest.raises(ProviderError) as caught:
         embed(chain, kind)
     return caught.value

@@ -4,9 +4,6 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,12 +22,12 @@ NAME = "hf_some_repo_tiny.gguf"
 
 
 @pytest.fixture
-def shelf() -> Iterator[Shelf]:
+def shelf():
     with serving(Shelf({"tiny.gguf": MODEL}), FileHandler) as running:
         yield running
 
 
-def settings(shelf: Shelf, folder: Path, seen: list[DownloadProgress] | None = None, **env: str) -> ProviderSettings:
+def settings(shelf, folder, seen=None, **env):
     return settings_for(
         None,
         "local",
@@ -40,7 +37,7 @@ def settings(shelf: Shelf, folder: Path, seen: list[DownloadProgress] | None = N
     )
 
 
-def get(text: str, *args: Any, stop: Stop | None = None, **more: Any) -> Path:
+def get(text, *args, stop=None, **more):
     chosen = settings(*args, **more)
     source = source_of(text, chosen)._replace(magic=b"GGUF")
     return fetch(source, chosen, stop or Stop())
@@ -106,7 +103,7 @@ def test_the_next_fetch_continues_the_part_of_the_last_one(shelf, tmp_path):
     shelf.break_after, shelf.stall = 400_000, True
     first, ended = Stop(), []
 
-    def call() -> None:
+    def call():
         try:
             get(URI, shelf, tmp_path, stop=first)
         except Cancelled:
@@ -136,7 +133,7 @@ def test_of_a_file_without_end_no_more_is_taken_than_was_announced(shelf, tmp_pa
     class Lying(dict[str, bytes]):
         asked = 0
 
-        def get(self, name: str, default: object = None) -> Any:
+        def get(self, name, default=None):
             self.asked += 1
             return MODEL[:1000] if self.asked == 1 else MODEL
 

@@ -9,19 +9,15 @@ import threading
 import time
 import traceback
 import zlib
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 
 from memory_tui.errors import Cancelled
-from memory_tui.providers.base import Provider
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.options import RequestLimits, RetryClock, Secret
 from tests.support.embed import KEY, Time, quick
 from tests.support.provider_server import (
-    Handler,
     Play,
     cut_off,
     drip,
@@ -40,16 +36,15 @@ from tests.support.provider_server import (
 )
 from tests.support.waiting import LONG
 
-Make = Callable[..., Provider]
 NAN = float("nan")
 
 
-def unit(text: str) -> np.ndarray:
+def unit(text):
     one = np.array(vector(text), np.float32)
     return one / np.linalg.norm(one)
 
 
-def fails(provider: Provider, texts: list[str] | None = None, kind: Any = "document") -> ProviderFailure:
+def fails(provider, texts=None, kind="document"):
     with pytest.raises(ProviderFailure) as caught:
         provider.embed(texts or ["one", "two"], kind)
     assert caught.value.next_step
@@ -89,7 +84,7 @@ def test_a_request_holds_what_the_provider_takes(play, provider, name, most, ite
 def test_four_requests_run_at_once_and_one_after_two_failures_until_things_go_well(play, provider):
     met = threading.Barrier(4)
 
-    def together(handler: Handler, asked: Any) -> None:
+    def together(handler, asked):
         met.wait(LONG)
         well(handler, asked)
 
@@ -109,7 +104,7 @@ def test_four_requests_run_at_once_and_one_after_two_failures_until_things_go_we
 def test_questions_get_through_while_notes_are_sent(play, provider):
     began, goes_on = threading.Event(), threading.Event()
 
-    def slow_notes(handler: Handler, asked: Any) -> None:
+    def slow_notes(handler, asked):
         if asked.texts != ["question"]:
             began.set()
             goes_on.wait(LONG)
@@ -124,8 +119,8 @@ def test_questions_get_through_while_notes_are_sent(play, provider):
     notes.join(LONG)
 
 
-def packed(encoding: str, pack: Callable[[bytes], bytes]) -> Callable[[Handler, Any], None]:
-    def reply(handler: Handler, asked: Any) -> None:
+def packed(encoding, pack):
+    def reply(handler, asked):
         assert "gzip" in asked.headers["Accept-Encoding"]
         answer = json.dumps(shaped(asked, [vector(text) for text in asked.texts])).encode()
         handler.raw(200, pack(answer), {"Content-Type": "application/json", "Content-Encoding": encoding})
@@ -144,7 +139,7 @@ def test_an_answer_may_be_packed(play, provider):
 
 @pytest.mark.parametrize("refusal", [status(429, "slow down"), status(503, "overloaded")], ids=["429", "503"])
 def test_a_large_request_that_does_not_get_through_is_sent_in_small_ones(play, provider, refusal):
-    def small_alone(handler: Any, asked: Any) -> None:
+    def small_alone(handler, asked):
         (refusal if sum(map(len, asked.texts)) > 8000 else well)(handler, asked)
 
     play.usual, remote = small_alone, provider(batches=RequestLimits())
@@ -191,7 +186,7 @@ def test_a_batch_that_breaks_the_connection_is_halved_unless_every_one_does(play
 
 
 def test_a_text_over_the_models_limit_is_embedded_in_parts_and_none_of_it_is_lost(play, provider):
-    def limited(handler: Any, asked: Any) -> None:
+    def limited(handler, asked):
         long = any(len(text) > 200 for text in asked.texts)
         reply = status(400, {"error": {"message": "This model's maximum context length is 50 tokens"}})
         (reply if long else well)(handler, asked)
@@ -205,17 +200,17 @@ def test_a_text_over_the_models_limit_is_embedded_in_parts_and_none_of_it_is_los
     assert "".join(accepted) == text
 
 
-def nan_in_json(handler: Any, asked: Any) -> None:
+def nan_in_json(handler, asked):
     """What Ollama says of a text for which its model makes no numbers."""
     refusal = status(500, {"error": "failed to encode response: json: unsupported value: NaN"})
     (refusal if any("poison" in text for text in asked.texts) else well)(handler, asked)
 
 
-def zeros_for_poison(handler: Any, asked: Any) -> None:
+def zeros_for_poison(handler, asked):
     handler.json(200, shaped(asked, [[0.0] * 256 if "poison" in text else vector(text) for text in asked.texts]))
 
 
-def too_long(handler: Any, asked: Any) -> None:
+def too_long(handler, asked):
     refusal = status(400, {"error": {"message": "maximum context length is 8 tokens"}})
     (refusal if any("poison" in text for text in asked.texts) else well)(handler, asked)
 
@@ -243,7 +238,7 @@ def test_zeros_are_the_fault_of_the_provider_until_it_has_made_a_vector(play, pr
 # --- answers that are none -------------------------------------------------------------------------------------------
 
 
-def over_the_limit(handler: Handler, asked: Any) -> None:
+def over_the_limit(handler, asked):
     """A good answer, but for 64 MiB of blanks in front."""
     good = json.dumps(shaped(asked, [vector(text) for text in asked.texts])).encode()
     with contextlib.suppress(OSError):
@@ -345,7 +340,7 @@ def test_redirects_are_not_followed(play, provider):
 def test_requests_that_meet_the_same_refusal_all_get_the_next_key(play, provider):
     met, refused = threading.Barrier(4), []
 
-    def spent(handler: Any, asked: Any) -> None:
+    def spent(handler, asked):
         if "first" not in asked.headers["Authorization"]:
             well(handler, asked)
             return
@@ -362,7 +357,7 @@ def test_requests_that_meet_the_same_refusal_all_get_the_next_key(play, provider
 # --- secrets ---------------------------------------------------------------------------------------------------------
 
 
-def everything_shown(failure: ProviderFailure, provider: Provider) -> str:
+def everything_shown(failure, provider):
     """What a person could get to see, the local variables of a traceback included."""
     trace = traceback.TracebackException.from_exception(failure, capture_locals=True)
     return "".join([*trace.format(), str(failure.as_dict()), repr(failure), provider.detail])
@@ -391,18 +386,18 @@ def test_no_key_header_or_password_is_ever_shown(play, provider, reply):
 class Call:
     """A call on a thread of its own."""
 
-    def __init__(self, work: Callable[[], object]) -> None:
+    def __init__(self, work):
         self._work, self.ended = work, []
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
-    def _run(self) -> None:
+    def _run(self):
         try:
             self.ended.append(self._work())
         except (Cancelled, ProviderFailure) as error:
             self.ended.append(type(error))
 
-    def result(self) -> object:
+    def result(self):
         self._thread.join(LONG)
         [only] = self.ended
         return only
@@ -411,7 +406,7 @@ class Call:
 class Look:
     """A look-up of host names that hangs until it is let go."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch):
         self.began, self.goes_on = threading.Event(), threading.Event()
         self.threads: list[threading.Thread] = []
         self.crashed: list[object] = []
@@ -419,13 +414,13 @@ class Look:
         monkeypatch.setattr(socket, "getaddrinfo", self)
         monkeypatch.setattr(threading, "excepthook", self.crashed.append)
 
-    def __call__(self, *args: Any, **more: Any) -> Any:
+    def __call__(self, *args, **more):
         self.threads.append(threading.current_thread())
         self.began.set()
         self.goes_on.wait(LONG)
         return self._usual(*args, **more)
 
-    def let_go(self) -> None:
+    def let_go(self):
         self.goes_on.set()
         self.threads[0].join(LONG)
 
@@ -452,7 +447,7 @@ def test_a_look_up_that_hangs_is_left_and_sends_nothing_afterwards(play, provide
     assert (look.crashed, play.asked) == ([], [])
 
 
-def part_of_an_answer(handler: Handler, asked: Any) -> None:
+def part_of_an_answer(handler, asked):
     handler.close_connection = True
     handler.send_response(200)
     handler.end_headers()
@@ -464,7 +459,7 @@ def part_of_an_answer(handler: Handler, asked: Any) -> None:
 def test_closing_ends_every_call_at_once_and_nobody_is_asked_afterwards(play, provider, reply, monkeypatch):
     arrived = threading.Semaphore(0)
 
-    def noted(handler: Handler, asked: Any) -> None:
+    def noted(handler, asked):
         arrived.release()
         reply(handler, asked)
 
@@ -486,7 +481,7 @@ def test_closing_ends_every_call_at_once_and_nobody_is_asked_afterwards(play, pr
 
 
 @pytest.fixture
-def silent() -> Iterator[socket.socket]:
+def silent():
     """A server that takes connections, and neither reads nor says anything."""
     with socket.socket() as server:
         server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

@@ -3,7 +3,7 @@
 import json
 import logging
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ HIDDEN = (KEY, OTHER, HEADER)
 
 
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+def play(monkeypatch):
     """A provider elsewhere: the server on loopback is the proxy on the way to any host."""
     with serving(Play()) as server:
         monkeypatch.setenv("HTTP_PROXY", server.url)
@@ -32,7 +32,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
 
 
 @pytest.fixture
-def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Options:
+def options(tmp_path, monkeypatch):
     """A provider with a key in the environment, a header that is one, and a fallback with another key."""
     usual = plan.settings
     monkeypatch.setattr(
@@ -79,7 +79,7 @@ REPLIES = {
 }
 
 
-def content(path: Path) -> bytes:
+def content(path):
     """What is in a file; nothing in one that the index removed meanwhile, as it does when its last connection ends."""
     try:
         return path.read_bytes()
@@ -87,7 +87,7 @@ def content(path: Path) -> bytes:
         return b""
 
 
-def words_of(options: Options) -> list[str]:
+def words_of(options):
     return ["--workspace", str(options.workspace), "--config", str(options.config), "--index", str(options.index)]
 
 
@@ -107,7 +107,7 @@ def test_no_output_log_or_file_of_ours_holds_a_key(play, options, reply, tmp_pat
         assert not [path for path in files if key.encode() in content(path)]
 
 
-def outcome(action: Callable[[], object]) -> str:
+def outcome(action):
     """What came back, or the traceback with every local variable, as crash reporters make them."""
     try:
         return repr(action())

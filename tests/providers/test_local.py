@@ -5,7 +5,6 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ import pytest
 from memory_tui.cli import main
 from memory_tui.errors import Cancelled
 from memory_tui.providers import local, registry
-from memory_tui.providers.base import Provider
 from memory_tui.providers.failures import Cause, ProviderFailure
 from tests.support.embed import Time, quick, settings_for
 from tests.support.local_model import STAND_IN
@@ -23,18 +21,17 @@ from tests.support.paths import MODEL
 from tests.support.provider_server import FileHandler, Shelf, serving
 from tests.support.waiting import LONG
 
-Make = Callable[..., Provider]
 REFERENCE = Path(__file__).parent / "embed_reference.json"
 
 
 @pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+def model(tmp_path, monkeypatch):
     """Write a file for the stand-in, as if there were software for local models; its path."""
     (tmp_path / "stand_in.py").write_text(STAND_IN)
     monkeypatch.setattr(local, "LLAMA_CPP", "json")
     monkeypatch.setattr(local, "SCRIPT", tmp_path / "stand_in.py")
 
-    def file(mode: str = "") -> str:
+    def file(mode=""):
         path = tmp_path / f"model{mode}.gguf"
         path.write_bytes(b"GGUF" + mode.encode())
         return str(path)
@@ -42,7 +39,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], st
     return file
 
 
-def fails(provider: Provider, *texts: str) -> ProviderFailure:
+def fails(provider, *texts):
     with pytest.raises(ProviderFailure) as caught:
         provider.embed(texts, "document")
     assert caught.value.next_step
@@ -127,7 +124,7 @@ def test_closing_ends_the_process_at_once(provider, model):
     file = model()
     one, ended = provider("local", None, model_path=file), []
 
-    def call() -> None:
+    def call():
         try:
             one.embed(["hang"], "document")
         except Cancelled:
@@ -173,13 +170,13 @@ def test_a_gguf_file_that_is_not_there_is_refused_and_never_chosen_by_auto(
 
 
 @pytest.fixture
-def shelf() -> Iterator[Shelf]:
+def shelf():
     with serving(Shelf({"model.gguf": b"GGUF whole model"}), FileHandler) as running:
         yield running
 
 
 @pytest.fixture
-def places(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def places(shelf, tmp_path, monkeypatch):
     (tmp_path / "notes").mkdir()
     section = {"modelPath": "hf:some/repo/model.gguf", "modelCacheDir": str(tmp_path / "models")}
     agents = {"agents": {"defaults": {"memorySearch": {"provider": "local", "local": section}}}}
@@ -190,7 +187,7 @@ def places(shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> lis
 
 
 def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(shelf, places, tmp_path, capsys):
-    def run(*words: str) -> tuple[int, str, str]:
+    def run(*words):
         return main.main(["provider", "--fetch", *words, *places]), *capsys.readouterr()
 
     code, out, _ = run()
@@ -215,7 +212,7 @@ def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(shelf, plac
 
 
 @pytest.fixture(scope="module")
-def small() -> Iterator[Provider]:
+def small():
     one = registry.create("local-small", settings_for(None, "local-small"))
     yield one
     one.close()
@@ -263,7 +260,7 @@ def test_without_its_extra_the_small_model_says_the_line_that_installs_it(provid
 
 
 @pytest.fixture(scope="module")
-def minilm() -> Iterator[Provider]:
+def minilm():
     if not MODEL.is_file():
         pytest.skip("the model file is not beside this checkout")
     pytest.importorskip("llama_cpp", reason="uv pip install llama-cpp-python compiles it, for minutes")

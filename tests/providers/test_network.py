@@ -9,32 +9,27 @@ import socket
 import ssl
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from memory_tui.providers.base import Provider
 from memory_tui.providers.failures import Cause, ProviderFailure
 from tests.providers.test_download import MODEL, URI, get
 from tests.support.provider_server import FileHandler, Handler, Play, Shelf, refusing, serving, status
 from tests.support.waiting import LONG
 
-Make = Callable[..., Provider]
 ELSEWHERE, PASSWORD = "http://embed.example/v1", "very-secret-word"
 
 
 @pytest.fixture(autouse=True)
-def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_proxies(monkeypatch):
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
 
 
-def fails(provider: Provider) -> ProviderFailure:
+def fails(provider):
     with pytest.raises(ProviderFailure) as caught:
         provider.embed(["note"], "document")
     assert PASSWORD not in f"{caught.value.message} {caught.value.next_step}"
@@ -82,7 +77,7 @@ def test_what_the_environment_names_wrongly_is_named(provider, monkeypatch, vari
 
 
 @contextlib.contextmanager
-def encrypting(tmp_path: Path, play: Any, handler: type[BaseHTTPRequestHandler]) -> Iterator[Any]:
+def encrypting(tmp_path, play, handler):
     """`play` with a certificate that nobody trusts, for this machine and for embed.example."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make a certificate with")
@@ -94,11 +89,11 @@ def encrypting(tmp_path: Path, play: Any, handler: type[BaseHTTPRequestHandler])
     context.load_cert_chain(certificate, key)
 
     class Encrypted(handler):  # type: ignore[valid-type, misc]
-        def setup(self) -> None:
+        def setup(self):
             self.request = context.wrap_socket(self.request, server_side=True)
             super().setup()
 
-        def finish(self) -> None:
+        def finish(self):
             super().finish()
             self.request.close()
 
@@ -120,7 +115,7 @@ class Tunnel:
 class Tunnelling(BaseHTTPRequestHandler):
     play: Tunnel
 
-    def do_CONNECT(self) -> None:
+    def do_CONNECT(self):
         self.play.asked.append((self.path, self.headers.get("Proxy-Authorization", "")))
         with socket.create_connection(("127.0.0.1", self.play.to)) as server:
             self.send_response(200)
@@ -131,14 +126,14 @@ class Tunnelling(BaseHTTPRequestHandler):
             back.join()
 
     @staticmethod
-    def _pass(source: socket.socket, target: socket.socket) -> None:
+    def _pass(source, target):
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 16):
                 target.sendall(data)
         with contextlib.suppress(OSError):
             target.shutdown(socket.SHUT_WR)
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format, *args):
         pass
 
 

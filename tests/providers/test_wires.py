@@ -5,10 +5,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from importlib.machinery import ModuleSpec
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,14 +14,13 @@ from memory_tui import manual
 from memory_tui.config import keys
 from memory_tui.errors import Cancelled, ProviderError
 from memory_tui.providers import local, registry
-from memory_tui.providers.base import Provider
 from memory_tui.providers.chain import ChainMember
 from memory_tui.providers.failures import Cause, ProviderFailure
-from memory_tui.providers.options import ProviderSettings, Secret, Wire, on_this_machine
+from memory_tui.providers.options import ProviderSettings, Secret, on_this_machine
 from memory_tui.providers.registry import wire
 from tests.support.embed import KEY, settings_for
 from tests.support.local_model import STAND_IN
-from tests.support.provider_server import Play, hang, status, vector
+from tests.support.provider_server import hang, status, vector
 from tests.support.waiting import LONG
 
 TEXTS = ["the router", "a tomato plant", "the router"]
@@ -32,15 +28,14 @@ TEXTS = ["the router", "a tomato plant", "the router"]
 
 EMBEDDING = [name for name in registry.NAMES if name != "none"]
 REMOTE = [name for name in registry.NAMES if registry.sends(name)]
-Make = Callable[..., Provider]
 
 
-def wire_of(name: str, **more: Any) -> Wire:
+def wire_of(name, **more):
     return wire(registry.row(name), settings_for(None, name, **more))
 
 
 @pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def model(tmp_path, monkeypatch):
     """A folder with a model of each kind, and a process that answers in place of the software for local models."""
     (tmp_path / "stand_in.py").write_text(STAND_IN)
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
@@ -50,7 +45,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def settings(name: str, play: Play, model: Path, **more: Any) -> ProviderSettings:
+def settings(name, play, model, **more):
     path = model / "model.gguf" if name == "local" else model
     if registry.sends(name) and not registry.row(name).model:
         more.setdefault("model", "m1")
@@ -58,7 +53,7 @@ def settings(name: str, play: Play, model: Path, **more: Any) -> ProviderSetting
 
 
 @pytest.fixture(params=registry.NAMES)
-def name(request: pytest.FixtureRequest) -> str:
+def name(request):
     return str(request.param)
 
 
@@ -121,7 +116,7 @@ def test_rows_and_chains_load_nothing_heavy():
 
 
 def test_the_manual_lists_every_row():
-    def line(name: str) -> str:
+    def line(name):
         row = registry.row(name)
         key = " or ".join(f"`{variable}`" for variable in row.variables) or "-"
         model = row.model if row.shape else row.model.rpartition("/")[2]
@@ -236,7 +231,7 @@ def test_closing_ends_a_call_at_once(name, play, model):
     play.usual, outcome = hang, []
     provider = registry.create(name, settings(name, play, model))
 
-    def ask() -> None:
+    def ask():
         try:
             provider.embed(["now"], "document")
         except (Cancelled, ProviderError) as error:
@@ -384,7 +379,7 @@ def test_a_length_that_is_asked_for_is_made_or_refused(play, provider):
         assert (unknown.identity.dims, unknown.identity.dims, len(play.asked)) == (256, 256, 1), name
 
 
-def sha(value: Any) -> str:
+def sha(value):
     return hashlib.sha256(json.dumps(value, separators=(",", ":")).encode()).hexdigest()
 
 

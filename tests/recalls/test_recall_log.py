@@ -5,9 +5,6 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -29,17 +26,17 @@ SECRETS = ("sk-proj-abcdefghijklmnop1234", "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2, 
 NOBODY_EITHER = "An agent would get no hit now either: nothing holds these words. Below are the nearest."
 
 
-def entry(query: str = "router", **more: Any) -> RecallEntry:
+def entry(query="router", **more):
     return RecallEntry(SEARCH, query, 1_795_000_000.5, **more)
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Path:
+def log(tmp_path):
     return tmp_path / "state" / "recalls" / "w.jsonl"
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
@@ -47,12 +44,12 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-def options(workspace: Path, **more: Any) -> Options:
+def options(workspace, **more):
     return Options(workspace=str(workspace), index=str(workspace.parent / "i.sqlite"), provider="scripted", **more)
 
 
 @pytest.fixture
-def host(workspace: Path) -> Iterator[ServedMemory]:
+def host(workspace):
     made = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions(log=True))
     yield made
     made.close()
@@ -278,7 +275,7 @@ def test_counts_are_of_questions_alone():
 # --- asking again --------------------------------------------------------------------------------------------------
 
 
-def again(logged: RecallEntry, chosen: Options) -> rerun.Rerun:
+def again(logged, chosen):
     with Engine.open(chosen) as engine:
         engine.index.sync()
         return rerun.replay(logged, engine.plan.settings, engine.search.gather)
@@ -310,14 +307,14 @@ def test_a_replay_tells_then_from_now_and_what_changed_since(host, workspace):
     assert moved.since[0].startswith("vectors of scripted ")
 
 
-def many(workspace: Path) -> None:
+def many(workspace):
     """Eight notes of different days and lengths that answer the same question."""
     for day in range(1, 9):
         text = "omada router " + " ".join(f"word{day}{n}" for n in range(day * 4))
         (workspace / "memory" / f"2026-10-{day:02}.md").write_text(text + "\n")
 
 
-def logged_last(workspace: Path) -> RecallEntry:
+def logged_last(workspace):
     return recall_log.read(recall_log.recall_log_path(workspace)).entries[-1]
 
 
@@ -381,10 +378,10 @@ def test_an_answer_that_came_too_late_was_not_delivered(host, workspace):
 
         asked = False
 
-        def is_set(self) -> bool:
+        def is_set(self):
             return True
 
-        def check(self) -> None:
+        def check(self):
             """The search runs on."""
 
     host.search({"query": "omada"}, "", "c", GivenUp())
@@ -412,8 +409,8 @@ def test_knobs_that_are_not_accepted_any_more_are_left_as_they_are():
 
 
 @pytest.fixture
-def run(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    def go(*arguments: str) -> tuple[int, str, str]:
+def run(workspace, capsys):
+    def go(*arguments):
         code = main.main(
             [
                 "--workspace",

@@ -1,14 +1,11 @@
 """The level of an answer: what it goes by, what it does not."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
 from memory_tui.search.level import DATED, MEANING, PAIRS, AnswerSignals, level_of
-from memory_tui.search.trace import Trace
 from memory_tui.settings import Settings
 from tests.support.tui import NOW, sample
 
@@ -16,7 +13,7 @@ NOTHING = "nothing holds these words"
 BOUNDS = Settings.defaults().update({"answer.doubtBelow": 0.4, "answer.nothingBelow": 0.1}, "test")
 
 
-def level(held: float, known: float = 0.0, pairs: float = 0.0, cosine: float | None = None, **dated: bool) -> str:
+def level(held, known=0.0, pairs=0.0, cosine=None, **dated):
     return level_of(AnswerSignals(held, known, pairs, cosine), BOUNDS, **dated).level
 
 
@@ -73,13 +70,13 @@ def test_what_no_note_answers_is_not_found_in_any_language(tmp_path, language):
         assert [asked(opened, question).level.level == "found" for question in ASKED[language]] == [True, False]
 
 
-def asked(engine: Engine, question: str, **changes: object) -> Trace:
+def asked(engine, question, **changes):
     settings = engine.plan.with_profile("recommended").update(changes, "test")
     return engine.search.rank(engine.search.gather(question), settings)
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(tmp_path_factory):
     place = tmp_path_factory.mktemp("level")
     options = Options(
         workspace=str(sample(place / "notes")), index=str(place / "index.sqlite"), provider="builtin", now=NOW

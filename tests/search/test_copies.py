@@ -1,7 +1,6 @@
 """A passage that stands in several notes takes one place in an answer, and the answer says where else it stands."""
 
 import datetime as dt
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +20,7 @@ ASIDE = [
 SAME = "# Club\n\n- The bridge club meets at the harbour hall on Thursdays.\n"
 
 
-def opened(folder: Path, profile: str = "recommended") -> Engine:
+def opened(folder, profile="recommended"):
     changes = (("profile", profile), ("query.minScore", "0"))
     options = Options(workspace=str(folder), index=str(folder / "i.sqlite"), now=NOW, changes=changes, provider="none")
     engine = Engine.open(options)

@@ -1,21 +1,20 @@
 """Passages by a budget of characters: what they hold, what they cost, what they never repeat."""
 
 import itertools
-from collections.abc import Iterator
 
 import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
-from memory_tui.search.excerpts import MOST, Excerpt, excerpts
+from memory_tui.search.excerpts import MOST, excerpts
 from tests.support.tui import NOW, sample
 
 QUESTIONS = ("How is the VLAN on the Omada router set up?", "router", "who installed the fibre", "backup restic")
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(tmp_path_factory):
     place = tmp_path_factory.mktemp("excerpts")
     notes = sample(place / "notes")
     long = [f"Line {at} of the long log speaks of nothing at all, {'word ' * 12}." for at in range(120)]
@@ -30,7 +29,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield opened
 
 
-def given(engine: Engine, question: str, characters: int, **changes: object) -> tuple[Excerpt, ...]:
+def given(engine, question, characters, **changes):
     settings = engine.plan.with_profile("recommended").update({f"query.{k}": v for k, v in changes.items()}, "test")
     evidence = engine.search.gather(question)
     return excerpts(engine.search.rank(evidence, settings), evidence, characters)

@@ -15,7 +15,6 @@ from memory_tui.plan import Options
 from memory_tui.providers import builtin
 from memory_tui.providers.base import Identity, identity_key
 from memory_tui.providers.builtin import Scripted
-from memory_tui.search.trace import Trace
 from tests.support.index import integrity
 
 NOTES = {
@@ -35,7 +34,7 @@ def place(tmp_path):
     return tmp_path
 
 
-def opened(place, provider="scripted", profile="openclaw-2026.3", index="index.sqlite", **changes: str) -> Engine:
+def opened(place, provider="scripted", profile="openclaw-2026.3", index="index.sqlite", **changes):
     return Engine.open(
         Options(
             workspace=str(place / "notes"),
@@ -46,17 +45,17 @@ def opened(place, provider="scripted", profile="openclaw-2026.3", index="index.s
     )
 
 
-def asked(place, query: str, **options: str) -> Trace:
+def asked(place, query, **options):
     with opened(place, **options) as engine:
         engine.index.sync()
         return engine.search.search(query)
 
 
-def paths(trace: Trace) -> list[str]:
+def paths(trace):
     return [hit.chunk.path for hit in trace.recalled]
 
 
-def codes(trace: Trace) -> set[str]:
+def codes(trace):
     return {notice.code for notice in trace.notices}
 
 
@@ -180,10 +179,10 @@ class _Wrong(_Foreign):
 class _Closed:
     """An SQLite that was compiled without the loading of extensions."""
 
-    def __init__(self, name: str, **options) -> None:
+    def __init__(self, name, **options):
         self._real = apsw.Connection(name, **options)
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name):
         if "extension" in name:
             raise AttributeError(name)
         return getattr(self._real, name)

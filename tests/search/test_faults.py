@@ -1,7 +1,6 @@
 """The faults of OpenClaw that its profiles do not copy are named in the answers that they would have changed."""
 
 import json
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -13,19 +12,19 @@ from memory_tui.plan import Options
 from tests.support.workspace import put
 
 
-def written(folder: Path) -> Path:
+def written(folder):
     put(folder, "MEMORY.md", text="The router is an Omada ER605\n")
     put(folder, "memory/punct.md", text="---\n***\n...\n")
     return folder
 
 
-def codes(engine: Engine, question: str = "router", **options: str) -> list[str]:
+def codes(engine, question="router", **options):
     settings = engine.plan.with_profile(options["profile"]) if options else engine.plan.settings
     return [notice.code for notice in engine.search.rank(engine.search.gather(question), settings).notices]
 
 
 @pytest.fixture
-def options(tmp_path: Path) -> Options:
+def options(tmp_path):
     return Options(
         workspace=str(written(tmp_path / "notes")),
         index=str(tmp_path / "index.sqlite"),

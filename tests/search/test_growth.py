@@ -1,9 +1,6 @@
 """The work of a question grows with its length and with the notes, not with their product: counted, never timed."""
 
 import gc
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -11,13 +8,13 @@ import pytest
 from memory_tui import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import flips
-from memory_tui.index.store import Form, FullText, Matches
+from memory_tui.index.store import FullText
 from memory_tui.plan import Options
 from memory_tui.search import keyword
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
+def engine(tmp_path):
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text(
@@ -37,12 +34,12 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+def asked(monkeypatch):
     """The words of every match that full-text search is asked for."""
     seen: list[list[str]] = []
     match = FullText.match
 
-    def counted(self: FullText, words: Sequence[str], form: Form, join: Literal["all", "any"]) -> Matches:
+    def counted(self, words, form, join):
         seen.append(list(words))
         return match(self, words, form, join)
 
@@ -85,7 +82,7 @@ def test_a_question_of_very_many_words_says_that_it_was_cut(engine, asked):
 def test_a_question_that_was_explained_is_gone_when_nobody_holds_it(engine):
     settings = engine.plan.settings
 
-    def explain(question: str) -> None:
+    def explain(question):
         engine.search.ranked(question, settings)
         evidence = engine.search.gather(question)
         engine.search.rank(evidence, settings)

@@ -4,7 +4,6 @@ import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.search.trace import Trace
 
 NOTES = {
     "MEMORY.md": "The router vlan is admin-70.\nThe printer stands in the cellar.\n",
@@ -24,7 +23,7 @@ def ask(tmp_path):
         note.write_text(text)
     engines = []
 
-    def asked(query: str, profile: str, **changes: str) -> Trace:
+    def asked(query, profile, **changes):
         engine = Engine.open(
             Options(
                 workspace=str(tmp_path / "notes"),

@@ -65,7 +65,7 @@ def test_the_lists_are_as_long_as_those_of_the_original():
     assert all(ours[language] < THEIRS[language] for language in ("pt", "ar"))
 
 
-def unseen() -> list[str]:
+def unseen():
     """Questions that nobody recorded: sentences of the sample notes, and words of many lists in any order."""
     rng = random.Random(9)
     listed = {

@@ -1,34 +1,31 @@
 """A word of one language finds notes in another where the provider can; the built-in vectors say that they cannot."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.search.trace import Trace
-from tests.support.provider_server import Asked, Handler, Play, serving, shaped, vector
+from tests.support.provider_server import Play, serving, shaped, vector
 
 MEANINGS = {"香蕉": "banana", "バナナ": "banana", "банан": "banana", "plátano": "banana", "печь": "bake"}
 NOTES = {"kitchen": "banana bread needs three ripe ones\n", "network": "the router runs vlan ten\n"}
 PROFILES = ("recommended", "openclaw-2026.3", "openclaw-2026.9")
 
 
-def translating(handler: Handler, asked: Asked) -> None:
+def translating(handler, asked):
     """Answers as a multilingual model: a word has the vector of its meaning, whatever the language."""
     meant = [" ".join(MEANINGS.get(word, word) for word in text.split()) for text in asked.texts]
     handler.json(200, shaped(asked, [vector(text, handler.play.dims) for text in meant]))
 
 
 @pytest.fixture
-def play() -> Iterator[Play]:
+def play():
     with serving(Play(usual=translating)) as running:
         yield running
 
 
-def asked(tmp_path: Path, query: str, provider: str, profile: str, play: Play | None = None) -> Trace:
+def asked(tmp_path, query, provider, profile, play=None):
     for name, text in NOTES.items():
         note = tmp_path / "notes/memory" / f"{name}.md"
         note.parent.mkdir(parents=True, exist_ok=True)

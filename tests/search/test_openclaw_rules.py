@@ -8,7 +8,6 @@ each answer with the settings that lead to it, how many hits it has, and its fir
 
 import datetime as dt
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +62,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def configured(place: Path, workspace: Path, search: dict[str, Any]) -> str:
+def configured(place, workspace, search):
     place.mkdir(exist_ok=True)
     file = place / "openclaw.json"
     file.write_text(json.dumps({"agents": {"defaults": {"workspace": str(workspace), "memorySearch": search}}}))
@@ -71,7 +70,7 @@ def configured(place: Path, workspace: Path, search: dict[str, Any]) -> str:
 
 
 @pytest.fixture(scope="module", params=INDEXES)
-def engine(request, oracle_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Engine]]:
+def engine(request, oracle_workspace, tmp_path_factory):
     """An index of the recorded notes, or of one long line, of which the original knows hits by path and lines alone."""
     place, search = tmp_path_factory.mktemp("rules"), {"provider": "scripted", **INDEXES[request.param]}
     workspace = oracle_workspace
@@ -86,8 +85,8 @@ def engine(request, oracle_workspace: Path, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture
-def settings(tmp_path: Path, engine: tuple[str, Engine]) -> Callable[[str, str], Any]:
-    def chosen(name: str, profile: str) -> Any:
+def settings(tmp_path, engine):
+    def chosen(name, profile):
         config = configured(tmp_path / "settings", engine[1].plan.roots.workspace, {"query": SETTINGS[name]})
         return plan.choose(Options(config=config, changes=(("profile", profile),))).settings
 

@@ -1,11 +1,8 @@
 """The recorded answers of the real program, for every recorded configuration and query."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +12,7 @@ from msgspec.structs import replace
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
-from memory_tui.search.evidence import Evidence, Postings
+from memory_tui.search.evidence import Postings
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 RECORDED = [
@@ -28,11 +25,11 @@ RECORDED = [
 ]
 
 
-def in_their_order(evidence: Evidence, debug: dict[str, Any]) -> Evidence:
+def in_their_order(evidence, debug):
     """`evidence` with equal scores in the order of the original, which follows its rows."""
     row_of = {ref.id: row for row, ref in enumerate(evidence.refs)}
 
-    def ordered(rows: np.ndarray, ids: list[str]) -> np.ndarray:
+    def ordered(rows, ids):
         first = [row_of[i] for i in ids if i in row_of]
         return np.array([*first, *(row for row in rows.tolist() if row not in set(first))], dtype=np.int64)
 
@@ -59,9 +56,7 @@ class Asked:
 
 
 @pytest.fixture(scope="module", params=RECORDED)
-def asked(
-    request: pytest.FixtureRequest, oracle_data: Path, oracle_workspace: Path, tmp_path_factory: pytest.TempPathFactory
-) -> list[Asked]:
+def asked(request, oracle_data, oracle_workspace, tmp_path_factory):
     """Every query of one recorded configuration."""
     folder = oracle_data / request.param
     place = tmp_path_factory.mktemp("asked")
@@ -101,7 +96,7 @@ def test_results_are_the_same_in_the_same_order(asked):
             assert [r[key] for r in ours] == [r[key] for r in theirs], (item.query["id"], key)
 
 
-def assert_same(ours: list[tuple[str, float]], theirs: list[tuple[str, float]], worst: float, at: str) -> None:
+def assert_same(ours, theirs, worst, at):
     """The same values for the same ids; of values equal to the `worst` in a full list, either may have kept others."""
     assert sorted(value for _, value in ours) == pytest.approx(sorted(value for _, value in theirs), abs=1e-6), at
     sure = [(i, v) for i, v in theirs if abs(v - worst) > 1e-6]

@@ -9,9 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,11 +24,8 @@ from memory_tui.index.store import Store
 from memory_tui.plan import Options, plan
 from memory_tui.providers.builtin import hash_vector
 from memory_tui.search.corpus import Corpus
-from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import head
-from memory_tui.search.trace import Candidate, Trace
 from memory_tui.workspace import roots
-from memory_tui.workspace.roots import Roots
 from tests.support.paths import oracles
 
 ORACLE = oracles() / "oracle-2026.9"
@@ -39,7 +34,7 @@ CONFIGURATIONS = sorted(path.parent.name for path in RELEASE.glob("*/config.json
 """All but sessions, which are conversations of OpenClaw's own database and archives of it."""
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
+def lines(path):
     return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
 
 
@@ -47,7 +42,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def workspaces(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+def workspaces(tmp_path_factory):
     """The recorded workspaces by name, made afresh; treat them as read-only."""
     base = tmp_path_factory.mktemp("oracle-2026.9")
     made = {
@@ -63,12 +58,12 @@ def workspaces(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     return {name: base / name for name in made}
 
 
-def configuration(name: str) -> dict[str, Any]:
+def configuration(name):
     found: dict[str, Any] = json.loads((RELEASE / name / "config.json").read_text("utf-8"))
     return found
 
 
-def opened(name: str, workspaces: Mapping[str, Path], place: Path) -> Engine:
+def opened(name, workspaces, place):
     """An engine on the configuration `name` as it was recorded, its index written in the recorded order of files."""
     recorded = configuration(name)
     workspace = workspaces[recorded["workspace"]]
@@ -93,7 +88,7 @@ def opened(name: str, workspaces: Mapping[str, Path], place: Path) -> Engine:
     return engine
 
 
-def rewrite(index: Path, places: Roots, paths: list[str]) -> None:
+def rewrite(index, places, paths):
     """Put the files of the index at `index` into the order of `paths`."""
     found = {note.path: note for note in roots.scan(places).notes}
     with closing(Store.open(index)) as store:
@@ -104,12 +99,12 @@ def rewrite(index: Path, places: Roots, paths: list[str]) -> None:
         index_write.replace_files(store, new, recipe.identity.model, store.cached(recipe.identity, hashes))
 
 
-def total(products: np.ndarray) -> np.ndarray:
+def total(products):
     """The sums of rows, added up one by one in single precision as sqlite-vec does."""
     return np.add.accumulate(products, axis=-1, dtype=np.float32)[..., -1]
 
 
-def in_their_order(evidence: Evidence, corpus: Corpus, squares: np.ndarray, store: Store) -> Evidence:
+def in_their_order(evidence, corpus, squares, store):
     """`evidence` with the 200 nearest as sqlite-vec 0.1.9 gives them; `squares` are those of lengths in `corpus`."""
     matrix = corpus.matrix
     if evidence.cosine is None:
@@ -132,14 +127,14 @@ def in_their_order(evidence: Evidence, corpus: Corpus, squares: np.ndarray, stor
 # --- comparing ------------------------------------------------------------------------------------------------------
 
 
-def result(candidate: Candidate, trace: Trace) -> dict[str, Any]:
+def result(candidate, trace):
     """A hit in the shape that the recorded program gives."""
     found = trace_json.result(candidate)
     own = ["citation"] if trace.mode == "hybrid" else ["citation", "vectorScore"]
     return {key: value for key, value in found.items() if key not in own}
 
 
-def expected(recorded: dict[str, Any], texts: Mapping[int, str], mtimes: Mapping[str, float]) -> dict[str, Any]:
+def expected(recorded, texts, mtimes):
     """A recorded hit with what the recording leaves out because it is as usual."""
     found = {key: value for key, value in recorded.items() if key != "chunk"}
     snippet = found.get("snippet", texts.get(recorded["chunk"]))
@@ -149,7 +144,7 @@ def expected(recorded: dict[str, Any], texts: Mapping[int, str], mtimes: Mapping
     return {**found, "snippet": snippet}
 
 
-def differs(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> str:
+def differs(ours, theirs):
     """The first difference of two answers, empty where they are the same."""
     places = [[(hit["path"], hit["startLine"], hit["endLine"]) for hit in found] for found in (ours, theirs)]
     if places[0] != places[1]:
@@ -164,7 +159,7 @@ def differs(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> str:
     return ""
 
 
-def texts_of(name: str) -> dict[int, str]:
+def texts_of(name):
     """The recorded snippets by row; the texts stand with the default configuration of a workspace."""
     recorded = configuration(name)
     base = {"oracle": "w1-default", "rules": "w2-default"}.get(recorded["workspace"])
@@ -172,7 +167,7 @@ def texts_of(name: str) -> dict[int, str]:
     if base is None or not own.is_file():
         return {}
 
-    def placed(rows: list[dict[str, Any]]) -> Iterator[tuple[tuple[str, int, int, int], dict[str, Any]]]:
+    def placed(rows):
         seen: Counter[tuple[str, int, int]] = Counter()
         for row in rows:
             place = row["path"], row["start_line"], row["end_line"]

@@ -11,7 +11,7 @@ from memory_tui.explain import wording
 from memory_tui.notices import short_reason
 from memory_tui.search.excerpts import window
 from memory_tui.search.rank import rank
-from memory_tui.search.trace import AllBelowGate, BelowMinScore, DisplacedByMmr, LoweredByDecay, Recalled, Trace
+from memory_tui.search.trace import AllBelowGate, BelowMinScore, DisplacedByMmr, LoweredByDecay, Recalled
 from tests.support.search import evidence, settings
 
 OPENCLAW = "openclaw-2026.3"
@@ -97,7 +97,7 @@ def test_mmr_names_the_twin():
 
 
 def test_hits_without_any_word_of_the_question_are_said_to_be_so():
-    def said(trace: Trace) -> bool:
+    def said(trace):
         return "meaning_alone" in {notice.code for notice in trace.notices}
 
     assert said(rank(evidence([0.3, 0.2], {}), settings("recommended")))
@@ -152,7 +152,7 @@ any_settings = st.builds(
 )
 
 
-def every(trace: Trace) -> list:
+def every(trace):
     return [*trace.recalled, *trace.lost]
 
 

@@ -1,7 +1,6 @@
 """The formulas, one by one, with the numbers of the documented behaviour."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from memory_tui.search import formulas
 from memory_tui.search.score import Likeness
 
 
-def array(*values: float) -> np.ndarray:
+def array(*values):
     return np.array(values, dtype=np.float64)
 
 
@@ -41,7 +40,7 @@ def test_weights_are_clamped_and_divided_by_their_sum(given_, expected):
     assert formulas.normalised_weights(*given_) == pytest.approx(expected)
 
 
-def likeness(tokens: list[frozenset[str]]) -> Callable[[int], formulas.Floats]:
+def likeness(tokens):
     return Likeness(tokens).row
 
 
@@ -53,11 +52,11 @@ def test_mmr_shares_are_jaccard_similarities():
     assert (steps[3].similarity, steps[3].nearest) == (1.0, 2)
 
 
-def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
+def jaccard(a, b):
     return len(a & b) / len(a | b) if a or b else 1.0
 
 
-def reference_mmr(scores: list[float], tokens: list[frozenset[str]], lam: float) -> list[int]:
+def reference_mmr(scores, tokens, lam):
     """The published greedy loop, written as plainly as possible."""
     low, high = min(scores), max(scores)
     relevance = [(s - low) / (high - low) if high > low else 1.0 for s in scores]
@@ -104,7 +103,7 @@ def test_a_cosine_is_summed_in_the_order_of_its_numbers(rows, dims, seed):
     some = np.random.default_rng(seed)
     vectors, query = some.standard_normal((rows, dims), dtype=np.float32), some.standard_normal(dims, dtype=np.float32)
 
-    def total(numbers: np.ndarray) -> float:
+    def total(numbers):
         return float(np.add.accumulate(numbers, dtype=np.float32)[-1])
 
     for found, own in zip(formulas.cosine(vectors, query).tolist(), vectors, strict=True):

@@ -1,21 +1,17 @@
 """The second stage is the plain reference's arithmetic, whatever notes, questions and knobs."""
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory_tui.explain.reranking import Reranking, tuned
-from memory_tui.providers.base import Vectors
 from memory_tui.providers.builtin import StaticTable
 from memory_tui.search import corpus, second_stage
-from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 from memory_tui.search.second_stage import MEASURES, SecondStage
-from memory_tui.search.trace import Candidate, QuestionPart, Trace
-from memory_tui.settings import Settings
+from memory_tui.search.trace import QuestionPart
 from tests.support import search as made
 from tests.support import second_stage as plain
 
@@ -68,7 +64,7 @@ def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monk
     before, inside = library.scipy_openblas_get_num_threads64_(), []
     real = StaticTable.rows
 
-    def rows(self: StaticTable, ids: npt.NDArray[np.int64]) -> Vectors:
+    def rows(self, ids):
         inside.append(library.scipy_openblas_get_num_threads64_())
         return real(self, ids)
 
@@ -82,7 +78,7 @@ def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monk
         library.scipy_openblas_set_num_threads64_(before)
 
 
-def stage_of(query: str, words: list[str], left_out: list[str], texts: list[str]) -> SecondStage:
+def stage_of(query, words, left_out, texts):
     """Words alone, over `texts` as they stand."""
     return SecondStage(words, left_out, dict.fromkeys(words, 1), 9, query, texts, meaning=0.0)
 
@@ -99,7 +95,7 @@ def test_a_word_that_is_not_searched_tells_one_line_from_another_and_finds_nothi
     assert with_she.signals == without.signals, "whether notes hold what was asked is told by what was searched"
 
 
-def one_note(texts: list[str], cosines: list[float], bm25: dict[int, float], words: tuple[str, ...]) -> Evidence:
+def one_note(texts, cosines, bm25, words):
     """Chunks of two notes, some of which touch."""
     found = made.evidence(cosines, bm25, texts=texts)
     side = replace(
@@ -110,12 +106,12 @@ def one_note(texts: list[str], cosines: list[float], bm25: dict[int, float], wor
     return replace(found, query=" ".join(words), recommended=side, refs=refs)
 
 
-def every(trace: Trace) -> list[Candidate]:
+def every(trace):
     return [*trace.recalled, *trace.lost]
 
 
 @st.composite
-def searches(draw: st.DrawFn) -> tuple[Evidence, Settings]:
+def searches(draw):
     count = draw(st.integers(1, 40))
     texts = [f"{draw(TEXTS)} {number % 7}" for number in range(count)]
     cosines = draw(st.lists(st.floats(-0.2, 1), min_size=count, max_size=count))
@@ -190,7 +186,7 @@ def test_a_ranking_is_that_of_the_plain_reference_and_adds_up(given_):
             assert (part.beside is not None) == (of[at] >= 0 and off[at] > 0)
 
 
-def recency(chosen: Settings) -> float:
+def recency(chosen):
     """What age can add beside 1."""
     return chosen.number("recency.weight") if chosen.on("query.hybrid.temporalDecay.enabled") else 0.0
 
@@ -241,7 +237,7 @@ def test_the_line_that_answers_beats_twenty_that_do_not():
 def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch):
     from memory_tui.errors import ProviderError
 
-    def broken() -> None:
+    def broken():
         raise ProviderError("The table cannot be read.", "")
 
     monkeypatch.setattr(second_stage, "passage_table", broken)
@@ -253,7 +249,7 @@ def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch):
 
 
 def test_letters_count_more_in_german_notes():
-    def weights(text: str, query: str) -> dict[str, float]:
+    def weights(text, query):
         stage = SecondStage((query,), (), {}, 1, query, [text], meaning=True)
         return dict(zip([one.name for one in MEASURES], stage.weights.tolist(), strict=True))
 

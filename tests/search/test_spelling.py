@@ -1,13 +1,9 @@
 """Spelling: which words are corrected, to what, and which are left alone."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.search.trace import Trace
 
 NOTES = """# Home
 
@@ -20,8 +16,8 @@ The key of the Wi-Fi hangs in the hall; my wife knows it.
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Callable[..., Trace]:
-    def asked(question: str, text: str = NOTES, provider: str = "builtin", **changes: str) -> Trace:
+def ask(tmp_path):
+    def asked(question, text=NOTES, provider="builtin", **changes):
         notes = tmp_path / "notes"
         notes.mkdir(exist_ok=True)
         (notes / "MEMORY.md").write_text(text, encoding="utf-8")

@@ -2,7 +2,6 @@
 
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index import schema
 from memory_tui.plan import Options
-from memory_tui.search.trace import NUMPY, SQLITE_VEC, Trace
+from memory_tui.search.trace import NUMPY, SQLITE_VEC
 
 pytestmark = pytest.mark.skipif(not schema.vec0().ready, reason="sqlite-vec does not work here")
 WORDS = ("router", "vlan", "garden", "rose", "printer", "paper", "bread", "sourdough", "deploy", "postgres", "咖啡")
@@ -22,7 +21,7 @@ NOTES = 260
 
 
 @pytest.fixture(scope="module")
-def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def notes(tmp_path_factory):
     """Notes of which each has its own words, some are alike, and one has a vector of zeros."""
     folder = tmp_path_factory.mktemp("place") / "notes"
     (folder / "memory").mkdir(parents=True)
@@ -33,7 +32,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def options(notes: Path, table: bool, *, once: bool = True, config: str | None = None) -> Options:
+def options(notes, table, *, once=True, config=None):
     return Options(
         workspace=str(notes),
         index=str(notes.parent / f"table-{table}.sqlite"),
@@ -45,11 +44,11 @@ def options(notes: Path, table: bool, *, once: bool = True, config: str | None =
     )
 
 
-def answers(engine: Engine, source: str = "") -> list[Trace]:
+def answers(engine, source=""):
     return [engine.search.rank(engine.search.gather(q, source=source), engine.plan.settings) for q in QUERIES]
 
 
-def without_times(trace: Trace) -> dict[str, Any]:
+def without_times(trace):
     """The whole record but for its time, who found the nearest, the switch itself, and the count of writes."""
     told: dict[str, Any] = json.loads(json.dumps(trace_json.trace(trace)))
     del told["timings"], told["nearestBy"], told["generation"], told["settings"]["store.vector.enabled"]

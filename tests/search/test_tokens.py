@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from memory_tui import tokens
 
 
-def rare(asked: list[str]) -> list[int]:
+def rare(asked):
     return [1] * len(asked)
 
 
-def frequent(asked: list[str]) -> list[int]:
+def frequent(asked):
     return [30] * len(asked)
 
 

@@ -2,8 +2,6 @@
 
 import math
 import random
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,18 +13,18 @@ WORDS = ["a'b", "Ü", "rose", "roses", "garden", "gardens", "tomato", "snake_cas
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Iterator[Made]:
+def made(tmp_path):
     index = Made(tmp_path / "index.sqlite")
     yield index
     index.close()
 
 
-def write(made: Made, name: str, text: str) -> None:
+def write(made, name, text):
     files = [cut_note(f"memory/{name}.md", text)]
     made.add(files, vectors_for(files))
 
 
-def text(rng: random.Random) -> str:
+def text(rng):
     lines = [" ".join(rng.choices(WORDS, range(1, len(WORDS) + 1), k=rng.randint(1, 9))) for _ in range(20)]
     return "\n".join(lines[: rng.randint(1, 20)])
 

@@ -32,12 +32,12 @@ from tests.support.secret_samples import (
 _ALPHABET = string.ascii_letters + string.digits
 
 
-def _word(length: int, alphabet: str = _ALPHABET, seed: int = 7) -> str:
+def _word(length, alphabet=_ALPHABET, seed=7):
     chance = random.Random(seed)
     return "".join(chance.choice(alphabet) for _ in range(length))
 
 
-def _token() -> str:
+def _token():
     head, body = (
         base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
         for part in ({"alg": "HS256", "typ": "JWT"}, {"sub": "1234567890"})
@@ -106,7 +106,7 @@ def test_a_quoted_value_of_a_telling_name_is_found(text, value):
 
 
 def test_a_web_token_is_one_only_when_its_parts_are_json():
-    def part(text: str) -> str:
+    def part(text):
         return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
 
     unsigned = f"{part(json.dumps({'alg': 'none'}))}.{part('[1, 2]')}"
@@ -229,7 +229,7 @@ def test_what_stands_in_an_address_or_has_the_prefix_of_many_is_an_id():
     ],
 )
 def test_a_hostile_line_is_looked_through_in_the_time_of_its_length(part):
-    def seconds(length: int) -> float:
+    def seconds(length):
         begun = time.process_time()
         secret_finder.find(part * (length // len(part)))
         return time.process_time() - begun
@@ -237,7 +237,7 @@ def test_a_hostile_line_is_looked_through_in_the_time_of_its_length(part):
     assert seconds(60_000) < 12 * seconds(15_000) + 0.05
 
 
-def _touched(text: str, value: str) -> bool:
+def _touched(text, value):
     """Whether anything that was found is a part of the last `value` in `text`."""
     at = text.rindex(value)
     return any(found.start < at + len(value) and found.end > at for found in secret_finder.find(text))

@@ -2,8 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -24,7 +22,7 @@ from tests.support.tui import LARGE, NOW, SMALL, TINY, Window, make_app, sample
 SETTINGS = '{\n  // mine\n  "model": "x"\n}\n'
 
 
-def go(window: Window, text: str) -> Window:
+def go(window, text):
     """Move the cursor of the list in front to the row that holds `text`."""
     rows = window.app.screen.query(Facts).first()
     window.press("home")
@@ -39,7 +37,7 @@ def go(window: Window, text: str) -> Window:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch):
     """A home with Claude Code, in a project."""
     folder = tmp_path / "home"
     (folder / ".claude").mkdir(parents=True)
@@ -84,7 +82,7 @@ def test_a_connection_that_lost_its_entry_says_so(home, tmp_path):
 
 
 @pytest.fixture
-def asked(workspace: Path) -> Iterator[Window]:
+def asked(workspace):
     """Two questions over the tools that are logged, one in vain, and a read."""
     options = Options(workspace=str(workspace), index=str(workspace.parent / "agent.sqlite"), provider="scripted")
     host = ServedMemory(lambda: Engine.open(options), ServerOptions(log=True))
@@ -133,7 +131,7 @@ def test_a_question_that_was_answered_poorly_is_marked(level, hits, words, mark)
 
 
 @pytest.fixture
-def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostLedger:
+def ledger(tmp_path, monkeypatch):
     """Notes of which one is the agent's, one was edited since, one is untrusted; a second agent."""
     for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
         monkeypatch.setenv(name, str(tmp_path / folder))
@@ -154,7 +152,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostLedger:
 
 
 @pytest.fixture
-def openclaw(ledger: HostLedger) -> Iterator[Window]:
+def openclaw(ledger):
     """The page of what OpenClaw keeps."""
     assert ledger
     options = Options(now=NOW, changes=(("sync.watch", "false"),))

@@ -1,7 +1,5 @@
 """Statements about an answer, without an app: sums, rows, verdicts, remedies, knobs, saved questions, comparison."""
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,10 +10,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import WEIGHT, Change, flips
 from memory_tui.explain.why_not import row_of
 from memory_tui.plan import Options
-from memory_tui.search.evidence import Evidence
-from memory_tui.search.trace import Trace
 from memory_tui.tui import any_line, compare, hits, knobs, saved
-from memory_tui.tui.hits import Row
 from memory_tui.tui.widgets import ranking
 from memory_tui.tune.evaluate import NAMES
 from memory_tui.tune.judgments import Label, Notebook, Query
@@ -26,7 +21,7 @@ DECAY = {"query.hybrid.temporalDecay.enabled": True}
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def engine(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hits")
     workspace = sample(folder / "notes", more=True)
     with Engine.open(Options(workspace=str(workspace), index=str(folder / "index.sqlite"), now=NOW)) as engine:
@@ -35,21 +30,21 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="module")
-def evidence(engine: Engine) -> Evidence:
+def evidence(engine):
     return engine.search.gather(QUESTION)
 
 
 @pytest.fixture(scope="module")
-def trace(engine: Engine, evidence: Evidence) -> Trace:
+def trace(engine, evidence):
     return engine.search.rank(evidence, engine.plan.settings)
 
 
 @pytest.fixture(scope="module")
-def rows(evidence: Evidence, trace: Trace) -> list[Row]:
+def rows(evidence, trace):
     return hits.rows(evidence, trace, 14)
 
 
-def spoken(evidence: Evidence, trace: Trace, row: Row) -> list[hits.Spoken]:
+def spoken(evidence, trace, row):
     return hits.asked_words(trace, evidence.texts[row.hit.chunk.rowid])
 
 
@@ -124,7 +119,7 @@ def test_an_age_fits_its_column(days, words):
 
 
 def test_the_line_below_what_is_sent_says_why_the_others_are_not(engine, evidence):
-    def line(changes: dict[str, object], profile: str = "recommended") -> str:
+    def line(changes, profile="recommended"):
         return hits.divider(engine.search.rank(evidence, engine.plan.with_profile(profile).update(changes, "test")))
 
     assert line({}).endswith("it takes 6")

@@ -1,8 +1,6 @@
 """View 4: findings by cause, the change beside the row, one key for a group, one to take it back."""
 
 import math
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from textual.widgets import Tab
@@ -21,7 +19,7 @@ NOTES = {
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     """Notes with two secrets, a repeat, a day that has passed, a path that is gone."""
     for path, text in NOTES.items():
         (tmp_path / "notes" / path).parent.mkdir(parents=True, exist_ok=True)
@@ -30,20 +28,20 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def inbox(workspace: Path) -> Iterator[Window]:
+def inbox(workspace):
     """The inbox of these notes, looked through."""
     with Window(make_app(workspace)) as window:
         window.press("4").until(lambda: "Looking through" not in window.text)
         yield window
 
 
-def view(window: Window) -> InboxView:
+def view(window):
     found = window.app.view
     assert isinstance(found, InboxView)
     return found
 
 
-def go(window: Window, text: str) -> Window:
+def go(window, text):
     """Move the cursor to the row that holds `text`."""
     rows = window.app.query_one("#inbox-list", Facts)
     window.press("home")
@@ -54,7 +52,7 @@ def go(window: Window, text: str) -> Window:
     raise AssertionError(f"no row holds {text!r}:\n{window.text}")
 
 
-def texts(workspace: Path) -> dict[str, str]:
+def texts(workspace):
     return {path: (workspace / path).read_text() for path in NOTES}
 
 

@@ -11,13 +11,13 @@ from textual.keys import format_key
 from memory_tui import manual
 from memory_tui.errors import ConfigError
 from memory_tui.tui import palette
-from memory_tui.tui.keys import BY_ID, TABLE, Key, bindings, read_keymap
+from memory_tui.tui.keys import BY_ID, TABLE, bindings, read_keymap
 
 IDS = st.sampled_from(sorted(BY_ID))
 NAMES = st.sampled_from([*"abzXY07?", "f2", "ctrl+x", "slash", "comma", "space", "alt+down", "right_square_bracket"])
 
 
-def names(key: Key, chosen: dict[str, str]) -> list[str]:
+def names(key, chosen):
     return chosen.get(key.id, key.keys).split(",")
 
 

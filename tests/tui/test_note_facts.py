@@ -1,9 +1,7 @@
 """What is said of notes and their changes, without an app."""
 
 import datetime as dt
-from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -30,7 +28,7 @@ LINES = st.lists(
 )
 
 
-def row(path: str, *, title: str = "", state: str = "fresh", detail: str = "", source: str = "memory") -> FileRow:
+def row(path, *, title="", state="fresh", detail="", source="memory"):
     name = path.rpartition("/")[2][:10]
     day = dt.date.fromisoformat(name) if name[:4].isdigit() else None
     return FileRow(path, source, state, detail, 1, 100, 0.0, day, "", title)
@@ -141,7 +139,7 @@ def test_links_count_a_note_once():
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
+def engine(tmp_path):
     notes = tmp_path / "notes"
     (notes / "memory").mkdir(parents=True)
     opened = Engine.open(Options(workspace=str(notes), index=str(tmp_path / "index"), provider="none", now=NOW))

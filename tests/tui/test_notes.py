@@ -1,15 +1,11 @@
 """The view Notes: what is listed and read, and every way to change a note and take it back."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from textual.widgets import TextArea
 
-from memory_tui.notes.curator import Curator
 from memory_tui.notes.journal import left
 from memory_tui.tui.session import ReadNote
 from memory_tui.tui.views.notes import NotesView
@@ -21,29 +17,29 @@ LOG = "memory/2026-03-20.md"
 """The newest log of the sample workspace."""
 
 
-def text_of(window: Window) -> Reader:
+def text_of(window):
     return window.app.query_one("#notes-text", Reader)
 
 
-def notes(window: Window) -> NotesView:
+def notes(window):
     view = window.app.view
     assert isinstance(view, NotesView)
     return view
 
 
-def read(window: Window, path: str, line: int = 1) -> Window:
+def read(window, path, line=1):
     """Show a line of a note, as another view asks for it."""
     window.app.post_message(ReadNote(path, line))
     return window.settle().until(lambda: notes(window).page.path == path).settle()
 
 
-def curator(window: Window) -> Curator:
+def curator(window):
     engine = window.app.session.engine
     assert engine is not None
     return engine.notes.curator
 
 
-def sync(window: Window) -> Window:
+def sync(window):
     """Bring the index up to date, and wait until the screen says so."""
     assert window.app.session.engine is not None
     window.app.session.engine.index.request_sync()
@@ -53,7 +49,7 @@ def sync(window: Window) -> Window:
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
-def test_the_note_under_the_cursor_is_read(reader: Window) -> None:
+def test_the_note_under_the_cursor_is_read(reader):
     listed = reader.press("1", "home").app.query_one("#notes-list", Rows)
     assert notes(reader).page.path == "MEMORY.md"
     reader.press("down")
@@ -62,14 +58,14 @@ def test_the_note_under_the_cursor_is_read(reader: Window) -> None:
 
 
 @pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
-def test_every_size_has_its_screen(reader: Window, size: tuple[int, int]) -> None:
+def test_every_size_has_its_screen(reader, size):
     read(reader, "memory/network.md", 9)
     reader.resize(*size)
     reader.matches("notes", size)
     reader.press("escape").resize(*LARGE)
 
 
-def test_under_70_cells_one_pane_is_in_front(reader: Window) -> None:
+def test_under_70_cells_one_pane_is_in_front(reader):
     reader.press("1", "escape", "home").resize(*TINY)
     assert "Home network" in reader.text
     assert not text_of(reader).is_on_screen
@@ -79,7 +75,7 @@ def test_under_70_cells_one_pane_is_in_front(reader: Window) -> None:
     reader.press("escape").resize(*LARGE)
 
 
-def test_a_filter_leaves_what_has_the_words(reader: Window) -> None:
+def test_a_filter_leaves_what_has_the_words(reader):
     reader.press("1", "f").type("router")
     paths = {option.id for option in reader.app.query_one("#notes-list", Rows).options}
     titles = {row.path: row.title for row in reader.app.session.files}
@@ -89,7 +85,7 @@ def test_a_filter_leaves_what_has_the_words(reader: Window) -> None:
     assert len(reader.app.query_one("#notes-list", Rows).options) == len(titles)
 
 
-def test_a_line_is_copied_with_its_citation(reader: Window) -> None:
+def test_a_line_is_copied_with_its_citation(reader):
     read(reader, "memory/network.md", 3).press("y")
     line = text_of(reader).document.get_line(2)
     assert reader.app.clipboard == f"{line}\n\nmemory/network.md#L3"
@@ -99,7 +95,7 @@ def test_a_line_is_copied_with_its_citation(reader: Window) -> None:
     assert reader.app.clipboard.endswith("memory/network.md#L3-L4")
 
 
-def test_words_are_looked_for_in_the_text(reader: Window) -> None:
+def test_words_are_looked_for_in_the_text(reader):
     read(reader, "memory/network.md").press("f").type("vlan").press("enter")
     first = text_of(reader).line
     assert "vlan" in text_of(reader).text_of(first, first).casefold()
@@ -108,7 +104,7 @@ def test_words_are_looked_for_in_the_text(reader: Window) -> None:
     reader.press("escape")
 
 
-def test_a_line_that_says_it_is_overtaken_is_struck(screen: Window, workspace: Path) -> None:
+def test_a_line_that_says_it_is_overtaken_is_struck(screen, workspace):
     (workspace / "memory/old.md").write_text(
         "# Old\n\n- (superseded 2026-03-08) the router is an ER605\n- the router is an ER7206\n"
     )
@@ -117,7 +113,7 @@ def test_a_line_that_says_it_is_overtaken_is_struck(screen: Window, workspace: P
     assert is_struck == [False, False, True, False]
 
 
-def test_links_lead_to_notes(reader: Window) -> None:
+def test_links_lead_to_notes(reader):
     read(reader, "MEMORY.md").press("b")
     assert "→ memory/network.md" in reader.text
     reader.press("down", "down", "enter")
@@ -125,7 +121,7 @@ def test_links_lead_to_notes(reader: Window) -> None:
     reader.press("escape")
 
 
-def test_a_written_day_of_the_calendar_opens_its_note(reader: Window) -> None:
+def test_a_written_day_of_the_calendar_opens_its_note(reader):
     reader.press("1", "home", "colon").type("calendar").press("enter")
     assert "Written days" in reader.text
     reader.press("enter")
@@ -134,13 +130,13 @@ def test_a_written_day_of_the_calendar_opens_its_note(reader: Window) -> None:
     reader.press("escape")
 
 
-def test_a_note_is_shown_as_it_would_be_printed(reader: Window) -> None:
+def test_a_note_is_shown_as_it_would_be_printed(reader):
     read(reader, "memory/network.md").press("v")
     assert "## " not in reader.text
     reader.press("escape", "escape")
 
 
-def test_an_agents_line_above_moves_neither_cursor_nor_text(screen: Window, workspace: Path) -> None:
+def test_an_agents_line_above_moves_neither_cursor_nor_text(screen, workspace):
     read(screen, "memory/network.md", 20)
     note, before = workspace / "memory/network.md", text_of(screen)
     words, above = before.text_of(20, 20), before.cursor_row - before.scroll_offset.y
@@ -155,7 +151,7 @@ def test_an_agents_line_above_moves_neither_cursor_nor_text(screen: Window, work
     assert highlighted.id == "memory/network.md"
 
 
-def test_a_note_that_vanishes_under_the_cursor_is_said(screen: Window, workspace: Path) -> None:
+def test_a_note_that_vanishes_under_the_cursor_is_said(screen, workspace):
     read(screen, "memory/network.md", 5)
     (workspace / "memory/network.md").unlink()
     sync(screen)
@@ -165,7 +161,7 @@ def test_a_note_that_vanishes_under_the_cursor_is_said(screen: Window, workspace
     assert not (workspace / "memory/network.md").exists()
 
 
-def test_of_a_huge_note_the_part_around_the_line_is_shown(screen: Window, workspace: Path) -> None:
+def test_of_a_huge_note_the_part_around_the_line_is_shown(screen, workspace):
     (workspace / "memory/huge.md").write_text("".join(f"- entry {number} of many\n" for number in range(1, 60_001)))
     sync(screen)
     read(screen, "memory/huge.md", 41_000)
@@ -175,7 +171,7 @@ def test_of_a_huge_note_the_part_around_the_line_is_shown(screen: Window, worksp
     assert "Only a part" in screen.notices[-1]
 
 
-def test_what_the_agent_never_reads_is_a_band_with_rulers(screen: Window, workspace: Path) -> None:
+def test_what_the_agent_never_reads_is_a_band_with_rulers(screen, workspace):
     (workspace / "MEMORY.md").write_text("".join(f"- fact {number} to remember\n" for number in range(3_000)))
     sync(screen)
     read(screen, "MEMORY.md")
@@ -188,13 +184,13 @@ def test_what_the_agent_never_reads_is_a_band_with_rulers(screen: Window, worksp
 
 
 @pytest.fixture
-def empty(tmp_path: Path) -> Iterator[Window]:
+def empty(tmp_path):
     (tmp_path / "notes").mkdir()
     with Window(make_app(tmp_path / "notes"), SMALL) as window:
         yield window
 
 
-def test_a_folder_without_notes_says_two_keys_and_the_first_works(empty: Window, tmp_path: Path) -> None:
+def test_a_folder_without_notes_says_two_keys_and_the_first_works(empty, tmp_path):
     assert "No notes in" in empty.text
     # In one go, as somebody types who has read it.
     empty.burst("a", *"the kiln is hot", "enter")
@@ -206,7 +202,7 @@ def test_a_folder_without_notes_says_two_keys_and_the_first_works(empty: Window,
 # --- changing -------------------------------------------------------------------------------------------------------
 
 
-def test_promoting_is_shown_made_and_taken_back_by_one_key(screen: Window, workspace: Path) -> None:
+def test_promoting_is_shown_made_and_taken_back_by_one_key(screen, workspace):
     before = (workspace / "MEMORY.md").read_bytes()
     log = next(row.path for row in screen.app.session.files if row.path == LOG)
     line = next(at for at, text in enumerate((workspace / log).read_text().split("\n"), 1) if text.startswith("- "))
@@ -221,7 +217,7 @@ def test_promoting_is_shown_made_and_taken_back_by_one_key(screen: Window, works
     assert screen.notices[-1].startswith("Taken back: Promote")
 
 
-def test_lines_of_the_curated_note_move_to_another(screen: Window, workspace: Path) -> None:
+def test_lines_of_the_curated_note_move_to_another(screen, workspace):
     words = (workspace / "MEMORY.md").read_text().split("\n")[6]
     read(screen, "MEMORY.md", 7).press("p")
     assert "Move these lines to which note?" in screen.text
@@ -231,7 +227,7 @@ def test_lines_of_the_curated_note_move_to_another(screen: Window, workspace: Pa
     assert words not in (workspace / "MEMORY.md").read_text()
 
 
-def test_a_newer_line_overtakes_the_one_under_the_cursor(screen: Window, workspace: Path) -> None:
+def test_a_newer_line_overtakes_the_one_under_the_cursor(screen, workspace):
     note = workspace / "memory/people.md"
     before = note.read_text()
     number = next(at for at, text in enumerate(before.split("\n"), 1) if text.startswith("- "))
@@ -246,13 +242,13 @@ def test_a_newer_line_overtakes_the_one_under_the_cursor(screen: Window, workspa
     assert "Porto" not in (workspace / LOG).read_text()
 
 
-def test_the_deciding_line_of_a_passage_is_overtaken(screen: Window, workspace: Path) -> None:
+def test_the_deciding_line_of_a_passage_is_overtaken(screen, workspace):
     screen.ask().press("escape", "o").type("It is an ER8411 now").press("enter")
     assert "(supersedes " in screen.text
     screen.press("escape")
 
 
-def test_marked_lines_go_and_come_back(screen: Window, workspace: Path) -> None:
+def test_marked_lines_go_and_come_back(screen, workspace):
     note = workspace / "memory/people.md"
     before = note.read_text()
     lines = before.split("\n")
@@ -262,7 +258,7 @@ def test_marked_lines_go_and_come_back(screen: Window, workspace: Path) -> None:
     screen.press("u").until(lambda: note.read_text() == before)
 
 
-def test_notes_marked_in_the_list_go_together(screen: Window, workspace: Path) -> None:
+def test_notes_marked_in_the_list_go_together(screen, workspace):
     screen.press("1", "home", "down", "space", "space")
     marked = sorted(notes(screen).marked)
     assert len(marked) == 2
@@ -272,7 +268,7 @@ def test_notes_marked_in_the_list_go_together(screen: Window, workspace: Path) -
     screen.press("u").until(lambda: all((workspace / path).exists() for path in marked))
 
 
-def test_an_older_change_is_shown_before_it_is_taken_back(screen: Window, workspace: Path) -> None:
+def test_an_older_change_is_shown_before_it_is_taken_back(screen, workspace):
     curator(screen).remember("written by a command")
     screen.press("u")
     assert "Take back? y yes" in screen.text
@@ -280,14 +276,14 @@ def test_an_older_change_is_shown_before_it_is_taken_back(screen: Window, worksp
     screen.press("y").until(lambda: "written by a command" not in (workspace / LOG).read_text())
 
 
-def test_a_new_note_is_shown_and_made(screen: Window, workspace: Path) -> None:
+def test_a_new_note_is_shown_and_made(screen, workspace):
     screen.press("n").type("The pottery wheel").press("enter")
     assert "+ # The pottery wheel" in screen.text
     screen.press("y").until((workspace / "memory/the-pottery-wheel.md").exists).settle()
     screen.until(lambda: notes(screen).page.path == "memory/the-pottery-wheel.md")
 
 
-def test_a_renamed_note_takes_its_links_along(screen: Window, workspace: Path) -> None:
+def test_a_renamed_note_takes_its_links_along(screen, workspace):
     read(screen, "memory/network.md").press("R")
     box = screen.app.screen.query_one("Input")
     box.value = "memory/house-network.md"  # type: ignore[attr-defined]
@@ -295,7 +291,7 @@ def test_a_renamed_note_takes_its_links_along(screen: Window, workspace: Path) -
     assert "memory/house-network.md" in (workspace / "MEMORY.md").read_text()
 
 
-def test_nothing_is_changed_while_read_only(workspace: Path) -> None:
+def test_nothing_is_changed_while_read_only(workspace):
     before = {path: path.read_bytes() for path in workspace.rglob("*.md")}
     with Window(make_app(workspace, read_only=True)) as window:
         for key in ("e", "p", "x", "a", "n", "R", "u", "E"):
@@ -308,7 +304,7 @@ def test_nothing_is_changed_while_read_only(workspace: Path) -> None:
 # --- the editor -------------------------------------------------------------------------------------------------------
 
 
-def edit(window: Window, path: str, text: str) -> TextArea:
+def edit(window, path, text):
     """Open the editor at the start of a note, and type."""
     read(window, path, 2).press("e")
     area = window.app.screen.query_one("#editor-text", TextArea)
@@ -317,7 +313,7 @@ def edit(window: Window, path: str, text: str) -> TextArea:
     return area
 
 
-def test_the_editor_saves_what_was_typed_and_says_what_it_means(screen: Window, workspace: Path) -> None:
+def test_the_editor_saves_what_was_typed_and_says_what_it_means(screen, workspace):
     note = workspace / "MEMORY.md"
     before = note.read_text()
     edit(screen, "MEMORY.md", "Hello ")
@@ -330,7 +326,7 @@ def test_the_editor_saves_what_was_typed_and_says_what_it_means(screen: Window, 
     screen.press("u").until(lambda: note.read_text() == before)
 
 
-def test_other_lines_that_an_agent_wrote_meanwhile_stay(screen: Window, workspace: Path) -> None:
+def test_other_lines_that_an_agent_wrote_meanwhile_stay(screen, workspace):
     note = workspace / "memory/people.md"
     before = note.read_text()
     edit(screen, "memory/people.md", "Hello ")
@@ -339,9 +335,7 @@ def test_other_lines_that_an_agent_wrote_meanwhile_stay(screen: Window, workspac
 
 
 @pytest.mark.parametrize(("keys", "first"), [((), "Hello "), (("enter",), "An agent: "), (("enter", "enter"), "both")])
-def test_a_conflict_is_shown_and_each_side_can_be_taken(
-    screen: Window, workspace: Path, keys: tuple[str, ...], first: str
-) -> None:
+def test_a_conflict_is_shown_and_each_side_can_be_taken(screen, workspace, keys, first):
     note = workspace / "memory/people.md"
     before = note.read_text()
     edit(screen, "memory/people.md", "Hello ")
@@ -354,7 +348,7 @@ def test_a_conflict_is_shown_and_each_side_can_be_taken(
     screen.until(lambda: note.read_text() == (both if first == "both" else first + before))
 
 
-def test_who_leaves_a_conflict_has_the_text_still(screen: Window, workspace: Path) -> None:
+def test_who_leaves_a_conflict_has_the_text_still(screen, workspace):
     note = workspace / "memory/people.md"
     area = edit(screen, "memory/people.md", "Hello ")
     note.write_text("An agent: " + note.read_text())
@@ -364,7 +358,7 @@ def test_who_leaves_a_conflict_has_the_text_still(screen: Window, workspace: Pat
     assert curator(screen).drafts()
 
 
-def test_leaving_the_editor_asks_before_it_throws_text_away(screen: Window, workspace: Path) -> None:
+def test_leaving_the_editor_asks_before_it_throws_text_away(screen, workspace):
     before = (workspace / "memory/people.md").read_text()
     edit(screen, "memory/people.md", "Hello ")
     screen.press("escape")
@@ -377,7 +371,7 @@ def test_leaving_the_editor_asks_before_it_throws_text_away(screen: Window, work
     screen.until(lambda: not left(curator(screen).journal))
 
 
-def test_what_was_typed_when_the_app_ended_is_offered_again(workspace: Path) -> None:
+def test_what_was_typed_when_the_app_ended_is_offered_again(workspace):
     with Window(make_app(workspace)) as window:
         read(window, "memory/people.md", 2).press("e")
         window.app.screen.query_one("#editor-text", TextArea).move_cursor((0, 0))
@@ -390,7 +384,7 @@ def test_what_was_typed_when_the_app_ended_is_offered_again(workspace: Path) -> 
         assert window.app.screen.query_one("#editor-text", TextArea).text.startswith("Hello ")
 
 
-def test_a_long_paste_is_one_text(screen: Window) -> None:
+def test_a_long_paste_is_one_text(screen):
     from textual.events import Paste
 
     area = edit(screen, "memory/people.md", "")
@@ -401,7 +395,7 @@ def test_a_long_paste_is_one_text(screen: Window) -> None:
     assert time.monotonic() - begun < 60
 
 
-def test_your_own_editor_needs_a_terminal(screen: Window) -> None:
+def test_your_own_editor_needs_a_terminal(screen):
     read(screen, "memory/people.md").press("E")
     assert "no terminal" in screen.notices[-1]
 
@@ -409,7 +403,7 @@ def test_your_own_editor_needs_a_terminal(screen: Window) -> None:
 # --- history ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_text_of_before_comes_back_to_the_letter(screen: Window, workspace: Path) -> None:
+def test_a_text_of_before_comes_back_to_the_letter(screen, workspace):
     note = workspace / "memory/people.md"
     before = note.read_text()
     edit(screen, "memory/people.md", "Hello ")
@@ -423,7 +417,7 @@ def test_a_text_of_before_comes_back_to_the_letter(screen: Window, workspace: Pa
     screen.press("enter", "y").until(lambda: note.read_text() == before)
 
 
-def test_a_change_of_the_list_is_taken_back_and_made_again(screen: Window, workspace: Path) -> None:
+def test_a_change_of_the_list_is_taken_back_and_made_again(screen, workspace):
     curator(screen).remember("the first")
     curator(screen).remember("the second")
     log = workspace / LOG
@@ -443,7 +437,7 @@ def test_a_change_of_the_list_is_taken_back_and_made_again(screen: Window, works
     screen.press("y").until(lambda: "the first" in log.read_text())
 
 
-def test_lines_that_another_program_took_out_can_be_brought_back(screen: Window, workspace: Path) -> None:
+def test_lines_that_another_program_took_out_can_be_brought_back(screen, workspace):
     log = workspace / LOG
     before = log.read_text()
     log.write_text(before.split("\n")[0] + "\n")
@@ -451,7 +445,7 @@ def test_lines_that_another_program_took_out_can_be_brought_back(screen: Window,
     screen.press("r", "down", "enter", "y").until(lambda: log.read_text().strip() == before.strip())
 
 
-def test_notes_that_others_removed_come_back_at_once_and_are_told_of_once(screen: Window, workspace: Path) -> None:
+def test_notes_that_others_removed_come_back_at_once_and_are_told_of_once(screen, workspace):
     was = {path: path.read_bytes() for path in sorted((workspace / "memory").glob("2026-03-1*.md"))}
     for path in was:
         path.unlink()
@@ -469,9 +463,7 @@ def test_notes_that_others_removed_come_back_at_once_and_are_told_of_once(screen
     screen.until(lambda: engine.notes.news() == "Since you last looked: 1 change by another program.")
 
 
-def test_what_another_program_changed_is_taken_back_and_the_reader_says_whose_a_line_is(
-    screen: Window, workspace: Path
-) -> None:
+def test_what_another_program_changed_is_taken_back_and_the_reader_says_whose_a_line_is(screen, workspace):
     note = workspace / "memory/people.md"
     before = note.read_text()
     read(screen, "memory/people.md")

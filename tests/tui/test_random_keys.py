@@ -1,11 +1,9 @@
 """Random keys find no fault, no view without a way out, and nothing in the notes that undo does not take back."""
 
 import random
-from pathlib import Path
 
 import pytest
 
-from memory_tui.notes.curator import Curator
 from memory_tui.tui.keys import TABLE
 from tests.support.tui import LARGE, SMALL, TINY, Window, make_app, sample
 
@@ -15,11 +13,11 @@ EXTRA = ("tab", "shift+tab", "pagedown", "home", "end", "backspace", "x", "omada
 KEYS = [*(name for key in TABLE if key.id not in NEVER for name in key.keys.split(",")), *EXTRA, "escape", "enter"]
 
 
-def texts(workspace: Path) -> dict[str, bytes]:
+def texts(workspace):
     return {str(path.relative_to(workspace)): path.read_bytes() for path in sorted(workspace.rglob("*.md"))}
 
 
-def take_all_back(curator: Curator) -> None:
+def take_all_back(curator):
     while stack := curator.undoable():
         curator.undo(stack[0].id, merging=True)
 

@@ -1,7 +1,6 @@
 """What every view has in common: text screens, room, colours, widths, layouts; and pictures for colours."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from rich.cells import cell_len
@@ -13,7 +12,7 @@ VIEWS = {"notes": "1", "search": "2", "status": "3", "inbox": "4", "history": "5
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Window]:
+def asked(tmp_path_factory):
     """The app with every view open and a question asked; read it, and leave it so."""
     with Window(make_app(sample(tmp_path_factory.mktemp("asked") / "notes"))) as window:
         window.press(*"13456").ask(QUESTION)

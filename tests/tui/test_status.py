@@ -2,8 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -11,20 +9,12 @@ from msgspec.structs import replace
 from memory_tui import events
 from memory_tui.config.places import own_path
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.status import Status
 from memory_tui.index.store import Withheld
 from memory_tui.index.sync import Shrink
 from memory_tui.providers.options import SMALL_COST
 from memory_tui.tui.facts import BAD, GOOD, WARN, Fact, Facts, drawn
 from memory_tui.tui.session import Session
-from memory_tui.tui.status_facts import (
-    behind_answers,
-    behind_freshness,
-    behind_left_out,
-    news,
-    statements,
-    up_to_date,
-)
+from memory_tui.tui.status_facts import behind_answers, behind_freshness, behind_left_out, news, statements, up_to_date
 from memory_tui.workspace.roots import RootState
 from tests.support.provider_server import Play, hang, refusing, serving
 from tests.support.provider_server import status as refuses
@@ -34,22 +24,22 @@ KEY = "sk-add-0123456789"
 
 
 @pytest.fixture
-def status(reader: Window) -> Status:
+def status(reader):
     """The state of the sample workspace."""
     known = reader.app.session.status
     assert known is not None
     return known
 
 
-def session(status: Status) -> Session:
+def session(status):
     return Session(lambda _hear: Engine.open(None), status=status)  # type: ignore[arg-type]
 
 
-def words(facts: Iterator[Fact]) -> str:
+def words(facts):
     return "\n".join(f"{fact.label} {fact.words}" for fact in facts)
 
 
-def go(window: Window, text: str) -> Window:
+def go(window, text):
     """Move the cursor of the list in front to the row that holds `text`."""
     rows = window.app.screen.query(Facts).first()
     window.press("home")
@@ -63,7 +53,7 @@ def go(window: Window, text: str) -> Window:
 # --- sentences -----------------------------------------------------------------------------------------------------
 
 
-def test_the_small_model_is_offered_with_its_cost_where_the_table_answers(status: Status) -> None:
+def test_the_small_model_is_offered_with_its_cost_where_the_table_answers(status):
     by_table = replace(status, who=replace(status.who, answers="builtin"))
     offer = next(fact for fact in behind_answers(by_table) if fact.label == "better")
     assert (offer.key, "local-small" in offer.words, SMALL_COST in offer.words) == ("setup", True, True)
@@ -229,20 +219,20 @@ def test_a_provider_that_hangs_holds_no_key(workspace, play):
 
 
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[Play]:
+def play(monkeypatch):
     monkeypatch.setenv("EMBED_KEY", KEY)
     with serving(Play()) as server:
         yield server
 
 
 @pytest.fixture
-def window(tmp_path: Path) -> Iterator[Window]:
+def window(tmp_path):
     """An app whose command line names another provider."""
     with Window(make_app(sample(tmp_path / "notes"))) as window:
         yield window
 
 
-def filled(window: Window, address: str, variable: str = "EMBED_KEY") -> Window:
+def filled(window, address, variable="EMBED_KEY"):
     """Open the form for a server that speaks OpenAI's embeddings, and fill it in."""
     go(window.press("3"), "Set up a provider").press("enter", "enter")
     for text in (address, variable, "small"):

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no 
 READY = "up to date"
 
 
-def opened(tmp_path: Path, columns: int = 80, rows: int = 24, **environment: str) -> Terminal:
+def opened(tmp_path, columns=80, rows=24, **environment):
     names = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
     homes = {name: str(tmp_path / name) for name in names}
     command = [
@@ -28,7 +27,7 @@ def opened(tmp_path: Path, columns: int = 80, rows: int = 24, **environment: str
     return Terminal(command, columns=columns, rows=rows, env={**homes, **environment}, cwd=tmp_path)
 
 
-def leave(terminal: Terminal) -> None:
+def leave(terminal):
     terminal.type("q")
     assert terminal.ended() == 0
     terminal.restored()

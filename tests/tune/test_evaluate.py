@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,9 @@ from memory_tui.search.rank import rank
 from memory_tui.tune import evaluate, judgments
 
 TODAY = dt.date(2026, 11, 20)
-Run = Callable[..., tuple[int, str, str]]
 
 
-def line_of(query: judgments.Query) -> str:
+def line_of(query):
     """Return a question of the sample as a line of a file of labels."""
     labels = [to_builtins(label) for label in query.relevant]
     fields = {"id": query.id, "query": query.text, "unanswerable": query.unanswerable, "relevant": labels}
@@ -28,7 +26,7 @@ def line_of(query: judgments.Query) -> str:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def place(tmp_path_factory):
     """A folder with the sample workspace, its labels, and its index."""
     out = tmp_path_factory.mktemp("eval")
     demo.materialize(out / "notes", TODAY)
@@ -37,10 +35,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(place: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(place, capsys):
     """Run the command line on the sample; returns exit code, stdout and stderr."""
 
-    def go(*arguments: str) -> tuple[int, str, str]:
+    def go(*arguments):
         code = main.main(
             [
                 "--workspace",
@@ -58,14 +56,14 @@ def run(place: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     return go
 
 
-def measured(run: Run, place: Path, *arguments: str) -> dict[str, Any]:
+def measured(run, place, *arguments):
     code, out, err = run("eval", "--labels", str(place / "labels.jsonl"), "--json", *arguments)
     assert err == ""
     return {**json.loads(out), "code": code}
 
 
 @pytest.fixture
-def usual(run: Run, place: Path) -> dict[str, Any]:
+def usual(run, place):
     """What the sample measures without any choice, measured once: nothing changes the notes or the labels."""
     kept = place / "usual.json"
     if not kept.exists():

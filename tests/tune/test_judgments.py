@@ -3,8 +3,6 @@
 import importlib.util
 import json
 import random
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -106,7 +104,7 @@ def test_a_label_follows_its_line():
         "q", (Label("a.md", 2, 1, "garlic"), Label("a.md", 9, 1, "gone"), Label("b.md", 1, 1, "x"), Label("a.md", 7))
     )
 
-    def read(path: str) -> Document:
+    def read(path):
         if path == "b.md":
             raise Unreadable("It is gone.", "")
         return Document(path, "new\nnew\nnew\nplanted garlic\n\ngarlic again", "", 0, 0, 0, 0)
@@ -120,7 +118,7 @@ def test_a_label_follows_its_line():
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
-def hit(path: str, start: int, end: int) -> ChunkRef:
+def hit(path, start, end):
     return ChunkRef(0, "", path, "memory", start, end)
 
 
@@ -155,7 +153,7 @@ def test_a_question_that_the_notes_cannot_answer_wants_an_empty_answer():
 
 
 @pytest.fixture(scope="module")
-def judge(memorybank: Path) -> ModuleType:
+def judge(memorybank):
     """The scorer that lies beside the questions."""
     spec = importlib.util.spec_from_file_location("judge", memorybank / "score.py")
     assert spec is not None

@@ -17,16 +17,16 @@ WEIGHT = "query.hybrid.vectorWeight"
 CHUNKS = 24
 
 
-def saturating(score: float) -> float:
+def saturating(score):
     """The bm25 whose text score is `score` in OpenClaw."""
     return -score / (1 - score)
 
 
-def planted(number: int) -> Case:
+def planted(number):
     """The right chunk is good in both ways, and the wrong ones are best in one: neither weight alone finds it."""
     rng = random.Random(number)
 
-    def near(value: float) -> float:
+    def near(value):
         return value + rng.uniform(-0.03, 0.03)
 
     right = rng.randrange(CHUNKS)
@@ -41,7 +41,7 @@ def planted(number: int) -> Case:
     return Case.of(query, evidence(cosines, bm25))
 
 
-def accidental(seed: int) -> list[Case]:
+def accidental(seed):
     """Questions whose right chunk was drawn by lot."""
     rng = random.Random(seed)
     cases = []

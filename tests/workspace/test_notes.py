@@ -13,16 +13,16 @@ from memory_tui.errors import Unreadable
 from memory_tui.workspace import notes as reading
 from memory_tui.workspace.notes import ChangedWhileRead, read
 from memory_tui.workspace.roots import Roots, scan
-from memory_tui.workspace.scan import MAX_BYTES, NoteFile
+from memory_tui.workspace.scan import MAX_BYTES
 from tests.support.workspace import needs_inodes, put, unprivileged_folder
 
 
-def only_note(workspace: Path) -> NoteFile:
+def only_note(workspace):
     (note,) = scan(Roots.open(workspace)).notes
     return note
 
 
-def read_bytes(folder: Path, data: bytes):
+def read_bytes(folder, data):
     (folder / "MEMORY.md").write_bytes(data)
     return read(only_note(folder))
 
@@ -49,7 +49,7 @@ def test_any_bytes_become_text(tmp_path, data, text, replaced, nul):
     assert document.mtime_ns == only_note(tmp_path).mtime_ns
 
 
-def _count(error: UnicodeError) -> tuple[str, int]:
+def _count(error):
     assert isinstance(error, UnicodeDecodeError)
     _replaced.append(error.start)
     return "\ufffd", error.end
@@ -120,7 +120,7 @@ def test_a_note_that_is_written_to_each_time_it_is_read_is_refused(tmp_path, mon
     path = tmp_path / "MEMORY.md"
     note, real, left = only_note(tmp_path), reading._read_all, iter(range(times))
 
-    def disturbed(descriptor: int, size: int) -> bytes:
+    def disturbed(descriptor, size):
         data = real(descriptor, size)
         if next(left, None) is not None:
             with path.open("a") as file:

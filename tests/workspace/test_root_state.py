@@ -1,16 +1,12 @@
 """A root that goes away, may not be read, or is another one now: every surface says so, and takes it back."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +20,6 @@ from memory_tui.index.watch import RootWatch, Watcher
 from memory_tui.mcp.tools import AnswerRules, memory_search
 from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots, lost, scan
-from memory_tui.workspace.scan import Scan
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
 
@@ -32,7 +27,7 @@ ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not ROOT, reason="only root may mount a file system, or give up its rights")
 
 
-def notes(folder: Path, count: int = 3) -> Path:
+def notes(folder, count=3):
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("the printer stands in the hall\n")
     for number in range(count):
@@ -41,12 +36,12 @@ def notes(folder: Path, count: int = 3) -> Path:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(tmp_path):
     return notes(tmp_path / "notes")
 
 
 @pytest.fixture
-def extra(tmp_path: Path) -> Path:
+def extra(tmp_path):
     folder = tmp_path / "vault"
     folder.mkdir()
     (folder / "tea.md").write_text("green tea is in the vault\n")
@@ -56,7 +51,7 @@ def extra(tmp_path: Path) -> Path:
 class Life:
     """An engine that runs, and what it tells."""
 
-    def __init__(self, workspace: Path, *extra: Path) -> None:
+    def __init__(self, workspace, *extra):
         self.heard = Heard()
         self.options = Options(
             workspace=str(workspace),
@@ -67,34 +62,34 @@ class Life:
         )
         self.engine = Engine.open(self.options, self.heard)
 
-    def __enter__(self) -> Life:
+    def __enter__(self):
         self.engine.start()
         self.heard.wait_for(lambda event: isinstance(event, events.SyncFinished))
         assert self.engine.index.writer.wait_idle(LONG)
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, *exception):
         self.engine.close()
 
-    def state(self, path: str) -> str:
+    def state(self, path):
         return {root.path: root.state for root in self.engine.index.root_watch.states()}.get(path, "")
 
-    def becomes(self, path: str, state: str) -> None:
+    def becomes(self, path, state):
         self.heard.wait_for(lambda event: isinstance(event, events.RootsChanged) and self.state(path) == state)
 
-    def indexed(self) -> set[str]:
+    def indexed(self):
         assert self.engine.index.writer.wait_idle(LONG)
         return {row.path for row in self.engine.notes.files() if row.chunks}
 
-    def fresh(self) -> set[str]:
+    def fresh(self):
         return {row.path for row in self.engine.notes.files() if row.state == "fresh"}
 
-    def watches(self) -> None:
+    def watches(self):
         """A watcher that hears late on a busy machine counts as stalled once more; it comes back too."""
         end = threading.Event()
         assert any(self.engine.index.watcher.on or end.wait(0.05) for _ in range(int(LONG * 20)))
 
-    def comes_back(self, path: str, fresh: set[str]) -> None:
+    def comes_back(self, path, fresh):
         self.becomes(path, "there")
         end = threading.Event()
         for _ in range(int(LONG * 20)):
@@ -107,7 +102,7 @@ class Life:
 ALL = {"MEMORY.md", "memory/0.md", "memory/1.md", "memory/2.md"}
 
 
-def hidden(folder: Path) -> Path:
+def hidden(folder):
     return folder.with_name(f"{folder.name}-hidden")
 
 
@@ -196,8 +191,8 @@ def test_a_single_note_as_extra_path_is_saved_by_replacing_it_without_alarm(work
 def test_a_workspace_that_may_not_be_read_forgets_nothing(workspace, monkeypatch):
     real = {name: getattr(os, name) for name in ("scandir", "open")}
 
-    def denied(name: str) -> Callable[..., Any]:
-        def call(path: Any, *args: Any, **options: Any) -> Any:
+    def denied(name):
+        def call(path, *args, **options):
             if str(path).startswith(str(workspace)):
                 raise PermissionError(errno.EACCES, "Permission denied")
             return real[name](path, *args, **options)
@@ -215,10 +210,10 @@ def test_a_workspace_that_may_not_be_read_forgets_nothing(workspace, monkeypatch
 
 
 @pytest.fixture
-def mounted(tmp_path: Path) -> Iterator[Callable[[Path], None]]:
+def mounted(tmp_path):
     points: list[Path] = []
 
-    def mount(point: Path) -> None:
+    def mount(point):
         point.mkdir(exist_ok=True)
         done = subprocess.run(
             ["mount", "-t", "tmpfs", "-o", "size=1m", "none", point], capture_output=True, check=False
@@ -259,7 +254,7 @@ def test_a_disk_that_goes_while_its_notes_are_read_is_missed(tmp_path, mounted, 
     (workspace / "memory").mkdir()
     (workspace / "memory" / "0.md").write_text("a note on a mounted disk\n")
 
-    def scan_and_lose(*args: Any) -> Scan:
+    def scan_and_lose(*args):
         seen = scan(*args)
         subprocess.run(["umount", "-l", workspace], check=True)
         return seen
@@ -299,12 +294,12 @@ def test_a_command_without_a_running_engine_knows_the_state(workspace, extra, tm
 def test_a_watcher_that_hangs_or_fails_is_told_and_begins_anew(workspace, monkeypatch, fault):
     go_on, stuck, real = threading.Event(), threading.Event(), watch.Watcher._watch
 
-    def watching(watcher: watch.Watcher, *args: Any) -> None:
+    def watching(watcher, *args):
         if stuck.is_set() and fault == "fails":
             raise ValueError("a fault of ours")
         real(watcher, *args)
 
-    def listening(watcher: watch.Watcher, *args: Any) -> Iterator[Any]:
+    def listening(watcher, *args):
         for changes in events_of(watcher, *args):
             if stuck.is_set():
                 assert fault == "fails" or go_on.wait(LONG)
@@ -332,7 +327,7 @@ def test_a_watcher_that_hangs_or_fails_is_told_and_begins_anew(workspace, monkey
 def test_a_file_system_that_hangs_is_unreadable_and_nobody_waits_for_it(workspace, monkeypatch):
     go_on, stuck, real = threading.Event(), threading.Event(), os.stat
 
-    def hangs(path: str, *args: Any, **options: Any) -> os.stat_result:
+    def hangs(path, *args, **options):
         if stuck.is_set() and path == str(workspace) and threading.current_thread().name == "engine-roots":
             assert go_on.wait(LONG)
         return real(path, *args, **options)

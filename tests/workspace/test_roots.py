@@ -17,11 +17,11 @@ from memory_tui.workspace.scan import MAX_BYTES
 from tests.support.workspace import needs_inodes, put, unprivileged_folder
 
 
-def found(workspace: Path, *extra: str) -> list[str]:
+def found(workspace, *extra):
     return [note.path for note in scan(Roots.open(workspace, extra)).notes]
 
 
-def reasons(workspace: Path, *extra: str) -> dict[str, str]:
+def reasons(workspace, *extra):
     return {left.path: left.rule for left in scan(Roots.open(workspace, extra)).left_out}
 
 
@@ -221,7 +221,7 @@ def test_a_workspace_that_goes_away_is_not_an_empty_one(tmp_path):
 
 
 @pytest.fixture
-def mixed(tmp_path: Path) -> Roots:
+def mixed(tmp_path):
     """A workspace behind a link, with notes, an extra folder, and things beside them."""
     put(
         tmp_path, "real/MEMORY.md", "real/memory/a.md", "real/memory/sub/b.md", "real/memory/c.txt", "real/USER.md",

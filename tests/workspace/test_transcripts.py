@@ -15,7 +15,7 @@ from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, locate, scan, why_path
 
 
-def said(role: str, content: object) -> str:
+def said(role, content):
     return json.dumps({"type": "message", "message": {"role": role, "content": content}}, ensure_ascii=False)
 
 

@@ -4,7 +4,6 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -20,11 +19,11 @@ from memory_tui.workspace.roots import Roots, admitted, beside, entries, located
 from tests.support.workspace import put
 
 
-def paths(roots: Roots) -> list[str]:
+def paths(roots):
     return [note.path for note in scan(roots).notes]
 
 
-def planned(folder: Path, *changes: tuple[str, str]) -> Roots:
+def planned(folder, *changes):
     return plan(Options(workspace=str(folder), changes=changes)).roots
 
 
@@ -45,7 +44,7 @@ def test_facts_beside_their_index_are_all_notes(tmp_path):
 
 
 class Terminal(io.StringIO):
-    def isatty(self) -> bool:
+    def isatty(self):
         return True
 
 
@@ -104,7 +103,7 @@ LIMIT = 40
 
 
 @pytest.fixture
-def vast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def vast(tmp_path, monkeypatch):
     """A folder with one note and more files than the limit allows."""
     monkeypatch.setenv(workspace_scan.LIMIT_VARIABLE, str(LIMIT))
     folder = tmp_path / "vast"
@@ -121,7 +120,7 @@ def vast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def listed(monkeypatch):
     """Every folder that is listed."""
     seen: list[str] = []
     plain: Callable[..., object] = os.scandir
@@ -258,7 +257,7 @@ def test_several_entries_of_one_folder_add_up(tmp_path):
     put(tmp_path, "ws/MEMORY.md", "more/a.md", "more/b.md", "more/deep/a.md", "more/deep/c.md")
     more = str(tmp_path / "more")
 
-    def found(*extra: str | ExtraPath) -> list[str]:
+    def found(*extra):
         return [note.path.removeprefix("../more/") for note in scan(Roots.open(tmp_path / "ws", extra)).notes][:-1]
 
     assert found(ExtraPath(more, "a.md"), ExtraPath(more, "b.md")) == ["a.md", "b.md"]
