@@ -2,11 +2,14 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from memory_tui import profiles
+from memory_tui.cancel import Stop
+from memory_tui.errors import Cancelled
 from memory_tui.explain import trace_json, wording
 from memory_tui.explain.counterfactuals import (
     FLOOR,
@@ -120,6 +123,18 @@ def test_a_batch_is_ranking(found, several):
 def last_of_eight() -> tuple[Evidence, Settings]:
     """The line stands ninth, far below the gate: neither the gate nor the limit alone lets it in."""
     return made([0.9 - i / 100 for i in range(8)] + [0.3], {}), chosen(OPENCLAW)
+
+
+def test_a_look_that_nobody_waits_for_ends():
+    found, settings = last_of_eight()
+    stop = Stop()
+
+    def saved(_settings: Settings) -> SavedEffect:
+        stop.set()
+        return SavedEffect(0, (), ())
+
+    with pytest.raises(Cancelled):
+        flips(found, settings, 8, with_profile, saved, stop)
 
 
 def test_two_changes_together_recall_what_neither_does_alone():

@@ -1,9 +1,11 @@
 """The view Search by its keys: asking, why, remedies, the ranking, judging, comparing, any line."""
 
+import pytest
 from textual import events
 from textual.widgets import Input, OptionList, Static
 
 from memory_tui.config.places import own_path
+from memory_tui.errors import Cancelled
 from memory_tui.tui.views.notes import NotesView
 from memory_tui.tui.views.search import LONGEST, SearchView
 from memory_tui.tui.widgets.reader import Reader
@@ -54,6 +56,16 @@ def test_the_newest_letters_are_answered(reader):
     assert answer is not None
     assert answer.trace.query == "omada vlan"
     assert answer.evidence.query == "omada vlan"
+
+
+def test_a_question_that_another_one_replaced_is_ranked_no_further(reader: Window) -> None:
+    search, engine = view(reader.ask()), reader.app.session.engine
+    answer = search.answer
+    assert answer is not None
+    assert engine is not None
+    answer.request.stop.set()
+    with pytest.raises(Cancelled):
+        search.ranked(engine, answer.request, answer.evidence, None, answer.replay)
 
 
 def test_a_paste_of_a_megabyte_is_cut_before_the_box_gets_it(reader):

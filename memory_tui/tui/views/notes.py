@@ -320,8 +320,10 @@ class NotesView(View):
         """Show the strip over the text."""
         about, page = self.query_one("#notes-about", Static), self.page
         words = Content.styled(one_line(page.problem), "$error") if page.problem else None
-        origin = [(self.reader.origin, "$accent")] if self.reader.origin else []
-        about.update(words or note_facts.strip([*origin, *page.parts], about.size.width or 80), layout=False)
+        parts = [*page.parts, *([(self.reader.origin, "$accent")] if self.reader.origin else [])]
+        # What the host does not read comes first, then who wrote the line, then the note.
+        parts.sort(key=lambda part: {"$error": 0, "$warning": 1, "$accent": 2}.get(part[1], 3))
+        about.update(words or note_facts.strip(parts, about.size.width or 80), layout=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the way back only where there is one."""
