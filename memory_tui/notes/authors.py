@@ -577,5 +577,5 @@ def unknown_share(changes: Iterable[tuple[Author | None, int]]) -> str:
     """Say of how many changes by others, counted by author, nobody knows who made them; empty where there is none."""
     counts = [(author is None or not author.host, count) for author, count in changes]
     total, unknown = sum(count for _, count in counts), sum(count for is_unknown, count in counts if is_unknown)
-    share = f"{unknown:,} ({unknown / total:.0%})" if total else ""
-    return f"Of {plural(total, 'change')} by others {share} have no known author." if share else ""
+    share = f"{unknown:,} of {plural(total, 'change')} by others ({unknown / total:.0%})" if total else ""
+    return f"No author is known of {share}." if share else ""

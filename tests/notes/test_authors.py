@@ -414,7 +414,7 @@ def test_the_record_gets_its_authors_once(home, at):
     claude_file(home, claude("c2", "Bash", {"command": "ls"}, at + 203, "/"))
     assert named(at + 900)[2:] == ["unknown", "unknown"], "what was the agent's is brought back by somebody"
     counts = [(edit.author, 1) for edit in journal.edits()]
-    assert unknown_share(counts) == "Of 4 changes by others 3 (75%) have no known author."
+    assert unknown_share(counts) == "No author is known of 3 of 4 changes by others (75%)."
 
 
 def test_the_ledger_of_openclaw_is_read_for_the_record(home, at):

@@ -21,6 +21,7 @@ from textual.widgets.option_list import Option
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
+from memory_tui.notes import authors
 from memory_tui.notes.changes import Change
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.git import Commit
@@ -112,6 +113,9 @@ def rows(known: Past, width: int, chosen: str = "all") -> Iterator[Option]:
                 what, style = entry.title, "$foreground-muted strike" if entry.id in known.redoable else ""
             row = Content.assemble((time, "$foreground-muted"), (one_line(what), style)).truncate(width, ellipsis=True)
             yield Option(row, id=key_of(entry))
+    others = [entry for entry in listed if isinstance(entry, JournalEntry) and entry.kind == OTHERS]
+    if share := authors.unknown_share((entry.author, len(entry.files)) for entry in others):
+        yield Option(Content.styled(share, "$foreground-muted"), disabled=True)
     if known.more:
         yield Option(Content.styled("Older changes", "$foreground-muted"), id=_OLDER)
 
@@ -128,6 +132,7 @@ def what_changed(engine: Engine, entry: Entry, path: str) -> Content:
         text = [Content.styled(safe(line), styles.get(line[:1], "")) for line in lines if line[:4] not in _HEADS]
         return Content("\n").join([head, *text])
     reason = f"{entry.reason[0].upper()}{entry.reason[1:]}.\n" if entry.reason else ""
+    reason += f"By {authors.words(entry.author)}.\n" if entry.kind == OTHERS else ""
     head = Content.assemble((f"{one_line(entry.title)}\n", "bold"), (safe(reason), "$foreground-muted"))
     return Content("").join([head, difference(curator.journal.change_of(entry))])
 
