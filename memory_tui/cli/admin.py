@@ -91,12 +91,11 @@ def _chosen(args: argparse.Namespace) -> ProviderChoice:
     return providers.choice(kind, address, variable, answer(args.model, "Model", row.model))
 
 
-_ALL = "all"
-"""What `--revoke` names by itself."""
 _MAY = {
     "qmd": "may be run",
     "ltm": "may be written",
     "secrets": "may be sent: nothing leaves this machine there",
+    "sqlite-vec": "is not run any more",
 }
 """What was approved, where it is not that a provider gets the notes."""
 
@@ -111,7 +110,7 @@ def provider(args: argparse.Namespace) -> int:
             return _fetch(chain, args)
         revoked: tuple[Approval, ...] = ()
         if args.revoke is not None:
-            revoked = providers.revoke("" if args.revoke == _ALL else args.revoke, sync=False)
+            revoked = providers.revoke("" if args.revoke == "all" else args.revoke, sync=False)
         approved = _approved(providers, args)
         with waiting("Asking the provider"):
             test = chain.try_out(args.test) if args.test is not None else None
