@@ -67,7 +67,7 @@ engine_module.UPKEEP_SECONDS = 3600.0
 # The same examples in every run, and none against the clock: a change is judged by what it did, not by the dice or by
 # the load of the machine. `HYPOTHESIS_PROFILE=explore pytest` rolls new ones.
 _UNHURRIED = {"deadline": None, "suppress_health_check": (HealthCheck.too_slow, HealthCheck.data_too_large)}
-settings.register_profile("steady", derandomize=True, database=None, **_UNHURRIED)
+settings.register_profile("steady", derandomize=True, database=None, max_examples=50, **_UNHURRIED)
 settings.register_profile("explore", print_blob=True, **_UNHURRIED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
