@@ -119,7 +119,7 @@ def read_keymap(path: Path) -> Mapping[str, str]:
     by_key: dict[str, str] = {}
     for key in TABLE:
         for name in chosen.get(key.id, key.keys).split(","):
-            other = by_key.setdefault(name.strip(), key.id)
+            other = by_key.setdefault(format_key(name.strip()), key.id)
             if other != key.id and (key.id in chosen or other in chosen):
                 raise ConfigError(f"{path} puts both {other} and {key.id} on {name}.", "Give one of them another key.")
     return chosen

@@ -135,7 +135,7 @@ def test_enter_offers_what_can_be_done_about_a_line_and_that_no_secret_stands_th
     ):
         assert offer in inbox.text
     inbox.press("down", "down", "enter")
-    inbox.until(lambda: any("without a secret" in said for said in inbox.notices))
+    inbox.until(lambda: any("taken for none" in said for said in inbox.notices))
     inbox.press("u").until(lambda: "2 lines of 2 notes" in inbox.text)
 
 
