@@ -86,7 +86,7 @@ _TO_COME = re.compile(r"\b(?:be|must|should|shall|will|needs?|may|can|(?<!used )
 _LINK = re.compile(r"\]\(<?([^()>\s#]{1,1000}\.md)[^()]{0,1000}\)|\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
 """No part of it runs over the next beginning: a line of twenty thousand brackets would take hours."""
 _CODE = re.compile(r"`[^`\n]*`")
-_HOST_MARK = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+(?::.*)?")
+_HOST_MARK = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+|[a-z0-9_]+:.*")
 """What stands in double brackets where a host marks a reply, such as `reply_to_current`."""
 _NOT_THERE_YET = re.compile(
     r"\b(?:delete[ds]?|remove[ds]?|move[ds]?|renamed?|create[ds]?|todo|to do|was|were|old|archived)\b|~~"
@@ -454,8 +454,11 @@ def _stale_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
 
 def _dead_paths(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
     names = names_of(run.inputs.notes)
+    # Where no name in double brackets leads to a note, all of them are of another vault.
+    titles = (title for note in run.inputs.notes for _, title in _LINK.findall(note.text))
+    leads = any(title and _name(title.strip(" \\")) in names for title in titles)
     for item in run.memories():
-        if path := dead(item, run.inputs.exists, names, wiki=item.note.path not in run.inputs.claude):
+        if path := dead(item, run.inputs.exists, names, wiki=leads and item.note.path not in run.inputs.claude):
             yield _suggestion(run, check, item, notice("path_gone", path=path))
 
 

@@ -33,7 +33,7 @@ _OPENER = re.compile(
     re.IGNORECASE,
 )
 _LEAD = re.compile(r"^\s*(?:[-*+]\s+|\d+[.)]\s+|\|\s*)?(?:\*\*)?(?:\[?\d{1,2}:\d{2}\]?\W{0,3})?(?:\*\*)?\s*")
-_TASK = re.compile(r"\[[ xX]\]|✅")
+_TASK = re.compile(r"\[[ xX]\]|✅|^\W*Candidate:")
 _V = r"([^.,;:。，；、()（）]{1,40}?)"
 _END = r"(?=\s*(?:[.,;:。，；、()（）]|$|\b(?:to|but|sondern|sino|auf|a)\b))"
 _AWAY = tuple(

@@ -26,7 +26,9 @@ _MOST_NOTES, _MOST_PLACES = 12, 20
 _COPY_SHARE, _COPY_LINES = 0.75, 5
 _BLOCK, _BLOCK_OF_LOG = 4, 8
 _BEATS, _BEATS_SHARE, _BEATS_EACH = 20, 0.1, 5
-_VENDOR = re.compile(r"(?:^|/)(?:node_modules|vendor|site-packages|\.venv|\.trash|\.dreams)/")
+_VENDOR = re.compile(
+    r"(?:^|/)(?:node_modules|vendor|site-packages|\.venv|\.trash|\.dreams|dreaming/(?:light|rem|deep))/"
+)
 _ARCHIVE = re.compile(
     r"(?:^|[/_. -])(?:archiv\w*|backups?|bak|old|cop(?:y|ies)|conflict\w*|trash)(?=$|[/_. (-])", re.IGNORECASE
 )

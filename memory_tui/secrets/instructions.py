@@ -40,8 +40,8 @@ _FIRST = re.compile(
     re.IGNORECASE,
 )
 """What stands before an order in English, in which a third person has the same verb."""
-_ROLE = re.compile(r"^(?:\*\*)?(?:user|assistant|human)(?:\*\*)?: ")
-"""How hosts write down who said a line; who is named so is not addressed."""
+_ROLE = re.compile(r"^(?:\W*Candidate: )?(?:\*\*)?(?:[Uu]ser|[Aa]ssistant|[Hh]uman|System)(?:\*\*)?: (?!\W*Ignore)")
+"""How hosts write down who said a line, without a list mark; who is named so is not addressed."""
 _NEAR = 90
 _WINDOW, _OVERLAP = 2000, 200
 """Characters of a long line that are looked at together, and those looked at twice."""

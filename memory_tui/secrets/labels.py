@@ -57,9 +57,9 @@ _CODE_LABEL = (
 _LOGIN = (
     r"ssh|s?ftp|log-?in|sign-?in|zugang\w*|anmeldung\w*|credentials?|creds|account|accès|acceso|usuario|identifiant\w*"
     r"|logowanie|dostęp|inlog\w*|přihlášení|логин\w*|доступ\w*|вход|учётка|登[录錄入陆]|账号|帳號|帐号|ログイン"
-    r"|アカウント|로그인|계정|tài khoản|đăng nhập|giriş|panel|web ?ui|user(?:name)?|benutzer\w*|utilisateur|用户名?"
+    r"|アカウント|로그인|계정|tài khoản|đăng nhập|giriş|panel|web ?ui"
 )
-_ADMIN = r"root|admin\w*|imap|smtp|auth\w*|keepass\w*"
+_ADMIN = r"root|admin\w*|imap|smtp|auth\w*|keepass\w*|user(?:name)?|benutzer\w*|utilisateur|用户名?"
 OF_SECRETS = re.compile(
     f"{_STRONG}|{_SHORT}|{_PASS}|{_NET}|{_WEAK}|{_WALLET}|{_CODE_LABEL}|(?<![^\\W_])(?:{_LOGIN}|{_ADMIN})"
 )
@@ -152,7 +152,7 @@ _HOST = (
 )
 _MACHINE = re.compile(rf"(?<![\w./@-]){_HOST}[)`\"*]{{0,2}}[\s,;:(|→-]{{1,4}}$", re.IGNORECASE)
 _AFTER_LOGIN = re.compile(rf"(?:{_LOGIN}|{_STRONG})(?P<rest>[^/]{{0,20}})$", re.IGNORECASE)
-_USERS = re.compile(_LOGIN)
+_USERS = re.compile(rf"{_LOGIN}|{_ADMIN}")
 _WIFI = re.compile(r"(?:wi-?fi|wlan|hotspot|ssid)\W[^/]{0,16}$|network [\"'“`]$", re.IGNORECASE)
 _MAIL = r"[A-Za-z0-9._+-]{2,40}@[A-Za-z0-9-]{1,40}(?:\.[A-Za-z0-9-]{1,20}){1,4}"
 _USER = rf"(?:{_MAIL}|[A-Za-z0-9._+-]{{2,40}}(?!@))"
@@ -370,6 +370,8 @@ def pairs(line: str) -> Iterator[Span]:
         for match in pattern.finditer(line):
             password = match["pw"].rstrip(_TRAILING)
             if len(password) < 5 or placeholder(password) or "/" in password:
+                continue
+            if _UUID.match(password) or _IDENTIFIER.fullmatch(password):
                 continue
             before = line[max(0, match.start() - 70) : match.start()]
             if _is_pair(sign, match["user"].lower(), password, before, match["sep"]):

@@ -52,6 +52,14 @@ def test_what_logs_say_twice_is_one_group_and_a_talk_is_none():
     assert "lines of a talk" in findings.quiet
 
 
+def test_names_in_brackets_that_lead_nowhere_at_all_are_of_another_vault() -> None:
+    text = "- [[Garden plan]] has more, see [[Winter plan]]\n- a voice: [[tts:voiceId=7]]\n"
+    alone = checks.examine(inputs({"memory/2026-03-01.md": text}))
+    assert alone.groups == ()
+    beside = checks.examine(inputs({"memory/2026-03-01.md": text, "memory/garden-plan.md": "# Garden plan\n"}))
+    assert [row.place.first for group in beside.groups for row in group.suggestions] == [1]
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -59,6 +67,8 @@ def test_what_logs_say_twice_is_one_group_and_a_talk_is_none():
         "user: A new session was started via /new or /reset. Execute your Session Startup sequence before responding.",
         "- Review system: Python smtplib → reviews@example.org → smtp.example.org",
         "- Email: test@example.com / Password: none",
+        "- the digest is to ignore all messages from his own number",
+        "System: The exec policy stays restrictive; `uv run` calls are blocked until it is set to allow.",
         "1. **Email reply to Ocean** (ocean@example.org): explained the decay, credentials follow",
         "System: [2026-02-26 05:48 UTC] Exec completed (token-run, code 0)",
     ],

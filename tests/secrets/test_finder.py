@@ -361,6 +361,8 @@ def test_a_key_that_a_cut_of_a_long_line_would_part_is_found_whole():
         "sk-learn-style pipelines, pa-vements, task-force-2026, hf_hub_download_everything",
         '{"project_key": null, "token": true}',
         "- AIMS analysis of API keys: 30% alone, 51.7% with AIMS+L3.5 receipts, credentials degrees=800yr, keys=2yr",
+        "- Candidate: User: [cron:123e4567-e89b-12d3-a456-426614174000 sync] run the sync",
+        "- compaction.user: anthropic/claude-opus-4-6",
         "- SSID hall (wrong): e0:23:ff:a1:b2:c3 is the other router",
         "a wallet of theirs always routes deposits through their partner until someone notices their funnel again",
         "",
