@@ -202,6 +202,11 @@ class Watcher:
                 self._note(began=replaced)
             if replaced:
                 self._see_all()
+            elif news:
+                # Many notes at once take longer to be read than a silent watcher is waited for.
+                self._sign(_BUSY_SECONDS)
+                self._see(news)
+                self._sign(_SILENT_SECONDS)
             else:
                 self._see(news)
             self._announce()

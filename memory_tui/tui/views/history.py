@@ -133,7 +133,9 @@ def what_changed(engine: Engine, entry: Entry, path: str) -> Content:
         return Content("\n").join([head, *text])
     reason = f"{entry.reason[0].upper()}{entry.reason[1:]}.\n" if entry.reason else ""
     reason += f"By {authors.words(entry.author)}.\n" if entry.kind == OTHERS else ""
-    head = Content.assemble((f"{one_line(entry.title)}\n", "bold"), (safe(reason, keep_newlines=True), "$foreground-muted"))
+    head = Content.assemble(
+        (f"{one_line(entry.title)}\n", "bold"), (safe(reason, keep_newlines=True), "$foreground-muted")
+    )
     return Content("").join([head, difference(curator.journal.change_of(entry))])
 
 
