@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from msgspec.structs import replace
+from textual.widgets import Input
 
 from memory_tui import events
 from memory_tui.config.places import own_path
@@ -213,7 +214,8 @@ def test_a_provider_that_hangs_holds_no_key(workspace, play):
         play.usual = lambda _handler, _asked: play.ended.wait(30)
         window.burst("slash", *"omada")
         window.until(lambda: "Asking the provider" in window.text)
-        window.burst("escape", "1", "down")
+        window.burst("escape")
+        window.until(lambda: not isinstance(window.app.focused, Input)).burst("1")
         window.until(lambda: window.app.view.id == "notes")
         play.ended.set()
 
