@@ -251,7 +251,8 @@ def foreign_vectors(provider: str) -> str:
 def _cut_otherwise(chunking: str, profile: str) -> str:
     other = profiles.get(profile)
     words = ", and finds words otherwise" if other.exact_paths else ""
-    return f"These chunks are cut as OpenClaw {chunking} cuts them; {other.title} has others{words}."
+    cut = "end at headings" if chunking == "headings" else f"are cut as OpenClaw {chunking} cuts them"
+    return f"These chunks {cut}; {other.title} has others{words}."
 
 
 def _never_recalled(profile: str, citations: tuple[str, ...]) -> str:

@@ -428,7 +428,7 @@ def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, 
     )
 
 
-_SUFFIX = {"2026.9": "-2026.9"}
+_SUFFIX = {"2026.9": "-2026.9", "2026.3": "-2026.3"}
 """What the name of an index has that is cut by the rules of a release; those up to 2026.7 share one."""
 
 NAMED = "--provider"

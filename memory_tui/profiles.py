@@ -50,8 +50,8 @@ class Profile(Struct, frozen=True):
     """Whether keyword hits below minScore follow those over it, where they have no vector score."""
     exact_paths: bool = False
     """Whether chunks of a note that the question names come first, in groups of their own."""
-    chunking: Literal["2026.3", "2026.9"] = "2026.3"
-    """The release by whose rules notes are cut."""
+    chunking: Literal["2026.3", "2026.9", "headings"] = "2026.3"
+    """The release by whose rules notes are cut, or that chunks end at headings."""
     snippet: Literal["head", "window"] = "head"
     """The first 700 characters of a chunk, or 700 around the words that matched."""
     builtin_floor: float = 0.0
@@ -130,6 +130,7 @@ RECOMMENDED = Profile(
     text_score="magnitude",
     vector_score="share",
     age="add",
+    chunking="headings",
     fewest_candidates=60,
     missing_side="computed",
     snippet="window",

@@ -309,6 +309,18 @@ class WordMemory:
         return list(itertools.chain.from_iterable(result[word] if word in result else memory[word] for word in words))
 
 
+_SYLLABIC = re.compile("[\u01a1\u01b0\u1ea0-\u1ef9]")
+"""Letters of Vietnamese alone."""
+
+
+def syllable_pairs(text: str) -> list[str]:
+    """Return each two words of `text` that follow one another, where words are syllables; none in other languages."""
+    words = [] if text.isascii() else WORD.findall(text.lower())
+    if sum(_SYLLABIC.search(word) is not None for word in words) < 2:
+        return []
+    return list(dict.fromkeys(map(" ".join, itertools.pairwise(words))))
+
+
 def is_cjk(word: str) -> bool:
     """Whether `word` is made of Chinese, Japanese or Korean characters."""
     return not word.isascii() and CJK_RUN.fullmatch(word) is not None

@@ -147,7 +147,7 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
     for place, (hit, first, last, text) in enumerate(rows):
         yield from [""] if place else []
         overtaken = overtaken_words(text, first) if passages else hit.overtaken
-        place_of = ", ".join(filter(None, (f"{hit.chunk.path}#L{first}-L{last}", hit.also, overtaken)))
+        place_of = ", ".join(filter(None, (f"{hit.chunk.path}#L{first}-L{last}", hit.remarks, overtaken)))
         yield f"{hit.score:.3f} {one_line(place_of)}"
         if explain:
             yield from hit_text.arithmetic(hit, trace, evidence, first=not place)

@@ -293,7 +293,8 @@ def hits(trace: Trace, evidence: Evidence, columns: int, *, colour: bool, full: 
         yield ""
         yield f"{style(f'{place:>3}', 'strong')}  {hit.score:.3f} {bars} {age}  {title}"
         yield from (f"{'':{INDENT}}{marked(part, words.spans(part))}" for part in parts)
-        yield f"{'':{INDENT}}{style(one_line(', '.join(filter(None, (cited(hit), hit.also, hit.overtaken)))), 'muted')}"
+        place_of = ", ".join(filter(None, (cited(hit), hit.remarks, hit.overtaken)))
+        yield f"{'':{INDENT}}{style(one_line(place_of), 'muted')}"
     if trace.lost:
         yield ""
         yield style("Not recalled", "strong")

@@ -63,6 +63,8 @@ def result(candidate: Candidate) -> dict[str, Any]:
         added["alsoIn"] = [copy.citation for copy in candidate.copies]
     if lines := overtaken_in(candidate.snippet, candidate.snippet_line):
         added |= {"overtaken": True, "overtakenLines": lines}
+    if candidate.newer:
+        added["newerValue"] = candidate.newer
     del place["id"]
     if candidate.provenance is not None:
         notes = candidate.annotations

@@ -251,6 +251,8 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
     if candidate.second is not None and candidate.second.beside is not None:
         beside = f"{candidate.second.beside.citation}, which scores higher"
         lines.append(ScoreLine("next to", beside, "+", -candidate.second.lost))
+    if candidate.newer:
+        lines.append(ScoreLine("older", f"its value is an older one: {candidate.newer} states a newer"))
     above = "above 1, because of its factors" if round(candidate.score, 3) > 1 else ""
     lines.append(ScoreLine("score", above, "=", candidate.score))
     for digits in range(3, 10):

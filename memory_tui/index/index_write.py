@@ -17,12 +17,12 @@ from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.index.store import IndexedNote, Store
 from memory_tui.providers.base import Identity, Vectors
 from memory_tui.tokens import indexed_form
-from memory_tui.workspace import chunking_2026_9, transcripts
+from memory_tui.workspace import transcripts
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
-from memory_tui.workspace.chunking import Chunk, cap_bytes, chunk_id, chunk_text
-from memory_tui.workspace.chunking_2026_9 import AnnotatedChunk, chunk_note
+from memory_tui.workspace.chunking import Chunk, chunk_id
+from memory_tui.workspace.chunking_2026_9 import AnnotatedChunk, chunks_of
 from memory_tui.workspace.days import date_of
-from memory_tui.workspace.markdown import headings
+from memory_tui.workspace.markdown import headings, together
 from memory_tui.workspace.notes import Document, MediaDocument, title_of, utf16_of
 from memory_tui.workspace.transcripts import Transcript
 
@@ -31,7 +31,7 @@ LONGEST = 200
 
 
 class Headings:
-    """Where the headings of a note are."""
+    """Where the headings of a note are, and the rows that name the columns of its tables."""
 
     def __init__(self, text: str) -> None:
         self._lines: list[int] = []
@@ -42,11 +42,15 @@ class Headings:
                 levels = {above: name for above, name in levels.items() if above < level} | {level: title[:LONGEST]}
                 self._lines.append(line)
                 self._trails.append(tuple(levels.values()))
+        lines = text.split("\n")
+        spans = ((first, last, lines[first - 1].strip()) for first, last in together(text))
+        self._columns = [(first, last, row[:LONGEST]) for first, last, row in spans if row.startswith("|")]
 
     def above(self, line: int) -> tuple[str, ...]:
-        """Return the nearest heading of each level above `line` (1-based), outermost first."""
+        """Return the nearest heading of each level above `line` (1-based), outermost first, and of a table its head."""
         at = bisect_left(self._lines, line)
-        return self._trails[at - 1] if at else ()
+        columns = (row for first, last, row in self._columns if first < line <= last)
+        return (*(self._trails[at - 1] if at else ()), *columns)
 
 
 def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
@@ -76,14 +80,12 @@ def passage_of(text: str) -> int:
 
 
 def _cut(read: Document, source: str, recipe: Recipe) -> list[AnnotatedChunk]:
-    """Cut `read` by the rules of the release that `recipe` names, each chunk with what its annotations say."""
+    """Cut `read` by the rules that `recipe` names, each chunk with what its annotations say."""
     if isinstance(read, MediaDocument):
         return [AnnotatedChunk(Chunk(1, 1, read.text, read.hash), NOTHING_SAID)]
-    if recipe.chunking == chunking_2026_9.VERSION:
-        # Only notes have annotations and entries, and those of a transcript would be somebody's words.
-        return chunk_note(read.text, read.path, limit=recipe.chunk_bytes, plain=source == transcripts.SOURCE)
-    pieces = cap_bytes(chunk_text(read.text, recipe.chunk_tokens, recipe.chunk_overlap), recipe.chunk_bytes)
-    return [AnnotatedChunk(piece, NOTHING_SAID) for piece in pieces]
+    # Only notes have annotations and entries, and those of a transcript would be somebody's words.
+    plain, sizes = source == transcripts.SOURCE, (recipe.chunk_tokens, recipe.chunk_overlap)
+    return chunks_of(read.text, read.path, recipe.chunking, sizes, recipe.chunk_bytes, plain=plain)
 
 
 def on_lines_of_file(read: Document, pieces: list[Chunk]) -> list[Chunk]:

@@ -27,7 +27,7 @@ from memory_tui.workspace.notes import MediaRules
 APPLICATION_ID = 0x6D747569
 """Marks an SQLite file as ours: "mtui"."""
 PAGE_SIZE = 16384
-WORDS_VERSION = 1
+WORDS_VERSION = 2
 """Raised when `text.words.indexed_form` changes, because that text is not kept and has to be made again."""
 RECIPE = "memory_index_meta_v1"
 """Key of the recipe in `meta`, as documented."""
@@ -116,7 +116,7 @@ class Recipe(Struct, frozen=True, kw_only=True, rename="camel"):
     chunk_bytes: int
     words_version: int = WORDS_VERSION
     chunking: str = "2026.3"
-    """The release by whose rules notes are cut."""
+    """The release by whose rules notes are cut, or `headings` where chunks end at them."""
 
     @property
     def identity(self) -> Identity:
@@ -132,7 +132,7 @@ def differences(has: Recipe, wish: Recipe) -> tuple[str, ...]:
         ("model", old.model, new.model),
         ("endpoint", old.key[:8], new.key[:8]),
         ("dimensions", old.dims, new.dims),
-        ("chunks cut as by OpenClaw", has.chunking, wish.chunking),
+        ("way of cutting", has.chunking, wish.chunking),
         ("chunk tokens", has.chunk_tokens, wish.chunk_tokens),
         ("overlap", has.chunk_overlap, wish.chunk_overlap),
         ("chunk bytes", has.chunk_bytes, wish.chunk_bytes),

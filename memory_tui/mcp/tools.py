@@ -371,6 +371,8 @@ def _hit(hit: Candidate, with_source: bool) -> dict[str, Any]:
         row["citation"] = prompt.citation(chunk.path, first, last)
     if also := [*dict.fromkeys(copy.path for copy in hit.copies if copy.path != chunk.path)]:
         row |= {"copies": len(also), "alsoIn": also}
+    if hit.newer:
+        row["newerValue"] = hit.newer
     return row | _overtaken(hit.snippet, hit.snippet_line)
 
 

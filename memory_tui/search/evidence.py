@@ -190,6 +190,8 @@ class Evidence(Struct, frozen=True, dict=True):
     """What their ages are told from."""
     of_named_time: Mapping[int, float]
     """Files of the days that the query names or of those soon after, with what they count."""
+    of_days: Rows
+    """What is of that time, the newest first, where the query says nothing else that a note holds."""
     notices: tuple[Notice, ...]
     timings: Mapping[str, float]
     unsearchable: tuple[Unsearchable, ...] = ()

@@ -114,6 +114,7 @@ class Matcher(Struct, frozen=True):
         chosen = _searched(terms.searched, corrected)
         # A word that was not counted would weigh as if no chunk held it.
         count([word for word in chosen if word not in frequency])
+        count(core_tokens.syllable_pairs(query))
         dropped, matched = terms.stops + terms.common, _NOTHING
         if chosen and self.any_word:
             matched = self._by_any(chosen, terms.common) if self.full_text else self._weighed(chosen)

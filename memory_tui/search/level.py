@@ -5,7 +5,7 @@ answers. What does: the share of the question that one window holds, in its word
 how rare it is. A word that the built-in table knows whole weighs by its rarity in the language, and is like another by
 their cosine; any other word weighs by its rarity in the notes, and is like one that has the same letters. Of Chinese,
 Japanese and Korean pairs of characters are words. Where the table knows the words, a window that is far in meaning
-holds less. No score and no knob of the ranking changes the level.
+holds less. Of Vietnamese pairs of syllables are words. No score and no knob of the ranking changes the level.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ MEANING = 0.5
 """How much of what the table knows a window loses that is as far as can be in meaning (chats, FriendsQA, FAQs)."""
 PAIRS = 0.5
 """What pairs of characters need of what words need: an answer holds few of those of a question (Chinese XQuAD)."""
+SYLLABIC = 0.9
+"""How much of such a pair that of two syllables is: more of them are of common words (Vietnamese XQuAD)."""
 DATED = 0.6
 """What is needed where there are notes of the days that are named, whose words stand in no note (MemoryBank)."""
 FUNCTION_PAIRS = 1.0, 0.7, 0.4
-"""What a pair weighs with none, one or two characters that hold sentences together (Chinese XQuAD)."""
+"""What a pair weighs with none, one or two characters or syllables that hold sentences together (Chinese XQuAD)."""
 _FUNCTION_CHARACTERS = frozenset(
     "我你您他她它们的了着过得地吗呢吧啊是有在被把给让用到去来做说想要能会可以和与或但因为所如果也都就还又再才只什么哪个些怎样多少几谁何时候"
     "年月日天这那一不上下里中曾经对从向于之其此为以及并名字叫次"

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
 from memory_tui.search.formulas import Floats
 from memory_tui.search.question_dates import Time
-from memory_tui.tokens import WORD, stop_words
+from memory_tui.tokens import WORD, function_words, stop_words, word_stems
 
 ALIKE = 0.9
 """What the best line of a chunk holds of what the best of all holds, to say the same (now-images; .7 to .95 alike)."""
 LOOKED_AT = 40
 """How many of the first candidates are compared (now-images)."""
+
+UNDATED = 0.5
+"""How new a line without a day is: less than the newest that has one, which was written down later (planted pairs)."""
 
 # By language, without false friends: "actual" asks for now in Spanish alone, where an article stands before it.
 _NOW = re.compile(
@@ -31,12 +35,14 @@ LATELY = dt.timedelta(days=30)
 """How far back a question goes that asks for what is new and nothing else."""
 _LATELY = re.compile(
     r"\b(?:recently|lately|of late|these days|zuletzt|neulich|kürzlich|in letzter zeit|recientemente|últimamente"
-    r"|récemment|dernièrement|recentemente|ultimamente|ostatnio|недавно|в последнее время)\b|最近|近来|近頃|최근",
+    r"|récemment|dernièrement|recentemente|ultimamente|ostatnio|недавно|в последнее время"
+    r"|gần đây|mới đây|dạo này)\b|最近|近来|近頃|최근",
     re.IGNORECASE,
 )
 _ONLY_ASKS = re.compile(
     r"\b(?:happen\w*|new|going|up|passiert\w*|geschehen|neu\w*|los|pas[aoó]\w*|passé|nouveau|было|произошло"
-    r"|случилось|нового|słychać|działo)\b|发生|什么|有|过|了|哪些|事情|事|吗|呢|何が|何か|あった|ありました|起きた|の|は|か",
+    r"|случилось|нового|słychać|działo"
+    r"|xảy|ra|chuyện|mới|có|gì|nào)\b|发生|什么|有|过|了|哪些|事情|事|吗|呢|何が|何か|あった|ありました|起きた|の|は|か",
     re.IGNORECASE,
 )
 _ASKS = re.compile(r"which|what|do|does|did|have|has|moment|recent|installed|used", re.IGNORECASE)
@@ -54,7 +60,7 @@ def lately_in(question: str, today: dt.date) -> Time | None:
     rest = _ONLY_ASKS.sub(" ", f"{question[: words.start()]} {question[words.end() :]}".lower())
     if any(not any(word in stop_words(each) for each in _LANGUAGES) for word in WORD.findall(rest)):
         return None
-    return Time(today - LATELY, today, *words.span())
+    return Time(today - LATELY, today, *words.span(), newest=True)
 
 
 def asks(word: str) -> bool:
@@ -76,6 +82,35 @@ def newness(held: Floats, age_days: Floats) -> Floats:
     alike = held >= ALIKE * held.max(initial=0.0)
     days, rank = np.unique(np.floor(-age_days[alike]), return_inverse=True)
     result = np.zeros(len(held))
-    if np.count_nonzero(~np.isnan(days)) > 1:
-        result[alike] = np.where(np.isnan(age_days[alike]), 1.0, (rank + 1) / np.count_nonzero(~np.isnan(days)))
+    dated = np.count_nonzero(~np.isnan(days))
+    if dated and len(days) > 1:
+        result[alike] = np.where(np.isnan(age_days[alike]), UNDATED, (rank + 1) / dated)
     return result
+
+
+MOST_BESIDE, SHARED = 4, 0.5
+"""Words of a line beside those of the question, and what two lines share, to state one thing (now-images)."""
+
+
+def newer_values(lines: Sequence[str], ages: Sequence[float | None], words: Sequence[str]) -> list[int]:
+    """Return for each of `lines` the newest that states the same with another value; -1 for none.
+
+    Both hold all `words` of the question that do not only ask, and few others, of which each has some of its own.
+    """
+    matter = {stem for word in words if not asks(word) for stem in word_stems(word)}
+    of = [{" ".join(word_stems(word.strip("-*_`\"'.,:;()"))) for word in line.lower().split()} - {""} for line in lines]
+    beside = [every - matter - function_words() for every in of]
+    states = [bool(matter) and matter <= every and 0 < len(beside[at]) <= MOST_BESIDE for at, every in enumerate(of)]
+    newest_first = sorted((age, at) for at, age in enumerate(ages) if age is not None and states[at])
+
+    def newer_than(at: int) -> int:
+        for age, other in newest_first:
+            if age + 1 > (ages[at] or 0.0):
+                return -1
+            if beside[at] - beside[other] and beside[other] - beside[at]:
+                alike = len(of[at] & of[other]) >= SHARED * len(of[at] | of[other])
+                if alike or all(re.search(r"\d", " ".join(beside[each])) for each in (at, other)):
+                    return other
+        return -1
+
+    return [newer_than(at) if states[at] else -1 for at in range(len(lines))]

@@ -34,7 +34,8 @@ FADING, DAYS_AFTER = 0.8, 3
 class Time(Struct, frozen=True):
     """The days from `first` to `last`, as the words of the question from `start` to `end` name them.
 
-    With `any_year` the question names a month and a day, and the day counts in every year.
+    With `any_year` the question names a month and a day, and the day counts in every year; where it asks for the
+    `newest`, a day counts less the earlier it is.
     """
 
     first: dt.date
@@ -42,6 +43,7 @@ class Time(Struct, frozen=True):
     start: int
     end: int
     any_year: bool = False
+    newest: bool = False
 
     def holds(self, day: dt.date) -> bool:
         """Return whether `day` lies in the span."""
@@ -52,7 +54,7 @@ class Time(Struct, frozen=True):
     def nearness(self, day: dt.date) -> float:
         """Return what a note of `day` counts: 1 in the span, less on each day after it, when people tell of it."""
         if self.holds(day):
-            return 1.0
+            return 1.0 - 0.5 * (self.last - day) / (self.last - self.first) if self.newest else 1.0
         days = (day - self.last).days
         if self.any_year:
             days = next((back for back in range(1, DAYS_AFTER + 1) if self.holds(day - back * DAY)), 0)

@@ -19,6 +19,7 @@ from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
 from memory_tui.search.excerpts import Snippet, head, window
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.level import level_of
+from memory_tui.search.newest import newer_values
 from memory_tui.search.score import (
     SCORED,
     Candidates,
@@ -101,6 +102,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     passed = int(np.count_nonzero(table["passed"]))
     count = min(rules.results, passed)
     recalled = tuple(ranking.candidate(place) for place in range(count))
+    recalled = _marked(recalled, evidence, plan.words)
     losers = (count + np.argsort(-table["score"][count:], kind="stable")).tolist()
     empty = None if recalled else _empty_reason(ranking)
     by_meaning, by_words = ranking.candidates.pooled
@@ -145,6 +147,17 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         uuid=evidence.uuid,
         level=level,
     )
+
+
+def _marked(recalled: tuple[Candidate, ...], evidence: Evidence, words: Sequence[str]) -> tuple[Candidate, ...]:
+    """Return the hits, each of which states an older value with the line that has a newer one."""
+    best = [(hit, hit.second.line) for hit in recalled if hit.second is not None and hit.second.line]
+    texts = [evidence.texts[hit.chunk.rowid].split("\n")[line - hit.chunk.start_line] for hit, line in best]
+    newer = newer_values(texts, [hit.age_days for hit, _ in best], words)
+    places = {
+        hit.row: f"{best[at][0].chunk.path}:{best[at][1]}" for (hit, _), at in zip(best, newer, strict=True) if at >= 0
+    }
+    return tuple(replace(hit, newer=places[hit.row]) if hit.row in places else hit for hit in recalled)
 
 
 def can_rank(evidence: Evidence, name: str) -> bool:

@@ -73,6 +73,11 @@ class Question(Struct, frozen=True):
         """Return whether vectors were to be compared, whatever came of it."""
         return self.vector is not None or self.pointless
 
+    @property
+    def ways(self) -> dict[str, bool]:
+        """Return how its words are read in our own way."""
+        return {"reads_time": self.reads_time, "spells": self.spells, "in_parts": self.in_parts}
+
     def ranked_by(self, settings: Settings) -> Question:
         """Return the question for an answer that `settings` alone rank."""
         return replace(self, rules=Rules.of(settings, "hybrid"))
@@ -117,20 +122,18 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         eligible, any_word = _of_source(corpus, source), question.rules is None or question.rules.corrects
         named_time = _time(text, day_at(now, question.zone)) if question.reads_time else None
         matcher = Matcher(store.words, corpus, eligible, full_text, vector is None, any_word)
-        recommended = matcher.recommended(
-            text, named_time, reads_time=question.reads_time, spells=question.spells, in_parts=question.in_parts
-        )
+        recommended = matcher.recommended(text, named_time, **question.ways)
         openclaw, keywords = matcher.openclaw(text), matcher.keywords(text) if vector is None else None
-        newest = chunking == chunking_2026_9.VERSION
-        lexical, read = lexical_2026_9.search(store, matcher, text, openclaw) if newest else (Lexical.none(), {})
+        lexical, read = _lexical(store, matcher, text, openclaw)
         laps.append(time.perf_counter())
         matched = _matched((openclaw, recommended, *(keywords.each if keywords else ())), lexical, question.most)
         cosine, nearest, nearest_by = _compared(store, corpus, vector, eligible, matched, question.most)
         laps.append(time.perf_counter())
-        copies = _copies(corpus, [*nearest.tolist(), *matched], of_time := _of_time(corpus, named_time), eligible)
+        of_time, of_days = _of_time(corpus, named_time, recommended, eligible, question.most)
+        copies = _copies(corpus, [*nearest.tolist(), *matched, *of_days], of_time, eligible)
         _compare_shown(store, corpus, shown := [*copies.values()], vector, cosine)
         language, share = _hardly_known(text, corpus.identity) if question.compares else ("", 1.0)
-        pool = list(dict.fromkeys([*nearest.tolist(), *matched, *shown]))
+        pool = list(dict.fromkeys([*nearest.tolist(), *matched, *of_days, *shown]))
         texts = _texts(store, corpus.rowids[pool].tolist(), read)
         laps.append(time.perf_counter())
         return Evidence(
@@ -154,6 +157,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             texts=texts,
             notes=corpus.files,
             of_named_time=of_time,
+            of_days=np.array(of_days, dtype=np.int64),
             copies=copies,
             zone=question.zone,
             lexical=lexical,
@@ -169,6 +173,13 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             any_word=any_word,
             vector=vector if nearest_by == SQLITE_VEC else None,
         )
+
+
+def _lexical(store: Store, matcher: Matcher, text: str, side: KeywordSide) -> tuple[Lexical, Mapping[int, str]]:
+    """Return what the newest release finds in chunks that are cut as it cuts them, and the texts that were read."""
+    if store.chunking() != chunking_2026_9.VERSION:
+        return Lexical.none(), {}
+    return lexical_2026_9.search(store, matcher, text, side)
 
 
 def _spent(question: Question, laps: Sequence[float]) -> dict[str, float]:
@@ -220,13 +231,22 @@ def _time(text: str, today: dt.date) -> Time | None:
     return time_in(text, today) or lately_in(text, today)
 
 
-def _of_time(corpus: Corpus, named_time: Time | None) -> dict[int, float]:
-    """Return the files whose date lies in the time that was asked about or soon after it, each with what it counts."""
-    if named_time is None:
-        return {}
+def _of_time(
+    corpus: Corpus, time: Time | None, side: KeywordSide, eligible: Flags | None, most: int
+) -> tuple[dict[int, float], list[int]]:
+    """Return the files of the time that was asked about or of soon after it, each with what it counts.
+
+    And `most` rows of them, those first that count most, where the query says nothing else that a note holds.
+    """
+    if time is None:
+        return {}, []
     dates = enumerate(corpus.files.dates)
-    counted = ((file, min(map(named_time.nearness, span(dated)))) for file, dated in dates if dated)
-    return {file: value for file, value in counted if value}
+    counted = ((file, min(map(time.nearness, span(dated)))) for file, dated in dates if dated)
+    files = {file: value for file, value in counted if value}
+    if len(side.postings.rows) and not (side.plan.time_alone or time.newest):
+        return files, []
+    rows = np.flatnonzero(np.isin(corpus.file_of, list(files)) & (True if eligible is None else eligible))
+    return files, sorted(rows.tolist(), key=lambda row: -files[int(corpus.file_of[row])])[:most]
 
 
 _ASIDE = re.compile(

@@ -258,12 +258,14 @@ def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rule
     """Return the candidates that both sides propose, with the numbers that no weight, age or gate changes."""
     nearest, matched = pools(evidence, side, mode, rules.limit)
     profile, pooled = rules.profile, (len(nearest), len(matched))
+    of_days = evidence.of_days if profile.second_stage else _NO_ROWS
     if profile.one_place and evidence.copies:
         # The row that is shown has the first rank of all that it stands for.
-        nearest, matched = (
-            np.array([evidence.copies.get(row, row) for row in pool.tolist()], np.int64) for pool in (nearest, matched)
+        nearest, matched, of_days = (
+            np.array([evidence.copies.get(row, row) for row in pool.tolist()], np.int64)
+            for pool in (nearest, matched, of_days)
         )
-    rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist()])), dtype=np.int64)
+    rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist(), *of_days.tolist()])), dtype=np.int64)
     hits = {hit.row: hit for hit in evidence.lexical.hits} if profile.exact_paths else {}
     if profile.exact_paths:
         rows = _in_tie_order(evidence, rows, hits, mode)

@@ -31,7 +31,7 @@ from memory_tui.errors import ProviderError
 from memory_tui.providers.builtin import StaticTable, static_table
 from memory_tui.search.corpus import one_blas_thread
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
-from memory_tui.search.level import AnswerSignals, pair_weight
+from memory_tui.search.level import FUNCTION_PAIRS, SYLLABIC, AnswerSignals, pair_weight
 from memory_tui.search.spelling import ENGLISH, GERMAN
 
 Ids = npt.NDArray[np.int64]
@@ -437,6 +437,7 @@ class SecondStage:
         by_notes = _RAREST * self._idf / lucene_idf(0, chunks) * np.array(list(map(pair_weight, self._words)))
         self._share = np.where(self._known, rarity, by_notes)
         self._share /= float(self._share.sum()) or 1.0
+        self._syllables = _syllables_of(query, frequency, chunks)
         self._directions = self._directions_of(self._words)
         first = joined(passages_of(reference, self._vocabulary))
         passages, lines = first.passages, len(first.passages.lines)
@@ -460,6 +461,8 @@ class SecondStage:
         holding = (gram_counts(self._grams, inside.grams, first) > 0).sum(axis=1).tolist()
         self._grams_idf = np.array([lucene_idf(count, len(reference)) for count in holding])
         known, pairs = (float(self._share[those].sum()) for those in (self._known, self._pairs))
+        if len(self._syllables[0]):
+            known, pairs = 0.0, SYLLABIC
         cosine = None if self._vector is None else float(inside.window_cosine.max(initial=0.0))
         self.signals = AnswerSignals(float(inside.held.max(initial=0.0)), known, pairs, cosine)
 
@@ -535,6 +538,19 @@ class SecondStage:
         spelled = spelled_alike(self._words, self._grams, grams, passages)
         alike = np.maximum(like * self._known[:, None], spelled)
         held = self._share @ np.where(in_windows > 0, 1.0, alike)
+        if len(self._syllables[0]):
+            keys, share = self._syllables
+            at, places = places_in(keys, _pair_keys(passages.stems))
+            together = np.zeros((len(keys), len(starts)))
+            together[
+                at,
+                np.searchsorted(
+                    np.append(starts[1:], len(lengths)),
+                    np.repeat(np.arange(len(lengths)), passages.stem_counts)[places],
+                    side="right",
+                ),
+            ] = 1.0
+            held = share @ together
         return _Inside(searched + others, line_cosine, windows, window_cosine, held, grams)
 
     def _meaning(self, passages: Passages) -> tuple[Floats, Floats, Floats]:
@@ -580,6 +596,26 @@ class SecondStage:
         ends = np.append(starts[1:], len(passages.lines)) - 1
         bounds = passages.lines[np.stack([starts[window], ends[window]], axis=1)]
         return Measured(np.stack(values, axis=1), passages.lines[line], bounds)
+
+
+def _pair_keys(stems: Ids) -> Ids:
+    """Return a number of each two stems that follow one another."""
+    return np.asarray((stems[:-1] * 1_000_003) ^ stems[1:], dtype=np.int64)
+
+
+def _syllables_of(query: str, frequency: Mapping[str, int], chunks: int) -> tuple[Ids, Floats]:
+    """Return the pairs of syllables of `query` as numbers, which rise, and the share of each; none where it has words.
+
+    A syllable of Vietnamese stands in every other note: what was asked are the words, which mostly are two.
+    """
+    pairs = tokens.syllable_pairs(query)
+    stops = tokens.stop_words("vi") if pairs else ()
+    weighs = [FUNCTION_PAIRS[sum(word in stops for word in pair.split())] for pair in pairs]
+    share = np.array([lucene_idf(frequency.get(pair, 0), chunks) for pair in pairs]) * np.array(weighs)
+    stems = [[hash(next(iter(stems_of(word)), word)) for word in pair.split()] for pair in pairs]
+    keys = np.array([int(_pair_keys(np.array(pair))[0]) for pair in stems], np.int64)
+    order = np.argsort(keys)
+    return keys[order], (share / (float(share.sum()) or 1.0))[order]
 
 
 @cache

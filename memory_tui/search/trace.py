@@ -284,6 +284,14 @@ class Candidate(Numbers, frozen=True, kw_only=True):
     second: SecondPart | None
     copies: tuple[ChunkRef, ...] = ()
     """Where the same passage stands too; it takes one place in an answer."""
+    newer: str = ""
+    """The line of another hit that states the same as its best line, with a newer value; empty for none."""
+
+    @property
+    def remarks(self) -> str:
+        """Return what is said of it beside its place: where it stands too, and that a newer line says otherwise."""
+        older = f"an older value, newer in {self.newer}" if self.newer else ""
+        return ", ".join(filter(None, (self.also, older)))
 
     @property
     def also(self) -> str:

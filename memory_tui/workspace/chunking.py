@@ -1,4 +1,4 @@
-"""Chunking cuts a note into overlapping chunks exactly as OpenClaw up to 2026.3.13 does.
+"""Chunking cuts a note into overlapping chunks exactly as OpenClaw up to 2026.3.13 does, or as its headings do.
 
 The text is a row of segments: its lines, long lines sliced. A chunk is a run of whole segments, so it is found by
 searching the running sum of segment lengths instead of looking at every line.
@@ -6,14 +6,29 @@ searching the running sum of segment lengths instead of looking at every line.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
 from memory_tui import jsstring, tokens
 from memory_tui.errors import Unreadable
+from memory_tui.workspace.markdown import headings, together
 
+AT_HEADINGS = "headings"
+"""What an index is marked with whose chunks end at headings."""
+LEAST, LEAST_CURATED = 1_000, 300
+"""Characters up to which sections are joined (FAQs, Japanese, Chinese), those of a curated note (FAQs, planted pairs).
+
+Japanese and Chinese lose .01 with each section by itself: a short one holds too few pairs of what is asked. So do
+curated notes of which each entry of a list is a chunk: .25 on the FAQs.
+"""
+CURATED = ("MEMORY.md", "USER.md")
+DEEPEST = 3
+"""The level of headings down to which a thought ends before one."""
+_TIME = re.compile(r"\d:\d\d(?::\d\d)?(?: ?(?:UTC|[ap]\.?m\.?))?$", re.IGNORECASE)
+"""The end of a heading that tells when somebody spoke: what follows goes on with the thought (chats)."""
 MAX_INPUT_BYTES = 8000
 """No chunk is longer than this in UTF-8, whatever the provider would take."""
 
@@ -41,7 +56,41 @@ def chunk_text(text: str, tokens: int = 400, overlap: int = 80) -> list[Chunk]:
     """
     size = max(32, tokens * 4)
     segments, numbers, sums = _segments(jsstring.well_formed(text), size)
-    runs = _runs(sums, size, max(0, overlap * 4))
+    return _joined(segments, numbers, sums, _runs(sums, size, max(0, overlap * 4)))
+
+
+def chunk_sections(text: str, path: str, tokens: int = 400, overlap: int = 80) -> list[Chunk]:
+    """Return the chunks of the note `path`, which end before headings; longer sections are cut as `chunk_text` does.
+
+    No chunk begins inside a fence, a comment or a table that is no longer than a chunk. Raises Unreadable as it does.
+    """
+    size, text = max(32, tokens * 4), jsstring.well_formed(text)
+    segments, numbers, sums = _segments(text, size)
+    inside: set[int] = set()
+    for first, last in together(text):
+        start, end = (bisect_left(numbers, line) for line in (first, last + 1))
+        inside.update(range(start + 1, end) if sums[end] - sums[start] <= size else ())
+    least, runs, start = min(LEAST_CURATED if path in CURATED else LEAST, size), list[tuple[int, int]](), 0
+    written = text.rstrip().count("\n")
+    heads = (
+        item.line
+        for item in headings(text)
+        if item.level <= DEEPEST and item.line <= written and not _TIME.search(item.title)
+    )
+    for end in [*(bisect_left(numbers, line) for line in heads), len(segments)]:
+        if end < len(segments) and sums[end] - sums[start] < least:
+            continue
+        places = [*(at for at in range(start, end) if at not in inside), end]
+        of_section = _runs([sums[at] - sums[start] for at in places], size, max(0, overlap * 4))
+        runs += [(places[first], places[last]) for first, last in of_section]
+        start = end
+    return _joined(segments, numbers, sums, runs)
+
+
+def _joined(
+    segments: Sequence[str], numbers: Sequence[int], sums: Sequence[int], runs: Sequence[tuple[int, int]]
+) -> list[Chunk]:
+    """Return the chunks of `runs` of segments. Raises Unreadable where these repeat too much."""
     if sum(sums[end] - sums[start] for start, end in runs) > MAX_CHUNKED_UNITS:
         raise Unreadable(
             f"Its long lines are repeated in {len(runs):,} overlapping chunks, too many to keep.",

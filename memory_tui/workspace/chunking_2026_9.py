@@ -14,13 +14,23 @@ from typing import NamedTuple
 
 from memory_tui import jsstring
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations, read_annotations, without_markers
-from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, pieces, sealed
+from memory_tui.workspace.chunking import (
+    AT_HEADINGS,
+    CURATED,
+    MAX_INPUT_BYTES,
+    Chunk,
+    cap_bytes,
+    chunk_sections,
+    chunk_text,
+    pieces,
+    sealed,
+)
 
 VERSION = "2026.9"
 """What an index that is cut by these rules is marked with."""
 WEIGHT = 1600
 OVERLAP = 320
-BY_ENTRIES = ("MEMORY.md", "USER.md")
+BY_ENTRIES = CURATED
 """Notes of which each entry is a chunk of its own, with its own annotations."""
 _HEADING = re.compile(r"#{1,6}(?:\s|$)")
 
@@ -92,6 +102,16 @@ def chunk_note(text: str, path: str, *, limit: int = MAX_INPUT_BYTES, plain: boo
             for part in pieces(piece, limit):
                 by_chunk.setdefault(sealed(start, end, part), annotations)
     return [AnnotatedChunk(chunk, annotations) for chunk, annotations in by_chunk.items()]
+
+
+def chunks_of(
+    text: str, path: str, chunking: str, sizes: tuple[int, int], limit: int = MAX_INPUT_BYTES, *, plain: bool = False
+) -> list[AnnotatedChunk]:
+    """Return the chunks of a note by the rules of `chunking`; `sizes` are tokens of a chunk and of its overlap."""
+    if chunking == VERSION:
+        return chunk_note(text, path, limit=limit, plain=plain)
+    pieces = chunk_sections(text, path, *sizes) if chunking == AT_HEADINGS else chunk_text(text, *sizes)
+    return [AnnotatedChunk(piece, NOTHING_SAID) for piece in cap_bytes(pieces, limit)]
 
 
 def weight(text: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import NamedTuple
 
 _FRONT = re.compile(
@@ -17,6 +18,7 @@ _ASIDE = re.compile(
     re.MULTILINE,
 )
 _HEADING = re.compile(r"^\ufeff? {0,3}(?P<signs>#{1,6})[ \t]+(?P<title>[^\n]*)", re.MULTILINE)
+_TABLE = re.compile(r"^[ \t]*\|[^\n]*(?:\n[ \t]*\|[^\n]*)+", re.MULTILINE)
 _CLOSING = re.compile(r"(?:^|[ \t]+)#+\s*$")
 _FIELD = re.compile(r"(?P<indent>[ \t]*)(?P<key>[\w-]+):[ \t]*(?P<value>[^\n]*?)[ \t\r]*$", re.MULTILINE)
 
@@ -64,6 +66,12 @@ def headings(text: str) -> list[Heading]:
         seen = match.start()
         rows.append(Heading(line, len(match["signs"]), _CLOSING.sub("", match["title"]).strip()))
     return rows
+
+
+def together(text: str) -> list[tuple[int, int]]:
+    """Return the first and last line of each run that is read as a whole: a fence, a comment, a table."""
+    spans = sorted(match.span() for match in chain(_ASIDE.finditer(text), _TABLE.finditer(text)))
+    return [(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 1) for start, end in spans]
 
 
 def heading_on(line: str) -> str | None:

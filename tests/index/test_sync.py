@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from memory_tui import events
+from memory_tui import events, profiles
 from memory_tui.index.index_write import Headings
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus
@@ -313,6 +313,26 @@ def test_headings_above_a_line():
     ]
 
 
+def test_rows_of_a_cut_table_are_below_the_row_that_names_its_columns():
+    headings = Headings("# Hosts\n\n| Device | Address |\n|---|---|\n| router | 10.0.0.1 |\n\nlast")
+    assert headings.above(5) == ("Hosts", "| Device | Address |")
+    assert headings.above(3) == headings.above(7) == ("Hosts",)
+
+
+def test_an_index_that_was_cut_by_another_rule_is_cut_anew(tmp_path):
+    memory = Memory(tmp_path / "notes", tmp_path / "index.sqlite")
+    memory.write("memory/a.md", "# Pump\n" + "It runs.\n" * 120 + "## Valve\n" + "It shuts.\n" * 120)
+
+    def begins():
+        memory.sync()
+        return [row.start_line for row in memory.store.chunks_of("memory/a.md")]
+
+    memory.settings = memory.settings.set("profile", profiles.OPENCLAW, "test")
+    assert 122 not in begins()
+    memory.settings = memory.settings.set("profile", profiles.OWN, "test")
+    assert 122 in begins()
+
+
 # --- the real program ----------------------------------------------------------------------------------------------
 
 
@@ -330,7 +350,8 @@ def test_the_index_holds_the_rows_of_the_real_program(
             return [json.loads(line) for line in lines]
 
     memory = Memory(oracle_workspace, tmp_path / "memory.sqlite")
-    memory.settings = memory.settings.update({"chunking.tokens": tokens, "chunking.overlap": overlap}, "test")
+    sizes = {"chunking.tokens": tokens, "chunking.overlap": overlap}
+    memory.settings = memory.settings.update({"profile": profiles.OPENCLAW, **sizes}, "test")
     memory.sync()
     store = memory.store
     mine = {

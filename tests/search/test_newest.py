@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +12,11 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.plan import Options
-from memory_tui.search.newest import lately_in, newness, words_for_now
+from memory_tui.search.newest import lately_in, newer_values, newness, words_for_now
 from memory_tui.search.trace import Trace
-from tests.support.tui import NOW, TODAY
+from tests.support.tui import TODAY
 
+AFTER = dt.datetime(2026, 10, 20, tzinfo=dt.UTC).timestamp()
 FOR_NOW = {
     "Which router do we have now?": "now",
     "Welche Version läuft derzeit?": "Version",
@@ -52,10 +54,11 @@ def test_who_asks_for_nothing_but_what_is_new_means_the_last_days(question: str,
     assert time is None or (time.holds(TODAY) and not time.holds(TODAY.replace(year=TODAY.year - 1)))
 
 
-def test_the_newest_counts_most_of_those_that_hold_about_the_same_and_undated_ones_as_new() -> None:
+def test_the_newest_counts_most_of_those_that_hold_about_the_same_and_undated_ones_half() -> None:
     held, ages = np.array([1.0, 0.95, 0.9, 0.5, 1.0]), np.array([30.0, 2.0, 9.0, 1.0, np.nan])
-    assert newness(held, ages).tolist() == pytest.approx([1 / 3, 1.0, 2 / 3, 0.0, 1.0])
+    assert newness(held, ages).tolist() == pytest.approx([1 / 3, 1.0, 2 / 3, 0.0, 0.5])
     assert not newness(held, np.full(5, 3.0)).any(), "all of them are of one day"
+    assert newness(np.ones(2), np.array([np.nan, 40.0])).tolist() == [0.5, 1.0]
 
 
 @pytest.fixture
@@ -64,7 +67,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     for day, host in (("2026-08-03", "Hetzner"), ("2026-10-09", "Contabo"), ("2026-06-01", "Linode")):
         text = f"# {day}\n\n- The site runs at {host}.\n- Lunch with Ola.\n"
         (tmp_path / "memory" / f"{day}.md").write_text(text)
-    options = Options(workspace=str(tmp_path), index=str(tmp_path / "index.sqlite"), provider="builtin", now=NOW)
+    options = Options(workspace=str(tmp_path), index=str(tmp_path / "index.sqlite"), provider="builtin", now=AFTER)
     with Engine.open(options) as opened:
         opened.index.sync()
         yield opened
@@ -83,3 +86,40 @@ def test_the_newest_value_comes_first_by_a_term_that_a_knob_turns(engine: Engine
     assert '"now"' in next(line.detail for line in wording.explain(trace.recalled[0], trace) if line.label == "now")
     assert not any(hit.date_points for hit in ask(engine, "Where does the site run now?", dateBoost=0.0).recalled)
     assert not any(hit.date_points for hit in ask(engine, "Where does the site run?").recalled)
+
+
+@pytest.mark.parametrize("question", ["что было недавно", "最近何があった", "was ist zuletzt passiert"])
+def test_what_is_new_is_answered_though_no_note_holds_a_word_of_the_question(engine: Engine, question: str) -> None:
+    trace = ask(engine, question)
+    assert trace.recalled[0].chunk.path == "memory/2026-10-09.md"
+    assert trace.level is not None
+    assert trace.level.level == "nearby only"
+
+
+def test_an_older_value_of_the_same_line_is_marked_with_the_line_that_has_the_newer(engine: Engine) -> None:
+    hits = ask(engine, "Where does the site run?").recalled
+    assert {hit.chunk.path[7:17]: hit.newer for hit in hits} == {
+        "2026-10-09": "",
+        "2026-08-03": "memory/2026-10-09.md:3",
+        "2026-06-01": "memory/2026-10-09.md:3",
+    }
+    older = next(hit for hit in hits if hit.newer)
+    assert older.remarks == "an older value, newer in memory/2026-10-09.md:3"
+    assert not any(hit.newer for hit in ask(engine, "Who had lunch with Ola?").recalled), "the lines are the same"
+
+
+@pytest.mark.parametrize(
+    ("other", "is_newer"),
+    [
+        ("- **Guest password**: lantern-77", True),
+        ("- Guest password: herring-42", False),
+        ("- The guest lost the password twice again and we talked about it for an hour", False),
+        ("- Guests came again", False),
+        ("- Guest password is not herring-42", False),
+    ],
+)
+def test_two_lines_state_one_thing_where_they_hold_what_is_asked_and_little_else(other: str, is_newer: bool) -> None:
+    line = "- **Guest password**: herring-42"
+    assert newer_values([line, other], [90.0, 3.0], ["guest", "password"]) == [1 if is_newer else -1, -1]
+    assert newer_values([line, other], [3.0, 3.0], ["guest", "password"]) == [-1, -1], "of one day nobody knows"
+    assert newer_values([line, other], [None, 3.0], ["guest", "password"]) == [-1, -1], "without a day nobody knows"

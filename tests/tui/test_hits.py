@@ -159,7 +159,7 @@ def test_an_answer_in_doubt_says_how_much_is_held(engine):
 def test_a_verdict_names_words_as_the_passage_writes_them(evidence, trace, rows):
     first = spoken(evidence, trace, rows[0])
     assert {word.word: word.form for word in first}["set"] == "settings"
-    assert hits.verdict(rows[0], trace, first) == ("It has the words you asked for, and is the closest in meaning.")
+    assert hits.verdict(rows[0], trace, first) == ("It has the words you asked for; 2nd in meaning.")
     miss = rows[hits.sent_of(trace)]
     assert hits.verdict(miss, trace, spoken(evidence, trace, miss)).startswith(
         'It is 7th, and the agent gets 6. It has "omada"'

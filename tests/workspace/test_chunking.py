@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memory_tui import jsstring
 from memory_tui.errors import Unreadable
 from memory_tui.workspace import notes, roots
-from memory_tui.workspace.chunking import MAX_INPUT_BYTES, cap_bytes, chunk_id, chunk_text
+from memory_tui.workspace.chunking import MAX_INPUT_BYTES, cap_bytes, chunk_id, chunk_sections, chunk_text
 
 CHARACTERS = st.sampled_from("ab \n\n\r中🚀é\ufeff\u3000\x85") | st.characters(exclude_categories=["Cs"])
 WHOLE_TEXT = st.text(CHARACTERS, max_size=400)
@@ -61,6 +61,48 @@ def test_chunks_are_those_of_the_line_by_line_procedure(text, tokens, overlap):
     chunks = chunk_text(text, tokens, overlap)
     assert [chunk[:3] for chunk in chunks] == plain_chunks(text, tokens, overlap)
     assert all(chunk.hash == hashlib.sha256(chunk.text.encode()).hexdigest() for chunk in chunks)
+
+
+PART = "A line of some words about the pump.\n" * 30
+"""More than the least of a passage."""
+SECTIONS = st.lists(
+    st.sampled_from(
+        ["# A\n", "## B at 12:30\n", "### C\n", "#### D\n", "- e\n", PART, "```\n# no\n```\n", "|f|g|\n|-|-|\n|h|i|\n"]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(SECTIONS | WHOLE_TEXT, st.integers(1, 400), st.integers(0, 80))
+def test_passages_hold_every_line_in_order(text, tokens, overlap):
+    chunks = chunk_sections(text, "memory/a.md", tokens, overlap)
+    lines = jsstring.well_formed(text).split("\n")
+    held = {line for chunk in chunks for line in range(chunk.start_line, chunk.end_line + 1)}
+    assert {at for at, line in enumerate(lines, 1) if line.strip(jsstring.WHITESPACE)} <= held
+    assert [chunk.start_line for chunk in chunks] == sorted(chunk.start_line for chunk in chunks)
+
+
+def begins(text: str, path: str = "memory/a.md") -> list[int]:
+    return [chunk.start_line for chunk in chunk_sections(text, path)]
+
+
+def test_passages_end_at_headings_once_they_are_long_enough():
+    assert begins(f"# A\n{PART}## B\n{PART}") == [1, 32]
+    assert begins(f"# A\n{PART}#### B\nshort\n") == [1]
+    assert begins(f"# A\nshort\n## B\n{PART}") == [1]
+    assert begins(f"# A\n{PART}```\n## in code\n```\n") == [1]
+    assert begins(f"# A\n{PART}## Nothing below\n\n") == [1]
+    assert begins(f"# A\n{PART}## Chat at 22:42\nshort\n") == [1], "who goes on talking goes on with the thought"
+    assert begins(f"# A\n{PART[:400]}\n## B\nshort\n", "MEMORY.md") == [1, 13]
+
+
+@pytest.mark.parametrize("run", ["```\n" + "x = 1\n" * 40 + "```\n", "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 40])
+def test_no_passage_begins_inside_a_fence_or_a_table(run):
+    text = "".join(f"{PART[:740]}\n{run}\n" for _ in range(5))
+    lines = text.split("\n")
+    inside = {at for at, line in enumerate(lines, 1) if line in ("x = 1", "| 1 | 2 |", "|---|---|")}
+    assert len(begins(text)) > 2
+    assert not inside & set(begins(text))
 
 
 def test_lone_surrogates_in_the_input_can_be_stored():

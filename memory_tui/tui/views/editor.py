@@ -33,8 +33,7 @@ from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Confirm
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.widgets.reader import MarkdownText
-from memory_tui.workspace import chunking_2026_9
-from memory_tui.workspace.chunking import chunk_text
+from memory_tui.workspace.chunking_2026_9 import chunks_of
 from memory_tui.workspace.days import is_daily
 
 if TYPE_CHECKING:
@@ -261,9 +260,8 @@ def after_saving(engine: Engine, path: str, before: bytes | None, text: str) -> 
 def passages(engine: Engine, path: str, text: str) -> int:
     """Return how many passages the index makes of a text."""
     settings = engine.plan.settings
-    if profiles.get(settings.word("profile")).chunking == chunking_2026_9.VERSION:
-        return len(chunking_2026_9.chunk_note(text, path))
-    return len(chunk_text(text, settings.whole("chunking.tokens"), settings.whole("chunking.overlap")))
+    sizes = settings.whole("chunking.tokens"), settings.whole("chunking.overlap")
+    return len(chunks_of(text, path, profiles.get(settings.word("profile")).chunking, sizes))
 
 
 def visible(text: str) -> str:
