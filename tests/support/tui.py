@@ -102,6 +102,9 @@ def undrawn(app: MemoryApp) -> str:
     # Textual lays out nothing behind the screen in front.
     if left := [name for name in _TODO if getattr(app.screen, name)]:
         return f"the picture of {app.screen}: {', '.join(left)}"
+    # Its keys are mounted in a task of their own; behind a dialog they would never be drawn.
+    if not all(footer.children for footer in app.screen.query("Footer")):
+        return "the keys in the footer"
     return "a resize" if app._resize_event is not None else ""
 
 
