@@ -132,7 +132,7 @@ def before(curator: Curator, when: str, is_before: Callable[[Edit], bool], path:
         if now != then:
             files.append(FileChange(name, now, then))
     if not files:
-        raise EditRefused(f"Nothing was otherwise {when}.", "memory-tui history lists the changes.")
+        raise EditRefused(f"{path or 'Every note'} is as it was {when}.", "memory-tui history lists the changes.")
     what = path if path is not None else plural(len(files), "note")
     return curator.plan.with_trust(Change("restore", f"Restore {what} as it was {when}", tuple(files)))
 

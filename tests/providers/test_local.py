@@ -263,7 +263,7 @@ def test_without_its_extra_the_small_model_says_the_line_that_installs_it(provid
 def minilm():
     if not MODEL.is_file():
         pytest.skip("the model file is not beside this checkout")
-    pytest.importorskip("llama_cpp", reason="uv pip install llama-cpp-python compiles it, for minutes")
+    pytest.importorskip("llama_cpp", reason="uv pip install --no-config llama-cpp-python compiles it, for minutes")
     one = registry.create("local", settings_for(None, "local", model_path=str(MODEL)))
     yield one
     one.close()
