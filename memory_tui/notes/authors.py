@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct, convert, to_builtins
+from msgspec.structs import replace
 
 from memory_tui.config import places
 from memory_tui.errors import EditRefused
@@ -28,7 +29,7 @@ from memory_tui.formatting import plural
 from memory_tui.notes import agent_acts
 from memory_tui.notes.agent_acts import HostSession, ToolUse
 from memory_tui.notes.git import GitFailed, History, Move
-from memory_tui.notes.record import Author, Record
+from memory_tui.notes.record import Author, Edit, Record
 from memory_tui.openclaw.trust import LedgerRow, Trust, text_hash
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import Roots
@@ -38,7 +39,8 @@ _NEAR, _EARLY, _SLACK, _BEHIND, _SHORT = 5.0, 0.012, 0.003, 60.0, 0.6
 
 The clock of a file is some milliseconds slow and never fast: what changed after a command had answered is not its work.
 """
-_GIT_BEFORE, _GIT_AFTER = 1.0, 3.0
+_GIT_BEFORE, _GIT_AFTER, _LONGEST_MOVE = 1.0, 3.0, 60.0
+"""Seconds around the line that git writes at the end of a move, and that a move of many files may take."""
 _CHAIN, _LONGEST_CHAIN = 600.0, 50
 """Seconds that several acts may take to make one change, and how many they may be."""
 _MOST_COMPARED = 4 << 20
@@ -144,7 +146,7 @@ class Authors:
         self,
         sessions: Iterable[HostSession],
         ledger: Mapping[str, LedgerRow] | None = None,
-        moves: Sequence[Move] = (),
+        moves: Iterable[Move] = (),
         made: Callable[[Move, NoteChange], bool] = lambda *_: False,
     ) -> None:
         acts = [_act(session, use) for session in sessions for use in session.items if isinstance(use, ToolUse)]
@@ -154,7 +156,7 @@ class Authors:
         for act in sorted(acts, key=lambda act: act.use.end):
             for claim in act.claims if act.use.succeeded else ():
                 self._claims.setdefault(claim.path, []).append((act, claim))
-        self._ledger, self._moves, self._made = ledger or {}, moves, made
+        self._ledger, self._moves, self._made = ledger or {}, tuple(moves), made
         self._used: set[tuple[str, str, str | None]] = set()
 
     def of(self, change: NoteChange) -> Author:
@@ -226,7 +228,7 @@ class Authors:
 
     def _by_git(self, change: NoteChange) -> Author | list[Act]:
         for move in self._moves:
-            if -_GIT_BEFORE <= change.at - move.at <= _GIT_AFTER and self._made(move, change):
+            if move.since - _GIT_BEFORE <= change.at <= move.at + _GIT_AFTER and self._made(move, change):
                 acts = [act for act in self._running(change) if re.search(r"\bgit\b", act.command)]
                 owners = {(act.session.host, act.session.id) for act in acts}
                 # An agent's command ran git: it is the agent's doing.
@@ -521,7 +523,8 @@ def name_authors(record: Record, roots: Roots, now: float) -> list[str]:
     if not pending:
         return []
     since = min(edit.at for edit in pending.values()) - _CHAIN
-    edits = record.edits(since=max(0, min(number for number, _ in pending) - _CONTEXT))
+    context = max(0, min(number for number, _ in pending) - _CONTEXT)
+    edits = sorted(record.edits(since=context), key=lambda edit: (edit.at, edit.id))
     sessions, problems = agent_acts.sessions(since)
     history, ledger = History(roots.workspace), _ledger(roots.workspace, problems)
     try:
@@ -530,29 +533,42 @@ def name_authors(record: Record, roots: Roots, now: float) -> list[str]:
         moves = []
         problems.append(error.message)
 
-    def made(move: Move, change: NoteChange) -> bool:
-        try:
-            return history.made(move, change.path, change.before, change.after)
-        except GitFailed:
-            # A commit that is gone since made nothing that can be proved.
-            return False
-
-    authors, last, named = Authors(sessions, ledger, moves, made), dict[str, float](), []
-    for edit in sorted(edits, key=lambda edit: (edit.at, edit.id)):
-        since, last[edit.path] = last.get(edit.path, 0.0), edit.at
-        if edit.kind:
-            continue
+    def change_of(edit: Edit, since: float = 0.0) -> NoteChange | None:
         try:
             before, after = record.text(edit.before), record.text(edit.after)
         except EditRefused:
             # A text that is gone proves nothing.
-            author = UNKNOWN
-        else:
-            author = authors.of(NoteChange(_real(roots.workspace / edit.path), before, after, edit.at, since))
+            return None
+        return NoteChange(_real(roots.workspace / edit.path), before, after, edit.at, since)
+
+    def made(move: Move, change: NoteChange) -> bool:
+        return history.made(move, change.path, change.before, change.after)
+
+    def fits(move: Move, edit: Edit) -> bool:
+        change = change_of(edit)
+        return change is not None and made(move, change)
+
+    moves = [_with_start(move, edits, fits) for move in moves]
+    authors, last, named = Authors(sessions, ledger, moves, made), dict[str, float](), []
+    for edit in edits:
+        since, last[edit.path] = last.get(edit.path, 0.0), edit.at
+        if edit.kind:
+            continue
+        change = change_of(edit, since)
+        author = UNKNOWN if change is None else authors.of(change)
         if (edit.id, edit.place) in pending and (author.host or edit.at < now - _LATE):
             named.append((edit.id, edit.place, author))
     record.set_authors(named)
     return problems
+
+
+def _with_start(move: Move, edits: Sequence[Edit], made: Callable[[Move, Edit], bool]) -> Move:
+    """Tell since when a move wrote: each change that it made takes it back as far as the one before may be."""
+    for edit in () if move.is_forced else reversed(edits):
+        is_near = move.since - _GIT_BEFORE <= edit.at < move.since and edit.at > move.at - _LONGEST_MOVE
+        if is_near and not edit.kind and made(move, edit):
+            move = replace(move, since=edit.at)
+    return move
 
 
 def _ledger(workspace: Path, problems: list[str]) -> dict[str, LedgerRow]:

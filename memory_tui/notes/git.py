@@ -61,12 +61,21 @@ class Commit(Struct, frozen=True):
 
 
 class Move(Struct, frozen=True):
-    """A line of the reflog that may have changed files: when (epoch seconds), from which commit to which, by what."""
+    """A line of the reflog that may have changed files: when (epoch seconds), from which commit to which, by what.
+
+    git writes the line when the files are written; `since` is when the first of them was, as far as that is known.
+    """
 
     at: float
     old: str
     new: str
     what: str
+    since: float
+
+    @property
+    def is_forced(self) -> bool:
+        """Tell whether it may find the new text there, as a person wrote it, or bring it back in no time."""
+        return self.what.startswith("reset") or "rebase" in self.what
 
 
 class History:
@@ -122,16 +131,17 @@ class History:
         except OSError:
             return []
         rows = [row for line in lines[-_MOST_MOVES:] if (row := _MOVE.fullmatch(line))]
-        moves = [Move(float(row["at"]), row["old"], row["new"], masked(row["what"])) for row in rows]
+        moves = [Move(at := float(row["at"]), row["old"], row["new"], masked(row["what"]), since=at) for row in rows]
         return [move for move in moves if move.at >= since and not move.what.startswith("commit")]
 
     def made(self, move: Move, path: str, before: bytes | None, after: bytes | None) -> bool:
-        """Tell whether a move made a change of the note `path`; what a reset overwrote is known to nobody.
-
-        Raises GitFailed.
-        """
-        fits = self._holds(move.new, path, after)
-        return fits and (move.what.startswith("reset") or self._holds(move.old, path, before))
+        """Tell whether a move made a change of the note `path`; what a reset overwrote is known to nobody."""
+        try:
+            fits = self._holds(move.new, path, after)
+            return fits and (move.what.startswith("reset") or self._holds(move.old, path, before))
+        except GitFailed:
+            # A commit that is gone since made nothing that can be proved.
+            return False
 
     def _holds(self, commit: str, path: str, data: bytes | None) -> bool:
         if not commit.strip("0"):

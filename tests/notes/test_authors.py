@@ -345,14 +345,44 @@ def test_the_ledger_names_the_session_that_wrote_last(home, at):
     assert authors(home, at, ledger={note(home): row}).of(changed(home, at + 9)).host == ""
 
 
-def test_git_is_held_against_both_sides(home, at):
-    folder = home / "notes"
+@pytest.fixture
+def git(home):
+    """Run git in the notes, where a repository is made."""
 
-    def git(*words):
+    def run(*words):
         me = ("-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main")
-        subprocess.run(["git", *me, *words], cwd=folder, check=True, capture_output=True)
+        subprocess.run(["git", *me, *words], cwd=home / "notes", check=True, capture_output=True)
 
-    git("init")
+    run("init")
+    return run
+
+
+@pytest.mark.parametrize("rebases", [False, True])
+def test_a_checkout_that_takes_long_made_what_it_wrote(home, git, rebases):
+    folder, journal = home / "notes", Journal(home / "journal", home / "state.sqlite")
+    names = [f"memory/{number}.md" for number in range(9)]
+    for branch, text in (("main", OLD), ("other", NEW)):
+        git("checkout", "-B", branch)
+        for name in names:
+            (folder / name).write_bytes(text)
+        git("add", ".")
+        git("commit", "-m", branch)
+    git("checkout", "main")
+    git(*(("rebase", "other") if rebases else ("checkout", "other")))
+    end = History(folder).moves(0)[-1].at
+    # A person who wrote the same before, and in between a text that neither side has, is not git.
+    times = {name: end - 0.9 * number for number, name in enumerate(names)} | {names[8]: end - 20}
+    sights = [(name, NEW, at) for name, at in times.items()] + [("mine.md", b"mine\n", end - 4)]
+    with journal.locked():
+        journal.observe([Sight(name, OLD, end - 30, len(OLD), fresh=False) for name in names], 1)
+        journal.observe([Sight(name, text, at, len(text)) for name, text, at in sights])
+    assert name_authors(journal, Roots.open(folder), end + 200) == []
+    git_made = {edit.path for edit in journal.edits() if edit.author.host == "git"}
+    assert git_made == set(names[:2] if rebases else names[:8])
+
+
+def test_git_is_held_against_both_sides(home, at, git):
+    folder = home / "notes"
     (folder / "MEMORY.md").write_bytes(OLD)
     git("add", ".")
     git("commit", "-m", "one")
