@@ -689,6 +689,7 @@ TABLE: Mapping[str, Sentence] = {
     "overtakes": Sentence(
         lambda twin, perhaps: f"It {'may overtake' if perhaps else 'overtakes'} {twin}, which is the older line."
     ),
+    "opposes": Sentence("It says the opposite of {twin}. One of the two does not hold."),
     "beat_repeats": Sentence("{twin} says it again; at most its time differs."),
     "kept_silent": Sentence("Nothing is to be done: {reason}."),
     # What the inbox found several of, with one cause.

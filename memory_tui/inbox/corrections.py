@@ -2,7 +2,8 @@
 
 The rules know marks and nothing else: an opener ("Correction:"), a value put away ("no longer", "instead of"), a label
 with another value in another note, and a mark on the older line. A bare "now" is news more often than a correction, so
-what rests on it is kept silent. Two logs that differ are a diary, and no contradiction.
+what rests on it is kept silent. Two logs that differ are a diary, and no contradiction. A lasting line and another
+that differ in a negation alone contradict each other, and nobody knows which holds.
 """
 
 from __future__ import annotations
@@ -62,6 +63,12 @@ _NOW = re.compile(
     r"|теперь|отныне|сейчас)\b|从现在起|现在|目前|今後は?|今は|現在",
     re.IGNORECASE,
 )
+_NOT = re.compile(
+    r"\b(?:never|not|do not|don['’]t|no|nie(?:mals)?|nicht|keine?[nmrs]?|nunca|jamás|(?:никогда )?не)\b"
+    r"|不要|绝不|从不|千万别|禁止",
+    re.IGNORECASE,
+)
+_ALWAYS = re.compile(r"\b(?:always|please|immer|bitte|siempre|всегда)\b|总是|一定要|请", re.IGNORECASE)
 _TOO = re.compile(
     r"\b(?:also|too(?! much| many)|auch|außerdem|también|тоже|ещё|second|zweite|segunda?|вторая)\b|也|还|でも|第二",
     re.IGNORECASE,
@@ -95,11 +102,12 @@ class Line(Struct, frozen=True, eq=False):
 
 
 class Correction(Struct, frozen=True):
-    """That `new` overtakes `old`; `perhaps` where it rests on a bare "now"."""
+    """That `new` overtakes `old`; `perhaps` where it rests on a bare "now", `opposite` where either may hold."""
 
     new: Line
     old: Line
     perhaps: bool = False
+    opposite: bool = False
 
 
 def terms(text: str) -> frozenset[str]:
@@ -156,7 +164,7 @@ class Corrections:
     def pairs(self) -> list[Correction]:
         """Return each correction once, the surer rule first. Raises Cancelled."""
         pairs: dict[tuple[str, int], Correction] = {}
-        for rule in (self._named, self._marked, self._opened, self._put_away, self._labelled, self._now):
+        for rule in (self._named, self._marked, self._opened, self._put_away, self._labelled, self._opposed, self._now):
             if self._stopped():
                 raise Cancelled
             for pair in rule():
@@ -255,6 +263,23 @@ class Corrections:
                 newer = [row for row in rows if row[0].path != old.path and old.day is None and row[0].day is not None]
                 if newer and _is_changed(value, (last := max(newer, key=lambda row: row[0].day or dt.date.min))[1]):
                     yield Correction(last[0], old)
+
+    def _opposed(self) -> Iterator[Correction]:
+        """Yield lines that say a lasting line word for word, but for a negation."""
+        by_words: dict[str, list[tuple[Line, int]]] = defaultdict(list)
+        for line, text in self._new_lines():
+            said, count = _NOT.subn(" ", text)
+            words = "".join(_WORD.findall(_ALWAYS.sub(" ", said).lower()))
+            # What is shorter, such as "not ready", tells of a state.
+            if len(words.encode()) >= 24 and not text.rstrip().endswith(("?", "？")):
+                by_words[words].append((line, count % 2))
+        for rows in by_words.values():
+            old, denied = next((row for row in rows if row[0].day is None), rows[0])
+            for new, other in rows if old.day is None else ():
+                # A list of what to do and what not may hold both.
+                if denied != other and (old.path != new.path or old.heading == new.heading):
+                    yield Correction(new, old, opposite=True)
+                    break
 
     def _marked(self) -> Iterator[Correction]:
         for at, old in enumerate(self.lines):
