@@ -8,8 +8,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import cast
 
 from msgspec import Struct
+
+
+class _Pattern:
+    """A pattern that is compiled at its first use: most programs that import this module look for no secret."""
+
+    def __init__(self, text: str, flags: int) -> None:
+        self._args = text, flags
+
+    def __getattr__(self, name: str) -> object:
+        method = getattr(re.compile(*self._args), name)
+        # It is at hand from now on, without a call of this.
+        setattr(self, name, method)
+        return method
+
+
+def _pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+    return cast("re.Pattern[str]", _Pattern(text, flags))
+
 
 LABELLED, PAIR, SEED, CODES = "labelled password or key", "user and password", "seed phrase", "backup code"
 
@@ -60,12 +79,12 @@ _LOGIN = (
     r"|アカウント|로그인|계정|tài khoản|đăng nhập|giriş|panel|web ?ui"
 )
 _ADMIN = r"root|admin\w*|imap|smtp|auth\w*|keepass\w*|user(?:name)?|benutzer\w*|utilisateur|用户名?"
-OF_SECRETS = re.compile(
+OF_SECRETS = _pattern(
     f"{_STRONG}|{_SHORT}|{_PASS}|{_NET}|{_WEAK}|{_WALLET}|{_CODE_LABEL}|(?<![^\\W_])(?:{_LOGIN}|{_ADMIN})"
 )
 """What a line holds, in lower case, where a secret may stand in it or in the next one."""
 
-_NOT_BEFORE = re.compile(
+_NOT_BEFORE = _pattern(
     r"(?:public|ssh|primary|foreign|cache|session|sort|partition|host|idempotency|object|s3|index|answer|open)[ _-]?$"
 )
 _OTHER = (
@@ -73,60 +92,60 @@ _OTHER = (
     r"|expir\w*|fields?|prompts?|version|paths?|files?|folders?|names?|ids?|urls?|formats?|size|age|days?|pairs?"
     r"|santa|bucket"
 )
-_NOT_AFTER = re.compile(rf"[ _-](?:{_OTHER})(?![^\W_])")
+_NOT_AFTER = _pattern(rf"[ _-](?:{_OTHER})(?![^\W_])")
 """What makes a label the name of another thing: `token limit`, `API key ID`."""
 _JOINED = (
     r"(?:[:=：|→—–]|=>|->|:=|(?:\b(?:is|was|now|ist|lautet|est|es|je|är|to|là|jest)\b|\b[éè]|[はが是为為는은])"
     r"(?:\s+(?:now|jetzt|nun|to)\b)?:?)"
 )
 _OPEN = r"(?P<open>[\s\"'*_`|「『«“„(]{0,6})"
-_LABEL = re.compile(
+_LABEL = _pattern(
     rf"(?:(?P<word>(?:{_STRONG})[a-zа-яş\d]{{0,3}}|{_SHORT}|{_PASS})|(?P<net>{_NET})|(?P<name>{_WEAK}))"
     rf"(?P<form>(?:_[a-z_]{{1,20}}(?=\s?=))?[\"'*_`)\]]{{0,4}})"
     rf"(?:(?P<between>(?:\s*+\([^()\n]{{0,40}}+\)|\s++[^\s:=：|→—–]{{1,24}}+){{0,6}}?)\s*[\"'*_`)\]]{{0,4}}{_JOINED}"
     rf"|\s+(?=[\"'`])|(?:\s++[^\s:=「『«“„]{{1,24}}+){{0,3}}+\s*+(?=[「『«“„])|(?P<bare>\s+)){_OPEN}",
     re.IGNORECASE,
 )
-_WORD = re.compile(rf"{_STRONG}|{_SHORT}|\bpass\b")
-_AFTER_NET = re.compile(rf"\s+(?:\w{{1,5}}\s+)?{_NET}\s+(\S+)", re.IGNORECASE)
-_VARIABLE = re.compile(r"[A-Z_]*(?:PASS|PASSWORD|PASSWD|PWD)=[\"']?[A-Za-z0-9._-]{10,60}[\"']?(?=\s|$)")
-_NETS, _NET_CODE = re.compile(_NET), re.compile(r"\d{16,20}")
-_OF_LOGIN = re.compile(rf"(?<![^\W_])(?:{_ADMIN}|{_LOGIN}|{_STRONG}|{_SHORT}|{_NET})(?![^\W_])", re.IGNORECASE)
-_STREWN = re.compile(r"(?:^|[\s:：=(`\"'])([A-Za-z0-9!#$%&*+?^§~@_.-]{8,40})(?=$|[\s,;)`\"'])")
+_WORD = _pattern(rf"{_STRONG}|{_SHORT}|\bpass\b")
+_AFTER_NET = _pattern(rf"\s+(?:\w{{1,5}}\s+)?{_NET}\s+(\S+)", re.IGNORECASE)
+_VARIABLE = _pattern(r"[A-Z_]*(?:PASS|PASSWORD|PASSWD|PWD)=[\"']?[A-Za-z0-9._-]{10,60}[\"']?(?=\s|$)")
+_NETS, _NET_CODE = _pattern(_NET), _pattern(r"\d{16,20}")
+_OF_LOGIN = _pattern(rf"(?<![^\W_])(?:{_ADMIN}|{_LOGIN}|{_STRONG}|{_SHORT}|{_NET})(?![^\W_])", re.IGNORECASE)
+_STREWN = _pattern(r"(?:^|[\s:：=(`\"'])([A-Za-z0-9!#$%&*+?^§~@_.-]{8,40})(?=$|[\s,;)`\"'])")
 _NEAR = 50
 """Characters from what speaks of a login to what has the form of a password."""
-_SIGN_WITHIN = re.compile(r"\w[!#$%&*?^§~]\w|(?<=[a-z])\d(?=[a-z])\w*[-_]")
-_FURTHER = re.compile(
+_SIGN_WITHIN = _pattern(r"\w[!#$%&*?^§~]\w|(?<=[a-z])\d(?=[a-z])\w*[-_]")
+_FURTHER = _pattern(
     r"(?:\s++[^\s:=]{1,20}+){1,4}?\s++((?=\S*[a-z])(?=\S*[A-Z])(?=\S*\d)(?=\S*[^A-Za-z0-9\s])\S{6,60}+)"
 )
-_VALUE = re.compile(r"[^\s\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
+_VALUE = _pattern(r"[^\s\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
 _SHUT = dict(zip("\"'`「『«“„", "\"'`」』»”“", strict=True))
-_QUOTES = {mark: re.compile(rf"[^{mark}{shut}\n]{{3,60}}(?={shut})") for mark, shut in _SHUT.items()}
+_QUOTES = {mark: _pattern(rf"[^{mark}{shut}\n]{{3,60}}(?={shut})") for mark, shut in _SHUT.items()}
 _LONGEST_VALUE = 160
 """Characters of a value that are looked at, because some patterns take quadratic time."""
 _TRAILING = ".,;:)]}>*_|\"'`»”"
-_WORDS = re.compile(r"[A-Z]{0,4}[^\W\d_A-Z]+(?:[A-Z][^\W\d_A-Z]{2,})*[A-Z]{0,3}")
-_PIN = re.compile(r"\d{4,12}[#*]?")
-_OF_DIGITS = re.compile(rf"(?:{_PIN_LABEL}|passcode|{_DOOR})\d?$")
-_NUMBER = re.compile(r"(?:\s++[^\W\d]{1,20}+){1,2}\s++((?!(?:19|20)\d\d\b)\d{4,8}[#*]?)(?![\w./:,-]*\w)")
-_OF_NET = re.compile(
+_WORDS = _pattern(r"[A-Z]{0,4}[^\W\d_A-Z]+(?:[A-Z][^\W\d_A-Z]{2,})*[A-Z]{0,3}")
+_PIN = _pattern(r"\d{4,12}[#*]?")
+_OF_DIGITS = _pattern(rf"(?:{_PIN_LABEL}|passcode|{_DOOR})\d?$")
+_NUMBER = _pattern(r"(?:\s++[^\W\d]{1,20}+){1,2}\s++((?!(?:19|20)\d\d\b)\d{4,8}[#*]?)(?![\w./:,-]*\w)")
+_OF_NET = _pattern(
     r"(?:fritz|telekom|vodafone|tp-link|netgear|ap[-_]|o2-|wlan-|speedport|rtl|mt\d|bcm).*|.*(?:5|2[.,]4|6)g(?:hz)?"
     r"|(?:[0-9a-f]{2}[:-]){2}.*",
     re.IGNORECASE,
 )
 """What is the name of a network or its device, and not its key."""
-_NOT_NET = re.compile(r"driver|chip|card|adapter|firmware|version|channel|kanal|model|interface|mac|speed|name|ssid$")
-_CONSTANT = re.compile(r"\b(?:const|let|var|val)\s[\w ]*$")
-_MIXED = re.compile(r"(?=\S*[^\W\d])(?=\S*\d)\S+")
-_IDENTIFIER = re.compile(r"[A-Za-z]+(?:[_.-](?:[a-z]+|[A-Z]+|v?\d{1,4})){2,}")
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_GROUPED = re.compile(r"(?:[A-Za-z0-9]{4,6}-){3,7}[A-Za-z0-9]{4,6}")
-_HEX = re.compile(r"(?:0x)?[0-9a-f]{32,64}", re.IGNORECASE)
-_DOCUMENTED = re.compile(
+_NOT_NET = _pattern(r"driver|chip|card|adapter|firmware|version|channel|kanal|model|interface|mac|speed|name|ssid$")
+_CONSTANT = _pattern(r"\b(?:const|let|var|val)\s[\w ]*$")
+_MIXED = _pattern(r"(?=\S*[^\W\d])(?=\S*\d)\S+")
+_IDENTIFIER = _pattern(r"[A-Za-z]+(?:[_.-](?:[a-z]+|[A-Z]+|v?\d{1,4})){2,}")
+_UUID = _pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_GROUPED = _pattern(r"(?:[A-Za-z0-9]{4,6}-){3,7}[A-Za-z0-9]{4,6}")
+_HEX = _pattern(r"(?:0x)?[0-9a-f]{32,64}", re.IGNORECASE)
+_DOCUMENTED = _pattern(
     r"(?:price|prod|cus|msg|thread|asst|run|dpl|req|sub|evt|file|pk|in|ch|pi)_|sha\d{1,3}[:-]|0x[0-9a-f]{40}$|AAAA[A-Z]"
 )
 """How makers begin the names of what is public: prices, messages, digests, addresses of a chain."""
-_NO_VALUE = re.compile(
+_NO_VALUE = _pattern(
     r"\d{1,4}[-./:]\d{1,2}(?:[-./:]\d{1,4}|$)|\d{4}-W?\d\d\b"  # dates and times
     r"|v?\d+(?:\.\d+)+\W?$|\D{1,20}\d+(?:\.\d+)+\W?$"  # versions
     r"|[\d.,]+[- ]?(?:\+?%|[km]?b|char|digit|letter|sign|zeichen|stellig|bit|byte|day|tag|month|monat|min|hour|stunde"
@@ -140,7 +159,7 @@ _NO_VALUE = re.compile(
     r"|(?:sha|md|argon|bcrypt|pbkdf|base|utf|aes|oauth|rfc|cve|http|ipv|rsa|ed)-?\d{1,5}\w?$|\dfa$",
     re.IGNORECASE,
 )
-_REFERENCE = re.compile(
+_REFERENCE = _pattern(
     r"\$?\{.*|\$\(.*|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%[A-Z_]+%|<.*>|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
     r"|[a-z_][a-z_.]{2,}[\w.]*[\[(].*[\])]?"
 )
@@ -150,14 +169,14 @@ _HOST = (
     r"(?:\d{1,3}(?:\.\d{1,3}){3}|[\w-]+(?:\.[\w-]+)*\.(?!(?:js|ts|py|md|go|rs|sh|json|ya?ml|txt"
     r"|html?)\b)[a-z]{2,12})(?::\d{2,5})?"
 )
-_MACHINE = re.compile(rf"(?<![\w./@-]){_HOST}[)`\"*]{{0,2}}[\s,;:(|→-]{{1,4}}$", re.IGNORECASE)
-_AFTER_LOGIN = re.compile(rf"(?:{_LOGIN}|{_STRONG})(?P<rest>[^/]{{0,20}})$", re.IGNORECASE)
-_USERS = re.compile(rf"{_LOGIN}|{_ADMIN}")
-_WIFI = re.compile(r"(?:wi-?fi|wlan|hotspot|ssid)\W[^/]{0,16}$|network [\"'“`]$", re.IGNORECASE)
+_MACHINE = _pattern(rf"(?<![\w./@-]){_HOST}[)`\"*]{{0,2}}[\s,;:(|→-]{{1,4}}$", re.IGNORECASE)
+_AFTER_LOGIN = _pattern(rf"(?:{_LOGIN}|{_STRONG})(?P<rest>[^/]{{0,20}})$", re.IGNORECASE)
+_USERS = _pattern(rf"{_LOGIN}|{_ADMIN}")
+_WIFI = _pattern(r"(?:wi-?fi|wlan|hotspot|ssid)\W[^/]{0,16}$|network [\"'“`]$", re.IGNORECASE)
 _MAIL = r"[A-Za-z0-9._+-]{2,40}@[A-Za-z0-9-]{1,40}(?:\.[A-Za-z0-9-]{1,20}){1,4}"
 _USER = rf"(?:{_MAIL}|[A-Za-z0-9._+-]{{2,40}}(?!@))"
 _PAIRS = {
-    sign: re.compile(
+    sign: _pattern(
         rf"(?<![A-Za-z0-9_/.@+-])(?P<user>{user})[`\"*]{{0,2}}(?P<sep>{between})[`\"*]{{0,2}}(?=(?P<pw>[!-~]{{5,60}}))"
     )
     for sign, user, between in (
@@ -168,12 +187,12 @@ _PAIRS = {
     )
 }
 _ADMINS = frozenset(("root", "admin", "administrator", "user", "postgres", "pi", "ubuntu"))
-_PHRASE = re.compile(r"(?:(?:\d{1,2}[.)]?\s*)?[a-zß-ÿ]{3,8}(?:[\s,]+|$)){12,24}")
-_FUNCTION = re.compile(
+_PHRASE = _pattern(r"(?:(?:\d{1,2}[.)]?\s*)?[a-zß-ÿ]{3,8}(?:[\s,]+|$)){12,24}")
+_FUNCTION = _pattern(
     r"\b(?:the|and|for|with|that|you|are|not|from|have|but|was|has|its|who|our|all|can|will|your|this|than|into|were|been"
     r"|they|their|when|which|which|because|der|die|das|und|mit|que|los|las|con|les|est)\b"
 )
-_CODE = re.compile(r"(?<![\w-])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,3}|\d{6,10})(?![\w-])")
+_CODE = _pattern(r"(?<![\w-])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,3}|\d{6,10})(?![\w-])")
 
 
 class Label(Struct, frozen=True):
@@ -402,9 +421,9 @@ def _is_pair(sign: str, user: str, password: str, before: str, sep: str) -> bool
     return classes >= fewest and bool(re.search(r"\d", password) and _MACHINE.search(before))
 
 
-_COLUMN = re.compile(rf"{_STRONG}|pw|pass|pwd|pin")
-_NUMBERED, _PHRASES = re.compile(r"\W*\d{1,2}[.):]\s*([a-z]{3,8})\s*"), re.compile(_PHRASE_LABEL, re.IGNORECASE)
-_WALLET_LABEL, _CODES_LABEL = re.compile(_WALLET, re.IGNORECASE), re.compile(_CODE_LABEL, re.IGNORECASE)
+_COLUMN = _pattern(rf"{_STRONG}|pw|pass|pwd|pin")
+_NUMBERED, _PHRASES = _pattern(r"\W*\d{1,2}[.):]\s*([a-z]{3,8})\s*"), _pattern(_PHRASE_LABEL, re.IGNORECASE)
+_WALLET_LABEL, _CODES_LABEL = _pattern(_WALLET, re.IGNORECASE), _pattern(_CODE_LABEL, re.IGNORECASE)
 
 
 def listed(line: str, before: str) -> Iterator[Span]:

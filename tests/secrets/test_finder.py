@@ -5,6 +5,8 @@ import json
 import random
 import re
 import string
+import subprocess
+import sys
 import time
 from itertools import pairwise
 
@@ -427,3 +429,16 @@ def test_titles_and_lists_show_no_secret(name):
 def test_what_holds_no_secret_is_shown_as_it_is():
     for text in ("Edit memory/2026-03-20.md", "Remember in a.md: the key is under the mat", "", "密码在抽屉里"):
         assert secret_finder.masked(text) == text
+
+
+def test_a_program_that_looks_for_no_secret_compiles_no_label():
+    code = (
+        "import re, sys; compile, seen = re.compile, set()\n"
+        "add = lambda: seen.add(sys._getframe(2).f_globals['__name__'])\n"
+        "re.compile = lambda *args, **more: (add(), compile(*args, **more))[1]\n"
+        "from memory_tui.secrets import finder\n"
+        "before = set(seen); finder.find('password: hunter2-XY9!')\n"
+        "name = 'memory_tui.secrets.labels'; print(name in before, name in seen)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False True\n"
