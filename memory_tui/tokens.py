@@ -88,8 +88,25 @@ def spelled(day: dt.date) -> str:
     return f"{day.isoformat()} {_MONTHS[day.month - 1].capitalize()} {_WEEKDAYS[day.weekday()]}"
 
 
+_NAME = re.compile(r"(?<![^\W_])[A-Za-z\d]{0,64}?(?:[a-z][A-Z]|[A-Z]{2}[a-z]{2})[A-Za-z\d]*(?![^\W_])")
+"""A name in camel case; what joins its parts by `_` FTS5 cuts by itself."""
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def _pieces(text: str) -> list[tuple[int, int]]:
+    """Where the pieces of names in camel case stand in `text`: "HTTP" and "Server" of HTTPServer2, none of iPhone."""
+    result = []
+    for name in _NAME.finditer(text):
+        pieces = [piece.span() for piece in _PIECE.finditer(text, *name.span()) if len(piece[0]) > 1]
+        result += pieces if len(pieces) > 1 else []
+    return result
+
+
 def indexed_form(path: str, headings: Sequence[str], text: str) -> str:
-    """What full-text search sees of a chunk: the day in its file name in words, the headings above it, its text."""
+    """What full-text search sees of a chunk: the day in its file name in words, the headings above it, its text.
+
+    Behind them the pieces of names, as `stems` has them, so that words beside a name stay neighbours.
+    """
     result = re.search(r"(\d{4})-(\d{2})-(\d{2})", path)
     day = ""
     if result:
@@ -97,7 +114,8 @@ def indexed_form(path: str, headings: Sequence[str], text: str) -> str:
             day = spelled(dt.date(*map(int, result.groups())))
         except ValueError:
             day = result.group()
-    return segmented("\n".join((day, *headings, text)))
+    whole = segmented("\n".join((day, *headings, text)))
+    return " ".join((whole, *(whole[start:end] for start, end in _pieces(whole))))
 
 
 @functools.cache
@@ -234,7 +252,7 @@ def _plain(text: str) -> list[tuple[str, int, int]]:
 
 
 def stems(text: str) -> list[tuple[str, int, int]]:
-    """The porter stems of `text`, each with the start and end of its word in UTF-8 bytes."""
+    """The porter stems of `text`, and behind them those of the pieces of names, as `spans` of them."""
     return spans(text, stemmed=True)
 
 
@@ -245,14 +263,21 @@ def word_stems(word: str) -> tuple[str, ...]:
 
 
 def spans(text: str, *, stemmed: bool) -> list[tuple[str, int, int]]:
-    """The tokens of `text` as `tokens` finds them, each with the start and end of its word in UTF-8 bytes."""
+    """The tokens of `text` as `tokens` finds them, each with the start and end of its word in UTF-8 bytes.
+
+    Where stemmed, those of the pieces of names follow behind all others, as in `indexed_form`.
+    """
     tokenizer = _tokenizer(*(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
     if tokenizer is None:
         return _plain(text)
     result: list[tuple[int, int, str]] = tokenizer(
         text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False
     )  # type: ignore[assignment]
-    return [(token, start, end) for start, end, token in result]
+    every = [(token, start, end) for start, end, token in result]
+    for start, end in _pieces(text) if stemmed else ():
+        byte = start if text.isascii() else len(text[:start].encode("utf-8", "replace"))
+        every += [(stem, byte, byte + end - start) for stem in word_stems(text[start:end])]
+    return every
 
 
 def tokens(text: str, *, stemmed: bool) -> list[str]:

@@ -27,8 +27,8 @@ from memory_tui.workspace.notes import MediaRules
 APPLICATION_ID = 0x6D747569
 """Marks an SQLite file as ours: "mtui"."""
 PAGE_SIZE = 16384
-WORDS_VERSION = 2
-"""Raised when `text.words.indexed_form` changes, because that text is not kept and has to be made again."""
+WORDS_VERSION = 3
+"""Raised when `tokens.indexed_form` changes, because that text is not kept and has to be made again."""
 RECIPE = "memory_index_meta_v1"
 """Key of the recipe in `meta`, as documented."""
 KEYWORDS_ONLY = ("none", "fts-only")

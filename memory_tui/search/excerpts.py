@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
+from operator import itemgetter
 
 import numpy as np
 from msgspec import Struct, field
@@ -47,7 +48,7 @@ def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
     result: list[tuple[int, str]] = []
     data = text.encode("utf-8", "replace")
     byte, char = 0, 0
-    for stem, start, _ in tokens.stems(text):
+    for stem, start, _ in sorted(tokens.stems(text), key=itemgetter(1)):
         if stem in stem_of:
             char += len(data[byte:start].decode("utf-8", "replace"))
             byte = start

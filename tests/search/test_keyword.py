@@ -3,6 +3,7 @@
 import pytest
 
 from memory_tui.engine.engine import Engine
+from memory_tui.explain.wording import terms_line
 from memory_tui.plan import Options
 
 NOTES = {
@@ -73,6 +74,29 @@ def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path):
     assert trace.mode == "hybrid"
     assert trace.recalled == ()
     assert ours.mode == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        ("handle change", "form"),
+        ("handleChange", "form"),
+        ("retry budget", "client"),
+        ("retry_budget", "client"),
+        ("http server", "server"),
+        ("HTTPServer2", "server"),
+    ],
+)
+def test_names_in_code_are_found_by_their_pieces_and_by_themselves(ask, tmp_path, question, note):
+    more = {"form": "`handleChange` runs twice.", "client": "Raise `retry_budget` to 5.", "server": "See HTTPServer2."}
+    more |= {"talk": "We change trains, and handle luggage ourselves.", "money": "The budget of the garden is spent."}
+    for name, text in more.items():
+        (tmp_path / "notes" / "memory" / f"{name}.md").write_text(f"{text}\n")
+    trace = ask(question, "recommended")
+    assert trace.recalled[0].chunk.path == f"memory/{note}.md"
+    if question == "http server":
+        assert terms_line(more["server"], trace).detail == "http 1x, server 1x"
+        assert not ask(question, "openclaw-2026.3").recalled, "OpenClaw knows no pieces"
 
 
 def test_a_name_of_most_notes_tells_those_apart_that_another_word_finds(ask, tmp_path):
