@@ -152,10 +152,6 @@ class Notes:
 # --- the inbox -------------------------------------------------------------------------------------------------------
 
 
-_FEWEST_RECALLS, _FEWEST_SECONDS = 20, 14 * 86_400.0
-"""Fewer logged recalls, or over less time, do not tell which notes nobody needs."""
-
-
 class Inbox:
     """What in `notes` needs a decision; `notice` gets what a person should know."""
 
@@ -205,7 +201,5 @@ class Inbox:
 
     def recalled_paths(self) -> frozenset[str] | None:
         """Return the paths that logged recalls and reads delivered; None where too few were logged to tell."""
-        entries = recall_log.read(recall_log.recall_log_path(self._notes.plan.roots.workspace)).entries
-        if len(entries) < _FEWEST_RECALLS or entries[-1].at - entries[0].at < _FEWEST_SECONDS:
-            return None
-        return frozenset(path for entry in entries for path in entry.delivered)
+        log = recall_log.read(recall_log.recall_log_path(self._notes.plan.roots.workspace))
+        return frozenset(log.delivered) if log.since else None

@@ -233,6 +233,10 @@ class RecallEntry(Struct, frozen=True):
         return plural(len(self.hits), "hit") + {"qmd": " of QMD", "builtin": " in QMD's place"}.get(self.backend, "")
 
 
+_FEWEST, _FEWEST_SECONDS = 20, 14 * 86_400.0
+"""Fewer recalls, or over less time, do not tell which notes nobody needs."""
+
+
 class Log(Struct, frozen=True):
     """What a log holds, the oldest first, and how many lines of it could not be understood."""
 
@@ -247,6 +251,17 @@ class Log(Struct, frozen=True):
             if (entry.tool == SEARCH if name == "last" else entry.id.startswith(name.lower()))
         ]
         return fitting[-1] if fitting and name else None
+
+    @property
+    def since(self) -> float:
+        """From when on it tells which notes nobody needs (epoch seconds); 0 while it has too few recalls for that."""
+        first, last = (self.entries[0].at, self.entries[-1].at) if len(self.entries) >= _FEWEST else (0.0, 0.0)
+        return first if last - first >= _FEWEST_SECONDS else 0.0
+
+    @property
+    def delivered(self) -> Counter[str]:
+        """How often each note was given to an agent, those that were."""
+        return Counter(path for entry in self.entries for path in entry.delivered)
 
     @property
     def replies(self) -> Mapping[Reply, int]:

@@ -226,9 +226,8 @@ def about(engine: Engine, path: str, row: FileRow | None) -> Iterator[Part]:
     back = Counter(link.source for link in links_of(engine, path).back)
     if back:
         yield f"{plural(len(back), 'note')} link{'s' * (len(back) == 1)} here", ""
-    times = recalls(engine.plan.roots.workspace, path)
-    if times:
-        yield f"recalled {plural(times, 'time')}", ""
+    if words := recalls(engine.plan.roots.workspace, path):
+        yield words, ""
 
 
 def age(plan: Plan, row: FileRow) -> str:
@@ -256,20 +255,24 @@ def links_of(engine: Engine, path: str) -> NoteLinks:
     return index.about(path, engine.index.watched_state)
 
 
-def recalls(workspace: Path, path: str) -> int:
-    """Return how often agents were given lines of a note, as far as the log goes back."""
+def recalls(workspace: Path, path: str) -> str:
+    """Say how often agents were given lines of a note, as far as the log goes back; empty where it cannot tell."""
     place = recall_log.recall_log_path(workspace)
     try:
         state = place.stat()
-        return _recalled(str(place), state.st_mtime_ns, state.st_size)[path]
+        counts, since = _recalled(str(place), state.st_mtime_ns, state.st_size)
     except (OSError, MemoryTuiError):
-        return 0
+        return ""
+    if counts[path]:
+        return f"recalled {plural(counts[path], 'time')}"
+    return f"never recalled since {dt.date.fromtimestamp(since)}" if since else ""
 
 
 @lru_cache(maxsize=2)
-def _recalled(place: str, _mtime_ns: int, _size: int) -> Counter[str]:
+def _recalled(place: str, _mtime_ns: int, _size: int) -> tuple[Counter[str], float]:
     """Count the logged recalls of each note; read again only when the log has changed."""
-    return Counter(path for entry in recall_log.read(Path(place)).entries for path in {hit.path for hit in entry.hits})
+    log = recall_log.read(Path(place))
+    return log.delivered, log.since
 
 
 def strip(parts: Sequence[Part], width: int) -> Content:

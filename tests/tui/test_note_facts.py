@@ -15,6 +15,8 @@ from memory_tui.notes.journal import JournalEntry, RecordedNote
 from memory_tui.notes.links import NoteLink, NoteLinks
 from memory_tui.notes.merge import merge
 from memory_tui.plan import Options
+from memory_tui.recalls import recall_log
+from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 from memory_tui.tui import note_facts
 from memory_tui.tui.changes import conflict_rows, resolved
 from memory_tui.tui.note_facts import NotePage
@@ -32,6 +34,25 @@ def row(path, *, title="", state="fresh", detail="", source="memory"):
     name = path.rpartition("/")[2][:10]
     day = dt.date.fromisoformat(name) if name[:4].isdigit() else None
     return FileRow(path, source, state, detail, 1, 100, 0.0, day, "", title)
+
+
+# --- recalls ------------------------------------------------------------------------------------------------------
+
+
+def test_a_note_says_how_often_it_was_recalled_or_since_when_never(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    log, start = recall_log.recall_log_path(tmp_path), dt.datetime(2026, 3, 1, 12).timestamp()
+    assert note_facts.recalls(tmp_path, "a.md") == ""
+    for day in range(25):
+        hits = (LoggedHit("a.md", 1, 2, 0.5, 0.5, 0.5),) if day < 2 else ()
+        recall_log.append_recall(log, RecallEntry("memory_search", "router", start + day * 43_200.0, hits=hits))
+    recall_log.append_recall(log, RecallEntry("memory_get", "a.md", start + 1e6, outcome="lines 1 to 2"))
+    assert note_facts.recalls(tmp_path, "a.md") == "recalled 3 times"
+    assert note_facts.recalls(tmp_path, "b.md") == "", "too few days tell nothing"
+    for day in range(14, 30):
+        recall_log.append_recall(log, RecallEntry("memory_search", "router", start + day * 86_400.0))
+    assert note_facts.recalls(tmp_path, "b.md") == "never recalled since 2026-03-01"
 
 
 # --- the list -----------------------------------------------------------------------------------------------------
