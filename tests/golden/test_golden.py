@@ -41,7 +41,7 @@ _ROWS = {
     "flips": 3,
     "sets": 1,
     "links": 20,
-    "results": 4,
+    "results": 9,
     "words": 9,
     "dropped": 9,
 }
@@ -132,9 +132,7 @@ def _plain(value, places, key=""):
         whole, rest = value[: _ROWS.get(key, 3)], value[_ROWS.get(key, 3) :]
         rows = [_plain(row, places, key) for row in whole]
         if key in {"recalled", "lost"}:
-            return rows + [
-                [f"{Path(row['path']).name}:{row['startLine']}", row["score"], row["verdict"]["kind"]] for row in rest
-            ]
+            return rows + [[f"{row['path']}:{row['startLine']}", row["score"], row["verdict"]["kind"]] for row in rest]
         return [*rows, f"and {len(rest)} more"] if rest else rows
     if isinstance(value, float):
         return float(f"{value:.7g}")
