@@ -10,6 +10,7 @@ holds less. Of Vietnamese pairs of syllables are words. No score and no knob of 
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from msgspec import Struct
@@ -26,6 +27,9 @@ PAIRS = 0.5
 """What pairs of characters need of what words need: an answer holds few of those of a question (Chinese XQuAD)."""
 SYLLABIC = 0.9
 """How much of such a pair that of two syllables is: more of them are of common words (Vietnamese XQuAD)."""
+KANA = 0.7
+"""How much of a pair of characters one in a Japanese question is: more of them hold sentences together (JSQuAD by
+whole articles, JaQuAD)."""
 DATED = 0.6
 """What is needed where there are notes of the days that are named, whose words stand in no note (MemoryBank)."""
 FUNCTION_PAIRS = 1.0, 0.7, 0.4
@@ -35,11 +39,17 @@ _FUNCTION_CHARACTERS = frozenset(
     "年月日天这那一不上下里中曾经对从向于之其此为以及并名字叫次"
 )
 _HIRAGANA = range(0x3040, 0x30A0)
+_JAPANESE = re.compile("[\u3040-\u30ff]")
 
 
 def pair_weight(pair: str) -> float:
     """Return what a pair of characters weighs beside one that holds no sentence together."""
     return FUNCTION_PAIRS[sum(c in _FUNCTION_CHARACTERS or ord(c) in _HIRAGANA for c in pair)]
+
+
+def pairs_of(question: str, share: float) -> float:
+    """Return what the `share` of pairs of characters in the weight of a question counts as."""
+    return share * KANA if _JAPANESE.search(question) else share
 
 
 class AnswerSignals(Struct, frozen=True):

@@ -31,7 +31,7 @@ from memory_tui.errors import ProviderError
 from memory_tui.providers.builtin import StaticTable, static_table
 from memory_tui.search.corpus import one_blas_thread
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
-from memory_tui.search.level import FUNCTION_PAIRS, SYLLABIC, AnswerSignals, pair_weight
+from memory_tui.search.level import FUNCTION_PAIRS, SYLLABIC, AnswerSignals, pair_weight, pairs_of
 from memory_tui.search.spelling import ENGLISH, GERMAN
 
 Ids = npt.NDArray[np.int64]
@@ -461,6 +461,7 @@ class SecondStage:
         holding = (gram_counts(self._grams, inside.grams, first) > 0).sum(axis=1).tolist()
         self._grams_idf = np.array([lucene_idf(count, len(reference)) for count in holding])
         known, pairs = (float(self._share[those].sum()) for those in (self._known, self._pairs))
+        pairs = pairs_of(query, pairs)
         if len(self._syllables[0]):
             known, pairs = 0.0, SYLLABIC
         cosine = None if self._vector is None else float(inside.window_cosine.max(initial=0.0))

@@ -5,7 +5,7 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
-from memory_tui.search.level import DATED, MEANING, PAIRS, AnswerSignals, level_of
+from memory_tui.search.level import DATED, KANA, MEANING, PAIRS, AnswerSignals, level_of, pairs_of
 from memory_tui.settings import Settings
 from tests.support.tui import NOW, sample
 
@@ -21,6 +21,11 @@ def test_the_bounds_part_three_levels_and_the_lower_one_never_passes_the_upper()
     assert [level(held) for held in (0.4, 0.39, 0.1, 0.09)] == ["found", "nearby only", "nearby only", NOTHING]
     upside_down = BOUNDS.update({"answer.nothingBelow": 1.0}, "test")
     assert level_of(AnswerSignals(0.4, 0.0, 0.0, None), upside_down).level == "found", "not doubted is not nothing"
+
+
+def test_pairs_of_a_japanese_question_need_more_than_those_of_a_chinese():
+    assert pairs_of("狗的兽医是谁", 0.8) == 0.8
+    assert pairs_of("犬の獣医は誰", 0.8) == pairs_of("ナフサ沸点", 0.8) == 0.8 * KANA < 0.8
 
 
 def test_pairs_of_characters_and_named_days_need_less():
