@@ -593,5 +593,6 @@ def unknown_share(changes: Iterable[tuple[Author | None, int]]) -> str:
     """Say of how many changes by others, counted by author, nobody knows who made them; empty where there is none."""
     counts = [(author is None or not author.host, count) for author, count in changes]
     total, unknown = sum(count for _, count in counts), sum(count for is_unknown, count in counts if is_unknown)
-    share = f"{unknown:,} of {plural(total, 'change')} by others ({unknown / total:.0%})" if total else ""
-    return f"No author is known of {share}." if share else ""
+    changed = f"{plural(total, 'change')} by others"
+    share = f"No author is known of {unknown:,} of {changed} ({unknown / (total or 1):.0%})."
+    return share if unknown else f"Of {changed} each has a known author." if total else ""

@@ -27,7 +27,7 @@ def who(edit: Edit) -> str:
     """Return who made a change, in words."""
     if edit.kind:
         return OWN
-    return edit.author.host if edit.author is not None and edit.author.host else "another program"
+    return edit.author.host if edit.author is not None and edit.author.host else "somebody"
 
 
 def history(

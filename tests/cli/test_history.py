@@ -57,9 +57,9 @@ def test_what_others_did_stands_beside_what_was_done_here_with_its_difference(sh
     shell.run("remember", "a line", "--yes")
     (shell.folder / DAY).unlink()
     first, mine, gone = sorted(shell.json("history")["changes"], key=lambda row: row["at"])
-    assert (first["kind"], first["by"], first["title"]) == ("others", "", f"another program changed {DAY} (+0 -1)")
+    assert (first["kind"], first["by"], first["title"]) == ("others", "", f"somebody changed {DAY} (+0 -1)")
     assert (mine["kind"], mine["by"], mine["undoable"]) == ("capture", "memory-tui", True)
-    assert gone["title"] == f"another program removed {DAY} (+0 -3)"
+    assert gone["title"] == f"somebody removed {DAY} (+0 -3)"
     shell.journal.set_authors([(gone["id"], 0, Author("openclaw", "s1", "bytes"))])
     assert "openclaw removed" in shell.run("history", DAY)
     assert [row["id"] for row in shell.json("history", "--deleted")["changes"]] == [gone["id"]]
@@ -84,7 +84,7 @@ def test_an_agent_is_named_by_its_transcript(shell, monkeypatch):
     out = shell.run("history")
     assert str(pipe) in shell.errors
     assert f"claude-code changed {MEMORY} (+1 -1)" in out
-    assert f"another program removed {DAY}" in out
+    assert f"somebody removed {DAY}" in out
     assert "No author is known of 1 of 2 changes by others (50%)." in out
     (row,) = shell.json("history", "--by", "claude-code")["changes"]
     assert row["author"] == {"host": "claude-code", "session": "s1", "rule": "bytes"}
@@ -95,7 +95,7 @@ def test_many_notes_at_once_are_one_line_and_each_of_them_in_json(shell):
     for number in range(9):
         (shell.folder / f"memory/{number}.md").write_text(f"- {number}\n")
     out = shell.run("history")
-    assert "another program made 9 notes" in out
+    assert "somebody made 9 notes" in out
     assert out.splitlines()[1:] == ["No author is known of 9 of 9 changes by others (100%)."]
     shell.journal.set_authors([(edit.id, 0, Author("git", "", "git")) for edit in shell.journal.edits()])
     for number in range(9):
@@ -111,7 +111,7 @@ def test_since_tells_each_change_of_others_once(shell):
     (shell.folder / MEMORY).unlink()
     shell.run("remember", "mine", "--yes")
     out = shell.run("since")
-    assert out.endswith("Since you last looked: 1 change by another program, 1 note deleted.\n")
+    assert out.endswith("Since you last looked: 1 change by somebody, 1 note deleted.\n")
     assert "mine" not in out
     assert shell.json("since") == []
 
@@ -126,7 +126,7 @@ def test_blame_names_the_change_that_each_line_came_with(shell):
     assert [row["text"] for row in rows][4:] == ["- 2", "- three"]
     assert rows[1]["by"] == "before the record"
     [line] = shell.json("blame", f"{DAY}:4")
-    assert (line["line"], line["by"]) == (4, "another program")
+    assert (line["line"], line["by"]) == (4, "somebody")
     assert "has 6 lines" in shell.run("blame", f"{DAY}:9", code=2)
     assert "There is no note" in shell.run("blame", "memory/none.md", code=2)
 
@@ -144,7 +144,7 @@ def test_a_note_comes_back_as_it_was_before_a_time_or_a_change_and_it_can_be_und
     assert (shell.folder / DAY).read_bytes() == b""
     shell.run("restore", DAY, "--before", "1h", "--yes")
     assert shell.texts() == was
-    assert "otherwise" in shell.run("restore", DAY, "--before", "1h", "--yes", code=2)
+    assert "is as it was on" in shell.run("restore", DAY, "--before", "1h", "--yes", code=2)
     assert "takes a time or a change" in shell.run("restore", DAY, "--before", "soon", code=2)
 
 

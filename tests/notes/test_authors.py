@@ -445,6 +445,11 @@ def test_the_record_gets_its_authors_once(home, at):
     assert named(at + 900)[2:] == ["unknown", "unknown"], "what was the agent's is brought back by somebody"
     counts = [(edit.author, 1) for edit in journal.edits()]
     assert unknown_share(counts) == "No author is known of 3 of 4 changes by others (75%)."
+    assert (
+        unknown_share((author, 2) for author, _ in counts if author.host)
+        == "Of 2 changes by others each has a known author."
+    )
+    assert unknown_share([]) == ""
 
 
 def test_the_ledger_of_openclaw_is_read_for_the_record(home, at):

@@ -441,7 +441,7 @@ def test_lines_that_another_program_took_out_can_be_brought_back(screen, workspa
     log = workspace / LOG
     before = log.read_text()
     log.write_text(before.split("\n")[0] + "\n")
-    sync(screen).press("5").until(lambda: f"another program changed {LOG}" in screen.text)
+    sync(screen).press("5").until(lambda: f"somebody changed {LOG}" in screen.text)
     screen.press("r", "down", "enter", "y").until(lambda: log.read_text().strip() == before.strip())
 
 
@@ -460,7 +460,7 @@ def test_notes_that_others_removed_come_back_at_once_and_are_told_of_once(screen
     assert engine is not None
     screen.until(lambda: engine.notes.news() == "")
     (workspace / LOG).write_text("- overwritten\n")
-    screen.until(lambda: engine.notes.news() == "Since you last looked: 1 change by another program.")
+    screen.until(lambda: engine.notes.news() == "Since you last looked: 1 change by somebody.")
 
 
 def test_what_another_program_changed_is_taken_back_and_the_reader_says_whose_a_line_is(screen, workspace):
@@ -470,7 +470,7 @@ def test_what_another_program_changed_is_taken_back_and_the_reader_says_whose_a_
     note.write_text(before.replace("\n\n", "\n\n- an agent's line\n", 1))
     sync(screen).until(lambda: "- an agent's line" in screen.text)
     screen.press("j", "j").until(lambda: "line 3: " in screen.text)
-    assert "by another program" in screen.text
+    assert "by somebody" in screen.text
     screen.press("5").until(lambda: "changed memory/people.md" in screen.text)
     screen.until(lambda: "By unknown." in screen.text)
     assert "␊" not in screen.text
