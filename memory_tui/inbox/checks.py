@@ -64,7 +64,7 @@ _OLD_DAYS = 60
 """A daily note younger than this may still be recalled."""
 
 _DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
-_QUOTED = re.compile(r"\"[^\"\n]*\"|„[^“\n]*“|“[^”\n]*”|«[^»\n]*»|「[^」\n]*」|^\s*>.*", re.MULTILINE)
+_QUOTED = re.compile(r"\"[^\"\n]*\"|„[^“\n]*“|“[^”\n]*”|«[^»\n]*»|「[^」\n]*」|^\s*(?:[-*+]\s+)?>.*", re.MULTILINE)
 _DAY = r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)"
 _BETWEEN = r"[\s:*_(]*(?:(?:on|the|by|at|in|for|is|to|until|till|again|due|\w{3,6}day),?[\s:*_(]*){0,3}"
 _AHEAD = re.compile(

@@ -316,7 +316,7 @@ class Repeats:
 
 
 def _words(key: str) -> int:
-    return len(_WORD.findall(key))
+    return len(_WORD.findall(re.sub(r"https?://\S+", " ", key)))
 
 
 def _rows(at: int, note: DatedNote) -> Iterator[_Row]:

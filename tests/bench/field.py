@@ -14,7 +14,7 @@ from statistics import median
 
 from memory_tui.inbox import checks
 from memory_tui.inbox.checks import InboxInputs
-from tests.support.inbox import Labels, found, inputs, labelled
+from tests.support.inbox import FEWEST, Labels, found, inputs, labelled, measured
 
 
 def read(folder: Path) -> InboxInputs:
@@ -28,7 +28,6 @@ def main(folders: list[str]) -> None:
     spaces: dict[str, tuple[InboxInputs, Labels | None]] = {name: (read(Path(name)), None) for name in folders}
     groups: Counter[str] = Counter()
     counts, begun = [], time.process_time()
-    right, shown, expected = Counter[str](), Counter[str](), Counter[str]()
     for name, (notes, wanted) in (spaces or labelled()).items():
         findings = checks.examine(notes)
         print(name)
@@ -41,14 +40,13 @@ def main(folders: list[str]) -> None:
         counts.append(len(findings.groups))
         if wanted is not None:
             seen = found(findings)
-            for tally, rows in ((shown, seen), (right, seen & wanted), (expected, wanted)):
-                tally.update(kind for kind, *_ in rows)
             print(*(f"  wrong: {row}" for row in sorted(seen - wanted)), sep="\n")
             print(*(f"  missed: {row}" for row in sorted(wanted - seen)), sep="\n")
     print(f"groups: median {median(counts):g}, most {max(counts)}; {time.process_time() - begun:.1f} s of CPU")
     print("groups by kind:", dict(groups))
-    for kind in sorted({*expected, *shown}):
-        print(f"{kind}: right {right[kind]} of {shown[kind]}, found {right[kind]} of {expected[kind]}")
+    for kind, (shown, right, expected, places) in ({} if spaces else measured()).items():
+        fewer = f", not measured: {places} places, fewer than {FEWEST}" if places < FEWEST else f", {places} places"
+        print(f"{kind}: right {right} of {shown}, found {right} of {expected}{fewer}")
 
 
 if __name__ == "__main__":

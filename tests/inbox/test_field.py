@@ -8,7 +8,7 @@ from memory_tui.inbox import checks
 from memory_tui.mcp import tools
 from memory_tui.plan import Options
 from memory_tui.secrets import instructions
-from tests.support.inbox import found, inputs, labelled
+from tests.support.inbox import FEWEST, found, inputs, labelled, measured
 
 
 @pytest.mark.parametrize(("notes", "wanted"), labelled().values(), ids=labelled())
@@ -16,6 +16,15 @@ def test_four_of_five_findings_are_right_and_nine_of_ten_are_found(notes, wanted
     shown = found(checks.examine(notes))
     assert len(shown & wanted) >= 0.8 * len(shown)
     assert len(shown & wanted) >= 0.9 * len(wanted)
+
+
+def test_each_kind_that_is_measured_is_right_and_finds_what_is_there():
+    kinds = {kind: row for kind, row in measured().items() if row[3] >= FEWEST}
+    assert kinds.keys() == {"secret", "instruction", "said twice", "contradiction", "stale date", "dead path", "junk"}
+    for kind, (shown, right, expected, _) in kinds.items():
+        assert right >= 0.8 * shown, kind
+        assert right >= 0.8 * expected, kind
+    assert sum(expected for _, _, expected, _ in measured().values()) >= 400
 
 
 def test_a_secret_is_in_no_finding_of_any_kind():

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
+from memory_tui.inbox import checks
 from memory_tui.inbox.checks import InboxInputs
 from memory_tui.inbox.entries import DatedNote, Findings
 from memory_tui.workspace.days import shown_day
 from tests.support.secret_lines import lines
 
 TODAY = dt.date(2026, 11, 21)
+FEWEST = 12
+"""A kind with fewer labelled places is not measured."""
 FIELD = Path(__file__).parents[1] / "inbox/field"
 Labels = set[tuple[str, str, int]]
 
@@ -38,6 +41,24 @@ def found(findings: Findings) -> Labels:
     """Return kind, path and line of all that was found."""
     rows = ((row.kind, row.place) for row in findings.suggestions)
     return {(kind, place.path, line) for kind, place in rows for line in range(place.first, place.last + 1)}
+
+
+def measured() -> dict[str, tuple[int, int, int, int]]:
+    """Return by kind how many lines were shown, were right and were to be found, and how many places that is.
+
+    Copies and beats are counted by their groups, because one cause makes many of them.
+    """
+    tallies = [Counter[str]() for _ in range(4)]
+    for notes, wanted in labelled().values():
+        findings = checks.examine(notes)
+        seen = found(findings)
+        for tally, rows in zip(tallies, (seen, seen & wanted, wanted), strict=False):
+            tally.update(kind for kind, *_ in rows)
+        for group in findings.groups:
+            joined = group.kind in ("copied file", "copied block", "log beat")
+            tallies[3][group.kind] += 1 if joined else len(group.suggestions)
+    shown, right, expected, places = tallies
+    return {kind: (shown[kind], right[kind], expected[kind], places[kind]) for kind in checks.BY_KIND}
 
 
 def _read(text: str) -> tuple[InboxInputs, Labels]:
