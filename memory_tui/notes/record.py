@@ -462,7 +462,7 @@ class Record:
         try:
             return state_db.run(self.database, how, write=write)
         except StateUnavailable as error:
-            raise unusable(error.message.removesuffix(".")) from None
+            raise unusable(error.message.removesuffix(".").replace(" cannot be used", "")) from None
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------

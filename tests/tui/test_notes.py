@@ -463,6 +463,19 @@ def test_notes_that_others_removed_come_back_at_once_and_are_told_of_once(screen
     screen.until(lambda: engine.notes.news() == "Since you last looked: 1 change by somebody.")
 
 
+def test_a_record_that_cannot_be_read_is_told_in_its_place(screen):
+    engine = screen.app.session.engine
+    assert engine is not None
+    database = engine.notes.curator.journal.database
+    for path in database.parent.glob(f"{database.name}*"):
+        path.unlink()
+    database.mkdir()
+    screen.press("5").until(lambda: "The journal cannot be used" in screen.text)
+    sync(screen).settle()
+    assert "No note changed yet" not in screen.text
+    assert sum("journal cannot be used" in words for words in screen.notices) <= 1, screen.notices
+
+
 def test_what_another_program_changed_is_taken_back_and_the_reader_says_whose_a_line_is(screen, workspace):
     note = workspace / "memory/people.md"
     before = note.read_text()

@@ -214,21 +214,29 @@ class HistoryView(View):
     def gather(self) -> None:
         """Read the record, and git's log of the note; then who made what is new, and that a person looked."""
         path, most = self.session.history_of, self.most
-        for is_named in (False, True):
-            if is_named:
-                self.attempt(lambda engine: engine.notes.viewed())
-            known = self.attempt(partial(past, path=path, most=most))
-            if known is not None:
-                self.post_message(self.Gathered(known, path))
+
+        def read(engine: Engine) -> Past:
+            try:
+                return past(engine, path, most)
+            except EditRefused as error:
+                return Past(problem=f"{error.message} {error.next_step}")
+
+        known = self.attempt(read)
+        if known is not None:
+            self.post_message(self.Gathered(known, path))
+        if known is not None and (known.entries or not known.problem):
+            self.attempt(lambda engine: engine.notes.viewed())
+            self.post_message(self.Gathered(self.attempt(read) or known, path))
 
     @on(Gathered)
     def gathered(self, message: Gathered) -> None:
         """List the changes."""
         if message.past == self.past and message.path == self.path and self.past.entries:
             return
+        told = self.past.problem
         self.past, self.path = message.past, message.path
         self.show_rows()
-        if self.past.problem:
+        if self.past.entries and self.past.problem not in ("", told):
             self.notify(one_line(self.past.problem), severity="warning", markup=False)
 
     def show_rows(self) -> None:
@@ -243,7 +251,7 @@ class HistoryView(View):
         if not listed.option_count:
             words = "No note changed yet.\n\nEach change of a note is kept here, whoever makes it."
             words = words if self.chosen == FILTERS[0] else f"Nothing is listed {self.chosen}. f lists others."
-            self.query_one("#history-text", Static).update(words)
+            self.query_one("#history-text", Static).update(safe(self.past.problem or words, keep_newlines=True))
 
     @property
     def entry(self) -> Entry | None:
