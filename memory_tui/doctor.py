@@ -379,6 +379,11 @@ def _curated(engine: Engine) -> CheckOutcome:
     if str(engine.plan.roots.workspace) in engine.plan.roots.extra:
         return ok("Every note of this folder is memory.")
     if not names:
+        engine.notes.record()
+        removed = engine.notes.curator.journal.edits("MEMORY.md", most=1)
+        if removed and removed[0].after is None:
+            back = f"memory-tui restore MEMORY.md --before {removed[0].id} brings it back."
+            return warning("MEMORY.md was removed: a session starts without lasting facts.", back)
         return warning("There is no MEMORY.md: a session starts without lasting facts.", "Promote a line with p.")
     return ok(f"{names[0]} is there.")
 

@@ -245,7 +245,7 @@ class InboxInputs(Struct, frozen=True):
     annotated: bool = False
     """Whether a release that reads annotations is in use: its profile is in force, or its ledger covers the notes."""
     lost: Sequence[LostNote] = ()
-    """Daily notes that lack lines which the index saw in them."""
+    """Notes that lack lines which the record saw in them."""
     cleared: frozenset[tuple[str, str]] = frozenset()
     """What a person took for no secret and no command."""
 
@@ -562,7 +562,7 @@ _PROMOTION: tuple[Action, ...] = ("keep", "edit", "move back", "delete", "snooze
 CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("secret", "looks like a secret", "danger", ("mask", "delete", *_NONE), _secrets, "secrets"),
     InboxCheck("instruction", "commands the agent", "danger", ("delete", *_NONE), _instructions, "instructions"),
-    InboxCheck("lost", "lost lines to another program", "danger", ("restore", *_LATER), _lost, "lost_here"),
+    InboxCheck("lost", "lost to another program", "danger", ("restore", *_LATER), _lost, "lost_here"),
     InboxCheck(
         "encoding", "not UTF-8, so words are not found", "warning", ("convert", *_LATER), _encodings, "encodings"
     ),

@@ -65,7 +65,7 @@ def host_of(plan: Plan, path: str) -> budget.HostLimit:
 
 
 def _lost(curator: Curator | None, notes: tuple[DatedNote, ...]) -> tuple[LostNote, ...]:
-    """Return the daily notes that lack lines; none where the journal cannot be read, which the list of changes says."""
+    """Return the notes that lack lines; none where the journal cannot be read, which the list of changes says."""
     if curator is None:
         return ()
     from memory_tui.notes.restore import lost_notes

@@ -17,7 +17,9 @@ from collections.abc import Callable, Collection, Iterable
 
 from memory_tui.errors import EditRefused, MemoryTuiError, PathRefused, WorkspaceError
 from memory_tui.formatting import plural
+from memory_tui.notes.authors import name_authors
 from memory_tui.notes.changes import Busy
+from memory_tui.notes.history import who
 from memory_tui.notes.journal import Journal
 from memory_tui.notes.record import Edit, Head, Sight
 from memory_tui.notes.restore import is_loss, lost_lines, text_of
@@ -146,16 +148,22 @@ class Recorder:
             self._tell(f"What becomes of the notes is not recorded now. {error.message} {error.next_step}")
 
     def _report(self, edits: Iterable[Edit]) -> None:
-        """Say which daily notes lost lines."""
-        losses = [edit for edit in edits if is_loss(self._journal, edit)]
-        if losses:
-            first = losses[0]
+        """Say which notes lost lines, or are gone: not those whose text stands at another path, nor what git did."""
+        losses = {edit.id for edit in edits if is_loss(self._journal, edit)}
+        if not losses:
+            return
+        name_authors(self._journal, self._roots, time.time())
+        texts = {head.blob for head in self._journal.heads()[0].values()}
+        named = [edit for edit in self._journal.edits(since=min(losses) - 1) if edit.id in losses][::-1]
+        missing = [edit for edit in named if edit.after is not None or edit.before not in texts]
+        if losing := [edit for edit in missing if is_loss(self._journal, edit)]:
+            first = losing[0]
             before, after = (text_of(self._journal, blob) for blob in (first.before, first.after))
             count = plural(len(lost_lines(before, after)), "line")
             what = f"{first.path} {'lost' if first.after else 'vanished, with'} {count}"
-            if len(losses) > 1:
-                what = f"{first.path} and {plural(len(losses) - 1, 'other note')} lost lines"
-            self._tell(f"{what}: another program did it. The inbox offers to bring them back.")
+            if len(losing) > 1:
+                what = f"{first.path} and {plural(len(losing) - 1, 'other note')} lost lines"
+            self._tell(f"{what}: {who(first)} did it. The inbox offers to bring them back.")
 
     # --- one note ----------------------------------------------------------------------------------------------------
 

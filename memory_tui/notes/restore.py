@@ -1,12 +1,12 @@
 """Restoring brings back what a note held before, by the record or by git; it is shown like any other change.
 
-A daily note that lost lines to another program is a reading of the record, too.
+What notes lost to another program is a reading of the record, too.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from memory_tui.formatting import minute, plural
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.git import History
-from memory_tui.notes.history import bursts, title_of, who
+from memory_tui.notes.history import title_of, who
 from memory_tui.notes.journal import LOST, Journal
 from memory_tui.notes.merge import changed_spans
 from memory_tui.notes.record import EDITOR, Edit
@@ -25,8 +25,8 @@ from memory_tui.workspace.days import is_daily
 
 _MOST_LOSSES = 5000
 """So many changes are looked through for lines that others took out."""
-_MANY_NOTES, _MANY_LINES, _OVERWRITTEN = 5, 10, 0.8
-"""Fewer notes are removed by intent; what is no log is overwritten where more than this share of so many lines goes."""
+_MANY_LINES, _OVERWRITTEN = 10, 0.8
+"""What is no log is overwritten where more than this share of so many lines goes."""
 
 
 class Version(Struct, frozen=True):
@@ -41,7 +41,7 @@ class Version(Struct, frozen=True):
 
 
 class LostNote(Struct, frozen=True):
-    """Lines that a daily note lost and still lacks; `change` is the journal's entry about it, `at` when it was found.
+    """Lines that a note lost and still lacks; `change` is the journal's entry about it, `at` when it was found.
 
     `is_gone` tells that the note is not there at all.
     """
@@ -150,28 +150,22 @@ def _said(text: str) -> list[str]:
     return [line.strip() for line in without_markers(text).split("\n") if line.strip()]
 
 
-def is_loss(journal: Journal, edit: Edit, removed: Collection[int] = ()) -> bool:
-    """Return whether another program took lines out of a daily note, or most of many out of another one.
+def is_loss(journal: Journal, edit: Edit) -> bool:
+    """Return whether another program removed a note, or took lines out of a daily one, or most of many out of another.
 
-    `removed` are the numbers of changes that removed notes in a mass. Raises EditRefused.
+    What git removes it has. Raises EditRefused.
     """
     if edit.kind not in ("", LOST) or not edit.minus or edit.author == EDITOR:
         return False
-    if edit.id in removed:
-        return True
-    if not is_daily(edit.path) and (edit.minus < _MANY_LINES or edit.after is None):
+    if edit.after is None:
+        return edit.author is None or edit.author.host != "git"
+    if not is_daily(edit.path) and edit.minus < _MANY_LINES:
         return False
     before, after = text_of(journal, edit.before), text_of(journal, edit.after)
     if is_daily(edit.path):
         return shrank(before, after)
     lost, old = len(lost_lines(before, after)), len(_said(before))
     return old >= _MANY_LINES and lost > _OVERWRITTEN * old
-
-
-def _in_masses(edits: Iterable[Edit]) -> set[int]:
-    """Return the numbers of changes of others that removed many notes at once."""
-    gone = (edit for edit in edits if not edit.kind and edit.after is None)
-    return {edit.id for burst in bursts(gone) for edit in burst if len(burst) >= _MANY_NOTES}
 
 
 def text_of(journal: Journal, blob: int | None) -> str:
@@ -187,11 +181,9 @@ def lost_notes(
     Lines that stand in another note now were moved, and are not lost. Raises EditRefused.
     """
     losses: list[LostNote] = []
-    edits = journal.edits(most=_MOST_LOSSES)
-    removed = _in_masses(edits)
-    for edit in edits:
+    for edit in journal.edits(most=_MOST_LOSSES):
         try:
-            if not is_loss(journal, edit, removed):
+            if not is_loss(journal, edit):
                 continue
             now = read(edit.path)
             before = text_of(journal, edit.before)

@@ -106,9 +106,7 @@ def test_an_overwrite_is_said_and_the_text_before_is_there(memory):
     was = (memory.folder / "memory/2026-03-02.md").read_bytes()
     memory.write("memory/2026-03-02.md", b"- a session that knew nothing of it\n")
     assert memory.before() == {"memory/2026-03-02.md": was}
-    assert memory.said == [
-        "memory/2026-03-02.md lost 2 lines: another program did it. The inbox offers to bring them back."
-    ]
+    assert memory.said == ["memory/2026-03-02.md lost 2 lines: somebody did it. The inbox offers to bring them back."]
 
 
 def test_a_renamed_folder_keeps_its_notes_under_both_names(memory):

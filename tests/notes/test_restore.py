@@ -1,4 +1,4 @@
-"""A daily note that lost lines to another program is noticed, and gets them back beside what is there now."""
+"""What notes lost to others is noticed, and comes back beside what is there now."""
 
 import subprocess
 from pathlib import Path
@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_tui import doctor
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
+from memory_tui.events import Noticed
 from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Suggestion
 from memory_tui.notes import restore
@@ -52,7 +54,7 @@ def test_an_overwritten_note_gets_its_lines_back_beside_the_new_ones(notes, prof
         engine.index.sync()
         (one,) = lost(engine)
         assert (one.place.path, one.actions[0]) == (DAY, "restore")
-        assert "lost 3 lines to another program" in one.reason
+        assert "lost 3 lines to somebody" in one.reason
         made = engine.notes.curator.apply(checks.change(one, "restore", engine.notes.curator))
         assert lost_lines(TEXT, (notes / DAY).read_text()) == lost_lines(OTHER, (notes / DAY).read_text()) == []
         assert lost(engine) == []
@@ -204,12 +206,36 @@ def test_notes_that_go_in_a_mass_or_are_overwritten_stand_in_the_inbox_with_one_
         assert not any((notes / path).exists() for path in topics)
 
 
-def test_a_few_notes_that_a_person_removes_are_nobody_s_loss(notes: Path) -> None:
-    for number in range(3):
-        (notes / f"memory/topic-{number}.md").write_text(f"# topic {number}\n- one {number}\n")
+def test_a_note_that_somebody_removes_is_a_loss_and_one_that_is_renamed_or_gone_by_git_is_none(notes: Path) -> None:
+    topics = {f"memory/topic-{number}.md": f"# topic {number}\n- fact {number}\n" for number in range(3)}
+    for path, text in topics.items():
+        (notes / path).write_text(text)
+    git = ["git", "-C", str(notes), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    (notes / "memory/branch.md").write_text("- of a branch\n")
+    for arguments in (
+        ["init", "-q"],
+        ["add", "MEMORY.md"],
+        ["commit", "-qm", "one"],
+        ["checkout", "-qb", "two"],
+        ["add", "memory/branch.md"],
+        ["commit", "-qm", "two"],
+    ):
+        subprocess.run([*git, *arguments], check=True)
     with opened(notes) as engine:
+        said: list[str] = []
+        engine.listen(lambda event: said.append(event.text) if isinstance(event, Noticed) else None)
         engine.index.sync()
-        for number in range(3):
-            (notes / f"memory/topic-{number}.md").unlink()
+        (notes / "memory/topic-0.md").rename(notes / "memory/renamed.md")
+        subprocess.run([*git, "checkout", "-q", "-"], check=True)
         engine.index.sync()
-        assert lost(engine) == []
+        assert not (notes / "memory/branch.md").exists()
+        assert (lost(engine), said) == ([], [])
+        (notes / "MEMORY.md").unlink()
+        (notes / "memory/topic-1.md").unlink()
+        engine.index.sync()
+        assert {one.place.path for one in lost(engine)} == {"MEMORY.md", "memory/topic-1.md"}
+        assert len(said) == 1
+        assert said[0].startswith("MEMORY.md and 1 other note lost lines: ")
+        [result] = doctor.examine(engine, [check for check in doctor.CHECKS if check.key == "curated"])
+        [removed] = engine.notes.curator.journal.edits("MEMORY.md")
+        assert f"memory-tui restore MEMORY.md --before {removed.id}" in result.finding.fix
