@@ -151,7 +151,7 @@ def dead(
     With `wiki` a `[[name]]` names a note that has to be there, by one of `names`, else by its path. Paths of a machine
     are nobody's to judge: notes speak of other machines, too.
     """
-    if entry.fenced or _NOT_THERE_YET.search(entry.text):
+    if entry.fenced or _NOT_THERE_YET.search(_LINK.sub(" ", entry.text)):
         return ""
     for link, title in _LINK.findall(_CODE.sub("", entry.text)):
         if title and (not wiki or _HOST_MARK.fullmatch(title)):

@@ -135,7 +135,7 @@ _OF_NET = _pattern(
 )
 """What is the name of a network or its device, and not its key."""
 _NOT_NET = _pattern(r"driver|chip|card|adapter|firmware|version|channel|kanal|model|interface|mac|speed|name|ssid$")
-_CONSTANT = _pattern(r"\b(?:const|let|var|val)\s[\w ]*$")
+_CONSTANT = _pattern(r"\b(?:const|let|var|val)\s[\w ]*$|(?:\be\.g\.|\bz\. ?B\.|\bp\. ?ej\.|例如|например)\W*\w*$")
 _MIXED = _pattern(r"(?=\S*[^\W\d])(?=\S*\d)\S+")
 _IDENTIFIER = _pattern(r"[A-Za-z]+(?:[_.-](?:[a-z]+|[A-Z]+|v?\d{1,4})){2,}")
 _UUID = _pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -293,7 +293,7 @@ def strewn(line: str, known: Known) -> Iterator[Span]:
 
 
 def _example(line: str, at: int, value: str) -> bool:
-    """Tell whether a short value is that of a declared constant, which programs in notes make up."""
+    """Tell whether a short value is that of a declared constant, or of an example by its words."""
     return len(value) < 16 and bool(_CONSTANT.search(line, max(0, at - 40), at))
 
 

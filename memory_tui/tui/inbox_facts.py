@@ -40,7 +40,7 @@ CHANGES: Mapping[str, str] = {
 }
 """What each action that changes notes does."""
 DECISIONS: Mapping[str, str] = {
-    "none": "this is no secret; learn its label",
+    "none": "this is harmless; learn that",
     "edit": "edit the line",
     "keep": "keep it as it is, never ask again",
     "snooze": "ask again later",

@@ -128,7 +128,7 @@ def test_enter_offers_what_can_be_done_about_a_line_and_that_no_secret_stands_th
     for offer in (
         "put ***",
         "move to the trash",
-        "this is no secret",
+        "this is harmless",
         "never ask again",
         "ask again later",
         "read the",
