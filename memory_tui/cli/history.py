@@ -137,11 +137,9 @@ def restore_notes(args: argparse.Namespace) -> int:
                 raise SettingError(f"--all takes a time or a change, not {when!r}.", "memory-tui history lists them.")
             ref = f"before-{when}" if when.isdigit() else when
             return make(notes, restore.to_version(notes, args.path, ref, lost_lines=args.lost_lines), args)
-        if when.isascii() and when.isdigit():
-            words, number = f"before change {when}", int(when)
-            return make(notes, histories.before(notes, words, lambda edit: edit.id < number, args.path), args)
-        at = _time(when)
-        return make(notes, histories.before(notes, f"on {minute(at)}", lambda edit: edit.at < at, args.path), args)
+        is_number = when.isascii() and when.isdigit()
+        point: dict[str, Any] = {"change": int(when)} if is_number else {"at": _time(when)}
+        return make(notes, histories.before(notes, args.path, **point), args)
 
 
 def _versions(args: argparse.Namespace, notes: Curator) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from memory_tui.errors import EditRefused
-from memory_tui.formatting import plural
+from memory_tui.formatting import minute, plural
 from memory_tui.notes.changes import Change, FileChange, Lines
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.journal import Journal, JournalEntry, RecordedNote
@@ -115,26 +116,38 @@ def news(edits: Sequence[Edit]) -> str:
 # --- back ------------------------------------------------------------------------------------------------------------
 
 
-def before(curator: Curator, when: str, is_before: Callable[[Edit], bool], path: str | None = None) -> Change:
-    """The change that brings one note, or all, back to what they were; `when` tells it in words.
+def before(curator: Curator, path: str | None = None, *, change: int = 0, at: float = 0.0) -> Change:
+    """The change that brings one note, or all, back to what they were before a change, or at a time (epoch seconds).
 
-    `is_before` tells what was changed until then. Raises EditRefused where nothing would change, PathRefused.
+    A note of which the record does not know that stays. Raises EditRefused where nothing would change, PathRefused.
     """
+    when = f"before change {change}" if change else f"on {minute(at)}"
+    start = curator.journal.start() or time.time()
     by_path: dict[str, list[Edit]] = {}
     for edit in reversed(curator.journal.edits(path)):
         by_path.setdefault(edit.path, []).append(edit)
     if path is not None and not by_path:
         raise EditRefused(f"The record has no change of {path}.", "memory-tui history lists the changes.")
-    files = []
+    files, unknown = [], 0
     for name, edits in by_path.items():
-        kept = [edit for edit in edits if is_before(edit)]
-        now, then = curator.read(name), curator.journal.text(kept[-1].after if kept else edits[0].before)
+        older = [edit for edit in edits if (edit.id < change if change else edit.at < at)]
+        if not older and not change and at < start:
+            unknown += 1
+            continue
+        now, then = curator.read(name), curator.journal.text(older[-1].after if older else edits[0].before)
         if now != then:
             files.append(FileChange(name, now, then))
+    if unknown and not files:
+        what = f"The record of {path or 'the notes'} begins at {minute(start)}; --before {minute(at)} is older."
+        raise EditRefused(what, "Take a later time, or a change that memory-tui history lists.")
     if not files:
         raise EditRefused(f"{path or 'Every note'} is as it was {when}.", "memory-tui history lists the changes.")
     what = path if path is not None else plural(len(files), "note")
-    return curator.plan.with_trust(Change("restore", f"Restore {what} as it was {when}", tuple(files)))
+    were = "they were" if len(files) > 1 else "it was"
+    rest = f"The record does not reach back so far for {plural(unknown, 'other note')}, which stay as they are."
+    return curator.plan.with_trust(
+        Change("restore", f"Restore {what} as {were} {when}", tuple(files), (rest,) if unknown else ())
+    )
 
 
 def exact(curator: Curator, entry: JournalEntry) -> Change:

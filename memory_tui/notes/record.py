@@ -1,9 +1,10 @@
 """The record keeps what every note was: each text once, and each change of a note with its author and its time.
 
-Five tables of the state database. A row of `note_edit` is one note in one change, whoever made it; `note_change` has
+Six tables of the state database. A row of `note_edit` is one note in one change, whoever made it; `note_change` has
 title, kind and state of those that this program made, which undo reads. A text (`note_blob`) is kept as what differs
 from the version before it, each sixteenth one whole. `note_path` has what each note was when it was last looked at, so
 that whoever looks next sees what became of it, and `note_scope` the numbers of a workspace: both are never told twice.
+`note_start` has since when every change is known.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ CREATE TABLE IF NOT EXISTS note_edit (
   PRIMARY KEY (scope, id, place)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS note_edit_path ON note_edit (path);
+CREATE TABLE IF NOT EXISTS note_start (scope INTEGER PRIMARY KEY, at REAL NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS note_blob (
   id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, base INTEGER, depth INTEGER NOT NULL, data BLOB NOT NULL
 ) STRICT;
@@ -235,6 +237,18 @@ class Record:
         since = self._read(lambda connection: value(connection, sql, self._scope), None)
         return () if since is None else tuple(edit for edit in self.edits(since=since) if not edit.kind)
 
+    def start(self) -> float | None:
+        """Return since when (epoch seconds) every change is known that was made; None before the first look."""
+
+        def start(connection: apsw.Connection) -> float | None:
+            if not state_db.has_table(connection, "note_start"):
+                return None
+            sql = "SELECT at FROM note_start WHERE scope = (SELECT id FROM note_scope WHERE name = ?)"
+            at: float | None = value(connection, sql, self._scope)
+            return at
+
+        return self._read(start, None)
+
     # --- writing -----------------------------------------------------------------------------------------------------
 
     def view(self) -> None:
@@ -267,6 +281,7 @@ class Record:
             if began is not None:
                 sql = "UPDATE note_scope SET began = ?, viewed = coalesce(viewed, last) WHERE id = ?"
                 connection.execute(sql, (began, scope))
+                connection.execute("INSERT OR IGNORE INTO note_start VALUES (?, ?)", (scope, began / 1e9))
             return tuple(edit for edit in edits if edit is not None)
 
         return self._write(write)
@@ -301,6 +316,7 @@ class Record:
             sql = "UPDATE note_path SET blob = NULL, size = NULL WHERE scope = ?"
             connection.execute(sql, (scope,))
             connection.execute("UPDATE note_scope SET began = NULL, viewed = NULL WHERE id = ?", (scope,))
+            connection.execute("DELETE FROM note_start WHERE scope = ?", (scope,))
             self._tidy(connection, scope)
 
         self._write(write)
@@ -401,9 +417,12 @@ class Record:
             (self._scope, limit, last),
         )
         count = connection.changes()
-        sql = """DELETE FROM note_edit WHERE scope = ?1 AND (at < ?2 OR id <= ?3)
+        these = """FROM note_edit WHERE scope = ?1 AND (at < ?2 OR id <= ?3)
             AND id NOT IN (SELECT id FROM note_change WHERE scope = ?4)"""
-        connection.execute(sql, (scope, limit, last, self._scope))
+        values = scope, limit, last, self._scope
+        sql = f"UPDATE note_start SET at = max(at, coalesce((SELECT max(at) {these}), 0)) WHERE scope = ?1"
+        connection.execute(sql, values)
+        connection.execute(f"DELETE {these}", values)
         self._thin(connection, scope)
         connection.execute("UPDATE note_scope SET pruned = ? WHERE id = ?", (self.clock(), scope))
         self._tidy(connection, scope)

@@ -1,5 +1,6 @@
 """history, since, blame and restore: what became of the notes, by whom, and back again to the letter."""
 
+import datetime as dt
 import json
 import os
 import time
@@ -9,7 +10,7 @@ import pytest
 from memory_tui.cli import main
 from memory_tui.config.places import journal_folder
 from memory_tui.notes.journal import Journal
-from memory_tui.notes.record import Author
+from memory_tui.notes.record import Author, Sight
 from tests.support.transcripts import claude, claude_file
 
 DAY, MEMORY = "memory/2026-03-18.md", "MEMORY.md"
@@ -132,7 +133,7 @@ def test_blame_names_the_change_that_each_line_came_with(shell):
 
 
 def test_a_note_comes_back_as_it_was_before_a_time_or_a_change_and_it_can_be_undone(shell):
-    was = shell.texts()
+    was, begun = shell.texts(), dt.datetime.fromtimestamp(shell.journal.start() + 0.002).isoformat()
     (shell.folder / DAY).write_bytes(b"")
     [change] = shell.json("history")["changes"]
     assert f"{change['id']}  " in shell.run("restore", DAY)
@@ -142,9 +143,9 @@ def test_a_note_comes_back_as_it_was_before_a_time_or_a_change_and_it_can_be_und
     assert shell.texts() == was
     shell.run("undo", "--yes")
     assert (shell.folder / DAY).read_bytes() == b""
-    shell.run("restore", DAY, "--before", "1h", "--yes")
+    shell.run("restore", DAY, "--before", begun, "--yes")
     assert shell.texts() == was
-    assert "is as it was on" in shell.run("restore", DAY, "--before", "1h", "--yes", code=2)
+    assert "is as it was on" in shell.run("restore", DAY, "--before", begun, "--yes", code=2)
     assert "takes a time or a change" in shell.run("restore", DAY, "--before", "soon", code=2)
 
 
@@ -166,3 +167,37 @@ def test_every_note_comes_back_at_once(shell):
     assert (shell.folder / "memory/3.md").read_bytes() == b"overwritten"
     assert "Which note" in shell.run("restore", code=2)
     assert "needs a time" in shell.run("restore", "--all", code=2)
+
+
+def test_nothing_is_brought_back_from_before_the_record(shell):
+    (shell.folder / DAY).write_bytes(b"")
+    (shell.folder / "memory/new.md").write_bytes(b"- new\n")
+    shell.run("history")
+    was = shell.texts()
+    assert f"The record of {DAY} begins at " in shell.run("restore", DAY, "--before", "1000h", "--yes", code=2)
+    assert "The record of the notes begins at " in shell.run("restore", "--all", "--before", "1w", "--yes", code=2)
+    assert shell.texts() == was
+
+
+def test_notes_that_the_record_does_not_know_of_then_stay_and_are_counted(shell):
+    begun = shell.journal.start()
+    with shell.journal.locked():
+        past = Sight(MEMORY, b"# Facts\r\n", begun - 7200)
+        shell.journal.observe([past])
+        shell.journal.observe([Sight(MEMORY, (shell.folder / MEMORY).read_bytes(), begun - 1800)])
+    (shell.folder / DAY).write_bytes(b"")
+    out = shell.run("restore", "--all", "--before", "1h", "--yes")
+    assert "Restore 1 note as it was on" in out
+    assert "does not reach back so far for 1 other note" in out
+    assert shell.texts() == {MEMORY: b"# Facts\r\n", DAY: b""}
+
+
+def test_what_is_forgotten_moves_the_start_of_the_record(shell):
+    begun = shell.journal.start()
+    (shell.folder / DAY).write_bytes(b"- a\n")
+    shell.run("history")
+    with shell.journal.locked():
+        assert shell.journal.prune(days=1) == 0
+        assert shell.journal.start() == begun
+        assert shell.journal.prune(days=-1) == 0
+    assert shell.journal.start() > begun
