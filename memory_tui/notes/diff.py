@@ -1,4 +1,4 @@
-"""A diff shows a change line by line; `masked_lines` hides its secrets, for a screen."""
+"""A diff shows a change line by line; what is printed or drawn of it hides its secrets."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui.formatting import plural
 from memory_tui.notes.changes import Change, FileChange, moves
 from memory_tui.notes.merge import changed_spans
 from memory_tui.secrets.finder import MASK, masked
+
+SECRET, NEW_SECRET = "[secret]", "[new secret]"
+"""What stands for a secret, and for one that the note did not hold before; a mask that it holds stays as it is."""
 
 
 class DiffLine(Struct, frozen=True):
@@ -36,8 +40,18 @@ def lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
 
 
 def text(change: Change, context: int = 3) -> str:
-    """The unified diff as one text."""
-    return "".join(f"{line}\n" for line in lines(change, context))
+    """The unified diff as one text, without its secrets."""
+    return "".join(f"{line}\n" for line in masked_lines(change, context))
+
+
+def brought_back(change: Change) -> tuple[str, ...]:
+    """Tell how many secrets a change puts where a note has masks."""
+    if not any(MASK.encode() in (file.before or b"") for file in change.files):
+        return ()
+    rows = masked_lines(change, 0)
+    count = sum(row.text.count(NEW_SECRET) for row in rows if row.kind == "new")
+    masks = any(MASK in row.text for row in rows if row.kind == "gone")
+    return (f"This brings back {plural(count, 'secret')} in the place of masks.",) if count and masks else ()
 
 
 def _of(file: FileChange, context: int) -> Iterator[DiffLine]:
@@ -86,7 +100,9 @@ def masked_lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
         if file.path in names:
             rows.append(DiffLine("file", f"{names[file.path]} becomes {file.path}, its text stays as it is"))
         elif file.path not in names.values():
-            rows += _masked(lines(replace(change, files=(file,)), context), _texts(file.before), _texts(file.after))
+            marks: dict[str, str] = {}
+            before, after = _texts(file.before, SECRET, marks), _texts(file.after, NEW_SECRET, marks)
+            rows += _masked(lines(replace(change, files=(file,)), context), before, after)
     return tuple(rows)
 
 
@@ -96,9 +112,12 @@ def _masked(rows: tuple[DiffLine, ...], before: list[str], after: list[str]) -> 
         yield replace(line, text=texts[number - 1]) if number else line
 
 
-def _texts(data: bytes | None) -> list[str]:
-    """The lines of a note, as many as it has."""
-    text = (data or b"").decode("utf-8", "surrogateescape")
-    whole = masked(text, lambda secret: "\n".join([MASK] * (secret.count("\n") + 1))).split("\n")
+def _texts(data: bytes | None, mark: str, marks: dict[str, str]) -> list[str]:
+    """The lines of a note, as many as it has; a secret that has no mark among `marks` gets this one."""
+
+    def shown(secret: str) -> str:
+        return "\n".join([marks.setdefault(secret, mark)] * (secret.count("\n") + 1))
+
+    whole = masked((data or b"").decode("utf-8", "surrogateescape"), shown).split("\n")
     # The last has no end, so what stands there is no part of one.
     return [*(line.removesuffix("\r") for line in whole[:-1]), whole[-1]]

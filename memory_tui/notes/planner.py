@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from memory_tui.errors import EditRefused
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code, registry
-from memory_tui.notes import budget
+from memory_tui.notes import budget, diff
 from memory_tui.notes import promote as promoting
 from memory_tui.notes.budget import Budget, HostLimit
 from memory_tui.notes.changes import (
@@ -302,11 +302,10 @@ class Planner(Struct, frozen=True):
         return tuple(budget.measure(text, host, name) for host in self.hosts)
 
     def with_trust(self, change: Change) -> Change:
-        """`change` with what it does to the trust of notes among its notes."""
-        if self.trust is None:
-            return change
+        """`change` with what it does to the trust of notes, and the secrets it brings back, among its notes."""
         files = [(file.path, file.before, file.after) for file in change.files]
-        return replace(change, notes=change.notes + self.trust.effects(files))
+        effects = self.trust.effects(files) if self.trust is not None else ()
+        return replace(change, notes=change.notes + effects + diff.brought_back(change))
 
     # --- inside ------------------------------------------------------------------------------------------------------
 

@@ -117,6 +117,28 @@ def test_since_tells_each_change_of_others_once(shell):
     assert shell.json("since") == []
 
 
+def test_no_difference_shows_a_secret_and_what_brings_one_back_says_so(shell):
+    note, secret = shell.folder / MEMORY, "hunter2hunter2X9"
+    note.write_text(f"- wifi password: {secret}\n- tea\n")
+    shell.run("history")
+    note.write_text("- wifi password: ***\n- tea\n")
+    masked = shell.json("history")["changes"][0]["id"]
+    restore = ["restore", MEMORY, "--before", str(masked)]
+    printed = [
+        shown := shell.run("history", "--show", str(masked)),
+        shell.run("history", "--show", str(masked), "--json"),
+        preview := shell.run(*restore, "--dry-run"),
+        shell.run("restore", "--all", "--before", str(masked), "--dry-run", "--json"),
+        shell.run(*restore, "--yes"),
+        shell.run("undo", "--dry-run"),
+    ]
+    assert not any(secret in text for text in printed)
+    assert secret in note.read_text()
+    assert "-- wifi password: [secret]\n+- wifi password: ***" in shown
+    assert "-- wifi password: ***\n+- wifi password: [new secret]" in preview
+    assert "This brings back 1 secret in the place of masks." in preview
+
+
 def test_blame_names_the_change_that_each_line_came_with(shell):
     (shell.folder / DAY).write_bytes(b"# day\n- one\n- inserted\n- two\n- three")
     shell.run("history")

@@ -198,8 +198,8 @@ def test_a_masked_difference_has_the_same_lines_without_the_secret():
     shown, raw = diff.masked_lines(change, 9), diff.lines(change, 9)
     assert [(line.kind, line.old, line.new) for line in shown] == [(line.kind, line.old, line.new) for line in raw]
     text = "\n".join(map(str, shown))
-    assert " - wifi password: ***" in text
-    assert "+password: ***" in text
+    assert " - wifi password: [secret]" in text
+    assert "+password: [new secret]" in text
     assert "+# y" in text
     assert not any(part in text for part in ("hunter", "plainlookingword", "PRIVATE"))
 
@@ -431,7 +431,7 @@ def test_the_command_lists_and_does(run, workspace, capsys):
     [secret] = json.loads(run("--json", "--kind", "secret")[1])
     code, out = run("--id", secret["id"], "--do", "delete", "--yes")
     assert code == 0
-    assert "-- wifi password: ***" in out
+    assert "-- wifi password: [secret]" in out
     assert "hunter2" not in out
     assert run("--do", "keep")[0] == 2
     [stale] = json.loads(run("--json", "--kind", "stale date")[1])

@@ -29,6 +29,7 @@ from memory_tui.notes.history import OTHERS, exact, history, taken_back
 from memory_tui.notes.journal import LOST, JournalEntry
 from memory_tui.notes.restore import to_version
 from memory_tui.sanitize import one_line, safe
+from memory_tui.secrets.finder import masked
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Choice, Page
 from memory_tui.tui.keys import bindings, named
@@ -128,7 +129,7 @@ def what_changed(engine: Engine, entry: Entry, path: str) -> Content:
             (one_line(entry.subject), "bold"), "\n", (one_line(entry.author), "$foreground-muted"), "\n"
         )
         styles = {"+": "$success", "-": "$error", "@": "$foreground-muted"}
-        lines = curator.git.diff(path, entry.hash).rstrip("\n").split("\n")
+        lines = masked(curator.git.diff(path, entry.hash)).rstrip("\n").split("\n")
         text = [Content.styled(safe(line), styles.get(line[:1], "")) for line in lines if line[:4] not in _HEADS]
         return Content("\n").join([head, *text])
     reason = f"{entry.reason[0].upper()}{entry.reason[1:]}.\n" if entry.reason else ""
