@@ -45,8 +45,8 @@ def text(change: Change, context: int = 3) -> str:
 
 
 def brought_back(change: Change) -> tuple[str, ...]:
-    """Tell how many secrets a change puts where a note has masks."""
-    if not any(MASK.encode() in (file.before or b"") for file in change.files):
+    """Tell how many secrets a change that restores puts where a note has masks; undoing a mask needs no word."""
+    if change.kind != "restore" or not any(MASK.encode() in (file.before or b"") for file in change.files):
         return ()
     rows = masked_lines(change, 0)
     count = sum(row.text.count(NEW_SECRET) for row in rows if row.kind == "new")

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 from memory_tui import durable, state_db
 from memory_tui.errors import EditFailed, EditRefused, IndexUnavailable, MemoryTuiError, StateUnavailable
-from memory_tui.locks import WriterLock
+from memory_tui.locks import Holder, WriterLock, is_alive, process_start
 from memory_tui.notes.changes import Busy, Change, FileChange, ThreeWay
 from memory_tui.notes.merge import merge
 from memory_tui.notes.record import EDITOR, KEEP_DAYS, Author, Record, Sight, T, rows, storable, unusable, value
@@ -518,13 +518,19 @@ _UNSAVED = state_db.Table("unsaved_text")
 
 
 class Unsaved(Struct, frozen=True):
-    """The `text` in an editor at `at` (epoch seconds), begun on the bytes `before` of the note `path`."""
+    """The `text` in an editor of the process `owner` at `at` (epoch seconds), begun on `before` of the note `path`."""
 
     path: str
     at: float
     before: bytes | None
     text: str
     key: str = ""
+    owner: Holder | None = None
+
+    @property
+    def is_left(self) -> bool:
+        """Whether no other process that runs has it in its editor."""
+        return self.owner is None or self.owner.is_this_process or not is_alive(self.owner)
 
 
 class Typing:
@@ -537,12 +543,13 @@ class Typing:
     def __init__(self, journal: Journal, path: str, began: Unsaved | None = None) -> None:
         self._records, self._path = _unsaved(journal), path
         self._keys = [f"{os.getpid()} {path}", *([began.key] if began is not None else [])]
+        self._owner = Holder(os.getpid(), process_start(os.getpid()), time.time())
         self._lock = threading.Lock()
         self._turn = 0
 
     def keep(self, turn: int, text: str, before: bytes | None) -> None:
         """Keep `text`, in the place of what was kept last. Raises EditRefused when the disk does not take it."""
-        value = msgspec.to_builtins(Unsaved(self._path, time.time(), before, text))
+        value = msgspec.to_builtins(Unsaved(self._path, time.time(), before, text, owner=self._owner))
         try:
             self._put(turn, self._keys[:1], value)
         except StateUnavailable as error:
@@ -565,10 +572,11 @@ class Typing:
 
 
 def left(journal: Journal, path: str | None = None) -> tuple[Unsaved, ...]:
-    """Return what editors left unsaved of `path`, or of every note, newest first. Raises EditRefused."""
+    """Return what editors that are gone left unsaved of `path`, or of every note, newest first. Raises EditRefused."""
     records = _unsaved(journal)
     try:
-        texts = [replace(msgspec.convert(value, Unsaved), key=key) for key, value in records.read().items()]
+        every = (replace(msgspec.convert(value, Unsaved), key=key) for key, value in records.read().items())
+        texts = [text for text in every if text.is_left]
         for text in texts:
             if text.at < time.time() - KEEP_DAYS * 86_400:
                 records.remove(text.key)

@@ -4,6 +4,8 @@ import hashlib
 import json
 import random
 import sqlite3
+import subprocess
+import sys
 import time
 import zlib
 
@@ -177,6 +179,29 @@ def test_saving_forgets_what_the_editor_began_with_and_nothing_else(journal):
     typing.keep(1, "more", b"")
     typing.drop(2)
     assert [text.path for text in left(journal)] == ["memory/other.md"]
+
+
+TYPING = """
+import sys
+from pathlib import Path
+from memory_tui.notes.journal import Journal, Typing
+Typing(Journal(Path(sys.argv[1]), Path(sys.argv[2])), sys.argv[3]).keep(1, "typed", b"")
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_another_process_types_is_left_by_it_only_once_it_is_gone(journal):
+    command = [sys.executable, "-c", TYPING, str(journal.folder), str(journal.database), LOG]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"\n"
+        assert left(journal) == ()
+        mine = Typing(journal, LOG)
+        mine.keep(1, "mine", b"")
+        mine.drop(2)
+        other.kill()
+        other.wait()
+    assert [text.text for text in left(journal, LOG)] == ["typed"]
 
 
 def test_old_texts_are_not_offered_and_a_disk_that_takes_nothing_is_said(journal, monkeypatch):
