@@ -62,9 +62,11 @@ class Spot(Struct, frozen=True):
             [texts[n - 1] for _, n in run] for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0])
         ]
         facts = [run for run in runs if any(text.strip() for text in run)]
-        if not facts and any(text.strip() for text in self.texts()):
+        if not any(text.strip() for text in self.texts()):
+            raise EditRefused("These lines are blank.", "Choose lines with text.")
+        if not facts:
             raise EditRefused("A heading alone cannot be promoted.", "Choose the lines below it.")
-        return facts or [self.texts()]
+        return facts
 
     def heading(self) -> str:
         """The title that the lines stand below, empty without one; the title of the whole note is none."""

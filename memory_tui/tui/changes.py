@@ -121,7 +121,7 @@ def make(view: View, deed: Deed, then: Then | None = None) -> None:
 def finish(view: View, done: AppliedChange, then: Then | None) -> None:
     """Say what was done and how to take it back."""
     change, entry = done.change, done.entry
-    view.session.last_change = 0 if entry.undoes else entry.redoes or entry.id
+    view.session.made.append(entry)
     others = f" What others wrote to {one_line(', '.join(done.merged))} stays." if done.merged else ""
     ledger = f" {one_line(done.untold)}" if done.untold else ""
     back = "" if entry.undoes else " u takes it back."

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memory_tui.config.config_patch import ConfigWrite
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.status import FileRow, Status
+    from memory_tui.notes.journal import JournalEntry
     from memory_tui.plan import Options
     from memory_tui.settings import Settings
 
@@ -46,10 +47,16 @@ class Session:
     config_writes: list[tuple[Sequence[ConfigWrite], OpenEngine]] = field(default_factory=list)
     """What this app wrote into configurations and may take back, the newest last, and what opened the engine before."""
 
-    last_change: int = 0
-    """The journal's number of the last change that was made on this screen; 0 for none, or where it was taken back."""
+    made: list[JournalEntry] = field(default_factory=list)
+    """The changes of notes that were made on this screen, and what took them back, the last one last."""
     history_of: str = ""
     """The note whose changes the history lists; empty for all."""
+
+    @property
+    def last_change(self) -> int:
+        """Return the journal's number of the last change on this screen; 0 for none, or where it was taken back."""
+        last = self.made[-1] if self.made else None
+        return 0 if last is None or last.undoes else last.redoes or last.id
 
     @property
     def settings(self) -> Settings | None:

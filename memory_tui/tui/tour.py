@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from textual import events, on
 from textual.content import Content
 from textual.widgets import Static
 
@@ -12,6 +13,8 @@ from memory_tui.tui.session import Session
 from memory_tui.tui.views.search import SearchView
 
 QUESTION = "how is the omada vlan set up"
+WIDE, SINGLE = 100, 70
+"""Cells from which list and reasons are side by side, and under which one is shown at a time."""
 SECONDS = 0.25
 """How often a step is looked at."""
 
@@ -21,6 +24,10 @@ class Step(NamedTuple):
 
     words: str
     done: Callable[[Tour], bool]
+    narrow: str = ""
+    """What it says where list and reasons are not side by side."""
+    tiny: str = ""
+    """What it says where one of them is shown at a time."""
 
 
 class Tour(Static):
@@ -29,7 +36,8 @@ class Tour(Static):
     def __init__(self, session: Session) -> None:
         super().__init__(id="tour", markup=False)
         self.session, self.at = session, 0
-        self.changed = False
+        self.since = len(session.made)
+        """How many changes were made before."""
 
     @property
     def search(self) -> SearchView | None:
@@ -47,9 +55,12 @@ class Tour(Static):
             self.at += 1
             self.draw()
 
+    @on(events.Resize)
     def draw(self) -> None:
-        """Show the step."""
-        words = STEPS[self.at].words if self.at < len(STEPS) else "That was the tour. ? says what each view is for."
+        """Show the step as it is true at this width."""
+        step = STEPS[self.at] if self.at < len(STEPS) else END
+        width = self.app.size.width
+        words = (width < SINGLE and step.tiny) or (width < WIDE and step.narrow) or step.words
         number = f" {self.at + 1} of {len(STEPS)} " if self.at < len(STEPS) else " Done "
         self.update(
             Content.assemble((number, "bold reverse"), " ", words, ("  : tour ends this", "$foreground-muted")),
@@ -69,17 +80,29 @@ def _tried(tour: Tour) -> bool:
     return tour.search is not None and bool(tour.search.steps)
 
 
-def _changed_and_back(tour: Tour) -> bool:
-    before, tour.changed = tour.changed, tour.session.last_change != 0
-    return before and not tour.changed
+def _promoted_and_back(tour: Tour) -> bool:
+    made = tour.session.made[tour.since :]
+    promoted = {entry.id for entry in made if entry.kind == "promote"}
+    return any(entry.undoes in promoted for entry in made)
 
 
 STEPS = (
     Step(f"Press / and ask, for instance: {QUESTION}. Then enter.", _asked),
-    Step("The right side says why a passage is sent: words, meaning, age. Press ] for one that is not.", _misses),
-    Step("Under it stands what would have it sent. Press enter to try the first, and u to take it back.", _tried),
     Step(
-        "On a daily log press enter, then down; p promotes that line after showing how; u takes it back.",
-        _changed_and_back,
+        "The right side says why a passage is sent: words, meaning, age. Press ] for one that is not.",
+        _misses,
+        "Below it says why a passage is sent: words, meaning, age. Press ] for one that is not.",
+        "enter on a passage says why it is sent. Press ] for one that is not.",
+    ),
+    Step(
+        "Under it stands what would have it sent. Press enter to try the first, and u to take it back.",
+        _tried,
+        tiny="Under it stands what would send it: enter tries the first, u takes it back.",
+    ),
+    Step(
+        "1, enter on a daily log, then down to an item: p promotes it after showing how; u takes it back.",
+        _promoted_and_back,
+        tiny="1, enter on a daily log, down to an item: p promotes it, u takes it back.",
     ),
 )
+END = Step("That was the tour. ? says what each view is for.", bool)

@@ -7,7 +7,8 @@ import pytest
 from textual.widgets import Input
 
 from memory_tui.tui.app import VIEWS
-from tests.support.tui import Window, make_app
+from memory_tui.tui.widgets.reader import Reader
+from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
 
 
 def test_the_first_frame_waits_for_no_engine():
@@ -39,6 +40,33 @@ def test_keys_typed_ahead_go_into_the_dialog_that_opens(screen):
     screen.press("escape")
 
 
+def go_to(window, words):
+    """Open a log in Notes, with the cursor on the line that begins with `words`."""
+    window.press("1", "f").type("2026-03-06").press("enter", "enter")
+    reader = window.app.query_one("#notes-text", Reader)
+    at = next(at for at, line in enumerate(reader.seen) if line.startswith(words))
+    steps = at + 1 - reader.line
+    return window.press(*["down" if steps > 0 else "up"] * abs(steps))
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2])
+def test_what_is_no_fact_is_refused_before_a_heading_is_chosen(screen, steps):
+    go_to(screen, "#").press(*["down"] * steps, "p")
+    assert len(screen.app.screen_stack) == 1
+    assert any("blank" in said or "heading alone" in said for said in screen.notices)
+
+
+@pytest.mark.parametrize(("size", "words"), [(LARGE, "The right side"), (SMALL, "Below it says"), (TINY, "enter on a")])
+def test_the_tour_says_where_the_reasons_stand_at_this_width(workspace, size, words):
+    app = make_app(workspace)
+    app.leads = True
+    with Window(app, size) as window:
+        window.ask().until(lambda: "2 of 4" in window.text)
+        assert words in window.text
+        window.resize(*LARGE)
+        assert "The right side" in window.text
+
+
 def test_the_tour_goes_on_by_what_a_person_does(workspace):
     app = make_app(workspace)
     app.leads = True
@@ -47,8 +75,11 @@ def test_the_tour_goes_on_by_what_a_person_does(workspace):
         window.ask().until(lambda: "2 of 4" in window.text)
         window.press("right_square_bracket").until(lambda: "3 of 4" in window.text)
         window.press("enter").until(lambda: "4 of 4" in window.text)
-        window.press("u", "home", "enter", "down", "p", "enter", "y")
+        window.press("u", "1", "a").type("the gate was oiled").press("enter", "u")
+        assert app.session.made[-1].undoes
+        go_to(window, "- Ben asked").press("p", "enter", "y")
         assert app.session.last_change, window.notices
+        assert "4 of 4" in window.text, "another change than a promotion ends no step"
         window.press("u", "y")
         window.until(lambda: "That was the tour" in window.text)
         window.press("colon").type("tour").press("enter")

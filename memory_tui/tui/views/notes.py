@@ -585,9 +585,11 @@ class NotesView(View):
         return spots[0]
 
     def _sections(self, engine: Engine) -> tuple[list[Spot], list[str]]:
-        """Return the lines that are meant and the headings they could go below, the best first."""
+        """Return the facts that are meant and the headings they could go below, the best first. Raises EditRefused."""
         curator, roots = engine.notes.curator, engine.plan.roots
         spots = self.spots(curator)
+        for spot in spots:
+            spot.facts()
         if registry.is_codex_memory(roots.workspace) or len(spots) > 1:
             return spots, []
         if claude_code.folders(roots):
