@@ -172,13 +172,20 @@ class Plan(Struct, frozen=True):
         return "memory-tui index" + (f" --provider {self.provider}" if self.provider_origin == NAMED else "")
 
     @property
-    def sibling(self) -> Path | None:
-        """Return the index of the same notes that is cut by the rules of the other releases; None for a named one."""
-        if self.options.index:
-            return None
-        stem, mark = self.index.stem, _SUFFIX["2026.9"]
-        other = stem.removesuffix(mark) if stem.endswith(mark) else f"{stem}{mark}"
-        return self.index.with_name(f"{other}{self.index.suffix}")
+    def siblings(self) -> tuple[Path, ...]:
+        """Return the indexes of the same notes that are cut by other rules."""
+        return tuple(path for chunking in _SUFFIX if (path := self.index_cut_by(chunking)) != self.index)
+
+    def index_cut_by(self, chunking: str) -> Path:
+        """Return the index of the same notes whose passages are cut by the rules of `chunking`."""
+        own = profiles.get(self.settings.word("profile")).chunking
+        if chunking == own:
+            return self.index
+        # A named index is that of the ranking in force, whichever it is.
+        stem, mark = self.index.stem, f"-{chunking}"
+        if not self.options.index:
+            stem, mark = stem.removesuffix(_SUFFIX[own]), _SUFFIX[chunking]
+        return self.index.with_name(f"{stem}{mark}{self.index.suffix}")
 
     @property
     def own_named(self) -> Path | None:
@@ -424,11 +431,11 @@ def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, 
     return (
         folder
         / places.private_name(workspace, key, more)
-        / f"index{'' if provider == DEFAULT_PROVIDER else f'-{provider}'}{_SUFFIX.get(chunking, '')}.sqlite"
+        / f"index{'' if provider == DEFAULT_PROVIDER else f'-{provider}'}{_SUFFIX[chunking]}.sqlite"
     )
 
 
-_SUFFIX = {"2026.9": "-2026.9", "2026.3": "-2026.3"}
+_SUFFIX = {"headings": "", "2026.9": "-2026.9", "2026.3": "-2026.3"}
 """What the name of an index has that is cut by the rules of a release; those up to 2026.7 share one."""
 
 NAMED = "--provider"

@@ -292,7 +292,7 @@ def index(args: argparse.Namespace) -> int:
             outcome = _synced(engine, reason="accept", accept_shrink=True)
         if not args.accept_shrink or args.force:
             outcome = _synced(engine, force=args.force)
-        show(args, {**plain(outcome), "fallback": engine.providers.who().instead}, [_done(engine, outcome)])
+        show(args, {**plain(outcome), "fallback": engine.providers.who().instead}, [_done(outcome)])
         if not args.json:
             for path, reason in outcome.failed:
                 sys.stderr.write(f"  {one_line(path)}: {one_line(reason)}\n")
@@ -313,13 +313,13 @@ def _synced(engine: Engine, *, reason: str = "cli", force: bool = False, accept_
         raise
 
 
-def _done(engine: Engine, outcome: SyncReport) -> str:
+def _done(outcome: SyncReport) -> str:
     """Return what an index run did, as a sentence."""
     done = [f"{plural(outcome.indexed, 'file')} indexed"]
     done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
     done.append(f"{plural(outcome.embedded, 'text')} embedded")
-    if outcome.shared and engine.plan.sibling is not None:
-        done.append(f"{plural(outcome.shared, 'vector')} reused from {engine.plan.sibling.name}")
+    if outcome.shared:
+        done.append(f"{plural(outcome.shared, 'vector')} reused from another ranking's index")
     return f"{', '.join(done)} in {outcome.seconds:.1f} s."
 
 

@@ -1,4 +1,4 @@
-"""What OpenClaw 2026.9 gives its agent: an engine under its rules, and the curated entries whose triggers fit."""
+"""What another ranking gives an agent: an engine under its rules, and OpenClaw 2026.9's entries whose triggers fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from memory_tui import profiles
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
-from memory_tui.errors import IndexUnavailable, SettingError
+from memory_tui.errors import SettingError
 from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import CuratedEntry, Triggered
 from memory_tui.plan import Plan
@@ -18,29 +18,25 @@ from memory_tui.workspace.annotations import CURATED, Annotations
 
 
 @contextmanager
-def by_newest(engine: Engine, stop: Stop | None = None) -> Iterator[Engine]:
-    """The same memory under the newest release's rules: `engine` where it has the chunks of that, else an engine on the
-    index beside its own, which is made or brought up to date first.
+def by_profile(engine: Engine, name: str, stop: Stop | None = None) -> Iterator[Engine]:
+    """The same memory under the rules of the profile `name`: `engine` where it has the chunks of that, else an engine
+    on the index beside its own, which is made or brought up to date first.
 
     Raises IndexUnavailable, Cancelled.
     """
     plan = engine.plan
-    if _is_newest(plan):
+    if _is_cut_as(plan, name):
         yield engine
         return
-    if plan.sibling is None:
-        raise IndexUnavailable(
-            f"The index {plan.index} is cut by other rules than those of {profiles.NEWEST}.",
-            f"Leave --index out, or name another one with --profile {profiles.NEWEST}.",
-        )
-    request = replace(plan.options, changes=(*plan.options.changes, ("profile", profiles.NEWEST)), once=False)
+    index = str(plan.index_cut_by(profiles.get(name).chunking)) if plan.options.index else None
+    request = replace(plan.options, index=index, changes=(*plan.options.changes, ("profile", name)), once=False)
     with Engine.open(request) as other, (stop or Stop()).around(other.index.stop):
         other.index.catch_up()
         yield other
 
 
-def _is_newest(plan: Plan) -> bool:
-    return profiles.get(plan.settings.word("profile")).chunking == profiles.get(profiles.NEWEST).chunking
+def _is_cut_as(plan: Plan, name: str) -> bool:
+    return profiles.get(plan.settings.word("profile")).chunking == profiles.get(name).chunking
 
 
 def injected(engine: Engine, message: str) -> list[Triggered]:
@@ -49,7 +45,7 @@ def injected(engine: Engine, message: str) -> list[Triggered]:
     Raises SettingError where the index was cut by another release's rules.
     """
     plan = engine.plan
-    if not _is_newest(plan):
+    if not _is_cut_as(plan, profiles.NEWEST):
         raise SettingError(
             "Only OpenClaw 2026.9 injects entries by their triggers.", f"Use --profile {profiles.NEWEST}."
         )

@@ -117,7 +117,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
     if _has_windows(plan, member.name) and not by_batches and len(pieces) <= MOST_WITH_WINDOWS:
         texts |= _windows_of(text for digest, text in texts.items() if not (withholding and held.get(digest)))
     cached = set(store.cached(space, list(texts)))
-    cached |= embedding.shared_hashes(plan.sibling, space, texts.keys() - cached)
+    cached |= embedding.shared_hashes(plan.siblings, space, texts.keys() - cached)
     waiting = batch_jobs.sent(store, space.space) & (texts.keys() - cached)
     passed_over = cached | waiting | embedding.known_rejected(store, space, list(texts))
     lacking = [digest for digest in texts if digest not in passed_over]
@@ -221,15 +221,15 @@ class SyncProvider:
 
     def manner(self, provider: Provider | None) -> EmbeddingMode:
         """Return how texts get to `provider`."""
-        sibling = self._plan.sibling
+        siblings = self._plan.siblings
         if not isinstance(provider, ChainMember):
-            return replace(HERE, sibling=sibling)
+            return replace(HERE, siblings=siblings)
         parts = _has_windows(self._plan, provider.name)
         if not provider.host:
-            return replace(SLOW if provider.slow else HERE, sibling=sibling, windows=parts)
+            return replace(SLOW if provider.slow else HERE, siblings=siblings, windows=parts)
         withheld = not provider.takes_secrets and self._plan.settings.on("remote.withholdSecrets")
         none = cleared(self._plan.workspace) if withheld else frozenset()
-        return replace(SERVER, withheld=withheld, sibling=sibling, cleared=none, windows=parts)
+        return replace(SERVER, withheld=withheld, siblings=siblings, cleared=none, windows=parts)
 
     def _settle(self, store: Store, report: SyncReport) -> None:
         """Write down fallback, failure and cache hits for `status` and other processes, keep the cache within

@@ -290,7 +290,7 @@ def status(
         notices=(*notices, *_lost(plan, vec0, rejected)),
         keeper=writer_process(store.path, "keeper"),
         writer=writer_process(store.path, "lock"),
-        storage=database.files(store.path, plan.sibling),
+        storage=database.files(store.path, plan.siblings),
         withheld=tuple(store.withheld()),
         refused=rejected,
         links=providers.chain.members(),

@@ -14,7 +14,7 @@ import stat
 import tempfile
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -208,7 +208,7 @@ def quarantine(path: Path, why: str) -> Notice:
 class FileSize(Struct, frozen=True):
     """A file that belongs to an index: `what` is index, log, beside, lock or aside.
 
-    Of another release's index of the same notes it is always "other release's".
+    Of an index of the same notes that is cut by other rules it is always "other ranking's".
     """
 
     path: str
@@ -216,12 +216,12 @@ class FileSize(Struct, frozen=True):
     bytes: int
 
 
-def files(index: Path, sibling: Path | None = None) -> tuple[FileSize, ...]:
+def files(index: Path, siblings: Iterable[Path] = ()) -> tuple[FileSize, ...]:
     """Return every file of an index, what is being made beside it and what was moved aside included; biggest first.
 
-    Those of the `sibling`, the other release's index of the same notes, come last.
+    Those of the `siblings`, indexes of the same notes that are cut by other rules, come last.
     """
-    others = files(sibling) if sibling is not None else ()
+    others = [file for sibling in siblings for file in files(sibling)]
     kinds = {index.name: "index", rebuild_of(index).name: "beside"}
     sizes = []
     for path in (*index.parent.glob(f"{index.name}*"), *index.parent.glob(f".{index.name}.*.part")):
@@ -231,7 +231,7 @@ def files(index: Path, sibling: Path | None = None) -> tuple[FileSize, ...]:
             continue
         sizes.append(FileSize(str(path), kinds.get(path.name) or _kind(path.name), size))
     ordered = sorted(sizes, key=lambda file: -file.bytes)
-    return (*ordered, *(replace(file, what="other release's") for file in others if file not in ordered))
+    return (*ordered, *(replace(file, what="other ranking's") for file in others if file not in ordered))
 
 
 def on_disk(index: Path) -> int:

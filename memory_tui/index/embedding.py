@@ -91,15 +91,15 @@ def _forget(store: Store, table: str, which: str) -> None:
 
 class EmbeddingMode(Struct, frozen=True):
     """How texts get to a provider: how many a call, whether notes are findable by their words before the provider is
-    asked (`later`), and whether what looks like a secret is `withheld` from it. What the index at `sibling` has a
-    vector of is not asked for: it holds the same notes, cut by the rules of another release. With `windows` the parts
+    asked (`later`), and whether what looks like a secret is `withheld` from it. What an index of `siblings` has a
+    vector of is not asked for: they hold the same notes, cut by other rules. With `windows` the parts
     of each chunk get vectors too.
     """
 
     texts: int = 64
     later: bool = False
     withheld: bool = False
-    sibling: Path | None = None
+    siblings: tuple[Path, ...] = ()
     cleared: frozenset[tuple[str, str]] = frozenset()
     """What a person took for no secret and no command."""
     windows: bool = False
@@ -113,25 +113,27 @@ SERVER = EmbeddingMode(256, later=True)
 """One that text is sent to; of what it gets at once it makes requests as large as it takes."""
 
 
-def shared_hashes(sibling: Path | None, identity: Identity, hashes: Set[str]) -> set[str]:
-    """Return which of `hashes` need no provider, because `sibling` holds their vectors; none where it is unreadable."""
+def shared_hashes(siblings: Sequence[Path], identity: Identity, hashes: Set[str]) -> set[str]:
+    """Return which of `hashes` need no provider, because `siblings` hold their vectors; none if one is unreadable."""
     try:
-        return {row[0] for row in _of_sibling(sibling, "hash", identity, list(hashes))}
+        return {row[0] for row in _of_siblings(siblings, "hash", identity, list(hashes))}
     except IndexUnavailable:
         # The run that embeds them reads it again, and says why it cannot.
         return set()
 
 
-def _of_sibling(sibling: Path | None, columns: str, identity: Identity, hashes: Sequence[str]) -> Rows:
-    """Read what `sibling` holds of those `hashes`, in the space of `identity`, of a length that may be unknown.
+def _of_siblings(siblings: Sequence[Path], columns: str, identity: Identity, hashes: Sequence[str]) -> Rows:
+    """Read what `siblings` hold of those `hashes`, in the space of `identity`, of a length that may be unknown.
 
     Raises IndexUnavailable.
     """
-    if sibling is None or not hashes or not sibling.exists():
-        return []
     sql = f"SELECT {columns} FROM embedding_cache WHERE {_SPACE} AND ? IN (dims, 0) AND {_AMONG}"
-    with closing(Store.open(sibling, read_only=True, vec0=False)) as other:
-        return other.query(sql, (*identity.space, identity.dims, json.dumps(list(hashes))))
+    rows: Rows = []
+    for sibling in siblings if hashes else ():
+        if sibling.exists():
+            with closing(Store.open(sibling, read_only=True, vec0=False)) as other:
+                rows += other.query(sql, (*identity.space, identity.dims, json.dumps(list(hashes))))
+    return rows
 
 
 def held_back(text: str, known: Known = NOTHING_KNOWN) -> tuple[str, ...]:
@@ -185,9 +187,9 @@ class Embedder:
         self.embedded = 0
         """Texts that the provider made vectors of."""
         self.shared = 0
-        """Texts whose vectors were taken from the sibling."""
+        """Texts whose vectors were taken from a sibling."""
         self.unshared = ""
-        """Why the sibling could not be read."""
+        """Why a sibling could not be read."""
         self.error = ""
         self._store = store
         self._identity = identity
@@ -204,15 +206,15 @@ class Embedder:
         return self._provider is not None
 
     def cached(self, texts: Mapping[str, str]) -> dict[str, int]:
-        """Return the embedding ids of those `texts` that have a vector here, or in the sibling."""
+        """Return the embedding ids of those `texts` that have a vector here, or in a sibling."""
         cached = self._store.cached(self._identity, list(texts)) if self._identity.dims else {}
         lacking = [digest for digest in texts if digest not in cached]
-        if not lacking or not self._identity.dims or self._mode.sibling is None or self.unshared:
+        if not lacking or not self._identity.dims or not self._mode.siblings or self.unshared:
             return cached
         try:
-            rows = _of_sibling(self._mode.sibling, "hash, embedding", self._identity, lacking)
+            rows = _of_siblings(self._mode.siblings, "hash, embedding", self._identity, lacking)
         except IndexUnavailable as error:
-            self.unshared = f"No vectors were taken from {self._mode.sibling.name}: {error.message}"
+            self.unshared = f"No vectors were taken from other indexes of these notes: {error.message}"
             return cached
         vectors = {
             digest: np.frombuffer(data, np.float32) for digest, data in rows if len(data) == 4 * self._identity.dims

@@ -443,9 +443,11 @@ def listed(line: str, before: str) -> Iterator[Span]:
 
 
 def _is_phrase(text: str, labelled: bool) -> bool:
-    """Tell whether small words are those of a wallet; after its mere name no word of a sentence may be among them."""
-    fewest = 2 if labelled else 1
-    return len(_FUNCTION.findall(text)) < fewest and len(re.findall(r"[a-zß-ÿ]+", text)) % 3 == 0
+    """Tell whether small words are those of a wallet: three quarters differ, and after its mere name no word of a
+    sentence is among them.
+    """
+    fewest, words = 2 if labelled else 1, re.findall(r"[a-zß-ÿ]+", text)
+    return len(_FUNCTION.findall(text)) < fewest and len(words) % 3 == 0 and 4 * len(set(words)) >= 3 * len(words)
 
 
 def columns(line: str) -> dict[int, str]:

@@ -16,6 +16,7 @@ from textual.content import Content
 from textual.events import Resize
 from textual.message import Message
 from textual.widgets import ContentSwitcher, Footer, Input, Static, Tab, Tabs, TextArea
+from textual.worker import get_current_worker
 
 from memory_tui.errors import MemoryTuiError, StateUnavailable
 from memory_tui.events import (
@@ -235,11 +236,14 @@ class MemoryApp(App[int]):
     @work(thread=True, exclusive=True, group="facts")
     def read_facts(self) -> None:
         """Read status and files on a worker thread."""
-        engine = self.session.engine
+        engine, worker = self.session.engine, get_current_worker()
         if engine is None:
             return
         try:
-            self.post_message(self.Facts(engine.status(), engine.notes.files()))
+            facts = self.Facts(engine.status(), engine.notes.files())
+            # A newer reading may be over before an older one.
+            if not worker.is_cancelled:
+                self.post_message(facts)
         except MemoryTuiError as error:
             # A rebuild under the screen: the last state stays, and the next event asks again.
             self.post_message(self.Happened(IndexChanged(0.0)))

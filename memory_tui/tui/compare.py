@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from memory_tui import profiles
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.openclaw_answer import by_newest
+from memory_tui.engine.openclaw_answer import by_profile
 from memory_tui.explain import wording
 from memory_tui.sanitize import one_line
 from memory_tui.search.evidence import Evidence
@@ -64,15 +64,18 @@ class Pair:
         return min(sent, default=1000), self.left.place if self.left else 1000
 
 
-def sides(engine: Engine, evidence: Evidence, newest: Evidence | None, in_force: Settings) -> list[Side]:
-    """Return what can be compared with the ranking in force: how the app was opened where that is another, profiles."""
+def sides(engine: Engine, evidence: Evidence, other: dict[str, Evidence], in_force: Settings) -> list[Side]:
+    """Return what can be compared with the ranking in force: how the app was opened where that is another, profiles.
+
+    `other` has what indexes that are cut by other rules know, by those rules.
+    """
     opened = engine.plan.settings
     here = [] if knobs.same(opened, in_force) else [Side("as opened", opened, evidence)]
     elsewhere = []
     for name, profile in profiles.PROFILES.items():
         settings = engine.plan.with_profile(name)
-        if not can_rank(evidence, name):
-            elsewhere.append(Side(profile.title, settings, newest))
+        if not can_rank(evidence, name) or evidence.chunking not in ("", profile.chunking):
+            elsewhere.append(Side(profile.title, settings, other.get(profile.chunking)))
         elif not knobs.same(settings, in_force) and not (here and knobs.same(settings, opened)):
             here.append(Side(profile.title, settings, evidence))
     return [*here, *elsewhere]
@@ -174,7 +177,7 @@ class Compare(Dialog[ReadNote]):
     def __init__(self, view: View, evidence: Evidence, settings: Settings) -> None:
         super().__init__("Two rankings of your question")
         self.view, self.evidence, self.settings = view, evidence, settings
-        self.newest: Evidence | None = None
+        self.other = dict[str, Evidence]()
         self.at, self.pairs, self.stop = 0, list[Pair](), Stop()
 
     def body(self) -> ComposeResult:
@@ -202,15 +205,19 @@ class Compare(Dialog[ReadNote]):
         engine = self.view.session.engine
         if engine is None:
             return
-        every = sides(engine, self.evidence, self.newest, self.settings)
+        every = sides(engine, self.evidence, self.other, self.settings)
         left, right = (
             Side(f"{knobs.title(self.settings)}, in force", self.settings, self.evidence),
             every[at % len(every)],
         )
-        sibling = engine.plan.sibling
-        if right.evidence is None and (make or (sibling is not None and sibling.exists())):
-            self.newest = self.view.attempt(self.ask_newest)
-            right = Side(right.name, right.settings, self.newest)
+        profile = profiles.get(right.settings.word("profile"))
+        # The model within the package costs nothing but the moment.
+        make = make or self.evidence.provider == "builtin"
+        if right.evidence is None and (make or engine.plan.index_cut_by(profile.chunking).exists()):
+            answer = self.view.attempt(lambda engine: self.ask(engine, profile.name))
+            if answer is not None:
+                self.other[profile.chunking] = answer
+            right = Side(right.name, right.settings, answer)
         if right.evidence is None:
             self.post_message(Ranked(left, right, None, []))
             return
@@ -220,9 +227,9 @@ class Compare(Dialog[ReadNote]):
         aligned = pairs(*listed, same_index=left.evidence is right.evidence)
         self.post_message(Ranked(left, right, (traces[0], traces[1]), aligned))
 
-    def ask_newest(self, engine: Engine) -> Evidence:
-        """Return what the index of the newest release's rules knows, which is made first. Raises IndexUnavailable."""
-        with by_newest(engine, self.stop) as other:
+    def ask(self, engine: Engine, profile: str) -> Evidence:
+        """Return what the index by the rules of `profile` knows, which is made first. Raises IndexUnavailable."""
+        with by_profile(engine, profile, self.stop) as other:
             return other.search.gather(self.evidence.query, self.stop, self.evidence.source)
 
     @on(Ranked)

@@ -386,7 +386,8 @@ def _absolute(roots: Roots, path: str) -> str:
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        path = jsstring.well_formed(path)
+        # Where the locale names files in ASCII a stored path stands for its bytes.
+        path = os.fsdecode(jsstring.well_formed(path).encode())
     absolute = os.path.normpath(os.path.join(str(roots.workspace), path))
     if "\\x" in absolute and "\0" not in absolute and not os.path.lexists(absolute):
         raw = re.sub(rb"\\x([89a-f][0-9a-f])", lambda m: bytes.fromhex(m[1].decode()), os.fsencode(absolute))

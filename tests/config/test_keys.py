@@ -373,6 +373,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
         )
     },
     "auth.order": ({}, _login),
+    "memory.backend": ({}, _engine(lambda engine: engine.status().backend_state)),
     "meta.lastTouchedVersion": ({}, _profile),
     "plugins.slots.memory": ({}, _profile),
     "plugins.entries.memory-tui.config.profile": ({"plugins.slots.memory": "memory-tui"}, _profile),

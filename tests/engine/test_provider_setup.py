@@ -64,7 +64,7 @@ def test_a_remote_provider_is_asked_at_the_configured_address_with_the_configure
 
 
 def test_a_change_of_profile_pays_for_no_vector_twice(host, workspace, tmp_path, monkeypatch):
-    """Texts that both ways of cutting have in common are sent once; of a sibling that cannot be read it is said."""
+    """Texts that both ways of cutting have in common are sent once; of an index that cannot be read it is said."""
     play, address = host
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for day in range(1, 4):
@@ -88,7 +88,7 @@ def test_a_change_of_profile_pays_for_no_vector_twice(host, workspace, tmp_path,
     first = sent()
     play.asked.clear()
     with opened("openclaw-2026.9") as engine:
-        assert engine.plan.sibling == older != engine.plan.index
+        assert older in engine.plan.siblings
         costs = engine.providers.forecast()
         assert costs is not None
         report = engine.index.sync()
@@ -101,7 +101,7 @@ def test_a_change_of_profile_pays_for_no_vector_twice(host, workspace, tmp_path,
         assert not set(sent()) & set(first)
         status = engine.status()
         assert (status.embedded, status.cache.hits) == (status.chunks, report.shared)
-        assert (str(older), "other release's", older.stat().st_size) in [
+        assert (str(older), "other ranking's", older.stat().st_size) in [
             (file.path, file.what, file.bytes) for file in status.storage
         ]
         assert [file.path for file in status.storage if file.what == "index"] == [str(engine.plan.index)]

@@ -243,7 +243,8 @@ def test_a_saved_question_is_asked_again_and_forgotten(screen):
 
 
 def test_two_rankings_are_compared_and_a_passage_of_either_is_read(reader):
-    reader.ask().press("c").until(lambda: "Both send" in reader.text)
+    reader.ask().press("c").until(lambda: "cuts notes into other passages" in reader.text)
+    reader.press("enter").until(lambda: "Both send" in reader.text)
     first = reader.text
     reader.press("right").until(lambda: reader.text != first)
     reader.press("left", "enter")
