@@ -410,6 +410,8 @@ _PASSES = 3
 _PROGRESS_SECONDS = 0.1
 _SETTLED_SECONDS = 0.5
 """Before that a rate says nothing."""
+_ESTIMATED_SECONDS, _ESTIMATED_SHARE, _LONGEST_ESTIMATE = 2.0, 0.02, 86_400.0
+"""How long and how much of the bytes was read before what is left is estimated, and what is no estimate any more."""
 
 
 class SyncRun(Struct, frozen=True):
@@ -698,8 +700,9 @@ class _Pass:
             return
         self._reported, elapsed = now, now - self._began
         left: float | None = 0.0 if self._done >= self._total else None
-        if left is None and elapsed >= _SETTLED_SECONDS and self._bytes:
-            left = elapsed * max(0, self._total_bytes - self._bytes) / self._bytes
+        if left is None and elapsed >= _ESTIMATED_SECONDS and self._bytes > _ESTIMATED_SHARE * self._total_bytes:
+            estimate = elapsed * max(0, self._total_bytes - self._bytes) / self._bytes
+            left = estimate if estimate <= _LONGEST_ESTIMATE else None
         rate, chunks = self._done / elapsed if elapsed > 0 else 0.0, self._report.chunks
         self._tell(
             events.SyncProgress(time.time(), self._done, self._total, path, chunks, rate, left, self._rebuilding)

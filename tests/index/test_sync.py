@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -166,6 +169,22 @@ def test_vectors_of_two_models_are_never_mixed(memory):
     report = memory.sync()
     assert (report.rebuilt, report.embedded, report.reused) == (True, 1, 2)
     assert vec0_rows(memory.store) in (3, None)
+
+
+@pytest.mark.parametrize(("tick", "told"), [(0.01, 0), (3.0, 1), (100_000.0, 0)])
+def test_what_is_left_is_estimated_once_time_and_bytes_say_something_and_never_beyond_a_day(
+    memory, monkeypatch, tick, told
+):
+    memory.write("MEMORY.md", "x")
+    for name in "ab":
+        memory.write(f"memory/{name}.md", text_of(900))
+    ticks = itertools.count(0.0, tick)
+    monkeypatch.setattr("memory_tui.index.sync.time", SimpleNamespace(monotonic=lambda: next(ticks), time=time.time))
+    memory.sync()
+    monkeypatch.undo()
+    left = [event.seconds_left for event in memory.told(events.SyncProgress)]
+    assert left[-1] == 0.0
+    assert len([seconds for seconds in left[:-1] if seconds]) == told
 
 
 # --- stopping ------------------------------------------------------------------------------------------------------
