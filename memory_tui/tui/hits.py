@@ -39,6 +39,8 @@ BAR, AGE_CELLS, LEAD = 8, 9, 8
 """Cells of a row: its bar, its age, and what stands before the bar."""
 MUTED = "$foreground-muted"
 """In a Content `$text-muted` is white, not muted."""
+OLDER = "older value · "
+"""What leads the text of a row of which a newer line states another value."""
 LONGEST = 160
 """Characters of a row's text."""
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
@@ -164,13 +166,14 @@ class Row:
         lead = Content.assemble(
             f" {self.place:>2}{grade}", (f"{score:>3}", "bold"), " ", bar(self.sums, BAR, self.scale), " "
         )
-        room = width - lead.cell_length - AGE_CELLS - 1
-        age = (f" {self.age:>{AGE_CELLS}}", MUTED)
-        body = marked(self.body, self.marks)
+        # The age of a note of a later day is longer.
+        age = Content.styled(f" {self.age:>{AGE_CELLS}}", MUTED)
+        room = width - lead.cell_length - age.cell_length
+        older, body = (OLDER if self.hit.newer else "", "$warning"), marked(self.body, self.marks)
         if lines == 1:
-            return Content.assemble(lead, fit(Content.assemble(f"{self.name} · ", body), room), age)
+            return Content.assemble(lead, fit(Content.assemble(older, f"{self.name} · ", body), room), age)
         title = fit(Content.styled(self.name, "bold" if self.sent else ""), room)
-        return Content.assemble(lead, title, age, "\n", " " * LEAD, fit(body, width - LEAD))
+        return Content.assemble(lead, title, age, "\n", " " * LEAD, fit(Content.assemble(older, body), width - LEAD))
 
 
 def fit(content: Content, width: int) -> Content:
@@ -349,7 +352,8 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
             reason = f"It says much the same as {one_line(twin.path)}:{twin.start_line}. "
         case _:
             reason = ""
-    return f"{reason}It {clause}{near}."
+    newer = f" {one_line(row.hit.newer)} states a newer value." if row.hit.newer else ""
+    return f"{reason}It {clause}{near}.{newer}"
 
 
 def short_reason(row: Row) -> str:

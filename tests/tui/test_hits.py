@@ -109,6 +109,23 @@ def test_a_row_shows_what_a_person_said_of_it(evidence, trace):
     assert all(row.drawn(79, 1).plain[3] == "✓" for row in judged)
 
 
+def test_a_row_with_an_older_value_says_so_first_and_its_verdict_names_the_newer(tmp_path):
+    (tmp_path / "memory").mkdir()
+    for day, host in (("2026-08-03", "Hetzner"), ("2026-10-09", "Contabo")):
+        (tmp_path / "memory" / f"{day}.md").write_text(f"# {day}\n\n- The site runs at {host}.\n")
+    with Engine.open(Options(workspace=str(tmp_path), index=str(tmp_path / "index.sqlite"), now=NOW)) as engine:
+        engine.index.sync()
+        evidence = engine.search.gather("Where does the site run?")
+        trace = engine.search.rank(evidence, engine.plan.settings)
+        newer, older = sorted(hits.rows(evidence, trace, 0), key=lambda row: row.hit.chunk.path, reverse=True)
+        assert older.drawn(55, 2).split("\n")[1].plain.strip() == "older value · The site runs at Hetzner."
+        assert "older value" in older.drawn(79, 1).plain
+        assert "older value" not in newer.drawn(79, 2).plain
+        assert [line.cell_length for line in older.drawn(55, 2).split("\n")] == [55, 55]
+        said = hits.verdict(older, trace, spoken(evidence, trace, older))
+        assert said.endswith(" memory/2026-10-09.md:3 states a newer value.")
+
+
 @pytest.mark.parametrize(
     ("days", "words"),
     [(None, "always"), (0.5, "today"), (14, "14 days"), (49, "7 weeks"), (300, "10 months"), (-2, "in 2 days")],
