@@ -24,6 +24,8 @@ LEAST, LEAST_CURATED = 1_000, 300
 Japanese and Chinese lose .01 with each section by itself: a short one holds too few pairs of what is asked. So do
 curated notes of which each entry of a list is a chunk: .25 on the FAQs.
 """
+ALONE = 600
+"""Characters from which a section is not joined with one that would be cut then (Russian, German XQuAD; FAQs)."""
 CURATED = ("MEMORY.md", "USER.md")
 DEEPEST = 3
 """The level of headings down to which a thought ends before one."""
@@ -77,8 +79,10 @@ def chunk_sections(text: str, path: str, tokens: int = 400, overlap: int = 80) -
         for item in headings(text)
         if item.level <= DEEPEST and item.line <= written and not _TIME.search(item.title)
     )
-    for end in [*(bisect_left(numbers, line) for line in heads), len(segments)]:
-        if end < len(segments) and sums[end] - sums[start] < least:
+    ends = [*(bisect_left(numbers, line) for line in heads), len(segments)]
+    for end, following in zip(ends, [*ends[1:], len(segments)], strict=True):
+        length, longer = sums[end] - sums[start], sums[following] - sums[start]
+        if end < len(segments) and length < least and (longer <= size or length < ALONE):
             continue
         places = [*(at for at in range(start, end) if at not in inside), end]
         of_section = _runs([sums[at] - sums[start] for at in places], size, max(0, overlap * 4))

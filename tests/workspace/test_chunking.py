@@ -96,6 +96,13 @@ def test_passages_end_at_headings_once_they_are_long_enough():
     assert begins(f"# A\n{PART[:400]}\n## B\nshort\n", "MEMORY.md") == [1, 13]
 
 
+def test_a_section_of_some_length_is_not_joined_with_one_that_would_be_cut():
+    section = "".join(f"- line {number:03} of it\n" for number in range(40))
+    assert begins(f"## A\n{section}## B\n{section}{section}") == [1, 42]
+    few = section[: len(section) // 2]
+    assert begins(f"## A\n{few}## B\n{section}") == [1], "both fit"
+
+
 @pytest.mark.parametrize("run", ["```\n" + "x = 1\n" * 40 + "```\n", "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 40])
 def test_no_passage_begins_inside_a_fence_or_a_table(run):
     text = "".join(f"{PART[:740]}\n{run}\n" for _ in range(5))
