@@ -193,10 +193,11 @@ archive  notes:archive  move old logs to memory/archive/memory/; a search still 
 history  history:history  what became of the notes, by whom, newest first
   path?                               only changes of this note
   --show N                            the difference that one change made
-  --by WHO                            only changes of this author: openclaw, claude-code, git, memory-tui, another
+  --by WHO                            only changes of this author: openclaw, claude-code, git, memory-tui, somebody
   --deleted                           only changes that removed a note
   -n --newest N@100                   how many are listed (default: 100)
-since  history:since  what others changed since you last looked
+since  history:since  what others changed since you last looked, or since a time
+  when? WHEN                          a time, or a span like 2h or 3d; without it the next since starts from now
 blame  history:blame  when and by whom each line of a note came
   place PATH[:LINE]                   the note, or one line of it
 restore  history:restore_notes  bring a note, or all, back to what they were

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import difflib
 import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import PurePath
 from typing import Any
 
 from msgspec import to_builtins
@@ -15,7 +17,7 @@ from msgspec import to_builtins
 from memory_tui.cli.context import opened
 from memory_tui.cli.notes import make
 from memory_tui.cli.output import print_lines, say, show
-from memory_tui.errors import EditRefused, QueryError, SettingError
+from memory_tui.errors import EditRefused, PathRefused, QueryError, SettingError
 from memory_tui.formatting import minute, plural
 from memory_tui.notes import authors, diff, restore
 from memory_tui.notes import history as histories
@@ -23,11 +25,11 @@ from memory_tui.notes.curator import Curator
 from memory_tui.notes.history import OTHERS, OWN
 from memory_tui.notes.journal import LOST, JournalEntry
 from memory_tui.notes.record import Edit
-from memory_tui.workspace.roots import NoteMissing, named_lines
+from memory_tui.workspace.roots import MEMORY, NoteMissing, destination, named_lines, scan
 
 _PAGE = 500
-_SPAN = re.compile(r"(\d{1,6})([mhdw])")
-_SECONDS = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SPAN = re.compile(r"(\d{1,6})([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 @contextmanager
@@ -58,41 +60,79 @@ def history(args: argparse.Namespace) -> int:
             if entry is None:
                 raise EditRefused(f"The history has no change {args.show}.", "Run memory-tui history to list them.")
             text = diff.text(notes.journal.change_of(entry))
-            by = [f"By {authors.words(entry.author)}."] if entry.kind == OTHERS else []
+            by = [authors.sentence(entry.author)] if entry.kind == OTHERS else []
             lines = [_line(entry, undoable), *by, *text.splitlines()]
             return show(args, {**_row(entry, undoable), "diff": text}, lines)
         filtered = args.by is not None or args.deleted
         # What is joined may be many.
         most = -1 if filtered else max(_PAGE, 5 * args.newest)
-        entries = histories.history(notes.journal, args.path, most=most, joined=not args.json)
+        path = args.path and _note(notes, args.path)
+        entries = histories.history(notes.journal, path, most=most, joined=not args.json)
+        names = {_by(entry) or "somebody" for entry in entries if entry.kind != LOST}
+        if args.by not in {None, "another", "somebody", OWN, *authors.HOSTS, *names}:
+            those = f"Those who did: {', '.join(sorted(names))}." if names else "Nobody changed one yet."
+            raise SettingError(f"Nobody called {args.by!r} changed a note.", those)
         chosen = [entry for entry in entries if _fits(entry, args)]
-        none = f"{args.path} was not changed." if args.path else "No note was changed yet."
+        none = f"{path} was not changed yet." if path else "No note was changed yet."
         data = {"folder": str(notes.journal.folder), "changes": [_row(row, undoable) for row in chosen[: args.newest]]}
         lines = [_line(entry, undoable) for entry in chosen[: args.newest]]
         if len(chosen) > args.newest:
             lines.append("There are older changes; -n lists more.")
-        others = ((entry.author, len(entry.files)) for entry in entries if entry.kind == OTHERS)
-        lines += filter(None, [authors.unknown_share(others)])
-        return show(args, data, lines or [none])
+        others = ((entry.author, len(entry.files)) for entry in chosen if entry.kind == OTHERS)
+        lines += filter(None, [authors.unknown_share(others)] if args.by is None else [])
+        return show(args, data, lines or ["No change fits." if entries else none])
 
 
 def since(args: argparse.Namespace) -> int:
-    """List what others changed since a person last looked, and remember that they looked."""
+    """List what others changed since a person last looked, and remember that they looked; or since a time."""
+    at = None if args.when is None else _time(args.when, "since takes a time")
     with _recorded(args) as notes:
-        edits = notes.journal.unviewed()
+        journal, last = notes.journal, []
+        if at is None:
+            edits, then = journal.unviewed(), "you last looked"
+            if not notes.read_only:
+                journal.view()
+                last = ["The next since starts from now; memory-tui since 2h looks back."] if edits else []
+        else:
+            edits, then = tuple(edit for edit in journal.edits() if not edit.kind and edit.at >= at), minute(at)
+            start = journal.start()
+            last = [f"The record begins at {minute(start)}."] if start is not None and at < start else []
         entries = [histories.entry_of([edit]) for edit in edits] if args.json else histories.together(edits)
-        if not notes.read_only:
-            notes.journal.view()
+        entries.sort(key=histories.newest)
         words = histories.news(edits)
         lines = [_line(entry, set()) for entry in entries]
-        sentence = f"Since you last looked: {words}." if words else "Nobody else changed a note since you last looked."
-        return show(args, [_row(entry, set()) for entry in entries], [*lines, sentence])
+        sentence = f"Since {then}: {words}." if words else f"Nobody else changed a note since {then}."
+        return show(args, [_row(entry, set()) for entry in entries], [*lines, sentence, *last])
+
+
+def _note(notes: Curator, typed: str) -> str:
+    """Return the stored path of a note that is there, in the record or in git; its name alone may tell it.
+
+    Raises PathRefused, with what could be meant.
+    """
+    refusal: PathRefused = NoteMissing(f"There is no note {typed}.", "memory-tui history lists those that changed.")
+    try:
+        stored = destination(notes.roots, typed)[2]
+        if notes.journal.edits(stored, most=1) or notes.read(stored) is not None or notes.git.log(stored):
+            return stored
+    except PathRefused as error:
+        refusal = error
+    paths = {note.path for note in scan(notes.roots).notes if note.source == MEMORY}
+    paths |= {edit.path for edit in notes.journal.edits()}
+    name = typed.casefold().removesuffix(".md")
+    alike = [path for path in sorted(paths) if f"/{path.casefold().removesuffix('.md')}".endswith(f"/{name}")]
+    if len(alike) == 1:
+        return alike[0]
+    near = {PurePath(path).stem: path for path in paths}
+    meant = alike[:3] or [near[word] for word in difflib.get_close_matches(PurePath(typed).stem, near, cutoff=0.7)]
+    raise NoteMissing(f"There is no note {typed}.", f"Did you mean {' or '.join(meant)}?") if meant else refusal
 
 
 def blame(args: argparse.Namespace) -> int:
     """Say of each line of a note when and by whom it came."""
     path, first, last = named_lines(args.place)
     with _recorded(args) as notes:
+        path = _note(notes, path)
         data = notes.read(path)
         if data is None:
             raise NoteMissing(f"There is no note {path}.", "memory-tui history lists what became of it.")
@@ -129,6 +169,7 @@ def restore_notes(args: argparse.Namespace) -> int:
     if args.all == (args.path is not None):
         raise SettingError("Which note is to be restored?", "Name one, or say --all --before TIME.")
     with _recorded(args) as notes:
+        args.path = args.path and _note(notes, args.path)
         when = args.before
         if when is None:
             return _versions(args, notes)
@@ -152,8 +193,6 @@ def _versions(args: argparse.Namespace, notes: Curator) -> int:
         for version in restore.versions(notes.journal, notes.git, args.path, now)
         if not version.ref.isdigit()
     ]
-    if now is None and not versions:
-        raise NoteMissing(f"There is no note {args.path}, and no text of one is kept.", "Check its name.")
     command = f"memory-tui restore {args.path} --before"
     if args.yes or args.lost_lines:
         refs = ", ".join(ref for ref, _ in versions)
@@ -166,17 +205,15 @@ def _versions(args: argparse.Namespace, notes: Curator) -> int:
     return show(args, data, [*lines, f"{command} N shows what one would change." if versions else none])
 
 
-def _time(words: str) -> float:
+def _time(words: str, who: str = "--before takes a time or a change") -> float:
     """Return a time that a person writes, by the clock of this machine. Raises SettingError."""
     if span := _SPAN.fullmatch(words):
         return time.time() - int(span[1]) * _SECONDS[span[2]]
     try:
         return dt.datetime.fromisoformat(words).astimezone().timestamp()
     except (ValueError, OverflowError, OSError):
-        what = f"--before takes a time or a change, not {words!r}."
-        raise SettingError(
-            what, "For instance 2026-11-20, 2026-11-20T12:30, 2h, 3d, or a number of the history."
-        ) from None
+        number = ", or a number of the history" * who.endswith("change")
+        raise SettingError(f"{who}, not {words!r}.", f"For instance 2026-11-20T12:30, 2h, 3d{number}.") from None
 
 
 # --- rows ----------------------------------------------------------------------------------------------------------
@@ -189,7 +226,7 @@ def _by(entry: JournalEntry) -> str:
 
 
 def _fits(entry: JournalEntry, args: argparse.Namespace) -> bool:
-    by = "" if args.by == "another" else args.by
+    by = "" if args.by in ("another", "somebody") else args.by
     gone = any(file.after is None for file in entry.files)
     return (args.by is None or by == _by(entry)) and (not args.deleted or gone)
 

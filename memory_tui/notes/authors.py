@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
@@ -63,6 +63,8 @@ class NoteChange(Struct, frozen=True):
     since: float = 0.0
 
 
+HOSTS = (*get_args(agent_acts.Host), "git")
+"""Who may be named."""
 UNKNOWN = Author("", "", "none")
 """Nobody is known to have made a change, and it was asked."""
 
@@ -589,10 +591,16 @@ def words(author: Author | None) -> str:
     return one_line(f"{author.host} ({session}by {proof})")
 
 
+def sentence(author: Author | None) -> str:
+    """Say who made a change, as a sentence."""
+    return f"By {words(author)}." if author is not None and author.host else "Nobody knows who made it."
+
+
 def unknown_share(changes: Iterable[tuple[Author | None, int]]) -> str:
     """Say of how many changes by others, counted by author, nobody knows who made them; empty where there is none."""
     counts = [(author is None or not author.host, count) for author, count in changes]
     total, unknown = sum(count for _, count in counts), sum(count for is_unknown, count in counts if is_unknown)
     changed = f"{plural(total, 'change')} by others"
-    share = f"No author is known of {unknown:,} of {changed} ({unknown / (total or 1):.0%})."
+    part = f"{unknown:,} of {changed} ({unknown / (total or 1):.0%})" if unknown < total else changed
+    share = f"No author is known of {part}."
     return share if unknown else f"Of {changed} each has a known author." if total else ""

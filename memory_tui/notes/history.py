@@ -43,7 +43,12 @@ def history(
     own = [entry for entry in journal.entries(oldest) if path in (None, *entry.paths) and not 0 < until <= entry.id]
     edits = tuple(edit for edit in edits if not edit.kind)
     others = together(edits) if joined and path is None else [entry_of([edit]) for edit in edits]
-    return tuple(sorted([*own, *others], key=lambda entry: -entry.id))
+    return tuple(sorted([*own, *others], key=newest))
+
+
+def newest(entry: JournalEntry) -> tuple[float, int]:
+    """Return by what entries are ordered: the newest first, though it may have been seen before an older one."""
+    return -entry.at, -entry.id
 
 
 def together(edits: Iterable[Edit]) -> list[JournalEntry]:

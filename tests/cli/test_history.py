@@ -97,7 +97,7 @@ def test_many_notes_at_once_are_one_line_and_each_of_them_in_json(shell):
         (shell.folder / f"memory/{number}.md").write_text(f"- {number}\n")
     out = shell.run("history")
     assert "somebody made 9 notes" in out
-    assert out.splitlines()[1:] == ["No author is known of 9 of 9 changes by others (100%)."]
+    assert out.splitlines()[1:] == ["No author is known of 9 changes by others."]
     shell.journal.set_authors([(edit.id, 0, Author("git", "", "git")) for edit in shell.journal.edits()])
     for number in range(9):
         (shell.folder / f"memory/{number}.md").rename(shell.folder / f"memory/moved-{number}.md")
@@ -112,9 +112,15 @@ def test_since_tells_each_change_of_others_once(shell):
     (shell.folder / MEMORY).unlink()
     shell.run("remember", "mine", "--yes")
     out = shell.run("since")
-    assert out.endswith("Since you last looked: 1 change by somebody, 1 note deleted.\n")
+    assert "\nSince you last looked: 1 change by somebody, 1 note deleted.\nThe next since starts from now;" in out
     assert "mine" not in out
     assert shell.json("since") == []
+    for _ in range(2):
+        assert {path for row in shell.json("since", "1h") for path in row["paths"]} == {DAY, MEMORY}
+    assert "The record begins at " in shell.run("since", "1h")
+    assert "Nobody else changed a note since " in shell.run("since", "2100-01-01")
+    assert shell.run("since", "3600s") == shell.run("since", "60m")
+    assert "since takes a time, not 'soon'" in shell.run("since", "soon", code=2)
 
 
 def test_no_difference_shows_a_secret_and_what_brings_one_back_says_so(shell):
@@ -137,6 +143,37 @@ def test_no_difference_shows_a_secret_and_what_brings_one_back_says_so(shell):
     assert "-- wifi password: [secret]\n+- wifi password: ***" in shown
     assert "-- wifi password: ***\n+- wifi password: [new secret]" in preview
     assert "This brings back 1 secret in the place of masks." in preview
+
+
+def test_a_name_that_no_note_has_is_refused_with_what_it_could_mean(shell):
+    for number in (1, 2):
+        (shell.folder / f"memory/{number}").mkdir()
+        (shell.folder / f"memory/{number}/same.md").write_bytes(b"- same\n")
+    (shell.folder / "memory/boiler.md").write_bytes(b"- warm\n")
+    (shell.folder / "memory/gone.md").write_bytes(b"- a\n")
+    shell.run("history")
+    (shell.folder / "memory/gone.md").unlink()
+    for command in ("history", "blame", "restore"):
+        assert "There is no note nope.md." in shell.run(command, "nope.md", code=2)
+        assert "Did you mean memory/boiler.md?" in shell.run(command, "boilr.md", code=2)
+        assert "Did you mean memory/1/same.md or memory/2/same.md?" in shell.run(command, "same", code=2)
+    assert "memory/gone.md" in shell.run("history", "gone")
+    assert "before: somebody removed" in shell.run("restore", "gone.md")
+    assert "- warm" in shell.run("blame", "boiler")
+    assert "made memory/boiler.md" in shell.run("history", str(shell.folder / "memory/boiler.md"))
+
+
+def test_who_changed_nothing_is_refused_and_the_newest_comes_first(shell):
+    at = time.time()
+    with shell.journal.locked():
+        shell.journal.observe([Sight("memory/new.md", b"- a\n", at + 9), Sight("memory/old.md", b"- a\n", at + 3)])
+    rows = shell.json("history")["changes"]
+    assert [row["paths"] for row in rows if row["at"] > at] == [["memory/new.md"], ["memory/old.md"]]
+    assert "Those who did: somebody." in shell.run("history", "--by", "nobody", code=2)
+    assert shell.json("history", "--by", "codex")["changes"] == []
+    assert shell.run("history", "--by", "codex") == "No change fits.\n"
+    assert len(shell.json("history", "--by", "somebody")["changes"]) == len(rows)
+    assert "Nobody knows who made it." in shell.run("history", "--show", str(rows[0]["id"]))
 
 
 def test_blame_names_the_change_that_each_line_came_with(shell):

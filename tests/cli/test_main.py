@@ -130,7 +130,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["--worspace", "notes", "search", "x"], "Did you mean --workspace?"),
     (["frobnicate"], "There is no command 'frobnicate', and no such folder."),
     (["promote", "nope.md:1"], "There is no note nope.md."),
-    (["restore", "memory/nope.md"], "There is no note memory/nope.md, and no text of one is kept."),
+    (["restore", "memory/nope.md"], "There is no note memory/nope.md."),
     (["restore"], "Which note is to be restored?"),
     (["undo"], "Nothing is left to undo."),
     (["undo", "999"], "Change 999 cannot be undone now."),

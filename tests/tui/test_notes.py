@@ -485,8 +485,8 @@ def test_what_another_program_changed_is_taken_back_and_the_reader_says_whose_a_
     screen.press("j", "j").until(lambda: "line 3: " in screen.text)
     assert "by somebody" in screen.text
     screen.press("5").until(lambda: "changed memory/people.md" in screen.text)
-    screen.until(lambda: "By unknown." in screen.text)
+    screen.until(lambda: "Nobody knows who made it." in screen.text)
     assert "␊" not in screen.text
-    assert "No author is known of 1 of 1 change by others" in screen.text
+    assert "No author is known of 1 change by others" in screen.text
     screen.press("u").until(lambda: "Take back:" in screen.text)
     screen.press("y").until(lambda: note.read_text() == before)

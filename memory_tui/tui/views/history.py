@@ -133,7 +133,7 @@ def what_changed(engine: Engine, entry: Entry, path: str) -> Content:
         text = [Content.styled(safe(line), styles.get(line[:1], "")) for line in lines if line[:4] not in _HEADS]
         return Content("\n").join([head, *text])
     reason = f"{entry.reason[0].upper()}{entry.reason[1:]}.\n" if entry.reason else ""
-    reason += f"By {authors.words(entry.author)}.\n" if entry.kind == OTHERS else ""
+    reason += f"{authors.sentence(entry.author)}\n" if entry.kind == OTHERS else ""
     head = Content.assemble(
         (f"{one_line(entry.title)}\n", "bold"), (safe(reason, keep_newlines=True), "$foreground-muted")
     )
