@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,6 +15,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.events import Resize
 from textual.message import Message
+from textual.notifications import Notification, Notify
 from textual.widgets import ContentSwitcher, Footer, Input, Static, Tab, Tabs, TextArea
 from textual.worker import get_current_worker
 
@@ -53,6 +54,8 @@ VIEWS = {
     "agents": "Agents",
 }
 """The views by the module below `views` that holds each, in the order of their numbers."""
+TAKES_BACK = "u takes it back"
+"""Stands in every sentence of what can be taken back, so that only the last of them is shown."""
 FACTS_SECONDS = 0.2
 """Events come in bursts; the state is read once for all of them."""
 
@@ -233,6 +236,21 @@ class MemoryApp(App[int]):
         """Show a sentence from the engine."""
         self.notify(one_line(text), severity="warning", markup=False, timeout=12)
 
+    def on_notify(self, event: Notify) -> None:
+        """Leave one sentence beside a new one: a warning rather than another; none twice, nor two of taking back."""
+        new = event.notification
+        takes_back = TAKES_BACK in new.message
+        other = [each for each in self._notifications if each.message != new.message]
+        other = [each for each in other if not (takes_back and TAKES_BACK in each.message)]
+        other.sort(key=lambda each: (each.severity != "information", each.raised_at))
+        self.drop(lambda each: each not in other[-1:])
+
+    def drop(self, goes: Callable[[Notification], bool]) -> None:
+        """Take away the sentences that `goes` is true of."""
+        for notification in [*self._notifications]:
+            if goes(notification):
+                self._unnotify(notification)
+
     @work(thread=True, exclusive=True, group="facts")
     def read_facts(self) -> None:
         """Read status and files on a worker thread."""
@@ -333,7 +351,8 @@ class MemoryApp(App[int]):
 
     @on(ReadNote)
     async def reads(self, message: ReadNote) -> None:
-        """Show a line of a note."""
+        """Show a line of a note; it knows from where it was asked for."""
+        message.origin = self.view.NAME
         await self.open_view("notes")
         self.view.post_message(message)
 
@@ -376,6 +395,7 @@ class MemoryApp(App[int]):
 
     async def action_undo(self) -> None:
         """Take back what was tried in the view, else the last change of notes."""
+        self.drop(lambda each: TAKES_BACK in each.message)
         if not self.view.undo():
             await take_back(self.view)
 
@@ -385,6 +405,10 @@ class MemoryApp(App[int]):
             self.action_hide_help_panel()
         else:
             await self.push_screen(Help(self._keymap))
+
+    def action_help_quit(self) -> None:
+        """Say how to quit, where a person tries the shell's key."""
+        self.notify(f"{self._keymap.get('app.quit', 'q')} quits.", markup=False)
 
     def action_list_keys(self) -> None:
         """List every key of what has the focus."""

@@ -85,6 +85,8 @@ class ReadNote(Message):
 
     path: str
     line: int = 1
+    origin: str = ""
+    """The view that asks for it, which escape goes back to; the app fills it in."""
 
 
 @dataclass

@@ -151,15 +151,17 @@ async def rest(pilot: Pilot[int], unrest: Callable[[MemoryApp], str] = unsettled
 class Window:
     """Runs `app` in a window of `size` without a terminal; a plain test presses keys and reads what is shown.
 
-    Toasts are not drawn: they would come and go by the clock.
+    Toasts are drawn only where `toasts` are looked at: they come and go by the clock.
     """
 
-    def __init__(self, app: MemoryApp, size: tuple[int, int] = LARGE, *, wait: bool = True) -> None:
+    def __init__(
+        self, app: MemoryApp, size: tuple[int, int] = LARGE, *, wait: bool = True, toasts: bool = False
+    ) -> None:
         self.app = app
         self._runner = asyncio.Runner()
         self.notices: list[str] = []
         """Every sentence that was said, oldest first."""
-        self._running = app.run_test(size=size, message_hook=self._hear)
+        self._running = app.run_test(size=size, message_hook=self._hear, notifications=toasts)
         self.pilot: Pilot[int] = self.run(self._running.__aenter__())
         if wait:
             self.settle()

@@ -69,7 +69,7 @@ def test_a_knob_lays_out_nothing(asked, layouts):
     layouts.clear()
     asked.press("right", "left")
     assert layouts == []
-    asked.press("u", "u", "escape")
+    asked.press("u", "escape")
 
 
 def test_a_view_that_was_hidden_while_the_window_shrank_is_drawn_for_it(asked):

@@ -201,6 +201,34 @@ def test_a_knob_moves_the_list_and_says_what_steps_do(screen):
     assert listed(screen) == before
 
 
+def test_presses_of_one_knob_are_taken_back_as_one(screen):
+    screen.ask().press("t", "down", "right", "right", "right", "left", "down", "right")
+    turned = [settings.values for settings in screen.app.session.tried]
+    assert len(turned) == 2
+    screen.press("u")
+    assert [settings.values for settings in screen.app.session.tried] == turned[:1]
+    screen.press("right", "u", "u")
+    assert not screen.app.session.tried
+
+
+def test_escape_goes_back_from_a_note_to_the_passages_that_led_there(screen):
+    screen.ask().press("down")
+    row = view(screen).row
+    screen.press("enter")
+    assert screen.app.view.id == "notes"
+    screen.press("escape")
+    assert screen.app.view.id == "search"
+    assert view(screen).hits.has_focus
+    assert view(screen).row is row
+    screen.press("enter", "right_square_bracket")
+    assert screen.app.view.id == "search"
+    miss = view(screen).row
+    assert miss is not None
+    assert not miss.sent
+    screen.press("1", "enter", "escape")
+    assert screen.app.view.id == "notes", "a note that was chosen in the list goes back to the list"
+
+
 def test_a_ranking_is_written_after_its_difference_and_taken_back(screen):
     screen.ask().press("d")
     assert "configured one" in screen.notices[-1]

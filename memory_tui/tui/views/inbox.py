@@ -6,8 +6,10 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
+from msgspec.structs import replace
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -248,14 +250,20 @@ class InboxView(View):
     async def propose(self, group: Group, action: Action) -> None:
         """Show a change, and make it where that is agreed to."""
         await changes.propose(
-            self, lambda curator: checks.changes(group.suggestions, action, curator), then=self.changed
+            self,
+            lambda curator: checks.changes(group.suggestions, action, curator),
+            then=partial(self.changed, group.suggestions),
         )
 
-    def changed(self, done: AppliedChange) -> None:
-        """Remember that a change of notes was the last step."""
+    def changed(self, items: Sequence[Suggestion], done: AppliedChange) -> None:
+        """Remember that a change of notes was the last step, and list no more what it was about."""
         del done
         self.steps.append(None)
         self.seconds = 0.0
+        if self.findings is not None:
+            left = checks.grouped(item for item in self.findings.suggestions if item not in items)
+            self.findings = replace(self.findings, groups=tuple(left))
+            self.draw()
 
     @work(thread=True, exclusive=True, group="plan")
     def read_line(self, item: Suggestion) -> None:
@@ -275,7 +283,9 @@ class InboxView(View):
 
         async def typed(words: str | None) -> None:
             if words:
-                await changes.propose(self, lambda curator: checks.rewritten(item, words, curator), then=self.changed)
+                await changes.propose(
+                    self, lambda curator: checks.rewritten(item, words, curator), then=partial(self.changed, [item])
+                )
 
         box = dialogs.Line(one_line(str(item.place)), value=message.text, explanation=one_line(item.reason))
         await self.app.push_screen(box, typed)

@@ -28,8 +28,10 @@ from memory_tui.notes.journal import left
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes, note_facts
 from memory_tui.tui.dialogs import Calendar, Choice, Line, Rendered
-from memory_tui.tui.keys import bindings
+from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.note_facts import NotePage
+from memory_tui.tui.palette import TABLE as COMMANDS
+from memory_tui.tui.palette import Chosen
 from memory_tui.tui.session import OpenView, ReadNote, Session, index_pane, provider_pane
 from memory_tui.tui.view import View
 from memory_tui.tui.views.editor import Editor, edit_outside
@@ -54,7 +56,7 @@ class NotesView(View):
 
     NAME = "notes"
     FOCUS = "#notes-list"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("note", "notes", "text.back")
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("note", "notes", "text.back"), *named("", "search.miss")]
 
     @dataclass
     class Traced(Message):
@@ -84,6 +86,8 @@ class NotesView(View):
         self.editor: Editor | None = None
         self.words = ""
         """What was looked for in the text last."""
+        self.origin = ""
+        """The view that asked for the line that is read; empty where a person chose the note here."""
         self.greeted = False
         self.is_filling = False
 
@@ -225,6 +229,7 @@ class NotesView(View):
     def chosen(self, event: OptionList.OptionSelected) -> None:
         """Go to the text of the note under the cursor."""
         event.stop()
+        self.origin = ""
         self.follow()
         self.to_text()
 
@@ -238,6 +243,8 @@ class NotesView(View):
         """Show a line of a note that another view names."""
         message.stop()
         message.path = message.path or self.path
+        if message.origin != self.NAME:
+            self.origin = message.origin
         self.query_one("#notes-filter", Input).value = ""
         self.list_notes()
         if self.session.engine is None:
@@ -334,12 +341,19 @@ class NotesView(View):
     # --- what keys do -------------------------------------------------------------------------------------------------
 
     def action_back(self) -> None:
-        """Go from the text to the list, from the filter to all notes."""
+        """Go from the text to the view that asked for it, else to the list; from the filter to all notes."""
+        if self.is_reading and self.origin:
+            self.post_message(OpenView(self.origin))
+            self.origin = ""
         box = self.query_one("#notes-filter", Input)
         if box.display and self.app.focused is not self.reader:
             box.value, box.display = "", False
         self.remove_class("-reading")
         self.screen.set_focus(self.rows)
+
+    def action_miss(self) -> None:
+        """Go on to the next passage of the answer that is not sent."""
+        self.post_message(Chosen(next(command for command in COMMANDS if command.target == "search.miss")))
 
     async def action_filter(self) -> None:
         """Ask for words: of the text where that has the focus, else of a note's title, path or day."""
@@ -543,13 +557,13 @@ class NotesView(View):
         async def chosen(answer: str | None) -> None:
             way, _, to = (answer or "").partition(" ")
             if way == "new":
-                await self.app.push_screen(Line("The new heading", explanation="It is made at the end."), named)
+                await self.app.push_screen(Line("The new heading", explanation="It is made at the end."), titled)
             elif way == "note":
                 await self.ask_target()
             elif way:
                 await self.promote_to(spot, to, move=way == "move")
 
-        async def named(title: str | None) -> None:
+        async def titled(title: str | None) -> None:
             if title:
                 await self.promote_to(spot, title, move=False)
 

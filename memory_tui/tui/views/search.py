@@ -231,6 +231,8 @@ class SearchView(View):
         """The question of which no word is read otherwise than it was typed."""
         self.steps: list[Callable[[], object] | None] = []
         """What takes back each thing that was tried, the last one last; None is a change of notes."""
+        self.turned = "", 0
+        """The knob that was turned last, and how many things were tried by then."""
         self.remedies: list[Remedy] = []
         self.filling = self.keyed = self.known = False
         self.timer: Timer | None = None
@@ -657,10 +659,14 @@ class SearchView(View):
 
     # --- the ranking -----------------------------------------------------------------------------------------------
 
-    def try_settings(self, settings: Settings, words: str = "") -> None:
-        """Rank by other settings until they are taken back."""
-        self.session.tried.append(settings)
-        self.steps.append(self.untry)
+    def try_settings(self, settings: Settings, words: str = "", knob: str = "") -> None:
+        """Rank by other settings until they are taken back; steps of one knob in a row are taken back as one."""
+        if self.turned == (knob, len(self.steps)) and knob:
+            self.session.tried[-1] = settings
+        else:
+            self.session.tried.append(settings)
+            self.steps.append(self.untry)
+            self.turned = knob, len(self.steps)
         self.rerank()
         if words:
             self.notify(f"Tried: {words}. u takes it back.", markup=False)
@@ -709,7 +715,7 @@ class SearchView(View):
             return
         after = stepped(engine, settings, self.answer, message.key, message.way)
         if after is not None:
-            self.try_settings(after)
+            self.try_settings(after, knob=message.key)
         elif message.key == knobs.PROFILE:
             self.notify(
                 "No other ranking goes by these passages. c compares with one that cuts otherwise.", markup=False
@@ -745,6 +751,7 @@ class SearchView(View):
 
     def undo(self) -> bool:
         """Take back the last thing tried; else how a question was read."""
+        self.turned = "", 0
         if self.steps:
             step = self.steps.pop()
             if step is not None:
@@ -795,7 +802,8 @@ class SearchView(View):
             self.call_after_refresh(self.moved)
 
     def action_select(self) -> None:
-        """Read the deciding line in its note."""
+        """Read the deciding line in its note; who comes back finds the passages."""
+        self.remove_class("-open")
         if (qmd := self.qmd_hit) is not None and qmd.path.startswith("qmd/"):
             self.notify("This file is outside the workspace, so Notes does not show it.", markup=False)
         elif qmd is not None:
@@ -894,7 +902,8 @@ class SearchView(View):
                 before = self.notebook.find(query)
                 self.steps.append(lambda: self.learn(saved.as_before(query, before)))
                 self.learn(change(choice))
-                self.notify("Kept with your saved questions: S measures rankings by them.", markup=False)
+                if before is None and choice != saved.TAKE_BACK:
+                    self.notify("Kept with your saved questions: S measures rankings by them.", markup=False)
 
         await self.app.push_screen(Choice("Is this right for your question?", saved.CHOICES, row.name), chosen)
 
