@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -53,17 +53,21 @@ class Headings:
         return (*(self._trails[at - 1] if at else ()), *columns)
 
 
-def cut(read: Document, source: str, recipe: Recipe, started: float) -> NewFile:
+def cut(
+    read: Document, source: str, recipe: Recipe, started: float, check: Callable[[], object] = lambda: None
+) -> NewFile:
     """Return the rows of `read`, whose reading began at `started`; those of a transcript with lines of its file.
 
-    Raises Unreadable for absurdly long lines.
+    Raises Unreadable for absurdly long lines, and what `check` raises between the chunks of a huge note.
     """
-    noted = _cut(read, source, recipe)
+    noted = _cut(read, source, recipe, check)
+    check()
     above = Headings("" if isinstance(read, Transcript) else read.text).above
     pieces = on_lines_of_file(read, [each.chunk for each in noted])
     seen: dict[str, int] = {}
     chunks = []
     for piece, (_, notes_of) in zip(pieces, noted, strict=True):
+        check()
         identifier = chunk_id(source, read.path, piece, recipe.identity.model)
         occurrence = seen[identifier] = seen.get(identifier, -1) + 1
         body = "" if occurrence else indexed_form(read.path, above(piece.start_line), piece.text)
@@ -79,13 +83,13 @@ def passage_of(text: str) -> int:
     return int.from_bytes(hashlib.sha256(words).digest()[:8], "big", signed=True) if words else 0
 
 
-def _cut(read: Document, source: str, recipe: Recipe) -> list[AnnotatedChunk]:
+def _cut(read: Document, source: str, recipe: Recipe, check: Callable[[], object]) -> list[AnnotatedChunk]:
     """Cut `read` by the rules that `recipe` names, each chunk with what its annotations say."""
     if isinstance(read, MediaDocument):
         return [AnnotatedChunk(Chunk(1, 1, read.text, read.hash), NOTHING_SAID)]
     # Only notes have annotations and entries, and those of a transcript would be somebody's words.
     plain, sizes = source == transcripts.SOURCE, (recipe.chunk_tokens, recipe.chunk_overlap)
-    return chunks_of(read.text, read.path, recipe.chunking, sizes, recipe.chunk_bytes, plain=plain)
+    return chunks_of(read.text, read.path, recipe.chunking, sizes, recipe.chunk_bytes, plain=plain, check=check)
 
 
 def on_lines_of_file(read: Document, pieces: list[Chunk]) -> list[Chunk]:

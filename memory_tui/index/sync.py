@@ -665,7 +665,7 @@ class _Pass:
                     self._touching.append(now._replace(indexed_at=started))
                 self._progress(row.path, document.size)
                 return
-            self._new.append(cut(document, note.source, self._recipe, started))
+            self._new.append(cut(document, note.source, self._recipe, started, self._run.stop.check))
         except Unreadable as error:
             state = CHANGED if isinstance(error, ChangedWhileRead) else "failed"
             self._report.failed = tuple(dict.fromkeys((*self._report.failed, (note.path, error.message))))

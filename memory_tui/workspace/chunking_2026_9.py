@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -85,10 +85,18 @@ class _Segment(NamedTuple):
     size: int
 
 
-def chunk_note(text: str, path: str, *, limit: int = MAX_INPUT_BYTES, plain: bool = False) -> list[AnnotatedChunk]:
+def chunk_note(
+    text: str,
+    path: str,
+    *,
+    limit: int = MAX_INPUT_BYTES,
+    plain: bool = False,
+    check: Callable[[], object] = lambda: None,
+) -> list[AnnotatedChunk]:
     """Return the chunks of the note `path`, none of them blank, longer ones than `limit` bytes of UTF-8 cut on.
 
-    Of chunks that are equal to the letter on the same lines there is one. A `plain` text has no annotations.
+    `check` is called before each and may raise. Of chunks that are equal to the letter on the same lines there is one.
+    A `plain` text has no annotations.
     """
     text = jsstring.well_formed(text)
     clean = text if plain else without_markers(text)
@@ -98,6 +106,7 @@ def chunk_note(text: str, path: str, *, limit: int = MAX_INPUT_BYTES, plain: boo
         of_entry = read_annotations(raw[block.first - 1 : block.last], path) if block.entry else None
         of_entry = NOTHING_SAID if plain else of_entry
         for start, end, piece in _packed(block):
+            check()
             annotations = read_annotations(raw[start - 1 : end], path) if of_entry is None else of_entry
             for part in pieces(piece, limit):
                 by_chunk.setdefault(sealed(start, end, part), annotations)
@@ -105,11 +114,18 @@ def chunk_note(text: str, path: str, *, limit: int = MAX_INPUT_BYTES, plain: boo
 
 
 def chunks_of(
-    text: str, path: str, chunking: str, sizes: tuple[int, int], limit: int = MAX_INPUT_BYTES, *, plain: bool = False
+    text: str,
+    path: str,
+    chunking: str,
+    sizes: tuple[int, int],
+    limit: int = MAX_INPUT_BYTES,
+    *,
+    plain: bool = False,
+    check: Callable[[], object] = lambda: None,
 ) -> list[AnnotatedChunk]:
     """Return the chunks of a note by the rules of `chunking`; `sizes` are tokens of a chunk and of its overlap."""
     if chunking == VERSION:
-        return chunk_note(text, path, limit=limit, plain=plain)
+        return chunk_note(text, path, limit=limit, plain=plain, check=check)
     pieces = chunk_sections(text, path, *sizes) if chunking == AT_HEADINGS else chunk_text(text, *sizes)
     return [AnnotatedChunk(piece, NOTHING_SAID) for piece in cap_bytes(pieces, limit)]
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from memory_tui import events, profiles
+from memory_tui.cancel import Stop
 from memory_tui.index.index_write import Headings
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus
@@ -202,6 +203,28 @@ def test_a_stopped_sync_keeps_whole_notes_and_says_so(memory):
     assert memory.events[-1].error == "stopped"
     memory.cancel.clear()
     assert memory.sync().indexed == 30 - len(done)
+
+
+class Patience(Stop):
+    """A stop that comes when it was asked so many times."""
+
+    def __init__(self, times):
+        super().__init__()
+        self.times = times
+
+    def check(self):
+        self.times -= 1
+        if self.times < 0:
+            self.set()
+        super().check()
+
+
+def test_a_stop_is_heard_between_the_chunks_of_a_huge_note(memory):
+    memory.write("MEMORY.md", text_of(3000))
+    memory.cancel = Patience(60)
+    assert memory.sync().cancelled
+    assert memory.store.indexed() == {}
+    assert memory.provider.texts == []
 
 
 def test_a_stop_in_a_long_note_keeps_the_vectors_made_so_far(memory):
