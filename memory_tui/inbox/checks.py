@@ -678,7 +678,7 @@ def _group(rows: tuple[Suggestion, ...]) -> Group:
 
 
 _FOR_MANY: frozenset[Action] = frozenset(
-    ("merge", "delete", "mask", "overtake", "none", "trash note", "move back", "keep", "snooze")
+    ("merge", "delete", "mask", "overtake", "none", "restore", "trash note", "move back", "keep", "snooze")
 )
 """What can be done about several suggestions as one change."""
 

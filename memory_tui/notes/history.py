@@ -128,11 +128,12 @@ def before(curator: Curator, path: str | None = None, *, change: int = 0, at: fl
     """
     when = f"before change {change}" if change else f"on {minute(at)}"
     start = curator.journal.start() or time.time()
+    step = "memory-tui history lists the changes."
     by_path: dict[str, list[Edit]] = {}
     for edit in reversed(curator.journal.edits(path)):
         by_path.setdefault(edit.path, []).append(edit)
     if path is not None and not by_path:
-        raise EditRefused(f"The record has no change of {path}.", "memory-tui history lists the changes.")
+        raise EditRefused(f"The record has no change of {path}.", step)
     files, unknown = [], 0
     for name, edits in by_path.items():
         older = [edit for edit in edits if (edit.id < change if change else edit.at < at)]
@@ -144,15 +145,14 @@ def before(curator: Curator, path: str | None = None, *, change: int = 0, at: fl
             files.append(FileChange(name, now, then))
     if unknown and not files:
         what = f"The record of {path or 'the notes'} begins at {minute(start)}; --before {minute(at)} is older."
-        raise EditRefused(what, "Take a later time, or a change that memory-tui history lists.")
+        raise EditRefused(what, step)
     if not files:
-        raise EditRefused(f"{path or 'Every note'} is as it was {when}.", "memory-tui history lists the changes.")
+        raise EditRefused(f"{path or 'Every note'} is as it was {when}.", step)
     what = path if path is not None else plural(len(files), "note")
     were = "they were" if len(files) > 1 else "it was"
     rest = f"The record does not reach back so far for {plural(unknown, 'other note')}, which stay as they are."
-    return curator.plan.with_trust(
-        Change("restore", f"Restore {what} as {were} {when}", tuple(files), (rest,) if unknown else ())
-    )
+    change_of = Change("restore", f"Restore {what} as {were} {when}", tuple(files), (rest,) * bool(unknown))
+    return curator.plan.with_trust(change_of)
 
 
 def exact(curator: Curator, entry: JournalEntry) -> Change:

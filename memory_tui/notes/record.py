@@ -239,15 +239,9 @@ class Record:
 
     def start(self) -> float | None:
         """Return since when (epoch seconds) every change is known that was made; None before the first look."""
-
-        def start(connection: apsw.Connection) -> float | None:
-            if not state_db.has_table(connection, "note_start"):
-                return None
-            sql = "SELECT at FROM note_start WHERE scope = (SELECT id FROM note_scope WHERE name = ?)"
-            at: float | None = value(connection, sql, self._scope)
-            return at
-
-        return self._read(start, None)
+        sql = "SELECT at FROM note_start WHERE scope = (SELECT id FROM note_scope WHERE name = ?)"
+        has = state_db.has_table
+        return self._read(lambda c: value(c, sql, self._scope) if has(c, "note_start") else None, None)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 

@@ -149,8 +149,7 @@ class Recorder:
 
     def _report(self, edits: Iterable[Edit]) -> None:
         """Say which notes lost lines, or are gone: not those whose text stands at another path, nor what git did."""
-        losses = {edit.id for edit in edits if is_loss(self._journal, edit)}
-        if not losses:
+        if not (losses := {edit.id for edit in edits if is_loss(self._journal, edit)}):
             return
         name_authors(self._journal, self._roots, time.time())
         texts = {head.blob for head in self._journal.heads()[0].values()}

@@ -234,8 +234,14 @@ def test_a_note_that_somebody_removes_is_a_loss_and_one_that_is_renamed_or_gone_
         (notes / "memory/topic-1.md").unlink()
         engine.index.sync()
         assert {one.place.path for one in lost(engine)} == {"MEMORY.md", "memory/topic-1.md"}
+        [group] = [group for group in engine.inbox.examine().groups if group.kind == "lost"]
+        assert group.proposal == "restore"
         assert len(said) == 1
         assert said[0].startswith("MEMORY.md and 1 other note lost lines: ")
         [result] = doctor.examine(engine, [check for check in doctor.CHECKS if check.key == "curated"])
         [removed] = engine.notes.curator.journal.edits("MEMORY.md")
         assert f"memory-tui restore MEMORY.md --before {removed.id}" in result.finding.fix
+    where = ["--workspace", str(notes), "--provider", "none"]
+    assert main.main(["inbox", "--id", group.id, "--do", "restore", "--yes", *where]) == 0
+    assert (notes / "MEMORY.md").read_text() == "# Facts\n\n- tea\n"
+    assert (notes / "memory/topic-1.md").read_text() == topics["memory/topic-1.md"]
