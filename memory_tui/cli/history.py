@@ -87,22 +87,21 @@ def since(args: argparse.Namespace) -> int:
     """List what others changed since a person last looked, and remember that they looked; or since a time."""
     at = None if args.when is None else _time(args.when, "since takes a time")
     with _recorded(args) as notes:
-        journal, last = notes.journal, []
+        journal, last = notes.journal, ""
         if at is None:
             edits, then = journal.unviewed(), "you last looked"
             if not notes.read_only:
                 journal.view()
-                last = ["The next since starts from now; memory-tui since 2h looks back."] if edits else []
+                last = "The next since starts from now; memory-tui since 2h looks back." if edits else ""
         else:
             edits, then = tuple(edit for edit in journal.edits() if not edit.kind and edit.at >= at), minute(at)
-            start = journal.start()
-            last = [f"The record begins at {minute(start)}."] if start is not None and at < start else []
+            last = f"The record begins at {minute(start)}." if at < (start := journal.start() or at) else ""
         entries = [histories.entry_of([edit]) for edit in edits] if args.json else histories.together(edits)
         entries.sort(key=histories.newest)
         words = histories.news(edits)
         lines = [_line(entry, set()) for entry in entries]
         sentence = f"Since {then}: {words}." if words else f"Nobody else changed a note since {then}."
-        return show(args, [_row(entry, set()) for entry in entries], [*lines, sentence, *last])
+        return show(args, [_row(entry, set()) for entry in entries], [*lines, sentence, *filter(None, [last])])
 
 
 def _note(notes: Curator, typed: str) -> str:
