@@ -11,7 +11,7 @@ import functools
 import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import apsw
 from msgspec import Struct
@@ -154,14 +154,26 @@ def function_words() -> frozenset[str]:
     return frozenset(_FUNCTION_WORDS.split())
 
 
-def _stop_rule(words: Sequence[str]) -> Callable[[str, bool], bool]:
-    """Whether a word, as it is frequent or not, is left out of a question of `words`.
+def language_of(count_of: Mapping[str, int]) -> str:
+    """Return the language whose list knows most of the words; English for a word or two, which tell no language."""
+    if len(count_of) < 3:
+        return "en"
 
-    The language is the one whose list knows most of the words; English for a word or two, which tell no language.
-    """
-    language, english = "en", _own_function_words()
-    if len(words) > 2:
-        language = max(_STOP_LANGUAGES, key=lambda name: sum(word in stop_words(name) for word in words))
+    def known(name: str) -> int:
+        listed = stop_words(name)
+        return sum(count for word, count in count_of.items() if word in listed)
+
+    return max(_STOP_LANGUAGES, key=known)
+
+
+def is_listed(word: str) -> bool:
+    """Return whether a word is on the stop list of any language."""
+    return any(word in stop_words(name) for name in _STOP_LANGUAGES)
+
+
+def _stop_rule(words: Sequence[str]) -> Callable[[str, bool], bool]:
+    """Whether a word, as it is frequent or not, is left out of a question of `words`."""
+    language, english = language_of(dict.fromkeys(words, 1)), _own_function_words()
     if language == "en":
         return lambda word, frequent: word in english  # noqa: ARG005
     listed = stop_words(language)

@@ -1,11 +1,12 @@
 """Spelling: a word that no note holds is searched as the word that was meant.
 
-A word of 4 to 64 letters is corrected to the nearest word of the index, of equally near ones the most frequent: an
-edit away (a letter too much, too few, another one, two in the wrong order), from eight letters on two where the first
-letter is the same. A word that the token table knows as a whole is no error. Compounds keep their hyphen, their space
-or neither in one note and lose it in the next, so that "pihole", "Pi-hole" and "Pi hole" find each other. German notes
-are left alone: their compounds and endings are an edit apart and mean other things (560 words of 1,190 questions would
-have been changed).
+A word of 5 to 64 letters is corrected to the nearest word of the index, of equally near ones the most frequent: an
+edit away (a letter too much, too few, another one but for the first, two in the wrong order), from eight letters on two
+where the first letter is the same. A word that the token table knows as a whole is no error, nor is one on a list of
+stop words, nor any of a question in another language than the notes: "wann" is no "want". Compounds keep their hyphen,
+their space or neither in one note and lose it in the next, so that "pihole", "Pi-hole" and "Pi hole" find each other.
+German notes are left alone: their compounds and endings are an edit apart and mean other things (560 words of 1,190
+questions would have been changed).
 
 A name in another script than the one that is asked in is found by how it is spelled, letter by letter: "Moskva" and
 "Москва". That needs no dictionary, and knows none: "Moscow" is left as it is. Of Chinese, Japanese and Korean a name of
@@ -25,7 +26,7 @@ from msgspec import Struct
 
 from memory_tui import tokens
 
-FEWEST_LETTERS = 4
+FEWEST_LETTERS, FEWEST_MISSPELLED = 4, 5
 MOST_LETTERS = 64
 """Letters of a word that may be misspelled, or be two that were written as one: each place to split it is tried."""
 TWO_EDITS_FROM = 8
@@ -64,6 +65,11 @@ class Vocabulary(Struct, frozen=True, dict=True):
         return german > english
 
     @cached_property
+    def language(self) -> str:
+        """Return the language whose function words most chunks hold."""
+        return tokens.language_of(self.chunks_of)
+
+    @cached_property
     def _by_sound(self) -> Mapping[str, str]:
         """The words in other scripts than the Latin one by their spelling in it; of equal ones the most frequent."""
         other = (word for word in self.chunks_of if not word.isascii() and _OTHER_SCRIPT.fullmatch(word))
@@ -89,8 +95,9 @@ class Vocabulary(Struct, frozen=True, dict=True):
                 word, self._by_length.get(length, ()), scorer=OSA.distance, score_cutoff=most, limit=None
             )
             for other, edits, _ in near:
-                # Two edits with another first letter are another word: "scolding" is no "holding".
-                if edits < 2 or other[0] == word[0]:
+                # Two edits with another first letter are another word, and that alone is in a short one: "scolding" is
+                # no "holding", "floss" no "gloss".
+                if other[0] == word[0] or (edits < 2 and (most > 1 or other[1:] != word[1:])):
                     place = int(edits), -self.chunks_of[other], other
                     best = place if best is None else min(best, place)
         return best[2] if best else ""
@@ -117,6 +124,7 @@ def corrections(
     result = list(_joined(query, frozenset(searched), frequency))
     if result and vocabulary().is_german:
         return ()
+    language = tokens.language_of(dict.fromkeys(tokens.WORD.findall(query.lower()), 1))
     for word in searched:
         if len(word) > MOST_LETTERS or not _WORD.fullmatch(word):
             continue
@@ -128,9 +136,10 @@ def corrections(
             continue
         if len(word) < FEWEST_LETTERS or tokens.is_cjk(word) or words.is_german or is_word(word):
             continue
+        foreign = tokens.is_listed(word) or (language != "en" and words.language != language)
         if parts := _parts(word, words, frequency):
             result.append(Correction(word, parts))
-        elif meant := words.nearest(word):
+        elif len(word) >= FEWEST_MISSPELLED and not foreign and (meant := words.nearest(word)):
             result.append(Correction(word, (meant,)))
     return tuple(result)
 

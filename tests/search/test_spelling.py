@@ -87,6 +87,32 @@ def test_what_is_held_or_is_a_word_is_left_alone(ask, question):
     assert not ask(question).plan.corrections
 
 
+@pytest.mark.parametrize(
+    "question", ["wann eiszeit", "Wann war die Eiszeit", "langer floss", "Wo leben denn die briten", "vahn"]
+)
+def test_a_word_of_another_language_is_no_error_of_one_that_notes_hold(ask, question):
+    text = f"{NOTES}\nWe want gloss paint on the wall, and brites and vans.\n"
+    trace = ask(question, text)
+    assert not trace.plan.corrections
+    assert trace.level is not None
+    assert trace.level.level != "found"
+
+
+@pytest.mark.parametrize(
+    ("question", "searched"),
+    [("omoda vlan", "omada"), ("rouetr", "router"), ("oruter", "router"), ("heslo ruoter", "router")],
+)
+def test_a_real_error_is_still_found(ask, question, searched):
+    trace = ask(question, f"{NOTES}\nThe Omada router has VLAN 20.\n")
+    assert [one.searched for one in trace.plan.corrections] == [(searched,)]
+
+
+def test_notes_of_another_language_are_corrected_in_it(ask):
+    text = "La contraseña del servidor está en la caja. El perro come por la mañana y no por la noche.\n"
+    [one] = ask("dónde está la contraseñs del servidor", text).plan.corrections
+    assert one.searched == ("contrasena",)
+
+
 def test_it_can_be_switched_off_and_openclaw_never_does_it(ask):
     assert not ask("restick target", spelling_enabled="false").plan.corrections
     trace = ask("restick target", profile="openclaw-2026.3")
