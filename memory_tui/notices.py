@@ -133,10 +133,11 @@ class _Words(Formatter):
 _WORDS = _Words()
 
 
-def _twice(count: int, notes: int, path: str, twin: str, **_: object) -> str:
+def _twice(count: int, notes: int, path: str, twin: str, holders: int = 2, **_: object) -> str:
     """Say of lines that two notes say them, or one note, or each of several logs, twice."""
     if path != twin:
-        return f"{plural(count, 'line')} of {path} and {twin} are said twice."
+        where = f"{path} and {twin}" if holders == 2 else f"{holders} notes, such as {path} and {twin},"
+        return f"{plural(count, 'line')} of {where} are said twice."
     more = f" and {plural(notes - 1, 'more log')}" if notes > 1 else ""
     return f"{plural(count, 'line')} of {path}{more} are said twice there."
 

@@ -557,6 +557,7 @@ _NONE: tuple[Action, ...] = ("none", *_LATER)
 _OVERTAKEN: tuple[Action, ...] = ("overtake", "merge other", *_LATER)
 _MERGED: tuple[Action, ...] = ("merge", "merge other")
 """One of two passages goes: the one at `place`, or the other one."""
+_PASSED: tuple[Action, ...] = ("keep", "edit", "delete", "snooze")
 _PROMOTION: tuple[Action, ...] = ("keep", "edit", "move back", "delete", "snooze")
 
 CHECKS: tuple[InboxCheck, ...] = (
@@ -578,7 +579,7 @@ CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("log beat", "a log says it again", "hint", ("keep", "merge", "snooze"), _repeats, "beats_repeat"),
     InboxCheck("said twice", "said twice", "warning", (*_MERGED, *_LATER), _repeats, "lines_twice"),
     InboxCheck("contradiction", "contradicts an older line", "warning", _OVERTAKEN, _corrections, "corrections"),
-    InboxCheck("stale date", "a date that has passed", "warning", ("delete", *_LATER), _stale_dates, "days_passed"),
+    InboxCheck("stale date", "a date that has passed", "warning", _PASSED, _stale_dates, "days_passed"),
     InboxCheck(
         "dead path",
         "links to a file that is not there",
@@ -668,6 +669,7 @@ def _group(rows: tuple[Suggestion, ...]) -> Group:
         "notes": len({row.place.path for row in rows}),
         "path": first.place.path,
         "twin": twin,
+        "holders": len({place.path for row in rows for place in (row.place, row.other) if place}),
     }
     texts = len({str(row.other) for row in rows})
     cause = Notice(BY_KIND[first.kind].cause, {**fields, "texts": texts})

@@ -28,7 +28,7 @@ from memory_tui.tui import knobs
 from memory_tui.tui.dialogs import Dialog
 from memory_tui.tui.hits import BAR, MUTED, Row, bar, fit, rows, sent_of, short_reason
 from memory_tui.tui.keys import bindings, named
-from memory_tui.tui.knobs import figure
+from memory_tui.tui.knobs import figure, under
 from memory_tui.tui.session import ReadNote
 from memory_tui.tui.view import View
 from memory_tui.tui.widgets.rows import Rows
@@ -126,7 +126,9 @@ def _cell(row: Row | None, name: str, style: str) -> Content:
     if row is None:
         return Content.assemble(f"{name}   ", ("no candidate", style))
     if not row.sent:
-        return Content.assemble(f"{name}  – ", (figure(row.hit.score), style), f"  {short_reason(row)}")
+        floor = getattr(row.hit.verdict, "floor", None)
+        score = figure(row.hit.score) if floor is None else under(row.hit.score, floor)
+        return Content.assemble(f"{name}  – ", (score, style), f"  {short_reason(row)}")
     place = Content.styled(f"{row.place:>2} {figure(row.hit.score):>3}", f"bold {style}".strip())
     return Content.assemble(f"{name} ", place, "  ", bar(row.sums, BAR, row.scale))
 

@@ -31,7 +31,7 @@ from memory_tui.search.trace import (
     Trace,
 )
 from memory_tui.tui import knobs
-from memory_tui.tui.knobs import figure
+from memory_tui.tui.knobs import figure, under
 
 WORDS, MEANING, AGE = "█", "▒", "░"
 BESIDE, BESIDE_SHORT = "beside a better passage", "beside a better one"
@@ -345,7 +345,7 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
         case BeyondLimit(place=place):
             reason = f"It is {ordinal(place)}, and the agent gets {limit}. "
         case BelowMinScore(floor=floor):
-            reason = f"It scores {figure(row.hit.score)}, and under {figure(floor)} is too weak. "
+            reason = f"It scores {under(row.hit.score, floor)}, and under {figure(floor)} is too weak. "
         case LoweredByDecay(floor=floor, age_days=days):
             reason = f"Its age of {age_in_list(days)} pressed it under {figure(floor)}. "
         case DisplacedByMmr(twin=twin):
@@ -453,11 +453,11 @@ def long_sum(row: Row, trace: Trace, text: str, width: int) -> Content:
 
 
 def pipeline(trace: Trace) -> str:
-    """Return how many passages were left after each stage, in one line."""
+    """Return how many passages are sent, and how many each side found, in one line."""
     funnel = trace.funnel
-    pools = f"{funnel.vector_pool:,} by meaning + {funnel.text_pool:,} by words"
-    gate = f" > {funnel.over_gate:,} strong enough" if funnel.over_gate < funnel.candidates else ""
-    return f"{funnel.chunks:,} > {pools} = {funnel.candidates:,}{gate} > {sent_of(trace)} sent"
+    pools = f"meaning finds {funnel.vector_pool:,}, words {funnel.text_pool:,}"
+    strong = f", {funnel.over_gate:,} strong enough" if funnel.over_gate < funnel.candidates else ""
+    return f"{sent_of(trace):,} of {funnel.chunks:,} passages are sent; {pools}{strong}"
 
 
 def reads(row: Row) -> Content:
@@ -515,11 +515,14 @@ class Remedy:
     effect: str
     remedy: Change | Rephrased
 
-    def drawn(self, width: int) -> Content:
-        """Return a line of exactly `width` cells, the price at its right."""
-        effect = self.effect if len(self.effect) + 22 <= width else self.effect.partition(";")[0]
-        room = width - len(effect) - 1
-        return Content.assemble(fit(Content(f" {self.text}"), room), " ", (effect, MUTED))
+    def price(self, width: int) -> str:
+        """Return the price as far as a line of `width` cells has room for it."""
+        return self.effect if len(self.effect) + 22 <= width else self.effect.partition(";")[0]
+
+    def drawn(self, width: int, column: int) -> Content:
+        """Return a line of exactly `width` cells, the price at its right in a column of its own."""
+        room = width - column - 1
+        return Content.assemble(fit(Content(f" {self.text}"), room), " ", (f"{self.price(width):<{column}}", MUTED))
 
 
 def remedies(

@@ -37,11 +37,17 @@ def title(settings: Settings) -> str:
     return profiles.get(settings.word(PROFILE)).title
 
 
-def figure(value: float) -> str:
+def figure(value: float, digits: int = 2) -> str:
     """Return a share in two digits: `.65`, `1.00`, `-.10`."""
-    hundredths = round(value * 100)
-    sign, rest = ("-" if hundredths < 0 else ""), abs(hundredths)
-    return f"{sign}{rest // 100 or ''}.{rest % 100:02d}"
+    unit = 10**digits
+    units = round(value * unit)
+    sign, rest = ("-" if units < 0 else ""), abs(units)
+    return f"{sign}{rest // unit or ''}.{rest % unit:0{digits}d}"
+
+
+def under(value: float, floor: float) -> str:
+    """Return a share that is under `floor` with as many digits as show that."""
+    return figure(value, next((digits for digits in range(2, 9) if figure(value, digits) != figure(floor, digits)), 2))
 
 
 def shown(key: str, value: Scalar) -> str:

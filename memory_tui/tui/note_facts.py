@@ -341,14 +341,14 @@ def first_steps(plan: Plan) -> Content:
         host, how = "Claude Code", "Claude Code reads MEMORY.md at the start of a session, and the facts it names."
         words = "Add a line to today's log; n begins a fact with a title."
     else:
-        host, how = "OpenClaw", "OpenClaw reads MEMORY.md and the logs of today and yesterday when a session starts."
+        host, how = "", "OpenClaw reads MEMORY.md and the logs of today and yesterday when a session starts."
         words = "Write the first line of today's log."
     return Content.assemble(
         (f"No notes in {folder} yet.\n\n", "bold"),
-        f"This is a memory of {host}. {how}\n\n",
+        f"This is a memory of {host}. {how}\n\n" if host else f"{how}\n\n",
         (" a ", "reverse bold"),
         f"  {words}\n\n",
         (" 6 ", "reverse bold"),
-        f"  Connect {host}, so that it asks these notes by itself.\n\n",
+        f"  Connect {host or 'an agent'}, so that it asks these notes by itself.\n\n",
         ("Notes that appear here are indexed at once. Only looking? Run memory-tui demo.", "$foreground-muted"),
     )

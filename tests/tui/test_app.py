@@ -103,3 +103,13 @@ def test_two_sentences_at_most_are_shown_and_what_was_taken_back_is_said_no_more
 
 def test_the_key_that_ends_programs_says_which_one_does_here(screen):
     assert screen.press("ctrl+c").notices == ["q quits."]
+
+
+def test_a_folder_without_notes_offers_nothing_about_a_note(tmp_path):
+    (tmp_path / "notes").mkdir()
+    with Window(make_app(tmp_path / "notes")) as window:
+        footer = window.lines[-1]
+        assert "Edit" not in footer
+        assert "Promote" not in footer
+        assert "Copy" not in footer
+        window.press("a").type("the gate was oiled").press("enter").until(lambda: "Promote" in window.lines[-1])

@@ -234,7 +234,7 @@ def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
         gone = {hit.chunk.rowid for hit in trace.recalled} - {*sent}
         assert ("nothing else drops out" in remedy.effect) == (not gone)
         assert len(gone) != 1 or names[gone.pop()][:20] in remedy.effect
-        assert remedy.drawn(54).cell_length == 54
+        assert remedy.drawn(54, 30).cell_length == 54
 
 
 # --- knobs ----------------------------------------------------------------------------------------------------------
@@ -265,6 +265,13 @@ def test_a_step_goes_along_the_grid_and_ends_with_the_scale(engine):
         assert knobs.stepped(settings, key, 1, []) == settings.values[key].value
 
 
+@pytest.mark.parametrize(
+    ("score", "words"), [(0.3412, ".34"), (0.34996, ".34996"), (0.3478, ".348"), (0.34987, ".3499")]
+)
+def test_a_score_under_the_floor_reads_so_as_far_as_digits_tell(score, words):
+    assert knobs.under(score, 0.35) == words
+
+
 def test_words_and_meaning_are_one_knob(engine):
     settings = knobs.with_value(engine.plan.settings, WEIGHT, 0.45)
     assert settings.number("query.hybrid.textWeight") == 0.55
@@ -286,8 +293,7 @@ def test_the_ranking_in_a_line_fits_and_says_when_it_is_tried(engine, width, num
 
 def test_the_stages_of_a_search_are_counted(trace):
     count = trace.funnel.chunks
-    assert hits.pipeline(trace).startswith(f"{count} > ")
-    assert hits.pipeline(trace).endswith(f"= {trace.funnel.candidates} > 6 sent")
+    assert hits.pipeline(trace).startswith(f"6 of {count} passages are sent; meaning finds ")
 
 
 def test_score_against_age_halves_at_the_half_life(engine):

@@ -103,7 +103,9 @@ def test_one_key_makes_the_change_of_a_group_and_one_takes_all_of_it_back(inbox,
 
 def test_a_change_that_is_not_agreed_to_is_not_made(inbox, workspace):
     before = texts(workspace)
-    go(inbox, "a date that has passed").press("d", "n")
+    go(inbox, "a date that has passed").press("d")
+    assert "Nothing is proposed" in inbox.notices[-1], "what has passed may be history: the trash is no first cure"
+    go(inbox, "look like they hold a secret").press("d", "n")
     assert texts(workspace) == before
 
 
@@ -140,10 +142,10 @@ def test_enter_offers_what_can_be_done_about_a_line_and_that_no_secret_stands_th
 
 
 def test_a_line_that_changed_meanwhile_is_not_touched(inbox, workspace):
-    go(inbox, "a date that has passed")
+    go(inbox, "a date that has passed").press("enter", "down", "down")
     path = workspace / "MEMORY.md"
     path.write_text(NOTES["MEMORY.md"].replace("2026-01-05", "2027-01-05"))
-    inbox.press("d")
+    inbox.press("enter")
     assert "2027-01-05" in path.read_text()
     assert any("changed since" in said for said in inbox.notices)
     inbox.press("i").until(lambda: "a date that has passed" not in inbox.text)
@@ -153,7 +155,7 @@ def test_nothing_is_changed_where_notes_are_only_read(workspace):
     before = texts(workspace)
     with Window(make_app(workspace, read_only=True)) as window:
         window.press("4").until(lambda: "Looking through" not in window.text)
-        go(window, "a date that has passed").press("d")
+        go(window, "look like they hold a secret").press("d")
         assert len(window.app.screen_stack) == 1
         assert any("--read-only" in said for said in window.notices)
     assert texts(workspace) == before

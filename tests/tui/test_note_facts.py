@@ -186,7 +186,7 @@ def test_the_band_is_what_the_host_cuts_out(engine, size):
 
 def test_the_first_steps_name_two_keys_for_each_host(engine, monkeypatch, tmp_path):
     words = note_facts.first_steps(engine.plan).plain
-    assert "memory of OpenClaw" in words
+    assert "Connect an agent" in words
     assert " a " in words
     assert " 6 " in words
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))

@@ -28,6 +28,7 @@ from memory_tui.notes.journal import left
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes, note_facts
 from memory_tui.tui.dialogs import Calendar, Choice, Line, Rendered
+from memory_tui.tui.keys import TABLE as KEYS
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.note_facts import NotePage
 from memory_tui.tui.palette import TABLE as COMMANDS
@@ -49,6 +50,8 @@ SINGLE = 70
 """Cells under which the list and the note are not side by side."""
 ARCHIVE_DAYS = 90
 """Daily logs older than this are archived."""
+_OF_NOTES = frozenset(key.action.partition("(")[0] for key in KEYS if key.group == "note" or key.id == "notes.rename")
+"""The actions that need a note."""
 
 
 class NotesView(View):
@@ -138,7 +141,9 @@ class NotesView(View):
         if not self.greeted:
             self.greeted = True
             self.offer_unsaved()
-        self.set_class(not session.files, "-empty")
+        if self.has_class("-empty") == bool(session.files):
+            self.toggle_class("-empty")
+            self.refresh_bindings()
         if not session.files:
             self.query_one("#notes-begin", Static).update(note_facts.first_steps(session.engine.plan))
         self.marked &= {row.path for row in session.files}
@@ -333,9 +338,11 @@ class NotesView(View):
         about.update(words or note_facts.strip(parts, about.size.width or 80), layout=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer the way back only where there is one."""
+        """Offer the way back only where there is one, and what is about a note where there are notes."""
         if action == "back":
             return self.is_reading or self.query_one("#notes-filter").display
+        if self.has_class("-empty") and action in _OF_NOTES:
+            return False
         return super().check_action(action, parameters)
 
     # --- what keys do -------------------------------------------------------------------------------------------------

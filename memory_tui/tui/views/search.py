@@ -635,7 +635,8 @@ class SearchView(View):
             "#remedies-title",
             Content.assemble(("It would be sent with", "bold"), ("   enter tries it", MUTED)),
         )
-        options = [Option(each.drawn(width), id=each.text) for each in remedies] if width > 0 else []
+        column = max((len(each.price(width)) for each in remedies), default=0)
+        options = [Option(each.drawn(width, column), id=each.text) for each in remedies] if width > 0 else []
         rows.refill(options or [Option(Content.styled(f" {otherwise.strip()}", MUTED), disabled=True)])
 
     @on(OptionList.OptionSelected, "#remedies")
