@@ -73,7 +73,7 @@ def test_promote_takes_the_whole_item_and_says_what_it_does_to_the_budget(notes,
         (1, "promote", ["MEMORY.md", DAY], True)
     ]
     assert "+- Router one is Omada" in run(capsys, "history", "--show", "1")[1]
-    assert "memory/other.md was not changed" in run(capsys, "history", "memory/other.md")[1]
+    assert run(capsys, "history", "memory/other.md")[0] == 2
 
 
 @pytest.mark.parametrize(
