@@ -1,7 +1,7 @@
 """Spelling: a word that no note holds is searched as the word that was meant.
 
-A word of 5 to 64 letters is corrected to the nearest word of the index, of equally near ones the most frequent: an
-edit away (a letter too much, too few, another one but for the first, two in the wrong order), from eight letters on two
+A word of 5 to 64 letters, or of 4 that lacks one, is corrected to the nearest word of the index, of equally near ones
+the most frequent: an edit away (a letter too much, too few, another one but for the first, two in the wrong order), from eight letters on two
 where the first letter is the same. A word that the token table knows as a whole is no error, nor is one on a list of
 stop words, nor any of a question in another language than the notes: "wann" is no "want". Compounds keep their hyphen,
 their space or neither in one note and lose it in the next, so that "pihole", "Pi-hole" and "Pi hole" find each other.
@@ -90,7 +90,9 @@ class Vocabulary(Struct, frozen=True, dict=True):
 
         most = 1 if len(word) < TWO_EDITS_FROM else 2
         best: tuple[int, int, str] | None = None
-        for length in range(len(word) - most, len(word) + most + 1):
+        # A short word may lack a letter; with another one in its place it is too often another word.
+        shortest = len(word) - most if len(word) >= FEWEST_MISSPELLED else len(word) + 1
+        for length in range(shortest, len(word) + most + 1):
             near = process.extract(
                 word, self._by_length.get(length, ()), scorer=OSA.distance, score_cutoff=most, limit=None
             )
@@ -139,7 +141,7 @@ def corrections(
         foreign = tokens.is_listed(word) or (language != "en" and words.language != language)
         if parts := _parts(word, words, frequency):
             result.append(Correction(word, parts))
-        elif len(word) >= FEWEST_MISSPELLED and not foreign and (meant := words.nearest(word)):
+        elif not foreign and (meant := words.nearest(word)):
             result.append(Correction(word, (meant,)))
     return tuple(result)
 

@@ -133,14 +133,23 @@ def _cell(row: Row | None, name: str, style: str) -> Content:
     return Content.assemble(f"{name} ", place, "  ", bar(row.sums, BAR, row.scale))
 
 
-def head(left: Side, right: Side, traces: tuple[Trace, Trace] | None, both: int) -> Iterator[Content]:
-    """Yield what is compared, what both send, and by whose vectors each ranks."""
+def in_both(every: list[Pair]) -> tuple[int, int]:
+    """Count the passages of each side that the other side sends too; one may cover two of another cut."""
+    both = [pair for pair in every if pair.left and pair.right and pair.left.sent and pair.right.sent]
+    return len({id(pair.left) for pair in both}), len({id(pair.right) for pair in both})
+
+
+def head(
+    left: Side, right: Side, traces: tuple[Trace, Trace] | None, both: tuple[int, int] = (0, 0)
+) -> Iterator[Content]:
+    """Yield what is compared, how many of each side `both` send, and by whose vectors each ranks."""
     yield Content.assemble((" A ", "bold reverse"), f" {left.name}   ", (" B ", "bold reverse"), f" {right.name}")
     if traces is None:
         yield Content.styled(f"{right.name} cuts notes into other passages.", "$warning")
         return
-    only = [sent_of(trace) - both for trace in traces]
-    yield Content(f"Both send {both}, only A {only[0]}, only B {only[1]}.")
+    only = [sent_of(trace) - count for trace, count in zip(traces, both, strict=True)]
+    shared = f"Both send {both[0]}" if both[0] == both[1] else f"Both send the lines of A's {both[0]} and B's {both[1]}"
+    yield Content(f"{shared}, only A {only[0]}, only B {only[1]}.")
     for name, trace in zip("AB", traces, strict=True):
         by, why = wording.answered_by(trace)
         foreign = [notice.message for notice in trace.notices if notice.kind == "other_vectors"]
@@ -238,11 +247,7 @@ class Compare(Dialog[ReadNote]):
     def show(self, message: Ranked) -> None:
         """Show both sides."""
         self.pairs, listing = message.pairs, self.query_one("#sides", Rows)
-        both = sum(
-            pair.left is not None and pair.right is not None and pair.left.sent and pair.right.sent
-            for pair in self.pairs
-        )
-        lines = head(message.left, message.right, message.traces, both)
+        lines = head(message.left, message.right, message.traces, in_both(self.pairs))
         self.query_one("#head", Static).update(Content("\n").join(lines))
         width = max(20, listing.scrollable_content_region.width)
         options = [Option(drawn(pair, width), id=str(at)) for at, pair in enumerate(self.pairs)]
