@@ -1,12 +1,12 @@
 """Spelling: a word that no note holds is searched as the word that was meant.
 
 A word of 5 to 64 letters, or of 4 that lacks one, is corrected to the nearest word of the index, of equally near ones
-the most frequent: an edit away (a letter too much, too few, another one but for the first, two in the wrong order), from eight letters on two
-where the first letter is the same. A word that the token table knows as a whole is no error, nor is one on a list of
-stop words, nor any of a question in another language than the notes: "wann" is no "want". Compounds keep their hyphen,
-their space or neither in one note and lose it in the next, so that "pihole", "Pi-hole" and "Pi hole" find each other.
-German notes are left alone: their compounds and endings are an edit apart and mean other things (560 words of 1,190
-questions would have been changed).
+the most frequent: an edit away (a letter too much, too few, another one but for the first, two in the wrong order),
+from eight letters on two where the first letter is the same. A word that the token table knows as a whole is no error,
+nor is one on a list of stop words, nor any of a question in another language than the notes: "wann" is no "want".
+Compounds keep their hyphen, their space or neither in one note and lose it in the next, so that "pihole", "Pi-hole" and
+"Pi hole" find each other. German notes are left alone: their compounds and endings are an edit apart and mean other
+things (560 words of 1,190 questions would have been changed).
 
 A name in another script than the one that is asked in is found by how it is spelled, letter by letter: "Moskva" and
 "Москва". That needs no dictionary, and knows none: "Moscow" is left as it is. Of Chinese, Japanese and Korean a name of
