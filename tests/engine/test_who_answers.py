@@ -369,7 +369,7 @@ def test_nothing_is_called_ready_or_advised_that_does_not_work(play, notes, tmp_
 def test_a_search_waits_for_its_question_alone_and_asks_no_test_text(
     play, notes, tmp_path, run, monkeypatch, indexed, changed, reply
 ):
-    usual, limits = plan.settings, RequestLimits(query_seconds=0.3, batch_seconds=LONG)
+    usual, limits = plan.settings, RequestLimits(query_seconds=1.2, batch_seconds=LONG)
 
     def quick(choices, approvals):
         found = usual(choices, approvals)
@@ -385,6 +385,6 @@ def test_a_search_waits_for_its_question_alone_and_asks_no_test_text(
     code, out, err = run("search", QUESTION)
     assert (code, monotonic() - began < LONG / 2, "walrus" in out) == (0, True, True)
     assert (err == "") is (reply is well)
-    assert "did not answer in 0.3 s" in err or reply is well
+    assert "did not answer in 1.2 s" in err or reply is well
     assert len(play.asked) == asked + 1
     assert changed or play.asked[-1].texts == [QUESTION]
