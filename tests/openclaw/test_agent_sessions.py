@@ -14,17 +14,14 @@ from memory_tui.openclaw import flush
 from memory_tui.openclaw.agent_sessions import SessionCopies
 from memory_tui.plan import Options, choose
 from tests.support.npm import node
+from tests.support.transcripts import SCHEMA as EVENTS
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
 
-SCHEMA = """
-CREATE TABLE session_windows (session_id TEXT NOT NULL PRIMARY KEY, session_key TEXT NOT NULL,
-  updated_at INTEGER NOT NULL);
-CREATE TABLE transcript_events (session_id TEXT NOT NULL, seq INTEGER NOT NULL, event_json TEXT,
-  created_at INTEGER NOT NULL, event_zstd BLOB, event_utf8_bytes INTEGER, PRIMARY KEY (session_id, seq)) STRICT;
+SCHEMA = f"""{EVENTS}
 CREATE TABLE session_transcript_active_events (session_id TEXT NOT NULL, active_position INTEGER NOT NULL,
   event_seq INTEGER NOT NULL, PRIMARY KEY (session_id, active_position)) STRICT;
 CREATE TABLE transcript_rewrite_watermarks (session_id TEXT NOT NULL PRIMARY KEY, generation TEXT NOT NULL);
