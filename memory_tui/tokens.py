@@ -12,6 +12,7 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 import apsw
 from msgspec import Struct
@@ -102,19 +103,21 @@ def _pieces(text: str) -> list[tuple[int, int]]:
     return result
 
 
-def indexed_form(path: str, headings: Sequence[str], text: str) -> str:
-    """What full-text search sees of a chunk: the day in its file name in words, the headings above it, its text.
+def words_above(path: str, headings: Sequence[str]) -> str:
+    """Return what full-text search sees above a chunk's text: the day in its file name in words, and the headings."""
+    result = re.search(r"\d{4}-\d{2}-\d{2}", path)
+    day = result.group() if result else ""
+    with suppress(ValueError):
+        day = spelled(dt.date(*map(int, day.split("-"))))
+    return "\n".join((day, *headings))
+
+
+def indexed_form(above: str, text: str) -> str:
+    """Return what full-text search sees of a chunk: the words above it, its text.
 
     Behind them the pieces of names, as `stems` has them, so that words beside a name stay neighbours.
     """
-    result = re.search(r"(\d{4})-(\d{2})-(\d{2})", path)
-    day = ""
-    if result:
-        try:
-            day = spelled(dt.date(*map(int, result.groups())))
-        except ValueError:
-            day = result.group()
-    whole = segmented("\n".join((day, *headings, text)))
+    whole = segmented(f"{above}\n{text}")
     return " ".join((whole, *(whole[start:end] for start, end in _pieces(whole))))
 
 

@@ -502,7 +502,7 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     words = MatchedWords(plan, trace.profile)
     added = chunk is not None and any_word and not plan.inside and trace.mode != "vectors only"
     counts = words.counts(text)
-    in_date = words.counts(tokens.indexed_form(chunk.path, (), "")) if chunk and added else {}
+    in_date = words.counts(tokens.words_above(chunk.path, ())) if chunk and added else {}
     present: list[str] = []
     missing: list[str] = []
     unseen: list[str] = []

@@ -7,6 +7,7 @@ import json
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from typing import Self
 
 import msgspec
 from msgspec import Struct
@@ -16,7 +17,7 @@ from memory_tui.index import schema
 from memory_tui.index.schema import RECIPE, Recipe
 from memory_tui.index.store import IndexedNote, Store
 from memory_tui.providers.base import Identity, Vectors
-from memory_tui.tokens import indexed_form
+from memory_tui.tokens import indexed_form, words_above
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 from memory_tui.workspace.chunking import Chunk, chunk_id
@@ -62,7 +63,7 @@ def cut(
     """
     noted = _cut(read, source, recipe, check)
     check()
-    above = Headings("" if isinstance(read, Transcript) else read.text).above
+    headings_above = Headings("" if isinstance(read, Transcript) else read.text).above
     pieces = on_lines_of_file(read, [each.chunk for each in noted])
     seen: dict[str, int] = {}
     chunks = []
@@ -70,9 +71,8 @@ def cut(
         check()
         identifier = chunk_id(source, read.path, piece, recipe.identity.model)
         occurrence = seen[identifier] = seen.get(identifier, -1) + 1
-        body = "" if occurrence else indexed_form(read.path, above(piece.start_line), piece.text)
-        place = piece.start_line, piece.end_line, piece.hash, piece.text, passage_of(piece.text)
-        chunks.append(NewChunk(identifier, occurrence, *place, body, notes_of))
+        above = words_above(read.path, headings_above(piece.start_line))
+        chunks.append(NewChunk.of(identifier, occurrence, piece, above, notes_of))
     title, dated = title_of(read.path, read.text), date_of(read.path, read.text)
     return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, title, dated, chunks)
 
@@ -124,7 +124,8 @@ def remarks(read: Document) -> str:
 class NewChunk(Struct, frozen=True):
     """A chunk to store; `body` is what stemmed full-text search sees, empty for repeats (`occurrence` > 0).
 
-    `passage` is the number of its words, the same wherever they stand; 0 where there are none.
+    `above` are the words of it that are not in the text. `passage` is the number of its words, the same wherever they
+    stand; 0 where there are none.
     """
 
     chunk_id: str
@@ -134,8 +135,16 @@ class NewChunk(Struct, frozen=True):
     hash: str
     text: str
     passage: int
+    above: str
     body: str
     annotations: Annotations = NOTHING_SAID
+
+    @classmethod
+    def of(cls, chunk_id: str, occurrence: int, piece: Chunk, above: str, annotations: Annotations) -> Self:
+        """Return the chunk `piece` below the words `above`, with the numbers that follow from its words."""
+        body = "" if occurrence else indexed_form(above, piece.text)
+        place = piece.start_line, piece.end_line, piece.hash, piece.text
+        return cls(chunk_id, occurrence, *place, passage_of(piece.text), above, body, annotations)
 
 
 class NewFile(Struct, frozen=True):
@@ -151,6 +160,8 @@ class NewFile(Struct, frozen=True):
     title: str
     dated: str
     chunks: Sequence[NewChunk]
+    workspace: str = ""
+    """owner/name of somebody else's workspace; empty for one's own."""
 
 
 # --- files ---------------------------------------------------------------------------------------------------------
@@ -159,29 +170,29 @@ class NewFile(Struct, frozen=True):
 def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings: Mapping[str, int]) -> None:
     """Put `files` in the place of what was stored of them; `embeddings` maps chunk hashes to embedding ids."""
     with store.writing():
-        _drop_chunks(store, [row.id for file in files if (row := store.file(file.path))])
+        _drop_chunks(store, [row.id for file in files if (row := store.file(file.path, file.workspace))])
         last = store.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0
         rows, bodies, annotations, rowid = [], [], [], last
         for file in files:
             file_id = store.value(
-                "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at, title, dated, chunks) "
-                "VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?, ?, ?) ON CONFLICT(path) DO UPDATE SET source = excluded.source, "
-                "hash = excluded.hash, mtime = excluded.mtime, size = excluded.size, state = 'ok', "
-                "detail = excluded.detail, indexed_at = excluded.indexed_at, title = excluded.title, "
+                "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at, title, dated, chunks, "
+                "workspace) VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?, ?, ?, ?) ON CONFLICT(path, workspace) DO UPDATE SET "
+                "source = excluded.source, hash = excluded.hash, mtime = excluded.mtime, size = excluded.size, "
+                "state = 'ok', detail = excluded.detail, indexed_at = excluded.indexed_at, title = excluded.title, "
                 "dated = excluded.dated, chunks = excluded.chunks RETURNING id",
-                (*astuple(file)[:9], sum(not chunk.occurrence for chunk in file.chunks)),
+                (*astuple(file)[:9], sum(not chunk.occurrence for chunk in file.chunks), file.workspace),
             )
             for ordinal, chunk in enumerate(file.chunks):
                 rowid += 1
                 vector = None if chunk.occurrence else embeddings.get(chunk.hash)
-                rows.append((rowid, file_id, ordinal, vector, file.indexed_at, model, *astuple(chunk)[:7]))
+                rows.append((rowid, file_id, ordinal, vector, file.indexed_at, model, *astuple(chunk)[:8]))
                 if not chunk.occurrence:
                     bodies.append((rowid, chunk.body))
                 if chunk.annotations != NOTHING_SAID:
                     annotations.append((rowid, *chunk.annotations))
         store.many(
             "INSERT INTO chunks(id, file_id, ordinal, embedding_id, updated_at, model, chunk_id, occurrence, "
-            "start_line, end_line, hash, text, passage) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "start_line, end_line, hash, text, passage, above) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
         store.many("INSERT INTO annotations VALUES (?, ?, ?, ?)", annotations)
@@ -214,7 +225,7 @@ def fail_file(store: Store, path: str, source: str, reason: str, state: str = "f
         store.query(
             "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at) "
             "VALUES (?, ?, '', 0, 0, ?, ?, ?) "
-            "ON CONFLICT(path) DO UPDATE SET state = excluded.state, detail = excluded.detail",
+            "ON CONFLICT(path, workspace) DO UPDATE SET state = excluded.state, detail = excluded.detail",
             (path, source, state, reason, time.time()),
         )
 

@@ -31,24 +31,29 @@ WORDS_VERSION = 3
 """Raised when `tokens.indexed_form` changes, because that text is not kept and has to be made again."""
 RECIPE = "memory_index_meta_v1"
 """Key of the recipe in `meta`, as documented."""
+NO_FOLDER = "no_folder"
+"""Key in `meta` of an index that no folder has: it is copied, so nobody compares it with a disk or syncs it."""
 KEYWORDS_ONLY = ("none", "fts-only")
 """Provider and model of an index without vectors, as documented."""
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 """Raised when a table changes; an older index is made anew, with the vectors it has."""
 TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE files(
-    id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, source TEXT NOT NULL DEFAULT 'memory',
+    id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL, source TEXT NOT NULL DEFAULT 'memory',
     hash TEXT NOT NULL, mtime INTEGER NOT NULL, size INTEGER NOT NULL,
     state TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '', indexed_at REAL NOT NULL, title TEXT NOT NULL DEFAULT '',
-    dated TEXT NOT NULL DEFAULT '', chunks INTEGER NOT NULL DEFAULT 0);
--- Text comes last, so that the columns before it are read without walking over it.
+    dated TEXT NOT NULL DEFAULT '', chunks INTEGER NOT NULL DEFAULT 0,
+    -- owner/name of somebody else's workspace that the note is copied from; empty for a note of one's own.
+    workspace TEXT NOT NULL DEFAULT '', UNIQUE(path, workspace));
+-- Texts come last, so that the columns before them are read without walking over them. `above` are the words that
+-- stemmed full-text search sees besides those of the text: the day of the note, and the headings above the chunk.
 CREATE TABLE chunks(
     id INTEGER PRIMARY KEY AUTOINCREMENT, file_id INTEGER NOT NULL, ordinal INTEGER NOT NULL,
     occurrence INTEGER NOT NULL DEFAULT 0, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL,
     passage INTEGER NOT NULL, embedding_id INTEGER, updated_at REAL NOT NULL, chunk_id TEXT NOT NULL,
-    hash TEXT NOT NULL, model TEXT NOT NULL, text TEXT NOT NULL);
+    hash TEXT NOT NULL, model TEXT NOT NULL, text TEXT NOT NULL, above TEXT NOT NULL);
 CREATE INDEX chunks_by_file ON chunks(file_id, ordinal);
 CREATE INDEX chunks_without_vector ON chunks(id) WHERE embedding_id IS NULL AND occurrence = 0;
 CREATE TABLE IF NOT EXISTS embedding_cache(

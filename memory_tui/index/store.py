@@ -59,6 +59,13 @@ class IndexedNote(NamedTuple):
     title: str
     dated: str
     chunks: int
+    workspace: str = ""
+    """owner/name of somebody else's workspace that it is copied from; empty for a note of one's own."""
+
+    @property
+    def shown(self) -> str:
+        """Return the path as people see it, which is that of one note alone: with the workspace before it."""
+        return f"{self.workspace}:{self.path}" if self.workspace else self.path
 
 
 CHANGED = "changed"
@@ -78,6 +85,28 @@ class ChunkRow(NamedTuple):
     model: str
     embedded: bool
     source: str
+
+
+class Passage(NamedTuple):
+    """A chunk with all that makes it, for who keeps it elsewhere; the vector as float32 bytes, None without one.
+
+    `above` are the words that stemmed full-text search sees above the text. `windows` are the vectors of its windows,
+    one behind the other.
+    """
+
+    rowid: int
+    chunk_id: str
+    occurrence: int
+    start_line: int
+    end_line: int
+    hash: str
+    text: str
+    above: str
+    importance: int
+    triggers: str
+    project: str
+    vector: bytes | None
+    windows: bytes
 
 
 class ChunkPage(Struct, frozen=True):
@@ -332,7 +361,9 @@ def _token(word: str, form: Form) -> str | None:
 
 # --- the store -------------------------------------------------------------------------------------------------------
 
-FILE = "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, title, dated, chunks FROM files"
+FILE = (
+    "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, title, dated, chunks, workspace FROM files"
+)
 """Reads what a IndexedNote holds."""
 MAX_NEIGHBOURS = 4096
 """vec0 refuses to find more in one query."""
@@ -402,6 +433,11 @@ class Store(Database):
             raise self.damaged(f"{key} is no number")
         return number
 
+    @property
+    def has_folder(self) -> bool:
+        """Whether its notes are files on this machine, which it can be compared with."""
+        return self.meta(schema.NO_FOLDER) is None
+
     def generation(self) -> int:
         """Return the number of write transactions so far; grows whenever anything changes."""
         return self._number("generation")
@@ -452,7 +488,7 @@ class Store(Database):
         """Return the row of every note by path; read anew after each change."""
         with self.snapshot(), self.making_sense():
             if (generation := self.generation()) != self._indexed_at:
-                self._indexed = {row[1]: IndexedNote._make(row) for row in self.query(FILE)}
+                self._indexed = {note.shown: note for note in map(IndexedNote._make, self.query(FILE))}
                 self._indexed_at = generation
             return self._indexed
 
@@ -474,9 +510,9 @@ class Store(Database):
         """Return the notes that were indexed although something in them cannot be, and what."""
         return self.query("SELECT path, detail FROM files WHERE state = 'ok' AND detail != '' ORDER BY path")
 
-    def file(self, path: str) -> IndexedNote | None:
+    def file(self, path: str, workspace: str = "") -> IndexedNote | None:
         """Return the row of one note."""
-        rows = self.query(f"{FILE} WHERE path = ?", (path,))
+        rows = self.query(f"{FILE} WHERE path = ? AND workspace = ?", (path, workspace))
         return IndexedNote._make(rows[0]) if rows else None
 
     def paths_holding(self, phrases: Sequence[str]) -> frozenset[str] | None:
@@ -505,6 +541,36 @@ class Store(Database):
             (path,),
         )
         return [ChunkRow._make((*row[:-2], bool(row[-2]), row[-1])) for row in rows]
+
+    def firsts(self) -> dict[str, int]:
+        """Return the rowid of the first chunk of each note by path, 0 without any, in that order: it breaks ties."""
+        return dict(
+            self.query(
+                "SELECT path, (SELECT coalesce(min(id), 0) FROM chunks WHERE file_id = f.id) AS first FROM files f "
+                "WHERE workspace = '' ORDER BY first, path"
+            )
+        )
+
+    def passages(self, file: IndexedNote) -> list[Passage]:
+        """Return the chunks of a note in the order of their rowids, repeats included. Raises IndexDamaged."""
+        windows: dict[str, bytes] = {}
+        for digest, vector in self.query(
+            "SELECT w.hash, e.embedding FROM windows w JOIN embedding_cache e ON e.id = w.embedding_id "
+            "WHERE w.hash IN (SELECT hash FROM chunks WHERE file_id = ?) ORDER BY w.hash, w.place",
+            (file.id,),
+        ):
+            windows[digest] = windows.get(digest, b"") + vector
+        rows = self.query(
+            "SELECT c.id, c.chunk_id, c.occurrence, c.start_line, c.end_line, c.hash, c.text, c.above, "
+            "coalesce(a.importance, 0), coalesce(a.triggers, ''), coalesce(a.project, ''), e.embedding "
+            f"FROM chunks c {_BY_HASH} LEFT JOIN annotations a ON a.chunk = c.id WHERE c.file_id = ? ORDER BY c.id",
+            (file.id,),
+        )
+        with self.making_sense():
+            passages = [Passage._make((*row, windows.get(row[5], b""))) for row in rows]
+            if not all(holds(passage.text, passage.hash) for passage in passages):
+                raise ValueError("a text is not what was indexed")
+        return passages
 
     def texts(self, rowids: Sequence[int] | RowIds) -> dict[int, str]:
         """Return texts of chunks by rowid; those that are gone are missing. Raises IndexDamaged where one changed."""

@@ -5,8 +5,10 @@ import time
 from concurrent.futures import Future
 
 import pytest
+from msgspec import structs
+from msgspec.structs import astuple
 
-from memory_tui.errors import Cancelled, IndexUnavailable, QueryError
+from memory_tui.errors import Cancelled, IndexDamaged, IndexUnavailable, QueryError
 from memory_tui.index import schema
 from memory_tui.index.connections import Writer
 from memory_tui.index.store import Store
@@ -45,6 +47,48 @@ def pages(store):
 
 def ids(store, path):
     return [row.rowid for row in store.chunks_of(path)]
+
+
+# --- what is published --------------------------------------------------------------------------------------------
+
+
+def test_a_note_is_read_with_all_that_makes_its_passages_in_the_order_that_breaks_ties(made, store):
+    write(made, a="the garden", b="a rose", c="")
+    text = "---\ndate: 2026-05-02\n---\n# Home\n\n## Router\n\nit was swapped\x00 \ud800\n"
+    text += "".join(f"- line {number} of the router <!-- scope: home -->\n" for number in range(20))
+    file = cut_note("memory/2026-05-02.md", text)
+    made.add([file], vectors_for([file]))
+    write(made, a="the new garden")
+    assert list(store.firsts()) == ["memory/c.md", "memory/b.md", "memory/2026-05-02.md", "memory/a.md"]
+    note = store.indexed()["memory/2026-05-02.md"]
+    passages = store.passages(note)
+    assert [passage.rowid for passage in passages] == ids(store, note.path)
+    assert store.firsts()[note.path] == passages[0].rowid
+    for passage, chunk in zip(passages, file.chunks, strict=True):
+        assert passage[1:8] == (*astuple(chunk)[:6], chunk.above)
+        assert passage[8:11] == chunk.annotations
+        assert passage.vector == hash_vector(chunk.text).tobytes()
+        assert chunk.body.startswith(passage.above)
+    assert "2026-05-02 May Saturday\nHome\nRouter" in {passage.above for passage in passages}
+
+
+def test_a_note_that_holds_a_text_of_another_hash_is_not_published(made, store):
+    write(made, a="the garden")
+    with made.store.writing():
+        made.store.query("UPDATE chunks SET text = 'the desert'")
+    with pytest.raises(IndexDamaged):
+        store.passages(store.indexed()["memory/a.md"])
+
+
+def test_notes_of_two_workspaces_may_have_the_same_path(made, store):
+    own = cut_note("MEMORY.md", "my garden")
+    theirs = structs.replace(cut_note("MEMORY.md", "her rose"), workspace="anna/laptop")
+    made.add([own], {})
+    made.add([theirs], {})
+    made.add([theirs], {})
+    assert sorted(store.indexed()) == ["MEMORY.md", "anna/laptop:MEMORY.md"]
+    assert store.file("MEMORY.md", "anna/laptop").workspace == "anna/laptop"
+    assert store.firsts() == {"MEMORY.md": 1}
 
 
 # --- transactions -------------------------------------------------------------------------------------------------

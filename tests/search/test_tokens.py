@@ -48,16 +48,17 @@ def test_chinese_becomes_bigrams_on_both_sides():
 
 
 def test_day_and_headings_are_part_of_the_indexed_text():
-    form = tokens.indexed_form("memory/2026-05-02.md", ["# Home", "## Router"], "swapped it")
+    above = tokens.words_above("memory/2026-05-02.md", ["# Home", "## Router"])
+    form = tokens.indexed_form(above, "swapped it")
     assert form.split("\n") == ["2026-05-02 May Saturday", "# Home", "## Router", "swapped it"]
-    assert tokens.indexed_form("memory/2026-02-30.md", [], "x").startswith("2026-02-30")
+    assert tokens.words_above("memory/2026-02-30.md", []).startswith("2026-02-30")
 
 
 NAMES = "handleChange_v2 HTTPServer2 retry_budget 使用loadCache函数"
 
 
 def test_names_are_indexed_in_pieces_beside_the_whole():
-    assert tokens.indexed_form("a.md", [], NAMES).split()[-6:] == [
+    assert tokens.indexed_form("", NAMES).split()[-6:] == [
         "handle",
         "Change",
         "HTTP",
@@ -66,14 +67,14 @@ def test_names_are_indexed_in_pieces_beside_the_whole():
         "Cache",
     ]
     for word in ("iPhone", "GmbH", "OAuth", "PDFs", "münchenOst", "README", "Router", "ipv4"):
-        assert tokens.indexed_form("a.md", [], word).strip() == word, "it has no two pieces that are words"
+        assert tokens.indexed_form("", word).strip() == word, "it has no two pieces that are words"
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0")) | st.text("aBC2_ é京"))
 def test_stems_are_those_that_are_indexed_each_at_its_place(text):
     cut = tokens.segmented(text)
     stems = tokens.stems(cut)
-    assert [stem for stem, _, _ in stems] == tokens.tokens(tokens.indexed_form("a.md", [], text), stemmed=True)
+    assert [stem for stem, _, _ in stems] == tokens.tokens(tokens.indexed_form("", text), stemmed=True)
     for stem, start, end in stems:
         assert stem in tokens.tokens(cut.encode()[start:end].decode(), stemmed=True)
 
