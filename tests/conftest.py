@@ -54,15 +54,12 @@ for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
 import pytest  # noqa: E402 - after the environment is set
 from hypothesis import HealthCheck, settings  # noqa: E402
 
-from memory_tui.engine import engine as engine_module  # noqa: E402
 from tests.support.paths import SHARED, oracles  # noqa: E402
 from tests.support.waiting import LONG  # noqa: E402
 
 # Each app and each index of a test makes many objects that live as long as it does: looking at all of them 300 times a
 # minute was a tenth of the suite's time.
 gc.set_threshold(50_000, 20, 50)
-# An app or a server of a test that lives for five seconds would ask 25 questions of its own; its tests lower this.
-engine_module.UPKEEP_SECONDS = 3600.0
 
 # The same examples in every run, and none against the clock: a change is judged by what it did, not by the dice or by
 # the load of the machine. `HYPOTHESIS_PROFILE=explore pytest` rolls new ones.

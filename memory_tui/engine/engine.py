@@ -6,10 +6,8 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
@@ -25,7 +23,7 @@ from memory_tui.engine.index import Index
 from memory_tui.engine.providers import Providers, who_answers
 from memory_tui.engine.search import Search, with_provider_notice
 from memory_tui.engine.status import Status
-from memory_tui.errors import MemoryTuiError, ProviderError
+from memory_tui.errors import ProviderError
 from memory_tui.events import Event, Listener
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice, other_vectors, without_effect
@@ -40,13 +38,10 @@ if TYPE_CHECKING:
     from memory_tui.backends.memories import Memories
     from memory_tui.engine.notes import Inbox, Notes
 
-__all__ = ["UPKEEP_SECONDS", "Engine", "open_memory"]
+__all__ = ["Engine", "open_memory"]
 
 # A few megabytes of vectors are multiplied fastest by one thread; more would wait for each other when cores are busy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-UPKEEP_SECONDS = 5.0
-"""Seconds from a sync to the upkeep; a start has other work first, and a command ends before."""
 
 _LOOK_SECONDS = 0.4
 """How long a command that only asked looks, after its answer, what became of the notes; the next look goes on."""
@@ -78,8 +73,6 @@ class Engine:
         )
         """Who makes vectors, approvals, and what would be sent."""
         self.index.seen = self._record
-        self._upkeep = threading.Lock()
-        """Taken from a request for upkeep until that is done."""
 
     # A search needs neither of these, and they would double what it loads.
     @cached_property
@@ -211,24 +204,10 @@ class Engine:
         self._emit(events.ModelFetching(time.time(), progress.name, progress.done, progress.total))
 
     def _emit(self, event: Event) -> None:
-        if isinstance(event, events.SyncFinished):
-            if event.indexed + event.removed:
-                self.backend.notes_changed()
-            if self.index.opener.resident and self._upkeep.acquire(blocking=False):
-                threading.Thread(target=self._keep_up, name="engine-upkeep", daemon=True).start()
+        if isinstance(event, events.SyncFinished) and event.indexed + event.removed:
+            self.backend.notes_changed()
         if self._listener is not None:
             self._listener(event)
-
-    def _keep_up(self) -> None:
-        """Check the index some seconds after a sync; nobody waits for it."""
-        stop = self.index.writer.closing
-        try:
-            # Whoever asks next meets the same and says it.
-            with suppress(MemoryTuiError):
-                if not stop.wait(UPKEEP_SECONDS):
-                    self.index.writer.run(self.index.check)
-        finally:
-            self._upkeep.release()
 
     def _notice(self, text: str) -> None:
         self._emit(events.Noticed(time.time(), text))

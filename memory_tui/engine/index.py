@@ -162,7 +162,6 @@ class Index:
         if settings.on("sync.onSessionStart"):
             self.request_sync("start")
         else:
-            self.writer.submit(self.check)
             self.writer.submit(lambda _: self.batches.start())
         if settings.on("sync.watch"):
             self.watcher.switch(True)
@@ -304,15 +303,6 @@ class Index:
             # The writer meets the same, mends it or says what to do.
             return False
 
-    def check(self, store: Store) -> None:
-        """Compare the index with the checksum of its closing, unless that was done. Raises IndexDamaged."""
-        try:
-            self.opener.check(store)
-        except IndexDamaged:
-            # Another index takes its place, which holds nothing yet.
-            self.request_sync("lost")
-            raise
-
     def _background(self, store: Store, reason: str, force: bool) -> None:
         """Do a sync that nobody waits for: of the keeper alone, put off while another process is writing."""
         with self._lock:
@@ -345,9 +335,6 @@ class Index:
                 raise
             self._compare_cost = time.monotonic() - began
             fresh = self.freshness(store, seen)
-        # At the latest before anything is written.
-        if force or fresh.stale or fresh.rebuild or not self._provider.has_nothing_to_do(store):
-            self.check(store)
         terms = self.batches.terms()
         run = SyncRun(
             store,

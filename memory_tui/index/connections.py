@@ -22,7 +22,6 @@ from memory_tui.errors import (
     MemoryTuiError,
 )
 from memory_tui.index import database, index_write, integrity
-from memory_tui.index.integrity import ShutdownMarker
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
 from memory_tui.plan import Plan
@@ -226,8 +225,6 @@ class IndexOpener:
         self._plan, self._emit = plan, emit
         self._last: tuple[int, int] | None = None
         """Device and inode of the file that was opened last."""
-        self._marker: ShutdownMarker | None = None
-        self._unchecked = False
 
     @property
     def file(self) -> tuple[int, int] | None:
@@ -268,24 +265,13 @@ class IndexOpener:
         self.opened = True
         return store
 
-    def check(self, store: Store) -> None:
-        """Compare the index with the checksum of its closing, once; an app or a server does that when it has time.
-
-        Raises IndexDamaged.
-        """
-        marker, unchecked, self._unchecked = self._marker, self._unchecked, False
-        if unchecked and marker is not None and integrity.is_damaged(store.path, marker):
-            self._marker = None
-            raise store.damaged(integrity.DAMAGED)
-
     def close(self, store: Store, whole: bool = True) -> None:
         """Close the index, and write its clean-shutdown marker when nobody else has it open."""
         self._last = store.identified
         moved = store.moved
         store.close()
         if whole and not moved and not _held_elsewhere(self.path):
-            integrity.put(store.path, self._marker)
-        self._marker = None
+            integrity.put(store.path)
 
     def _store(self, expected: bool) -> Store:
         first = len(self.notices)
@@ -300,8 +286,7 @@ class IndexOpener:
         there = self.path.exists() and self.path.stat().st_size > 0
         if _held_elsewhere(self.path):
             return ""
-        broken, self._marker = integrity.take(self.path, later=self.resident)
-        self._unchecked = self.resident
+        broken = integrity.take(self.path)
         if there:
             return broken
         if self._last is not None or broken != integrity.UNCLOSED:
@@ -310,8 +295,7 @@ class IndexOpener:
 
     def _checked(self, store: Store, suspicion: str) -> Store:
         """Return the index, once it was read from end to end; another one where this one is damaged."""
-        problems = [suspicion] if suspicion == integrity.DAMAGED else integrity.problems(store)
-        if problems:
+        if problems := integrity.problems(store):
             self.close(store, whole=False)
             self._move_aside(f"The index {self.path} is damaged ({problems[0]}).")
             return self._store(True)

@@ -1,19 +1,15 @@
 """Integrity finds the damage of an index file. It marks a clean shutdown, and quarantines a bad file.
 
-A marker lies beside the index and holds size, modification time and checksum of the closed file. It is taken away as
-soon as the index is written again. A killed process leaves none, and what others, or a failing disk, did to the file
-does not fit it.
+A marker lies beside the index and holds size and modification time of the closed file. It is taken away as soon as the
+index is written again. A killed process leaves none, and it fits no file that somebody else wrote.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import zlib
 from pathlib import Path
-from typing import NamedTuple
 
-import apsw
 import msgspec
 import numpy as np
 
@@ -79,21 +75,10 @@ def _is_unit(*row: object) -> bool:
 
 UNCLOSED = "it was not closed"
 """What `take` says without a marker."""
-DAMAGED = "its checksum is wrong"
-"""What `take` says of a file with the size and time of its closing, and other bytes: nobody writes like that."""
 _CHANGED = "it was changed by something else"
-MOST_BYTES = 1 << 30
-"""The checksum of a larger file would take longer than half a second, so it has none."""
-_PIECE = 1 << 16
-"""Bytes that are read at once: of more each piece would get fresh pages of the system."""
 
-
-class ShutdownMarker(NamedTuple):
-    """Size in bytes, modification time in nanoseconds and checksum (CRC-32; None for none) of an index file."""
-
-    size: int
-    time: int
-    checksum: int | None = None
+Marker = list[int | None]
+"""Size in bytes and modification time in nanoseconds of an index file; a release up to 0.4 added a checksum."""
 
 
 def path_of(index: Path) -> Path:
@@ -101,54 +86,34 @@ def path_of(index: Path) -> Path:
     return index.with_name(f"{index.name}.seal")
 
 
-def put(index: Path, before: ShutdownMarker | None = None) -> None:
-    """Write the clean-shutdown marker of a closed index, unless it cannot be written or somebody still has it open.
+def put(index: Path) -> None:
+    """Mark a closed index, unless that cannot be written, somebody has it open, or another program's file is there.
 
-    `before` is the marker that `take` found to fit: of a file that was not written since, its checksum still counts.
+    Without a marker the index is checked at the next start.
     """
-    now = _closed(index)
-    if now is None:
-        return
-    if before is not None and before[:2] == now[:2]:
-        _write(index, before)
-        return
-    # Whoever is in a hurry may leave before the file is read: a marker without a checksum is better than none.
-    _write(index, now)
-    _write(index, now._replace(checksum=_checksum(index)))
+    path, now = path_of(index), _closed(index)
+    with contextlib.suppress(OSError):
+        if now is not None and (not path.exists() or is_beside(index) or not path.stat().st_size):
+            durable.replace_file(path, json.dumps(now).encode())
 
 
-def take(index: Path, *, later: bool = False) -> tuple[str, ShutdownMarker | None]:
-    """Take the marker away, because the index is about to be written.
-
-    Returns what is wrong with it, empty when it fits, and then the marker itself. With `later` a file of the size and
-    time of its closing is read by nobody: its checksum is left to `is_damaged`.
-    """
-    path = path_of(index)
+def take(index: Path) -> str:
+    """Take the marker away, because the index is about to be written; return what is wrong with it, if anything."""
+    path, fitting = path_of(index), fits(index)
     try:
         text = read_beside(path)
-        marker = _parsed(text)
-        if marker is not None or not text:
+        if _parsed(text) is not None or not text:
             durable.remove_file(path)
     except (FileNotFoundError, NotADirectoryError):
-        return UNCLOSED, None
+        return UNCLOSED
     except OSError as error:
-        return f"its marker cannot be read: {error.strerror}", None
-    return _compared(index, marker, later=later)
-
-
-def is_damaged(index: Path, marker: ShutdownMarker) -> bool:
-    """Say whether `index`, of the size and time of `marker`, has another checksum; False once it was written since.
-
-    A marker of somebody in a hurry has none. What stands in the write-ahead log is no part of the file yet.
-    """
-    closed = marker._replace(checksum=None)
-    # It may be written while it is read.
-    return marker != closed == _file(index) and _checksum(index) != marker.checksum and _file(index) == closed
+        return f"its marker cannot be read: {error.strerror}"
+    return "" if fitting else _CHANGED
 
 
 def fits(index: Path) -> bool:
-    """Say whether the marker beside `index` fits it: it was closed, and is as it was then."""
-    return not _compared(index, _beside(index))[0]
+    """Say whether the marker beside `index` fits it: it was closed, and was not written since."""
+    return (marker := _beside(index)) is not None and marker[:2] == _closed(index)
 
 
 def is_beside(index: Path) -> bool:
@@ -156,72 +121,27 @@ def is_beside(index: Path) -> bool:
     return _beside(index) is not None
 
 
-def _beside(index: Path) -> ShutdownMarker | None:
+def _beside(index: Path) -> Marker | None:
     try:
         return _parsed(read_beside(path_of(index)))
     except OSError:
         return None
 
 
-def _compared(index: Path, marker: ShutdownMarker | None, *, later: bool = False) -> tuple[str, ShutdownMarker | None]:
-    """Say what is wrong with `marker`, empty when it fits `index`, and then the marker with its time of today."""
-    now = _closed(index)
-    if marker is None or now is None or marker.size != now.size:
-        return _CHANGED, None
-    same_time = marker.time == now.time
-    if later and same_time:
-        return "", marker
-    if marker.checksum is None and not same_time:
-        return _CHANGED, None
-    if marker.checksum is not None and marker.checksum != _checksum(index):
-        return DAMAGED if same_time else _CHANGED, None
-    return "", marker._replace(time=now.time)
-
-
-def _write(index: Path, marker: ShutdownMarker) -> None:
-    """Put `marker` beside `index`, unless another program's file is there. Without one it is checked at the start."""
-    path = path_of(index)
-    with contextlib.suppress(OSError):
-        if not path.exists() or _beside(index) is not None or not path.stat().st_size:
-            durable.replace_file(path, json.dumps(marker).encode())
-
-
-def _parsed(data: bytes) -> ShutdownMarker | None:
-    """Read the marker that `_write` wrote; None for anything else."""
+def _parsed(data: bytes) -> Marker | None:
+    """Read the marker that `put` wrote; None for anything else."""
     try:
-        return msgspec.json.decode(data, type=ShutdownMarker)
+        return msgspec.json.decode(data, type=Marker)
     except msgspec.DecodeError:
         return None
 
 
-def _closed(index: Path) -> ShutdownMarker | None:
-    """Return size and time of the file, None while there is a write-ahead log beside it."""
-    log = _file(index.with_name(f"{index.name}-wal"))
-    return None if log is not None and log.size else _file(index)
-
-
-def _file(index: Path) -> ShutdownMarker | None:
-    """Return size and time of the file, None where it cannot be asked for them."""
-    try:
-        status = index.stat()
-    except OSError:
-        return None
-    return ShutdownMarker(status.st_size, status.st_mtime_ns)
-
-
-def _checksum(index: Path) -> int | None:
-    """Return the checksum of the whole file; None for a large one, and one that cannot be read.
-
-    SQLite reads it: another descriptor of the file would drop SQLite's locks in this process when it is closed.
-    """
-    try:
-        size = index.stat().st_size
-        if size > MOST_BYTES:
+def _closed(index: Path) -> Marker | None:
+    """Return size and time of the file, None without one, or while there is a write-ahead log beside it."""
+    with contextlib.suppress(OSError):
+        if index.with_name(f"{index.name}-wal").stat().st_size:
             return None
-        with contextlib.closing(apsw.Connection(str(index), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
-            checksum = 0
-            for at in range(0, size, _PIECE):
-                checksum = zlib.crc32(connection.read("main", 0, at, min(_PIECE, size - at))[1], checksum)
-            return checksum
-    except (OSError, apsw.Error):
-        return None
+    with contextlib.suppress(OSError):
+        status = index.stat()
+        return [status.st_size, status.st_mtime_ns]
+    return None

@@ -35,7 +35,7 @@ from measure import (
     show,
 )
 
-from memory_tui.engine.engine import UPKEEP_SECONDS, Engine
+from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 
 BARE = """
@@ -101,13 +101,6 @@ class Terminal:
             last = now
         return last
 
-    def wait_for_later_work(self) -> float:
-        """Wait for the check that follows a start, and for no key; then as `settled`."""
-        began = time.monotonic()
-        while time.monotonic() - began < UPKEEP_SECONDS + 1:
-            self._read(0.2)
-        return self.settled()
-
     def end(self) -> None:
         os.kill(self.child, signal.SIGKILL)
         os.waitpid(self.child, 0)
@@ -133,7 +126,7 @@ def starting(place: Path, workspace: Path, index: Path, times: int) -> None:
 def keys(place: Path, workspace: Path, index: Path, times: int) -> None:
     app = Terminal(place, *program(str(workspace), "--index", str(index), "--query", questions(1)[0]))
     app.wait_for("Your agent gets")
-    app.wait_for_later_work()
+    app.settled()
 
     def cost(name: str, pair: tuple[str, str], goal: str) -> None:
         """Show what each of two keys costs that take each other back."""
@@ -161,7 +154,7 @@ def resting(place: Path, workspace: Path, index: Path, seconds: float) -> None:
     app = Terminal(place, *program(str(workspace), "--index", str(index)))
     app.wait_for("Notes")
     started = app.settled()
-    before = app.wait_for_later_work()
+    before = app.settled()
     show("what follows a start, ms of CPU, once", f"{before - started:.0f}")
     began, before = time.monotonic(), app.watched.cpu()
     while time.monotonic() - began < seconds:
