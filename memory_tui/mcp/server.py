@@ -16,29 +16,30 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memory_tui import __version__, jsstring
 from memory_tui.cancel import Stop, call_after, exit_status, report_signal, signals_heard
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, QueryError
 from memory_tui.hosts.wiring import PROFILE
-from memory_tui.mcp import wire
-from memory_tui.mcp.schemas import CORRECT, recorded
+from memory_tui.mcp import schemas, wire
+from memory_tui.mcp.schemas import CORRECT
 from memory_tui.mcp.wire import INVALID_PARAMS, Caller, Connection, Method, Pipes, Refusal, ServerInterface
-from memory_tui.openclaw.prompt import GET, RECALL, SEARCH, Mode, disabled_rule, mode_of, recall_rule
+from memory_tui.openclaw.prompt import FORGET, GET, RECALL, SEARCH, STORE, Mode, disabled_rule, mode_of, recall_rule
 from memory_tui.sanitize import one_line
 
 if TYPE_CHECKING:
     from memory_tui.backends.memories import ToolAnswer
     from memory_tui.engine.engine import Engine
     from memory_tui.events import Event
-    from memory_tui.plan import Plan
+    from memory_tui.mcp.tools import AnswerRules
     from memory_tui.recalls.recall_log import RecallEntry
 
 
-Outcome = TypeVar("Outcome")
+Answer: TypeAlias = "dict[str, Any] | ToolAnswer"
 
 SESSION_KEY = "memory-tui/sessionKey"
 """Member of a request's `_meta` that says in which session it is asked."""
@@ -59,83 +60,6 @@ _LAST_LOOK_SECONDS = 0.02
 """How often it is looked whether the last answers are out, once the input has ended."""
 _OPENING_SECONDS = 1.0
 """How long after its first request a client may take to list the tools, before the memory is opened for it."""
-_ALWAYS = {"anthropic/alwaysLoad": True}
-"""Claude Code puts the tool before the model from the start, so that no search for tools comes before a recall."""
-
-
-def tools() -> list[dict[str, Any]]:
-    """Both tools, with the schemas of what they take and give."""
-    schemas = recorded()
-    reading = {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}
-    return [
-        {
-            "name": SEARCH,
-            "title": "Search the memory",
-            "description": "Recall, before you answer anything about earlier work, decisions, dates, people, "
-            "preferences or todos: searches MEMORY.md and memory/*.md (and transcripts of sessions where they are "
-            "configured) by meaning and by words, and gives the best pieces with path and lines. With disabled=true "
-            "the memory could not be searched: tell the user.",
-            "inputSchema": schemas["SearchArguments"],
-            "outputSchema": schemas["SearchAnswer"],
-            "annotations": reading,
-            "_meta": _ALWAYS,
-        },
-        {
-            "name": GET,
-            "title": "Read from the memory",
-            "description": "Read lines of a note that memory_search named, MEMORY.md or memory/*.md: at most 120 lines "
-            "and 12,000 characters at once, with where to go on. A note that does not exist is empty text.",
-            "inputSchema": schemas["GetArguments"],
-            "outputSchema": schemas["GetAnswer"],
-            "annotations": reading,
-            "_meta": _ALWAYS,
-        },
-    ]
-
-
-def correcting() -> dict[str, Any]:
-    """The tool that writes a correction."""
-    schemas = recorded()
-    return {
-        "name": CORRECT,
-        "title": "Correct the memory",
-        "description": "Write down that a line of the notes holds no more: a dated line with what holds now, which "
-        "names the older one; that one stays, marked as superseded. Read the line first. The user can undo it.",
-        "inputSchema": schemas["CorrectArguments"],
-        "outputSchema": schemas["CorrectAnswer"],
-        "annotations": {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": False},
-        "_meta": _ALWAYS,
-    }
-
-
-ENTRY_TOOLS = ("memory_recall", "memory_store", "memory_forget")
-"""The tools of OpenClaw's LanceDB plug-in; all but the first write."""
-
-
-def entry_tools(*, write: bool) -> list[dict[str, Any]]:
-    """The tools of the long-term memories in LanceDB; those that write only with `write`."""
-    schemas = recorded()
-    described = (
-        ("Recall", "Search long-term memories by meaning: preferences, facts, decisions, people.", "RecallArguments"),
-        ("Store", "Save what should be remembered for long. A text that repeats one is not stored.", "StoreArguments"),
-        ("Forget", "Delete one long-term memory, by its id or by what it says.", "ForgetArguments"),
-    )
-    return [
-        {
-            "name": name,
-            "title": f"{title} long-term memories",
-            "description": text,
-            "inputSchema": schemas[kind],
-            "annotations": {
-                "readOnlyHint": name == ENTRY_TOOLS[0],
-                "destructiveHint": name == ENTRY_TOOLS[2],
-                "openWorldHint": False,
-            },
-            "_meta": _ALWAYS,
-        }
-        for name, (title, text, kind) in zip(ENTRY_TOOLS, described, strict=True)
-        if write or name == ENTRY_TOOLS[0]
-    ]
 
 
 class Handlers(Struct):
@@ -153,27 +77,31 @@ class Handlers(Struct):
         info = {"name": "memory-tui", "title": "memory-tui", "version": __version__}
         return ServerInterface(info, self.host.rule("auto"), methods)
 
+    def offered(self) -> list[dict[str, Any]]:
+        """The tools that are offered: those that write where that is allowed, those of entries where there are any."""
+        options = self.host.options
+        return [
+            tool
+            for name, tool in schemas.tools().items()
+            if (options.allow_write or tool["annotations"]["readOnlyHint"])
+            and (options.entries or name not in (RECALL, STORE, FORGET))
+        ]
+
     def list_tools(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-        """The tools that are offered."""
+        """The list of tools."""
         del caller
         wire.only_page(params)
-        return {"tools": [*tools(), *([correcting()] if self.host.options.allow_write else ()), *self._entry_tools()]}
-
-    def _entry_tools(self) -> list[dict[str, Any]]:
-        options = self.host.options
-        return entry_tools(write=options.allow_write) if options.entries else []
+        return {"tools": self.offered()}
 
     def call_tool(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Run a tool; what is wrong with its arguments is told as an error the agent can read."""
         name, args = wire.text(params, "name"), wire.members(params, "arguments")
+        names = [tool["name"] for tool in self.offered()]
+        if name not in names:
+            raise Refusal(INVALID_PARAMS, f"Unknown tool: {name[:100]}", {"tools": names})
         try:
-            if name in (tool["name"] for tool in self._entry_tools()):
-                return self._entries(name, args, caller)
-            if name == CORRECT and self.host.options.allow_write:
-                return self._correct(args, caller)
-            session = caller.meta.get(SESSION_KEY, "")
-            return self._notes(name, args, session if isinstance(session, str) else "", caller)
-        except (Refusal, Cancelled):
+            return self._answer(name, args, caller)
+        except Cancelled:
             raise
         except MemoryTuiError as error:
             return _failed(f"{error.message} {error.next_step}".rstrip())
@@ -181,54 +109,41 @@ class Handlers(Struct):
             wire.report_fault()
             return _failed(f"memory-tui failed inside: {type(error).__name__}.")
 
-    def _notes(self, name: str, args: Mapping[str, Any], session: str, caller: Caller) -> dict[str, Any]:
-        """Search or read the notes; what takes too long is asked once more for what its words find."""
-        runs: dict[str, Callable[[bool, Stop], dict[str, Any]]] = {
-            SEARCH: lambda late, stop: self.host.search(args, session, caller.client, stop, late),
-            GET: lambda *_: self.host.get(args, caller.client),
-        }
-        run = runs.get(name)
-        if run is None:
-            raise Refusal(INVALID_PARAMS, f"Unknown tool: {name[:100]}", {"tools": list(runs)})
-        steps = itertools.count()
-        for late, seconds in ((False, _patience(caller.meta)), (True, LAST_SECONDS)):
-            answer = self._within(seconds, functools.partial(run, late), caller, steps)
-            if answer is not None:
-                meta = {"_meta": {PROFILE: self.host.profile()}} if caller.meta.get(PROFILE) else {}
-                return {**_result(answer), **meta}
-        return _result(_timed_out(name, str(args.get("path", ""))))
+    def _answer(self, name: str, args: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Run a tool; of what reads the notes and takes too long, what their words find is asked for.
 
-    def _correct(self, args: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-        """Write a correction, once: what writes is not tried a second time."""
-        answer = self._within(PATIENCE_SECONDS, lambda _: self.host.correct(args), caller)
-        late = f"No answer within {PATIENCE_SECONDS:g} seconds. Read the line before you correct it again."
-        return _failed(late) if answer is None else _result(answer)
-
-    def _entries(self, name: str, args: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-        """Run a tool of the long-term memories, once: what writes is not tried a second time."""
-        answer = self._within(PATIENCE_SECONDS, lambda _: self.host.entries(name, args, caller.client), caller)
-        if answer is None:
-            return _failed(f"No answer within {PATIENCE_SECONDS:g} seconds. Recall before you store again.")
-        content = [{"type": "text", "text": jsstring.well_formed(answer.text)}]
-        return {"content": content, "structuredContent": dict(answer.details), "isError": False}
+        What writes is not tried a second time.
+        """
+        steps, seconds = itertools.count(), _patience(caller.meta)
+        run = functools.partial(self.host.answer, name, args)
+        answer = self._within(seconds, run, caller, steps)
+        if answer is None and name in (SEARCH, GET):
+            answer = self._within(LAST_SECONDS, functools.partial(run, late=True), caller, steps)
+        if answer is not None:
+            meta = {"_meta": {PROFILE: self.host.profile()}} if caller.meta.get(PROFILE) else {}
+            return {**_result(answer), **meta}
+        if name in (SEARCH, GET):
+            return _result(_timed_out(name, args))
+        before = "Read the line before you correct it again." if name == CORRECT else "Recall before you store again."
+        return _failed(f"No answer within {seconds:g} seconds. {before}")
 
     def call_private(self, name: str, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Answer the plugin in OpenClaw's memory slot."""
         with self.limit:
-            return self.host.private(name, params, caller.stop)
+            return self.host.private(name, params, caller)
 
     def _within(
-        self, seconds: float, run: Callable[[Stop], Outcome], caller: Caller, steps: Iterator[int] | None = None
-    ) -> Outcome | None:
+        self, seconds: float, run: Callable[[Caller], Answer], caller: Caller, steps: Iterator[int]
+    ) -> Answer | None:
         """Return what `run` returns on a thread of its own; None, and `run` is stopped, after `seconds`.
 
         Meanwhile a client that asked for progress is told what goes on, numbered by `steps`. Raises what `run` raises.
         """
         stop, end = Stop(caller.stop), time.monotonic() + seconds
-        future = self.pool.submit(self._limited, run, stop)
+        future = self.pool.submit(self._limited, run, replace(caller, stop=stop))
         while True:
             left = end - time.monotonic()
-            if caller.report is not None and steps is not None:
+            if caller.report is not None:
                 caller.report(next(steps), self.host.news or "searching")
                 left = min(left, _NEWS_SECONDS)
             if wait([future], max(0.0, left)).done:
@@ -237,10 +152,10 @@ class Handlers(Struct):
                 stop.set()
                 return None
 
-    def _limited(self, run: Callable[[Stop], Outcome], stop: Stop) -> Outcome:
+    def _limited(self, run: Callable[[Caller], Answer], caller: Caller) -> Answer:
         with self.limit:
-            stop.check()
-            return run(stop)
+            caller.stop.check()
+            return run(caller)
 
 
 def _patience(meta: Mapping[str, Any]) -> float:
@@ -251,21 +166,25 @@ def _patience(meta: Mapping[str, Any]) -> float:
     return min(float(seconds), PATIENCE_SECONDS)
 
 
-def _result(answer: dict[str, Any]) -> dict[str, Any]:
-    """An answer as one text of JSON, and the same as data, as the protocol wants it."""
+def _result(answer: Answer) -> dict[str, Any]:
+    """An answer as one text, and the same as data, as the protocol wants it."""
+    if isinstance(answer, dict):
+        text, data = json.dumps(answer, ensure_ascii=False), answer
+    else:
+        text, data = jsstring.well_formed(answer.text), dict(answer.details)
     return {
-        "content": [{"type": "text", "text": json.dumps(answer, ensure_ascii=False)}],
-        "structuredContent": answer,
-        "isError": answer.get("status") == "error",
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": data,
+        "isError": data.get("status") == "error",
     }
 
 
-def _timed_out(tool: str, path: str) -> dict[str, Any]:
+def _timed_out(tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
     """What is said when not even words were looked for in time."""
-    from memory_tui.mcp.tools import refused, unavailable
+    from memory_tui.mcp import tools
 
     late = IndexUnavailable(f"No answer within {PATIENCE_SECONDS + LAST_SECONDS:g} seconds.", "Ask again in a moment.")
-    return unavailable(late, timed_out=True) if tool == SEARCH else refused(path, late)
+    return tools.failed(tool, args, late, timed_out=True)
 
 
 def _failed(message: str) -> dict[str, Any]:
@@ -427,97 +346,48 @@ class ServedMemory:
             case SyncFinished():
                 self.news = ""
 
-    def citations(self) -> Mode:
-        """The mode of citations: as wished, else as configured, else auto."""
-        if self.options.citations is not None:
-            return self.options.citations
-        try:
-            return mode_of(self.plan().config.value("memory.citations"))
-        except MemoryTuiError:
-            return "auto"
-
     def profile(self) -> str:
         """Return the profile that ranks the answers; empty while the memory cannot be opened."""
         return "" if self._memory is None else self._memory.plan.settings.word("profile")
 
-    def plan(self) -> Plan:
-        """Return the run plan of the memory. Raises MemoryTuiError, Cancelled."""
-        return self.memory().plan
-
-    def search(
-        self, args: Mapping[str, Any], session_key: str, client: str, cancel: Stop, late: bool = False
-    ) -> dict[str, Any]:
-        """Answer memory_search, logged where that is wanted. Raises QueryError, Cancelled."""
+    def answer(self, tool: str, args: Mapping[str, Any], caller: Caller, *, late: bool = False) -> Answer:
+        """Run a tool, logged where that is wanted. Raises MemoryTuiError for what it cannot answer, Cancelled."""
         from memory_tui.mcp import tools
 
+        self._asks = True
         try:
-            memory = self._asked()
-            most = self.options.max_injected_chars
-            rules = tools.AnswerRules(
-                self.citations(),
-                session_key or self.options.session_key,
-                memory.plan.settings.whole("recall.maxInjectedChars") if most is None else most,
-            )
-            answer, entry = tools.search(memory, args, rules, client, cancel, late=late)
+            memory = self.memory()
+            log = functools.partial(self._log, memory)
+            return tools.answer(memory, tools.Call(tool, args, caller, self._rules(memory, caller), log, late))
         except (QueryError, Cancelled):
             raise
         except MemoryTuiError as error:
-            return tools.unavailable(error)
-        self._log(memory, entry)
-        return answer
+            return tools.failed(tool, args, error)
 
-    def get(self, args: Mapping[str, Any], client: str) -> dict[str, Any]:
-        """Answer memory_get, logged where that is wanted. Raises QueryError, Cancelled."""
-        from memory_tui.mcp import tools
+    def _rules(self, memory: Engine, caller: Caller) -> AnswerRules:
+        from memory_tui.mcp.tools import AnswerRules
 
-        try:
-            memory = self._asked()
-            answer, entry = tools.get(memory, args, client)
-        except (QueryError, Cancelled):
-            raise
-        except MemoryTuiError as error:
-            return tools.refused(str(args.get("path", "")), error)
-        self._log(memory, entry)
-        return answer
+        options, plan, session = self.options, memory.plan, caller.meta.get(SESSION_KEY)
+        most = options.max_injected_chars
+        return AnswerRules(
+            options.citations or mode_of(plan.config.value("memory.citations")),
+            (session if isinstance(session, str) else "") or options.session_key,
+            plan.settings.whole("recall.maxInjectedChars") if most is None else most,
+        )
 
-    def correct(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Answer memory_correct. Raises MemoryTuiError, Cancelled."""
-        from memory_tui.mcp import tools
-
-        return tools.memory_correct(self._asked(), args)
-
-    def private(self, method: str, args: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
+    def private(self, method: str, args: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Answer the plugin in OpenClaw's memory slot. Raises MemoryTuiError, Cancelled."""
         from memory_tui.mcp import tools
 
-        return tools.plugin_answer(method, self._asked(), args, cancel)
-
-    def entries(self, tool: str, args: Mapping[str, Any], client: str) -> ToolAnswer:
-        """Answer memory_recall, logged where that is wanted; memory_store, memory_forget. Raises MemoryTuiError."""
-        from memory_tui.mcp import tools
-
-        memory = self._asked()
-        try:
-            answer, entry = tools.entries(memory, tool, args, client)
-        except QueryError:
-            raise
-        except MemoryTuiError as error:
-            if tool == RECALL:
-                self._log(memory, tools.failed_recall(memory, args, client, error))
-            raise
-        self._log(memory, entry)
-        return answer
-
-    def _asked(self) -> Engine:
         self._asks = True
-        return self.memory()
+        return tools.plugin_answer(method, self.memory(), args, caller.stop)
 
-    def _log(self, memory: Engine, entry: RecallEntry | None) -> None:
+    def _log(self, memory: Engine, entry: RecallEntry) -> None:
         """Log `entry`; a log that cannot be written costs nobody an answer, and is complained of."""
         from memory_tui.recalls import recall_log
 
         target = self.options.log
-        if entry is None or not (memory.plan.settings.on("recall.log") if target is None else target):
+        if not (memory.plan.settings.on("recall.log") if target is None else target):
             return
         try:
             recall_log.append_recall(recall_log.recall_log_path(memory.plan.roots.workspace), entry)

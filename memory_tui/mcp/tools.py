@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui import jsstring
@@ -21,12 +21,14 @@ from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathR
 from memory_tui.explain import wording, words
 from memory_tui.hosts.wiring import PROOF_CLIENT
 from memory_tui.mcp.schemas import CORRECT, UNTRUSTED, arguments
+from memory_tui.mcp.wire import Caller
 from memory_tui.notices import kind
 from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
 from memory_tui.recalls import rerun
 from memory_tui.recalls.recall_log import NONE_NEAR, LoggedHit, RecallEntry
 from memory_tui.sanitize import one_line, safe
+from memory_tui.search import excerpts
 from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.secrets import instructions
 from memory_tui.workspace import roots
@@ -35,7 +37,6 @@ from memory_tui.workspace.chunking_2026_9 import chunk_note
 from memory_tui.workspace.roots import NoteMissing, lost, named_lines
 
 if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.excerpts import Excerpt
     from memory_tui.search.level import AnswerLevel
@@ -51,6 +52,9 @@ _STARTING_SECONDS = 25.0
 _UNDER_WAY_SECONDS = 0.25
 """How long any answer waits for notes that are being indexed already."""
 _PAUSE_SECONDS = 0.05
+_KNOBS = {"maxResults": "query.maxResults", "minScore": "query.minScore", "maxCharacters": "query.maxCharacters"}
+"""What an agent may ask for, with the knob that it turns."""
+Ranking: TypeAlias = "tuple[Trace, Evidence]"
 
 
 class AnswerRules(Struct, frozen=True):
@@ -61,21 +65,13 @@ class AnswerRules(Struct, frozen=True):
     max_injected_chars: int = 0
 
 
-class DeliveredLines(NamedTuple):
-    """Lines `first` to `last` of the note of `hit`, which an agent is given."""
-
-    hit: Candidate
-    first: int
-    last: int
-
-
 class TracedAnswer(Struct, frozen=True):
     """An answer, and the trace it was made of; None where there was no search."""
 
     answer: dict[str, Any]
     trace: Trace | None
-    delivered: tuple[DeliveredLines, ...] = ()
-    """What went out of `trace`, after every cut."""
+    delivered: tuple[tuple[Candidate, int, int], ...] = ()
+    """What went out of `trace` after every cut, each hit with its first and its last line."""
 
 
 def memory_search(
@@ -84,9 +80,9 @@ def memory_search(
     manner: AnswerRules | None = None,
     cancel: Stop | None = None,
     *,
-    late: bool = False,
+    by_words: bool = False,
 ) -> TracedAnswer:
-    """Ask the memory; `late` asks for what can be had at once: words of what is indexed by now, marked as partial.
+    """Ask the memory; `by_words` asks for what can be had at once: words of what is indexed by now.
 
     A memory that cannot be asked is an answer too (`disabled`). Raises QueryError and Cancelled.
     """
@@ -94,24 +90,25 @@ def memory_search(
     if not jsstring.trim(request["query"]):
         raise QueryError("query required", "Say what to look for.")
     manner, cancel = manner or AnswerRules(), cancel or Stop()
+    corpus = request.get("corpus", "all")
+    source = "" if corpus == "all" else corpus
     try:
         memory.plan.require_enabled()
-        _require(memory, request)
-        settings = requested(
-            memory.plan.settings, request.get("maxResults"), request.get("minScore"), request.get("maxCharacters")
-        )
-        if not late and (reply := _of_qmd(memory, request, settings, manner, cancel)) is not None:
+        _require(memory, source)
+        knobs = {knob: request[name] for name, knob in _KNOBS.items() if name in request}
+        settings = memory.plan.settings.update(knobs, "the agent")
+        if not by_words and (reply := _of_qmd(memory, request, settings, manner, source, cancel)) is not None:
             return TracedAnswer(reply, None)
-        find = partial(_rank, by_words=True) if late else _ranked
-        ranked = find(memory, request, settings, cancel)
-        passages = _passages(ranked, settings)
+        rank = partial(memory.search.ranked, request["query"], settings, cancel, source)
+        trace, evidence = rank(by_words=True) if by_words else _waited(memory, rank, cancel)
+        most = settings.whole("query.maxCharacters")
+        passages = excerpts.excerpts(trace, evidence, most) if most else ()
     except (QueryError, Cancelled):
         raise
     except MemoryTuiError as error:
         return TracedAnswer(unavailable(error), None)
-    nearest = request.get("nearest", False)
-    trace, most = ranked.trace, settings.whole("query.maxResults")
-    reply = answer(ranked, memory.plan.provider, manner, most, nearest=nearest, passages=passages)
+    nearest, most = request.get("nearest", False), settings.whole("query.maxResults")
+    reply = _ranked_answer(trace, memory.plan.provider, manner, most, nearest=nearest, passages=passages)
     _say_what_is_lost(reply, memory.index.root_watch.states())
     if memory.backend.is_qmd and (failed := memory.backend.fallback()) is not None:
         reply["backend"] = "builtin"
@@ -122,26 +119,17 @@ def memory_search(
             "since": failed.since,
             "retryAt": failed.retry_at,
         }
-    if late:
-        reply.update(
-            {
-                "partial": True,
-                "timedOut": True,
-                "fallback": {
-                    "from": memory.plan.provider,
-                    "reason": "The whole search took too long; only words were looked for.",
-                },
-            }
-        )
-    return TracedAnswer(reply, trace, _delivered(ranked, passages, len(reply["results"])))
+    places = [(passage.hit, passage.first, passage.last) for passage in passages]
+    places = places or [(hit, hit.chunk.start_line, hit.last_line) for hit in trace.recalled]
+    return TracedAnswer(reply, trace, tuple(places[: len(reply["results"])]))
 
 
 def _of_qmd(
-    memory: Engine, request: dict[str, Any], settings: Settings, manner: AnswerRules, cancel: Stop
+    memory: Engine, request: dict[str, Any], settings: Settings, manner: AnswerRules, source: str, cancel: Stop
 ) -> dict[str, Any] | None:
     """QMD's answer; None where the built-in index answers. Raises QueryError, Cancelled."""
     most = settings.whole("query.maxResults")
-    reply = memory.backend.ask(request["query"], most, manner.session_key, _source(request), cancel)
+    reply = memory.backend.ask(request["query"], most, manner.session_key, source, cancel)
     if reply is None:
         return None
     with_source = prompt.included(manner.citations, manner.session_key)
@@ -179,83 +167,43 @@ def _of_qmd(
     return answer
 
 
-def _require(memory: Engine, request: dict[str, Any]) -> None:
-    corpus = request.get("corpus", "all")
-    if corpus == "all" or corpus in memory.plan.roots.sources:
-        return
-    what = "The transcripts of sessions are" if corpus == "sessions" else "The notes are"
-    raise IndexUnavailable(
-        f"{what} not part of this memory.",
-        "Leave corpus out, or add the source to sources in the configuration"
-        + (" and set experimental.sessionMemory." if corpus == "sessions" else "."),
-    )
+def _require(memory: Engine, source: str) -> None:
+    if source and source not in memory.plan.roots.sources:
+        what = "The transcripts of sessions are" if source == "sessions" else "The notes are"
+        raise IndexUnavailable(
+            f"{what} not part of this memory.",
+            "Leave corpus out, or add the source to sources in the configuration"
+            + (" and set experimental.sessionMemory." if source == "sessions" else "."),
+        )
 
 
-def requested(
-    settings: Settings, max_results: int | None, min_score: float | None, max_characters: int | None = None
-) -> Settings:
-    """`settings` with what an agent asked for."""
-    changes: dict[str, object] = {
-        "query.maxResults": max_results,
-        "query.minScore": min_score,
-        "query.maxCharacters": max_characters,
-    }
-    return settings.update({key: value for key, value in changes.items() if value is not None}, "the agent")
-
-
-class Ranked(Struct, frozen=True, dict=True):
-    """A ranking, and what it was made of."""
-
-    trace: Trace
-    evidence: Evidence
-
-
-def _ranked(memory: Engine, request: dict[str, Any], settings: Settings, cancel: Stop) -> Ranked:
-    """The ranking, once notes that are being indexed, or the first index, are there or have taken too long."""
+def _waited(memory: Engine, rank: Callable[[], Ranking], cancel: Stop) -> Ranking:
+    """Return the ranking, once notes that are being indexed, or the first index, are there or have taken too long."""
     _wait(memory, _UNDER_WAY_SECONDS, cancel)
-    if (ranked := _indexed(memory, request, settings, cancel)) is not None:
-        return ranked
+    if (ranking := _indexed(rank)) is not None:
+        return ranking
     memory.index.request_sync("search")
     end = time.monotonic() + _STARTING_SECONDS
     while time.monotonic() < end:
         _wait(memory, end - time.monotonic(), cancel)
         # The first index may be made by another process, whose end cannot be waited for.
-        if not memory.index.written_elsewhere or (ranked := _indexed(memory, request, settings, cancel)) is not None:
+        if not memory.index.written_elsewhere or (ranking := _indexed(rank)) is not None:
             break
         time.sleep(_PAUSE_SECONDS)
-    return ranked or _rank(memory, request, settings, cancel)
+    return ranking or rank()
 
 
-def _rank(
-    memory: Engine, request: dict[str, Any], settings: Settings, cancel: Stop, *, by_words: bool = False
-) -> Ranked:
-    return Ranked(*memory.search.ranked(request["query"], settings, cancel, _source(request), by_words=by_words))
-
-
-def _indexed(memory: Engine, request: dict[str, Any], settings: Settings, cancel: Stop) -> Ranked | None:
-    """The ranking, None while nothing is indexed."""
+def _indexed(rank: Callable[[], Ranking]) -> Ranking | None:
+    """Return the ranking, None while nothing is indexed."""
     try:
-        ranked = _rank(memory, request, settings, cancel)
+        ranking = rank()
     except IndexUnavailable:
         return None
-    return None if isinstance(ranked.trace.empty, EmptyIndex) else ranked
-
-
-def _passages(ranked: Ranked, settings: Settings) -> tuple[Excerpt, ...]:
-    """The passages that the budget of characters allows; none where there is no budget, or no second stage."""
-    from memory_tui.search.excerpts import excerpts
-
-    most = settings.whole("query.maxCharacters")
-    return excerpts(ranked.trace, ranked.evidence, most) if most else ()
-
-
-def _source(request: dict[str, Any]) -> str:
-    corpus = request.get("corpus", "all")
-    return "" if corpus == "all" else corpus
+    return None if isinstance(ranking[0].empty, EmptyIndex) else ranking
 
 
 def _wait(memory: Engine, seconds: float, cancel: Stop) -> None:
-    """Until nothing is being indexed, or `seconds` are over. Raises Cancelled."""
+    """Wait until nothing is being indexed, or `seconds` are over. Raises Cancelled."""
     for _ in range(round(seconds / _PAUSE_SECONDS)):
         cancel.check()
         if memory.index.writer.wait_idle(_PAUSE_SECONDS):
@@ -265,21 +213,15 @@ def _wait(memory: Engine, seconds: float, cancel: Stop) -> None:
 # --- answers -------------------------------------------------------------------------------------------------------
 
 
-def answer(
-    ranked: Ranked,
-    provider: str,
-    manner: AnswerRules,
-    most: int | None = None,
-    *,
-    nearest: bool = False,
-    passages: Sequence[Excerpt] = (),
+def _ranked_answer(
+    trace: Trace, provider: str, manner: AnswerRules, most: int, *, nearest: bool, passages: Sequence[Excerpt]
 ) -> dict[str, Any]:
-    """What an agent is told of a ranking, `most` hits; `provider` is the one that was asked for.
+    """Return what an agent is told of a ranking, `most` hits; `provider` is the one that was asked for.
 
     Where there are `passages`, they are told in place of the hits. Where nothing holds what was asked there is neither,
     unless the `nearest` are wanted.
     """
-    trace, with_source = ranked.trace, prompt.included(manner.citations, manner.session_key)
+    with_source = prompt.included(manner.citations, manner.session_key)
     reply: dict[str, Any] = {
         "about": UNTRUSTED,
         "results": [_passage(passage, with_source) for passage in passages]
@@ -311,13 +253,6 @@ def answer(
     return reply
 
 
-def _delivered(ranked: Ranked, passages: Sequence[Excerpt], count: int) -> tuple[DeliveredLines, ...]:
-    """The first `count` of the passages, or else of the hits."""
-    if passages:
-        return tuple(DeliveredLines(passage.hit, passage.first, passage.last) for passage in passages[:count])
-    return tuple(DeliveredLines(hit, hit.chunk.start_line, hit.last_line) for hit in ranked.trace.recalled[:count])
-
-
 def _add_level(answer: dict[str, Any], level: AnswerLevel, *, nearest: bool) -> None:
     """Add whether the notes hold what was asked, and keep hits back that are probably not it."""
     answer["answerLevel"] = {"level": level.level, "held": level.signals.share, "sentence": one_line(level.sentence)}
@@ -330,14 +265,9 @@ def _instead(trace: Trace, provider: str) -> dict[str, Any] | None:
     """What answered instead of `provider`, of who answers, or of what was lost for this question alone."""
     instead = trace.who.instead if trace.who else None
     if instead is not None:
-        fallback: dict[str, Any] = {"from": instead["from"], "to": instead["to"], "reason": one_line(instead["reason"])}
-        if instead["model"]:
-            fallback["model"] = instead["model"]
-        if instead["since"] is not None:
-            fallback["since"] = instead["since"]
-        if instead["retryAt"] is not None:
-            fallback["retryAt"] = instead["retryAt"]
-        return fallback
+        members = ("from", "to", "reason", "model", "since", "retryAt")
+        told = {name: instead[name] for name in members if instead[name] not in (None, "")}
+        return told | {"reason": one_line(instead["reason"])}
     lost = next((notice for notice in trace.notices if notice.code in ("provider", "model_mismatch")), None)
     return {"from": provider, "reason": one_line(f"{lost.message} {lost.next_step}")} if lost else None
 
@@ -525,6 +455,15 @@ def _more(next_from: int | None, cut_line: int | None) -> str:
     return f"\n\n[{(cut + more).rstrip()}]"
 
 
+def failed(tool: str, args: Mapping[str, Any], error: MemoryTuiError, *, timed_out: bool = False) -> dict[str, Any]:
+    """Return what an agent is told where `tool` failed. Raises `error` where that is told by itself."""
+    if tool == SEARCH:
+        return unavailable(error, timed_out=timed_out)
+    if tool == GET:
+        return refused(str(args.get("path", "")), error)
+    raise error
+
+
 def refused(path: str, error: MemoryTuiError) -> dict[str, Any]:
     """What an agent is told when a note cannot be read."""
     code = "MEMORY_PATH_NOT_ALLOWED" if isinstance(error, PathRefused) else error.code.upper()
@@ -567,45 +506,58 @@ def memory_correct(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-# --- calls of hosts and of the plugin --------------------------------------------------------------------------------
+# --- calls of hosts --------------------------------------------------------------------------------
 
 
 TOO_LATE = "This answer came too late and was not delivered."
 
 
-class Call(Struct):
-    """Who calls a tool of `memory`, and when that began."""
+class Call(Struct, frozen=True):
+    """One call of a tool: how it is answered, what takes the line for the log; `late` wants what can be had at once."""
 
-    memory: Engine
     tool: str
-    client: str
-    at: float = 0.0
-    began: float = 0.0
+    args: Mapping[str, Any]
+    caller: Caller
+    rules: AnswerRules
+    log: Callable[[RecallEntry], None]
+    late: bool = False
+    at: float = field(default_factory=time.time)
+    began: float = field(default_factory=time.perf_counter)
 
-    def __post_init__(self) -> None:
-        self.at, self.began = time.time(), time.perf_counter()
-
-    def entry(self, query: str, outcome: str) -> RecallEntry:
+    def entry(self, memory: Engine, query: str, outcome: str) -> RecallEntry:
         """Return what is logged of the call, which ends now."""
-        ms = (time.perf_counter() - self.began) * 1000
-        return RecallEntry(self.tool, query, self.at, self.client, self.memory.plan.agent.id, outcome=outcome, ms=ms)
+        ms, agent = (time.perf_counter() - self.began) * 1000, memory.plan.agent.id
+        return RecallEntry(self.tool, query, self.at, self.caller.client, agent, outcome=outcome, ms=ms)
 
 
-def search(
-    memory: Engine, args: Mapping[str, Any], rules: AnswerRules, client: str, cancel: Stop, *, late: bool = False
-) -> tuple[dict[str, Any], RecallEntry | None]:
-    """Answer memory_search. Raises QueryError, Cancelled."""
-    call = Call(memory, SEARCH, client)
-    traced = memory_search(memory, args, rules, cancel, late=late)
+def answer(memory: Engine, call: Call) -> dict[str, Any] | ToolAnswer:
+    """Answer a call of an agent. Raises MemoryTuiError, Cancelled."""
+    match call.tool:
+        case "memory_search":
+            return _search(memory, call)
+        case "memory_get":
+            return _get(memory, call)
+        case "memory_correct":
+            return memory_correct(memory, call.args)
+        case _:
+            return _entry_tool(memory, call)
+
+
+def _search(memory: Engine, call: Call) -> dict[str, Any]:
+    rules, cancel = call.rules, call.caller.stop
+    traced = memory_search(memory, call.args, rules, cancel, by_words=call.late)
     answer = traced.answer
-    if client.startswith(PROOF_CLIENT):
-        return answer, None
+    if call.late and traced.trace is not None:
+        reason = "The whole search took too long; only words were looked for."
+        answer |= {"partial": True, "timedOut": True, "fallback": {"from": memory.plan.provider, "reason": reason}}
+    if call.caller.client.startswith(PROOF_CLIENT):
+        return answer
     outcome = answer["empty"]["sentence"] if "empty" in answer else answer.get("error", "")
     entry = replace(
-        call.entry(str(args.get("query")), outcome),
-        corpus=str(args.get("corpus") or ""),
+        call.entry(memory, str(call.args.get("query")), outcome),
+        corpus=str(call.args.get("corpus") or ""),
         most_characters=rules.max_injected_chars,
-        by_words=late,
+        by_words=call.late,
         backend=answer.get("backend", ""),
     )
     # Whoever asked has been given another answer when this one comes too late.
@@ -615,37 +567,41 @@ def search(
         entry = rerun.with_trace(entry, traced.trace, () if too_late else traced.delivered, is_cut=is_cut)
     elif answer.get("backend") == "qmd" and not too_late:
         entry = _with_hits_of_qmd(entry, answer)
-    return answer, replace(entry, outcome=TOO_LATE, level="") if too_late else entry
+    call.log(replace(entry, outcome=TOO_LATE, level="") if too_late else entry)
+    return answer
 
 
-def get(memory: Engine, args: Mapping[str, Any], client: str) -> tuple[dict[str, Any], RecallEntry]:
-    """Answer memory_get. Raises QueryError."""
-    call = Call(memory, GET, client)
-    answer = memory_get(memory, args)
-    if answer["status"] != "ok":
-        return answer, call.entry(answer["path"], answer.get("error", "There is no such note."))
-    first, last = answer["from"], answer["from"] + answer["lines"] - 1
-    entry = call.entry(answer["path"], f"lines {first} to {last}")
-    return answer, replace(entry, first_line=first, last_line=last)
+def _get(memory: Engine, call: Call) -> dict[str, Any]:
+    answer = memory_get(memory, call.args)
+    if answer["status"] == "ok":
+        first, last = answer["from"], answer["from"] + answer["lines"] - 1
+        entry = call.entry(memory, answer["path"], f"lines {first} to {last}")
+        call.log(replace(entry, first_line=first, last_line=last))
+    else:
+        call.log(call.entry(memory, answer["path"], answer.get("error", "There is no such note.")))
+    return answer
 
 
-def entries(memory: Engine, tool: str, args: Mapping[str, Any], client: str) -> tuple[ToolAnswer, RecallEntry | None]:
-    """Answer memory_recall, memory_store or memory_forget. Raises MemoryTuiError."""
-    request, call = arguments(tool, args), Call(memory, tool, client)
-    answer = memories.answer(memory.memories, tool, request)
-    if tool != RECALL:
-        return answer, None
-    hits: Sequence[Mapping[str, Any]] = answer.details.get("memories", ())
-    return answer, replace(
-        call.entry(request["query"], "" if hits else NONE_NEAR),
-        requested={"limit": request["limit"]} if "limit" in request else {},
-        hits=tuple(LoggedHit(hit["id"], 0, 0, hit["score"], hit["score"], 0.0) for hit in hits),
-    )
-
-
-def failed_recall(memory: Engine, args: Mapping[str, Any], client: str, error: MemoryTuiError) -> RecallEntry:
-    """Return what is logged of a memory_recall that failed."""
-    return Call(memory, RECALL, client).entry(str(args.get("query")), error.message)
+def _entry_tool(memory: Engine, call: Call) -> ToolAnswer:
+    """Answer memory_recall, memory_store or memory_forget."""
+    request = arguments(call.tool, call.args)
+    try:
+        answer = memories.answer(memory.memories, call.tool, request)
+    except QueryError:
+        raise
+    except MemoryTuiError as error:
+        if call.tool == RECALL:
+            call.log(call.entry(memory, request["query"], error.message))
+        raise
+    if call.tool == RECALL:
+        hits: Sequence[Mapping[str, Any]] = answer.details.get("memories", ())
+        entry = replace(
+            call.entry(memory, request["query"], "" if hits else NONE_NEAR),
+            requested={"limit": request["limit"]} if "limit" in request else {},
+            hits=tuple(LoggedHit(hit["id"], 0, 0, hit["score"], hit["score"], 0.0) for hit in hits),
+        )
+        call.log(entry)
+    return answer
 
 
 def _with_hits_of_qmd(entry: RecallEntry, answer: dict[str, Any]) -> RecallEntry:
@@ -691,14 +647,14 @@ def plugin_answer(method: str, memory: Engine, args: Mapping[str, Any], cancel: 
     """Answer one of the private methods. Raises QueryError for wrong parameters, Cancelled."""
     match method.rpartition("/")[2]:
         case "search":
-            return plugin_search(memory, args, cancel)
+            return _plugin_search(memory, args, cancel)
         case "entries":
-            return plugin_entries(memory, args)
+            return _plugin_entries(memory, args)
         case _:
-            return plugin_status(memory)
+            return _plugin_status(memory)
 
 
-def plugin_search(memory: Engine, args: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
+def _plugin_search(memory: Engine, args: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
     """Answer {query, maxResults?, minScore?, sources?, lexicalOnly?, sessionKey?}; `lexicalOnly` waits for no provider.
 
     Raises QueryError and Cancelled; a memory that cannot be asked is an answer with `disabled`.
@@ -709,34 +665,14 @@ def plugin_search(memory: Engine, args: Mapping[str, Any], cancel: Stop) -> dict
         query["corpus"] = sources[0]
     key = args.get("sessionKey")
     manner = AnswerRules(session_key=key if isinstance(key, str) else "")
-    answer: dict[str, Any]
-    if args.get("lexicalOnly") is True:
-        answer = {**_by_words(memory, query, manner, cancel)}
-    else:
-        answer = {**memory_search(memory, query, manner, cancel).answer}
+    by_words = args.get("lexicalOnly") is True
+    answer = memory_search(memory, query, manner, cancel, by_words=by_words).answer
     entries = tuple(_entries(memory))
     answer["results"] = [_annotated(hit, entries, memory) for hit in answer["results"]]
     return answer
 
 
-def _by_words(memory: Engine, args: Mapping[str, Any], manner: AnswerRules, cancel: Stop) -> dict[str, Any]:
-    request = arguments(SEARCH, args)
-    if not jsstring.trim(request["query"]):
-        raise QueryError("query required", "Say what to look for.")
-    try:
-        memory.plan.require_enabled()
-        settings = requested(memory.plan.settings, request.get("maxResults"), request.get("minScore"))
-        source = "" if request.get("corpus", "all") == "all" else request["corpus"]
-        evidence = memory.search.gather(request["query"], cancel, source, by_words=True)
-        ranked = Ranked(memory.search.rank(evidence, settings), evidence)
-        return answer(ranked, memory.plan.provider, manner)
-    except QueryError:
-        raise
-    except MemoryTuiError as error:
-        return unavailable(error)
-
-
-def plugin_entries(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
+def _plugin_entries(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
     """List entries of MEMORY.md and USER.md that have {with: "triggers" | "project"}, at most `limit`."""
     member, limit = args.get("with"), args.get("limit")
     if member not in ("triggers", "project"):
@@ -746,7 +682,7 @@ def plugin_entries(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
     return {"entries": [_candidate(entry, memory) for entry in fitting[:most]]}
 
 
-def plugin_status(memory: Engine) -> dict[str, Any]:
+def _plugin_status(memory: Engine) -> dict[str, Any]:
     """Tell the state of the index in the names of OpenClaw's status."""
     now = memory.status()
     fallback = now.fallback or {}

@@ -21,6 +21,8 @@ from memory_tui.errors import Cancelled, QueryError
 from memory_tui.events import BackendChanged, Noticed
 from memory_tui.mcp.server import ServedMemory, ServerOptions
 from memory_tui.mcp.tools import AnswerRules, memory_get, memory_search
+from memory_tui.mcp.wire import Caller
+from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log
 from tests.support.qmd_bench import Bench, alive, until
 from tests.support.waiting import LONG
@@ -395,9 +397,9 @@ def test_a_hit_outside_of_the_workspace_is_named_by_its_collection_and_can_be_re
 
 def test_what_qmd_gave_is_logged_by_rank(ready):
     served = ServedMemory(lambda: Engine.open(ready.options()), ServerOptions(log=True, max_injected_chars=40))
-    served.search({"query": "Router"}, "", "an agent", Stop())
+    served.answer(SEARCH, {"query": "Router"}, Caller("an agent", {}, Stop()))
     ready.stub.behave(search={"error": "Error: boom", "status": 1})
-    served.search({"query": "Tomatoes"}, "", "an agent", Stop())
+    served.answer(SEARCH, {"query": "Tomatoes"}, Caller("an agent", {}, Stop()))
     served.close()
     place = recall_log.recall_log_path(ready.workspace)
     of_qmd, instead = recall_log.read(place).entries

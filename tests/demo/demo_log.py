@@ -17,7 +17,9 @@ from memory_tui import demo
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp import tools as calls
-from memory_tui.mcp.tools import AnswerRules
+from memory_tui.mcp.tools import AnswerRules, Call
+from memory_tui.mcp.wire import Caller
+from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 
@@ -55,9 +57,10 @@ def answers(folder: Path) -> Iterator[tuple[dict[str, Any], RecallEntry]]:
             engine.index.sync()
             most = engine.plan.settings.whole("recall.maxInjectedChars")
             rules = AnswerRules(max_injected_chars=most)
-            entry = calls.search(engine, {"query": fields["query"]}, rules, fields["client"], Stop())[1]
-        assert entry is not None
-        yield fields, entry
+            entries: list[RecallEntry] = []
+            caller = Caller(fields["client"], {}, Stop())
+            calls.answer(engine, Call(SEARCH, {"query": fields["query"]}, caller, rules, entries.append))
+        yield fields, entries[0]
 
 
 def as_line(fields: dict[str, Any], entry: RecallEntry) -> dict[str, Any]:

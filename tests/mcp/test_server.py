@@ -21,6 +21,8 @@ from mcp.shared.exceptions import MCPError
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.server import ServedMemory, ServerOptions
+from memory_tui.mcp.wire import Caller
+from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options
 from memory_tui.search import retrieve
 from tests.support.mcp import PROGRAM, STARTED, Wire, end_all, scripted
@@ -84,7 +86,7 @@ def test_nothing_is_asked_ahead_of_a_question_that_waits_already(workspace, monk
     options = Options(workspace=str(workspace), index=str(workspace.parent / "i.sqlite"), provider="scripted")
     host = ServedMemory(lambda: Engine.open(options), ServerOptions())
     if asks:
-        host.search({"query": "router"}, "", "agent", Stop())
+        host.answer(SEARCH, {"query": "router"}, Caller("agent", {}, Stop()))
     host.warm()
     for thread in threading.enumerate():
         if thread.name == "memory-warm":

@@ -13,7 +13,8 @@ from memory_tui.cancel import Stop
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.server import ServedMemory, ServerOptions
-from memory_tui.openclaw.prompt import SEARCH
+from memory_tui.mcp.wire import Caller
+from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log, rerun
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
@@ -156,21 +157,21 @@ def test_several_processes_write_whole_lines(log):
 
 def test_nothing_is_written_down_unless_asked_for(workspace):
     quiet = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions())
-    quiet.search({"query": "omada"}, "", "c", Stop())
+    quiet.answer(SEARCH, {"query": "omada"}, Caller("c", {}, Stop()))
     quiet.close()
     assert not recall_log.recall_log_path(workspace).exists()
 
 
 def test_the_setting_turns_it_on(workspace):
     made = ServedMemory(lambda: Engine.open(options(workspace, changes=(("recall.log", "true"),))), ServerOptions())
-    made.search({"query": "omada"}, "", "c", Stop())
+    made.answer(SEARCH, {"query": "omada"}, Caller("c", {}, Stop()))
     made.close()
     assert recall_log.read(recall_log.recall_log_path(workspace)).entries[0].query == "omada"
 
 
 def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host, workspace):
     before = time.time()
-    answer = host.search({"query": "omada router", "maxResults": 1}, "", "client 1.2", Stop())
+    answer = host.answer(SEARCH, {"query": "omada router", "maxResults": 1}, Caller("client 1.2", {}, Stop()))
     place = recall_log.recall_log_path(workspace)
     logged = recall_log.read(place).entries[0]
     hit = answer["results"][0]
@@ -197,9 +198,9 @@ def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host, works
 
 
 def test_failures_and_reads_are_logged_too(host, workspace):
-    host.search({"query": "omada", "corpus": "sessions"}, "", "c", Stop())
-    host.get({"path": "MEMORY.md"}, "c")
-    host.get({"path": "memory/none.md"}, "c")
+    host.answer(SEARCH, {"query": "omada", "corpus": "sessions"}, Caller("c", {}, Stop()))
+    host.answer(GET, {"path": "MEMORY.md"}, Caller("c", {}, Stop()))
+    host.answer(GET, {"path": "memory/none.md"}, Caller("c", {}, Stop()))
     first, second, third = recall_log.read(recall_log.recall_log_path(workspace)).entries
     assert "transcripts" in first.outcome
     assert (second.tool, second.query, second.outcome) == ("memory_get", "MEMORY.md", "lines 1 to 2")
@@ -209,7 +210,7 @@ def test_failures_and_reads_are_logged_too(host, workspace):
 def test_a_log_that_cannot_be_written_costs_no_answer(host, workspace, capsys):
     place = recall_log.recall_log_path(workspace)
     place.mkdir(parents=True)
-    assert host.search({"query": "omada"}, "", "c", Stop())["results"]
+    assert host.answer(SEARCH, {"query": "omada"}, Caller("c", {}, Stop()))["results"]
     assert "memory-tui:" in capsys.readouterr().err
 
 
@@ -248,8 +249,11 @@ def test_what_is_not_known_to_be_found_is_not_called_found(logged, reply, poor):
 
 def test_the_level_that_the_agent_was_told_is_logged(host, workspace):
     queries = "omada router", "aardvark", "Who sold the omada router of our grandmother?"
-    told = [host.search({"query": query}, "", "c", Stop()).get("answerLevel", {"level": ""}) for query in queries]
-    host.search({"query": "omada", "corpus": "sessions"}, "", "c", Stop())
+    told = [
+        host.answer(SEARCH, {"query": query}, Caller("c", {}, Stop())).get("answerLevel", {"level": ""})
+        for query in queries
+    ]
+    host.answer(SEARCH, {"query": "omada", "corpus": "sessions"}, Caller("c", {}, Stop()))
     entries = recall_log.read(recall_log.recall_log_path(workspace)).entries
     assert [one.level for one in entries] == [*(one["level"] for one in told), ""]
     assert {"found", NOTHING} <= {one.level for one in entries}
@@ -259,7 +263,7 @@ def test_the_level_that_the_agent_was_told_is_logged(host, workspace):
 def test_a_profile_that_tells_no_level_logs_none(workspace):
     chosen = options(workspace, changes=(("profile", "openclaw-2026.3"),))
     made = ServedMemory(lambda: Engine.open(chosen), ServerOptions(log=True))
-    made.search({"query": "omada router"}, "", "c", Stop())
+    made.answer(SEARCH, {"query": "omada router"}, Caller("c", {}, Stop()))
     made.close()
     assert (logged_last(workspace).level, logged_last(workspace).reply) == ("", "no level")
 
@@ -282,7 +286,7 @@ def again(logged, chosen):
 
 
 def test_a_replay_tells_then_from_now_and_what_changed_since(host, workspace):
-    host.search({"query": "omada router", "maxResults": 2}, "", "c", Stop())
+    host.answer(SEARCH, {"query": "omada router", "maxResults": 2}, Caller("c", {}, Stop()))
     logged = logged_last(workspace)
     same = again(logged, options(workspace))
     assert (same.same, same.since) == (True, ())
@@ -321,7 +325,7 @@ def logged_last(workspace):
 def test_the_log_holds_what_was_delivered_after_the_cut(workspace, run):
     many(workspace)
     made = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions(log=True, max_injected_chars=200))
-    answer = made.search({"query": "omada router"}, "", "c", Stop())
+    answer = made.answer(SEARCH, {"query": "omada router"}, Caller("c", {}, Stop()))
     made.close()
     logged = logged_last(workspace)
     assert 0 < len(answer["results"]) < 6
@@ -345,7 +349,7 @@ def test_the_log_holds_what_was_delivered_after_the_cut(workspace, run):
 
 
 def test_of_an_entry_without_facts_nothing_unknown_is_said(host, workspace):
-    host.search({"query": "omada router", "maxResults": 1}, "", "c", Stop())
+    host.answer(SEARCH, {"query": "omada router", "maxResults": 1}, Caller("c", {}, Stop()))
     hit = replace(logged_last(workspace).hits[0], score=0.25, chunk="")
     found = again(entry("omada router", mode="hybrid", hits=(hit,)), options(workspace))
     assert found.since == ()
@@ -356,7 +360,7 @@ def test_of_an_entry_without_facts_nothing_unknown_is_said(host, workspace):
 
 
 def test_what_was_kept_back_then_may_come_now(host, workspace):
-    host.search({"query": "aardvark burrow"}, "", "c", Stop())
+    host.answer(SEARCH, {"query": "aardvark burrow"}, Caller("c", {}, Stop()))
     logged = logged_last(workspace)
     assert (logged.level, logged.hits) == (NOTHING, ())
     assert logged.ranked
@@ -371,7 +375,7 @@ def test_what_was_kept_back_then_may_come_now(host, workspace):
 
 
 def test_an_answer_that_came_too_late_was_not_delivered(host, workspace):
-    host.search({"query": "omada"}, "", "c", Stop())
+    host.answer(SEARCH, {"query": "omada"}, Caller("c", {}, Stop()))
 
     class GivenUp(Stop):
         """Set, but only found so when the answer is there."""
@@ -384,7 +388,7 @@ def test_an_answer_that_came_too_late_was_not_delivered(host, workspace):
         def check(self):
             """The search runs on."""
 
-    host.search({"query": "omada"}, "", "c", GivenUp())
+    host.answer(SEARCH, {"query": "omada"}, Caller("c", {}, GivenUp()))
     entry_ = logged_last(workspace)
     assert entry_.hits == ()
     assert "too late" in entry_.outcome
@@ -392,8 +396,8 @@ def test_an_answer_that_came_too_late_was_not_delivered(host, workspace):
 
 
 def test_reads_count_as_delivered(host, workspace):
-    host.get({"path": "memory/2026-11-18.md"}, "c")
-    host.get({"path": "memory/none.md"}, "c")
+    host.answer(GET, {"path": "memory/2026-11-18.md"}, Caller("c", {}, Stop()))
+    host.answer(GET, {"path": "memory/none.md"}, Caller("c", {}, Stop()))
     read, missed = recall_log.read(recall_log.recall_log_path(workspace)).entries
     assert read.delivered == {"memory/2026-11-18.md"}
     assert (read.first_line, read.last_line) == (1, 1)
@@ -430,9 +434,9 @@ def run(workspace, capsys):
 
 def test_the_command_lists_shows_explains_and_clears(run, host, workspace):
     assert "--log-recalls" in run("recall-log")[1]
-    host.search({"query": "omada router", "maxResults": 1}, "", "agent 1", Stop())
-    host.search({"query": "\x1b[31mgiraffe"}, "", "agent 1", Stop())
-    host.get({"path": "MEMORY.md"}, "agent 1")
+    host.answer(SEARCH, {"query": "omada router", "maxResults": 1}, Caller("agent 1", {}, Stop()))
+    host.answer(SEARCH, {"query": "\x1b[31mgiraffe"}, Caller("agent 1", {}, Stop()))
+    host.answer(GET, {"path": "MEMORY.md"}, Caller("agent 1", {}, Stop()))
     host.close()
     code, out, _ = run("recall-log")
     assert code == 0
@@ -484,7 +488,7 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path, c
     with Engine.open(options) as engine:
         engine.index.sync()
     host = ServedMemory(lambda: Engine.open(options), ServerOptions(log=True))
-    answer = host.search({"query": "omada router closet"}, "", "a client", Stop())
+    answer = host.answer(SEARCH, {"query": "omada router closet"}, Caller("a client", {}, Stop()))
     host.close()
     place = recall_log.recall_log_path(folder)
     (entry,) = recall_log.read(place).entries

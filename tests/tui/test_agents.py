@@ -9,6 +9,8 @@ from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.hosts import connection
 from memory_tui.mcp.server import ServedMemory, ServerOptions
+from memory_tui.mcp.wire import Caller
+from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.plan import Options
 from memory_tui.recalls.recall_log import RecallEntry
 from memory_tui.tui.agents_facts import question
@@ -86,9 +88,9 @@ def asked(workspace):
     """Two questions over the tools that are logged, one in vain, and a read."""
     options = Options(workspace=str(workspace), index=str(workspace.parent / "agent.sqlite"), provider="scripted")
     host = ServedMemory(lambda: Engine.open(options), ServerOptions(log=True))
-    host.search({"query": "omada router", "maxResults": 2}, "", "agent \x1b[31m1", Stop())
-    host.search({"query": "aardvark", "minScore": 1}, "", "agent 1", Stop())
-    host.get({"path": "MEMORY.md"}, "agent 1")
+    host.answer(SEARCH, {"query": "omada router", "maxResults": 2}, Caller("agent \x1b[31m1", {}, Stop()))
+    host.answer(SEARCH, {"query": "aardvark", "minScore": 1}, Caller("agent 1", {}, Stop()))
+    host.answer(GET, {"path": "MEMORY.md"}, Caller("agent 1", {}, Stop()))
     host.close()
     with Window(make_app(workspace)) as window:
         window.press("6").until(lambda: "aardvark" in window.text)
