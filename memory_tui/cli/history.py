@@ -23,7 +23,7 @@ from memory_tui.notes import authors, diff, restore
 from memory_tui.notes import history as histories
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.history import OTHERS, OWN
-from memory_tui.notes.journal import LOST, JournalEntry
+from memory_tui.notes.journal import JournalEntry
 from memory_tui.notes.record import Edit
 from memory_tui.workspace.roots import MEMORY, NoteMissing, destination, named_lines, scan
 
@@ -68,7 +68,7 @@ def history(args: argparse.Namespace) -> int:
         most = -1 if filtered else max(_PAGE, 5 * args.newest)
         path = args.path and _note(notes, args.path)
         entries = histories.history(notes.journal, path, most=most, joined=not args.json)
-        names = {_by(entry) or "somebody" for entry in entries if entry.kind != LOST}
+        names = {_by(entry) or "somebody" for entry in entries}
         if args.by not in {None, "another", "somebody", OWN, *authors.HOSTS, *names}:
             those = f"Those who did: {', '.join(sorted(names))}." if names else "Nobody changed one yet."
             raise SettingError(f"Nobody called {args.by!r} changed a note.", those)
@@ -220,7 +220,7 @@ def _time(words: str, who: str = "--before takes a time or a change") -> float:
 
 def _by(entry: JournalEntry) -> str:
     if entry.kind != OTHERS:
-        return "" if entry.kind == LOST else OWN
+        return OWN
     return entry.author.host if entry.author is not None else ""
 
 
@@ -243,7 +243,7 @@ _STATES = {"intent": " (cut off)", "refused": " (not made)", "draft": " (draft t
 
 def _line(entry: JournalEntry, undoable: set[int]) -> str:
     state = _STATES.get(entry.state, "")
-    mine = entry.kind not in (LOST, OTHERS)
+    mine = entry.kind != OTHERS
     if entry.state == "done" and mine and not (entry.undoes or entry.redoes or entry.id in undoable):
         state = " (undone)"
     reason = entry.reason and f": {entry.reason}"

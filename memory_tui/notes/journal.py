@@ -4,13 +4,12 @@ A change is written down before the first note is touched (`intent`) and again w
 nothing was changed). What is an intent alone was cut off by an error of the disk or by a crash: it counts as made when
 every note has it, else it is taken back. Files that a writer had kept open are looked after then, too.
 
-It is the part of the record that this program writes about itself. A journal of an earlier release is read once: tables
-of whole texts, or a file of lines beside a folder of texts, which stays.
+It is the part of the record that this program writes about itself. The journal of 0.2, a file of lines beside a folder
+of texts, is read once and stays.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import threading
@@ -18,7 +17,6 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,8 +35,6 @@ from memory_tui.notes.write import NEW, OLD, Folder, SameLinesChanged, contents,
 from memory_tui.secrets.finder import masked
 from memory_tui.workspace.roots import Roots
 
-LOST = "lost"
-"""The kind of an entry about lines that another program took out of a note; undo passes it over."""
 _LOCK_SECONDS = 10.0
 State = Literal["intent", "done", "refused", "draft"]
 _ENTRIES = """
@@ -60,16 +56,6 @@ class RecordedNote(Struct, frozen=True):
     path: str
     before: int | None
     after: int | None
-    mode: int = 0
-    mtime_ns: int = 0
-
-
-class _OldNote(Struct, frozen=True):
-    """A note of a change of an earlier release, which named its texts by their SHA-256."""
-
-    path: str
-    before: str | None
-    after: str | None
     mode: int = 0
     mtime_ns: int = 0
 
@@ -111,7 +97,7 @@ class Journal(Record):
     """
 
     _checked = False
-    """Whether nothing of an earlier release is left to be read."""
+    """Whether the journal of 0.2 was read, where there is one."""
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -248,93 +234,37 @@ class Journal(Record):
         sql = "UPDATE note_edit SET host = '', session = '', rule = ? WHERE scope = ? AND id = ?"
         connection.executemany(sql, [(EDITOR.rule, scope, number) for number, _, _ in seen])
 
-    # --- journals of earlier releases ----------------------------------------------------------------------------
+    # --- the journal of 0.2 ------------------------------------------------------------------------------------------
 
     @property
     def _old(self) -> Path:
         return self.folder / "journal.jsonl"
 
-    def _waits(self, connection: apsw.Connection) -> bool:
-        old = self._old.exists() and not state_db.was_taken_over(connection, "note_change", self._scope)
-        return old or state_db.has_table(connection, "note_version")
-
     def _read(self, how: Callable[[apsw.Connection], T], nothing: T) -> T:
-        if not self._checked:
-            exists = self.database.exists()
-            waits = self._run(self._waits, write=False) if exists else self._old.exists()
-            self._checked = exists and not waits
-            if waits:
-                return self._write(how)
-        return super()._read(how, nothing)
+        if self._checked or not self._old.exists():
+            return super()._read(how, nothing)
+        self._checked = True
+        return self._write(how)
 
     def _prepare(self, connection: apsw.Connection) -> None:
-        """Read the journal of an earlier release once: tables of whole texts, or a file of lines beside a folder."""
+        """Read the lines of a file once; what is cut off, or lacks one of its texts, is left out."""
         super()._prepare(connection)
-        if state_db.has_table(connection, "note_version"):
-            self._take_over_tables(connection)
-        if self._old.exists() and not state_db.was_taken_over(connection, "note_change", self._scope):
-            self._take_over_file(connection)
-            state_db.mark_taken_over(connection, "note_change", self._scope)
-
-    def _take_over_tables(self, connection: apsw.Connection) -> None:
-        def load(name: str) -> bytes:
-            return value(connection, "SELECT data FROM note_text WHERE name = ?", name) or b""
-
-        sql = """SELECT v.scope, v.change, c.at, v.path, v.before, v.after, v.mode, v.mtime_ns FROM note_version AS v
-            JOIN note_change AS c ON c.scope = v.scope AND c.id = v.change ORDER BY v.scope, v.change, v.place"""
-        for (scope, number, at), notes in groupby(rows(connection, sql), lambda row: row[:3]):
-            files = [_OldNote(*row[3:]) for row in notes]
-            Journal(self.folder.parent / scope, self.database)._adopt(connection, number, at, files, load)
-        connection.execute("DROP TABLE note_version; DROP TABLE note_text")
-
-    def _take_over_file(self, connection: apsw.Connection) -> None:
-        """Read a file of lines; of two about one change the later one counts."""
-
-        def load(name: str) -> bytes:
-            with suppress(OSError):
-                return (self.folder / "texts" / f"{name}.z").read_bytes()
-            return b""
-
-        for line in self._old.read_bytes().split(b"\n"):
-            # A line that was cut off counts for nothing.
-            with suppress(msgspec.MsgspecError):
-                fields = msgspec.json.decode(line, type=dict[str, Any])
-                files = msgspec.convert(fields.pop("files", ()), tuple[_OldNote, ...])
-                entry = msgspec.convert(fields, JournalEntry)
-                # Titles of the oldest ones are as they were.
-                self._put(connection, replace(entry, title=masked(entry.title)))
-                self._adopt(connection, entry.id, entry.at, files, load)
-
-    def _adopt(
-        self,
-        connection: apsw.Connection,
-        number: int,
-        at: float,
-        notes: Sequence[_OldNote],
-        load: Callable[[str], bytes],
-    ) -> None:
-        """Take over the notes of an old change; `load` gives a text of zlib by its name."""
+        if not self._old.exists() or state_db.was_taken_over(connection, "note_change", self._scope):
+            return
+        state_db.mark_taken_over(connection, "note_change", self._scope)
         scope = self._scope_id(connection)
-        connection.execute("UPDATE note_scope SET last = max(last, ?) WHERE id = ?", (number, scope))
-        connection.execute("DELETE FROM note_edit WHERE scope = ? AND id = ?", (scope, number))
-        for place, note in enumerate(notes):
-            before = self._adopted(connection, note.before, None, load)
-            after = self._adopted(connection, note.after, before, load)
-            key, path = (scope, number, place), self._path_id(connection, scope, note.path)
-            self._insert(connection, key, path, at, before, after, None, note.mode, note.mtime_ns)
+        for line in self._old.read_bytes().split(b"\n"):
+            with suppress(msgspec.MsgspecError, OSError, zlib.error):
+                fields = msgspec.json.decode(line, type=dict[str, Any])
+                texts = [(note.pop("before"), note.pop("after"), note) for note in fields.pop("files", ())]
+                files = [FileChange(before=self._old_text(b), after=self._old_text(a), **rest) for b, a, rest in texts]
+                entry = msgspec.convert(fields, JournalEntry)
+                # Of two lines about one change the later one counts; titles of the oldest ones are as they were.
+                self._put(connection, replace(entry, title=masked(entry.title)), files)
+                connection.execute("UPDATE note_scope SET last = max(last, ?) WHERE id = ?", (entry.id, scope))
 
-    def _adopted(
-        self, connection: apsw.Connection, name: str | None, base: int | None, load: Callable[[str], bytes]
-    ) -> int | None:
-        if name is None:
-            return None
-        with suppress(zlib.error):
-            data = zlib.decompress(load(name))
-            if hashlib.sha256(data).hexdigest() == name:
-                return self._keep(connection, data, base)
-        # Whoever needs a text that is gone is told.
-        connection.execute("INSERT INTO note_blob (hash, depth, data) VALUES (0, 0, x'')")
-        return connection.last_insert_rowid()
+    def _old_text(self, name: str | None) -> bytes | None:
+        return None if name is None else zlib.decompress((self.folder / "texts" / f"{name}.z").read_bytes())
 
 
 def undo_stack(entries: tuple[JournalEntry, ...], kind: str) -> tuple[JournalEntry, ...]:
@@ -343,7 +273,7 @@ def undo_stack(entries: tuple[JournalEntry, ...], kind: str) -> tuple[JournalEnt
     undo: list[JournalEntry] = []
     redo: list[JournalEntry] = []
     for entry in entries:
-        if entry.state != "done" or entry.kind == LOST:
+        if entry.state != "done":
             continue
         target = by_id.get(entry.undoes or entry.redoes)
         if entry.undoes and target in undo:

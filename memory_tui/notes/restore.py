@@ -17,7 +17,7 @@ from memory_tui.notes.changes import Change, FileChange, Lines, end_of
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.git import History
 from memory_tui.notes.history import title_of, who
-from memory_tui.notes.journal import LOST, Journal
+from memory_tui.notes.journal import Journal
 from memory_tui.notes.merge import changed_spans
 from memory_tui.notes.record import EDITOR, Edit
 from memory_tui.workspace.annotations import without_markers
@@ -155,7 +155,7 @@ def is_loss(journal: Journal, edit: Edit) -> bool:
 
     What git removes it has. Raises EditRefused.
     """
-    if edit.kind not in ("", LOST) or not edit.minus or edit.author == EDITOR:
+    if edit.kind or not edit.minus or edit.author == EDITOR:
         return False
     if edit.after is None:
         return edit.author is None or edit.author.host != "git"

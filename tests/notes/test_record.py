@@ -1,11 +1,8 @@
 """The record keeps every version of a note as what differs from the one before, and forgets by size, age and author."""
 
-import json
 import random
 import sqlite3
 import stat
-import zlib
-from hashlib import sha256
 from itertools import pairwise
 
 import pytest
@@ -13,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.errors import EditRefused
-from memory_tui.notes.journal import Journal
 from memory_tui.notes.record import Author, Sight, counted
 from tests.support.curate import curator, journal_of, put, workspace
 
@@ -158,45 +154,6 @@ def test_a_damaged_text_is_said_and_what_comes_after_it_is_whole(record):
     with pytest.raises(EditRefused, match="damaged"):
         record.text(first.after)
     assert record.text(second.after) == b"- a longer line\n" * 9 + b"- b\n"
-
-
-def test_a_journal_of_whole_texts_is_taken_over_with_all_that_can_be_undone(tmp_path):
-    folder = workspace(tmp_path / "notes")
-    memory, before, after = folder / "MEMORY.md", (folder / "MEMORY.md").read_bytes(), b"# Other\n"
-    memory.write_bytes(after)
-    old, names = journal_of(tmp_path).database, [sha256(data).hexdigest() for data in (before, after, b"gone")]
-    with sqlite3.connect(old) as connection:
-        connection.executescript(
-            """CREATE TABLE note_change (
-              scope TEXT NOT NULL, id INTEGER NOT NULL, at REAL NOT NULL, state TEXT NOT NULL, kind TEXT NOT NULL,
-              title TEXT NOT NULL, undoes INTEGER NOT NULL, redoes INTEGER NOT NULL, reason TEXT NOT NULL,
-              more TEXT NOT NULL, PRIMARY KEY (scope, id)) STRICT;
-            CREATE TABLE note_version (
-              scope TEXT NOT NULL, change INTEGER NOT NULL, place INTEGER NOT NULL, path TEXT NOT NULL, before TEXT,
-              after TEXT, mode INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, PRIMARY KEY (scope, change, place)) STRICT;
-            CREATE TABLE note_text (name TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;"""
-        )
-        more = json.dumps({"left": [], "trust": ["MEMORY.md"], "ledger": []})
-        for scope, number, state in (("journal", 7, "done"), ("journal", 9, "draft"), ("elsewhere", 2, "done")):
-            values = (scope, number, 5.0, state, "edit", "an edit", 0, 0, "", more)
-            connection.execute(f"INSERT INTO note_change VALUES ({'?, ' * 9}?)", values)
-            row = (scope, number, 0, "MEMORY.md", names[0], names[2 if state == "draft" else 1], 0o640, 5)
-            connection.execute(f"INSERT INTO note_version VALUES ({'?, ' * 7}?)", row)
-        for name, data in zip(names, (before, after), strict=False):
-            connection.execute("INSERT INTO note_text VALUES (?, ?)", (name, zlib.compress(data, 1)))
-    one = curator(folder)
-    [entry] = one.undoable()
-    assert (entry.id, entry.trust, entry.files[0].mode) == (7, ("MEMORY.md",), 0o640)
-    [draft] = one.drafts()
-    assert one.journal.text(draft.files[0].before) == before
-    with pytest.raises(EditRefused, match="gone"):
-        one.journal.text(draft.files[0].after)
-    assert one.undo().entry.id == 10
-    assert memory.read_bytes() == before
-    other = Journal(tmp_path / "elsewhere", old)
-    assert [other.text(edit.after) for edit in other.edits()] == [after]
-    with sqlite3.connect(old) as connection:
-        assert connection.execute("SELECT 1 FROM sqlite_schema WHERE name LIKE 'note_text%'").fetchall() == []
 
 
 _TEXTS = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n"]), max_size=8).map(b"".join)

@@ -26,7 +26,7 @@ from memory_tui.notes.changes import Change
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.git import Commit
 from memory_tui.notes.history import OTHERS, exact, history, taken_back
-from memory_tui.notes.journal import LOST, JournalEntry
+from memory_tui.notes.journal import JournalEntry
 from memory_tui.notes.restore import to_version
 from memory_tui.sanitize import one_line, safe
 from memory_tui.secrets.finder import masked
@@ -88,7 +88,7 @@ def fits(entry: Entry, chosen: str) -> bool:
     if chosen == "removed":
         return any(file.after is None for file in entry.files)
     by_agent = entry.author is not None and entry.author.host not in ("", "git")
-    return by_agent if chosen == "by agents" else entry.kind not in (OTHERS, LOST)
+    return by_agent if chosen == "by agents" else entry.kind != OTHERS
 
 
 def key_of(entry: Entry) -> str:
@@ -107,8 +107,8 @@ def rows(known: Past, width: int, chosen: str = "all") -> Iterator[Option]:
                 what, style = f"git {entry.hash[:8]} {entry.subject}", "$foreground-muted"
             elif entry.state == "draft":
                 what, style = f"not written, kept: {entry.title}", "$warning"
-            elif entry.kind in (OTHERS, LOST):
-                gone = entry.kind == LOST or any(file.after is None for file in entry.files)
+            elif entry.kind == OTHERS:
+                gone = any(file.after is None for file in entry.files)
                 what, style = entry.title, "$warning" if gone else "$accent"
             else:
                 what, style = entry.title, "$foreground-muted strike" if entry.id in known.redoable else ""
@@ -160,8 +160,7 @@ def versions(entry: Entry, path: str) -> list[tuple[str, str]]:
     for name in (path,) if path in entry.paths else entry.paths[:_MOST_OFFERED]:
         options.append((f"exact before-{entry.id} {name}", f"{name} exactly as it was before this"))
         options.append((f"lines before-{entry.id} {name}", f"only the lines of before that {name} lacks now"))
-        if entry.kind != LOST:
-            options.append((f"exact {entry.id} {name}", f"{name} exactly as this left it"))
+        options.append((f"exact {entry.id} {name}", f"{name} exactly as this left it"))
     return options
 
 
