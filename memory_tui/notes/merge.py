@@ -5,8 +5,6 @@ Bytes in, bytes out: no line end, invalid byte or missing last line end is chang
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise, takewhile
@@ -14,6 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
+from rapidfuzz.distance import LCSseq
 
 Side = Literal["same", "mine", "theirs", "both", "appended", "conflict"]
 
@@ -147,68 +146,26 @@ def _agreed(base: list[bytes], mine: list[bytes], other: list[bytes]) -> Iterato
     yield len(base), len(mine), len(other), 0
 
 
-_SMALL = 4_096
-"""Up to so many pairs of lines SequenceMatcher compares all of them; its time grows with their square or worse."""
-_DEPTH = 8
+_SMALL, _LARGE = 1 << 12, 1 << 29
+"""Up to so many pairs of lines the longest run comes first, as a person would see it; a table of more takes 64 MB."""
 Run = tuple[int, int, int]
 """A run of equal items: start in the one, start in the other, length."""
 
 
 def matching(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[Run]:
     """Return the runs that two sequences share, in order."""
-    runs: list[Run] = []
-    for a, b, count in _matching(before, after, 0, 0, _DEPTH):
-        if runs and (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]) == (a, b):
-            runs[-1] = runs[-1][0], runs[-1][1], runs[-1][2] + count
-        elif count:
-            runs.append((a, b, count))
-    return runs
-
-
-def _matching(before: Sequence[Hashable], after: Sequence[Hashable], a: int, b: int, depth: int) -> Iterator[Run]:
-    """Find the runs of two texts that begin at `a` and `b`; equal heads and tails are cut off first."""
     most = min(len(before), len(after))
     head = next((at for at in range(most) if before[at] != after[at]), most)
     tail = next((at for at in range(most - head) if before[-1 - at] != after[-1 - at]), most - head)
     left, right = before[head : len(before) - tail], after[head : len(after) - tail]
-    yield a, b, head
-    for x, y, count in _between(left, right, depth) if left and right else ():
-        yield a + head + x, b + head + y, count
-    yield a + len(before) - tail, b + len(after) - tail, tail
-
-
-def _between(before: Sequence[Hashable], after: Sequence[Hashable], depth: int) -> Iterator[Run]:
-    """Find the runs of two texts that begin and end differently."""
-    large = len(before) * len(after) > _SMALL
-    places = _landmarks(before, after) if large and depth else []
-    if not places:
-        # Of long texts the lines that stand everywhere tell no place.
-        yield from SequenceMatcher(None, before, after, autojunk=large).get_matching_blocks()
-        return
-    for (a, b), (c, d) in pairwise([(-1, -1), *places, (len(before), len(after))]):
-        yield from _matching(before[a + 1 : c], after[b + 1 : d], a + 1, b + 1, depth - 1)
-        if c < len(before):
-            yield c, d, 1
-
-
-def _landmarks(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Find the most lines that stand once in each text and keep their order: patience sorting, as Bram Cohen's."""
-    counts, others = Counter(left), Counter(right)
-    places = {item: at for at, item in enumerate(right) if others[item] == 1}
-    pairs = [(at, places[item]) for at, item in enumerate(left) if counts[item] == 1 and item in places]
-    ends: list[int] = []
-    piles: list[int] = []
-    before: list[int] = []
-    for number, (_, b) in enumerate(pairs):
-        pile = bisect_left(ends, b)
-        before.append(piles[pile - 1] if pile else -1)
-        ends[pile : pile + 1], piles[pile : pile + 1] = [b], [number]
-    places_ = []
-    at = piles[-1] if piles else -1
-    while at >= 0:
-        places_.append(pairs[at])
-        at = before[at]
-    return places_[::-1]
+    pairs = len(left) * len(right)
+    runs: list[Run] = [(0, 0, head)]
+    if _SMALL < pairs <= _LARGE:
+        runs += [(head + run.a, head + run.b, run.size) for run in LCSseq.editops(left, right).as_matching_blocks()]
+    else:
+        blocks = SequenceMatcher(None, left, right, autojunk=pairs > _SMALL).get_matching_blocks()
+        runs += [(head + a, head + b, count) for a, b, count in blocks]
+    return [run for run in (*runs, (len(before) - tail, len(after) - tail, tail)) if run[2]]
 
 
 def changed_spans(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterator[tuple[int, int, int, int]]:
