@@ -11,12 +11,10 @@ import fnmatch
 import hashlib
 import os
 import re
-import shlex
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -88,54 +86,39 @@ class Replacement(Struct, frozen=True):
 
 
 class Act(Struct, frozen=True):
-    """A call with its session, and what it claims; a command claims nothing, and is read as `steps`."""
+    """A call with its session, and what it claims; a command, run in the folder `cwd`, claims nothing."""
 
     session: HostSession
     use: ToolUse
     claims: tuple[Claim, ...] = ()
     command: str = ""
-    steps: tuple[Step, ...] = ()
+    cwd: str = ""
 
     @property
     def goes_on(self) -> bool:
         """Tell whether the command may write after it has answered."""
-        return any(step.is_behind for step in self.steps)
-
-
-class Step(Struct, frozen=True):
-    """One program that a command runs: its words, its redirections (sign and file), its folder, whether it goes on."""
-
-    words: tuple[str, ...]
-    writes: tuple[tuple[str, str], ...]
-    cwd: str
-    is_behind: bool = False
-    is_literal: bool = False
-    """Whether what it writes stands in the command, so that the rule of words tells whether a change is that."""
+        return _GOES_ON.search(self.command) is not None
 
     @property
-    def files(self) -> tuple[str, ...]:
-        """Return the words that may be files."""
-        return tuple(word for word in self.words[1:] if not word.startswith("-"))
+    def is_literal(self) -> bool:
+        """Tell whether what it writes stands in the command: the rule of words tells whether a change is that."""
+        return _TEXT.search(self.command) is not None and not re.search(r"[$`]", self.command)
 
-    def has(self, flag: str) -> bool:
-        """Tell whether a short option is among the words."""
-        return any(re.match(rf"-\w*{flag}", word) for word in self.words[1:])
+    def with_mark(self, path: str, *, above: bool = False) -> str:
+        """Return the command with a mark in the place of each word that names `path`, or with `above` its folders."""
+        folders = set(map(str, Path(path).parents))
 
-    def means(self, word: str, path: str) -> bool:
-        """Tell whether `word` is `path`, by its pattern too."""
-        place = _real(_below(self.cwd, word.replace("$HOME", "~", 1)))
-        return place == path or (place.count("/") == path.count("/") and fnmatch.fnmatchcase(path, place))
+        def mark(match: re.Match[str]) -> str:
+            word = match[0]
+            if word.rpartition("/")[2] == Path(path).name:
+                return _MARK
+            if not above and not set(word) & set("*?["):
+                return word
+            place = _real(_below(self.cwd, word.replace("$HOME", "~", 1)))
+            by_pattern = place.count("/") == path.count("/") and fnmatch.fnmatchcase(path, place)
+            return _MARK if by_pattern or (above and place in folders) else word
 
-    def reaches(self, words: Iterable[str], path: str) -> bool:
-        """Tell whether one of `words` is `path`, or a folder above it."""
-        parts = [path, *map(str, Path(path).parents)]
-        return any(self.means(word, part) for word in words for part in parts)
-
-    def arrives(self, path: str) -> bool:
-        """Tell whether what this moves or copies to its last word comes to be `path`."""
-        *sources, target = self.files or ("",)
-        names = [f"{target}/{Path(source).name}" for source in sources]
-        return any(self.means(name, path) for name in (target, *names))
+        return _SHELL_WORD.sub(mark, self.command)
 
 
 class Authors:
@@ -169,11 +152,10 @@ class Authors:
             "ledger": self._by_ledger,
             "git": self._by_git,
             "words": self._by_words,
-            "target": self._by_target,
-            "wide": self._by_wide,
+            "deed": self._by_deed,
         }
         if len(change.before or b"") + len(change.after or b"") > _MOST_COMPARED:
-            del rules["words"], rules["target"]
+            del rules["words"]
         for rule, fits in rules.items():
             acts = fits(change)
             if isinstance(acts, Author):
@@ -257,19 +239,23 @@ class Authors:
         return [
             act
             for act in self._running(change)
-            if _names(act, change.path)
+            if _MARK in act.with_mark(change.path)
             and all(
                 line in act.command or words <= set(_WORD.findall(act.command))
                 for line, words in zip(added, new_words, strict=True)
             )
         ]
 
-    def _by_target(self, change: NoteChange) -> list[Act]:
-        return [act for act in self._running(change) if any(_aims(step, change) for step in act.steps)]
-
-    def _by_wide(self, change: NoteChange) -> list[Act]:
-        short = (act for act in self._running(change) if act.use.end - act.use.at <= _SHORT)
-        return [act for act in short if any(_writes(step, change) for step in act.steps)]
+    def _by_deed(self, change: NoteChange) -> list[Act]:
+        """Return the commands that write, move or remove the note, whatever they write, where they took no time."""
+        gone = change.after is None
+        acts = (act for act in self._running(change) if change.at <= act.use.end + _SLACK)
+        return [
+            act
+            for act in acts
+            if (gone or (act.use.end - act.use.at <= _SHORT and not act.is_literal))
+            and (_REMOVES if gone else _WRITES).search(act.with_mark(change.path, above=gone))
+        ]
 
 
 # --- what a call claims ----------------------------------------------------------------------------------------------
@@ -282,7 +268,7 @@ def _act(session: HostSession, use: ToolUse) -> Act:
     if use.name in ("Bash", "exec", "exec_command", "shell") and command:
         command = str(command[-1]) if isinstance(command, list) else str(command)
         cwd = os.path.normpath(Path(use.cwd) / str(args.get("workdir") or ""))
-        return Act(session, use, (), command, tuple(_steps(command, cwd)))
+        return Act(session, use, (), "" if "\0" in command else command, cwd)
     try:
         claims = [to_builtins(claim) for claim in _claimed(use.name, args, details, use.cwd)]
         return Act(session, use, convert(claims, tuple[Claim, ...]))
@@ -391,101 +377,16 @@ def _edited(text: str, edit: Replacement, place: int) -> tuple[str | None, int]:
 
 # --- what a command does ---------------------------------------------------------------------------------------------
 
-_HERE = re.compile(r"<<-?\s*(['\"]?)(\w+)\1([^\n]*)\n(?:.*?\n)??\s*\2[ \t]*(?=\n|\Z)", re.DOTALL)
-"""A document within a command, with what stands behind its mark on the line."""
-_BEFORE = ("sudo", "nohup", "setsid", "command", "time", "exec", "env", "then", "do", "else")
-_LONGEST_COMMAND = 100_000
-"""Characters of the longest command that is read as one; of a longer one only the words count."""
-_SHELLS = ("sh", "bash", "zsh", "dash")
-
-
-def _steps(command: str, cwd: str) -> Iterator[Step]:
-    """Yield the programs that a command of a shell runs, as far as it can be read; a `cd` holds for those behind it."""
-    if len(command) > _LONGEST_COMMAND or "\0" in command:
-        return
-    script = re.sub(r"^\s*#.*$", "", _HERE.sub(r"\3", command), flags=re.MULTILINE)
-    lexer = shlex.shlex(script, posix=True, punctuation_chars=";()<>|&\n")
-    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
-    try:
-        tokens = [*lexer, ";"]
-    except ValueError:
-        return
-    words: list[str] = []
-    writes: list[tuple[str, str]] = []
-    sign = ""
-    for token in tokens:
-        if token.strip(";()<>|&\n"):
-            if ">" in sign and not (sign.endswith("&") and token.isdigit()):
-                writes.append((">>" if ">>" in sign else ">", token))
-            elif not sign:
-                words.append(token)
-            sign = ""
-        elif ">" in token or "<" in token:
-            sign = token
-        else:
-            behind = token.strip(";()\n") == "&" or "nohup" in words or "setsid" in words
-            while words and (words[0] in _BEFORE or re.match(r"\w+=", words[0])):
-                words.pop(0)
-            if words[:1] == ["cd"] and len(words) > 1:
-                cwd = os.path.normpath(_below(cwd, words[1]))
-            elif words and Path(words[0]).name in _SHELLS and (script := _argument(words, r"-\w*c")):
-                yield from _steps(script, cwd)
-            if words or writes or behind:
-                has_text = words[:1] in (["echo"], ["printf"]) or (words[:1] in (["cat"], ["tee"]) and "<<" in command)
-                yield Step(tuple(words), tuple(writes), cwd, behind, has_text and not re.search(r"[$`]", command))
-            words, writes, sign = [], [], ""
-
-
-def _argument(words: Sequence[str], option: str) -> str:
-    """Return the word behind an option; empty where there is none."""
-    return next((word for before, word in pairwise(words) if re.fullmatch(option, before)), "")
-
-
-def _names(act: Act, path: str) -> bool:
-    """Tell whether a command names a file: whole, from its folder, by a pattern, or by its name alone."""
-    files = ((step, word) for step in act.steps for word in (*step.words, *(target for _, target in step.writes)))
-    name = re.escape(Path(path).name)
-    return re.search(rf"(?<![\w.-]){name}(?![\w-])", act.command) is not None or any(
-        step.means(word, path) for step, word in files
-    )
-
-
-def _aims(step: Step, change: NoteChange) -> bool:
-    """Tell whether a step writes, moves or removes just this note, and the change looks like that."""
-    before, after, path = change.before, change.after, change.path
-    program = Path(step.words[0]).name if step.words else ""
-    names_it = any(step.means(word, path) for word in step.files)
-    grows = before is not None and after is not None and after.startswith(before)
-    shrinks = before is not None and after is not None and before.startswith(after)
-    match program:
-        case "rm" | "unlink":
-            done = after is None and step.reaches(step.files, path)
-        case "mv" | "cp":
-            leaves = program == "mv" and step.reaches(step.files[:-1], path)
-            done = leaves if after is None else step.arrives(path)
-        case "sed" | "perl":
-            done = None not in (before, after) and step.has("i") and names_it and not any(_additions(change)[1])
-        case "tee" | "truncate":
-            done = names_it and (grows and step.has("a") if program == "tee" else grows or shrinks)
-        case _:
-            done = False
-    return done or any(
-        step.means(target, path) and (grows and not step.is_literal if sign == ">>" else after == b"")
-        for sign, target in step.writes
-    )
-
-
-def _writes(step: Step, change: NoteChange) -> bool:
-    """Tell whether a step names the note as what it writes, whatever it writes."""
-    if step.words[:1] == ("git",):
-        verbs = ("mv", "rm") if change.after is None else ("mv", "restore", "checkout")
-        return any(verb in step.words for verb in verbs) and any(step.means(word, change.path) for word in step.files)
-    targets = [target for _, target in step.writes if not step.is_literal]
-    if step.words[:1] == ("dd",):
-        targets += [word.removeprefix("of=") for word in step.words if word.startswith("of=")]
-    elif step.words[:1] == ("sort",) and step.has("o"):
-        targets += step.files
-    return change.after is not None and any(step.means(target, change.path) for target in targets)
+_MARK = "\0"
+_SHELL_WORD = re.compile(r"[^\s;|&<>()'\"=\0]{1,4096}")
+_GOES_ON = re.compile(r"(?<![&>])&(?![&>\d])|\b(?:nohup|setsid)\b")
+_TEXT = re.compile(r"\b(?:echo|printf)\b|<<")
+_REMOVES = re.compile(rf"\b(?:rm|unlink|mv)\b[^;|&\n]*{_MARK}")
+_WRITES = re.compile(
+    rf"(?:>['\"\s]*|\bof=|\b(?:mv|tee|truncate|install|rsync|git (?:mv|restore|checkout)|sort\b[^;|&\n]* -\w*o"
+    rf"|(?:sed|perl)\b[^;|&\n]* -\w*i)\b[^;|&\n]*){_MARK}|\bcp\b[^;|&\n]*{_MARK}['\"\s]*(?:$|[;|&\n>])"
+)
+"""A step of a command whose last word, or file behind a sign, is the note."""
 
 
 @lru_cache(2)

@@ -229,21 +229,21 @@ COMMANDS = {
     "cd /; cd ~/notes && echo '- scanner in the cellar' >> ./MEMORY.md": ("words", OLD, GREW),
     "sed -i 's/10.0.0.1/10.0.0.9/' *.md": ("words", OLD, NEW),
     "echo '- scanner in the cellar' >> memory/../MEMORY.md": ("words", OLD, GREW),
-    "rm -f MEMORY.md": ("target", OLD, None),
-    "rm *.md": ("target", OLD, None),
-    "rm -r ../notes": ("target", OLD, None),
-    "mv MEMORY.md memory/old.md": ("target", OLD, None),
-    "mv ../draft/MEMORY.md .": ("target", OLD, NEW),
-    "cp /tmp/x MEMORY.md": ("target", OLD, NEW),
-    "sed -i 2d MEMORY.md": ("target", OLD, OLD.splitlines(keepends=True)[0]),
-    "date | tee -a MEMORY.md > /dev/null": ("target", OLD, GREW),
-    "bash -c 'date >> MEMORY.md' 2>&1": ("target", OLD, GREW),
-    ": > MEMORY.md": ("target", OLD, b""),
-    "truncate -s 9 MEMORY.md": ("target", OLD, OLD[:9]),
-    "sort other.md > MEMORY.md": ("wide", OLD, NEW),
-    "dd if=other.md of=MEMORY.md": ("wide", OLD, NEW),
-    "sort -o MEMORY.md other.md": ("wide", OLD, NEW),
-    "git restore MEMORY.md": ("wide", OLD, NEW),
+    "rm -f MEMORY.md": ("deed", OLD, None),
+    "rm *.md": ("deed", OLD, None),
+    "rm -r ../notes": ("deed", OLD, None),
+    "mv MEMORY.md memory/old.md": ("deed", OLD, None),
+    "mv ../draft/MEMORY.md .": ("deed", OLD, NEW),
+    "cp /tmp/x MEMORY.md": ("deed", OLD, NEW),
+    "sed -i 2d MEMORY.md": ("deed", OLD, OLD.splitlines(keepends=True)[0]),
+    "date | tee -a MEMORY.md > /dev/null": ("deed", OLD, GREW),
+    "bash -c 'date >> MEMORY.md' 2>&1": ("deed", OLD, GREW),
+    ": > MEMORY.md": ("deed", OLD, b""),
+    "truncate -s 9 MEMORY.md": ("deed", OLD, OLD[:9]),
+    "sort other.md > MEMORY.md": ("deed", OLD, NEW),
+    "dd if=other.md of=MEMORY.md": ("deed", OLD, NEW),
+    "sort -o MEMORY.md other.md": ("deed", OLD, NEW),
+    "git restore MEMORY.md": ("deed", OLD, NEW),
 }
 
 
@@ -267,7 +267,7 @@ def test_a_command_in_the_background_may_write_later(home, at):
 
 def test_a_command_that_failed_ran_and_one_that_was_refused_did_not(home, at):
     ran(home, at, "rm MEMORY.md; false", failed=True, text="Exit code 1")
-    assert authors(home, at).of(changed(home, at, OLD, None)).rule == "target"
+    assert authors(home, at).of(changed(home, at, OLD, None)).rule == "deed"
     ran(home, at + 60, "rm MEMORY.md", failed=True, text="The user does not want this.")
     assert authors(home, at).of(changed(home, at + 60, OLD, None)).host == ""
 
