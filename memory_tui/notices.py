@@ -687,9 +687,7 @@ TABLE: Mapping[str, Sentence] = {
     "file_copied": Sentence(
         lambda twin, whole: f"It is a copy of {twin}." if whole else f"It holds most of {twin}, and lines of its own."
     ),
-    "overtakes": Sentence(
-        lambda twin, perhaps: f"It {'may overtake' if perhaps else 'overtakes'} {twin}, which is the older line."
-    ),
+    "overtakes": Sentence("It overtakes {twin}, which is the older line."),
     "opposes": Sentence("It says the opposite of {twin}. One of the two does not hold."),
     "beat_repeats": Sentence("{twin} says it again; at most its time differs."),
     "kept_silent": Sentence("Nothing is to be done: {reason}."),

@@ -172,14 +172,12 @@ def inbox(args: argparse.Namespace) -> int:
 
 
 def _chosen(findings: Findings, kind: str, start: str | None) -> list[Group]:
-    """Return the groups of a kind, with what was kept silent of it and can be acted on; or what an id names."""
-    rows = (row for silent in findings.silent.values() for row in silent if row.actions)
-    groups = [*findings.groups, *checks.grouped(rows)]
+    """Return the groups of a kind, or what an id names."""
     if start:
         singles = [group for row in findings.suggestions for group in checks.grouped([row])]
-        named = {group.id: group for group in (*singles, *groups)}
+        named = {group.id: group for group in (*singles, *findings.groups)}
         return [named[_only(named, start, "open suggestion")]]
-    return [group for group in groups if kind == group.kind] if kind else list(findings.groups)
+    return [group for group in findings.groups if kind in ("", group.kind)]
 
 
 def _only(names: Iterable[str], start: str, what: str) -> str:

@@ -196,7 +196,7 @@ class Inbox:
         marks: dict[tuple[str, int], Line | None] = {
             (line.path, line.number): None for line in pairs.lines if is_overtaken(line.text)
         }
-        found = ((pair.old, pair.new) for pair in pairs.pairs() if not pair.perhaps and not pair.opposite)
+        found = ((pair.old, pair.new) for pair in pairs.pairs() if not pair.opposite)
         return marks | {(old.path, old.number): new for old, new in found}
 
     def recalled_paths(self) -> frozenset[str] | None:

@@ -257,7 +257,6 @@ class Examination:
         self.inputs = inputs
         self.stopped = stopped
         self.items = [item for note in inputs.notes for item in note_items(note)]
-        self.silent: dict[str, list[Suggestion]] = defaultdict(list)
         self._masked: dict[str, list[str]] = {}
 
     @cached_property
@@ -313,7 +312,7 @@ class Examination:
 class InboxCheck(Struct, frozen=True):
     """One check: the kind of its suggestions, a title for people, its severity, the actions it offers, its search.
 
-    The first of `actions` is the proposed one. `find` gets the examination and this record. `cause` is the row of the
+    The first of `actions` is the proposed one. `cause` is the row of the
     table of sentences that tells of several with one cause.
     """
 
@@ -321,69 +320,59 @@ class InboxCheck(Struct, frozen=True):
     title: str
     severity: Severity
     actions: tuple[Action, ...]
-    find: Callable[[Examination, InboxCheck], Iterator[Suggestion]]
+    find: Callable[[Examination], Iterator[Suggestion]]
     cause: str
 
 
-def _suggestion(run: Examination, check: InboxCheck, item: NoteItem, finding: Notice) -> Suggestion:
-    place = run.passage(item.note.path, item.first, item.last)
-    return Suggestion(check.kind, place, finding, check.actions, digest(item.text))
+def _found_at(run: Examination, path: str, first: int, last: int, finding: Notice) -> Suggestion:
+    """Return what was found on lines of a note; `examine` adds the kind and its other actions."""
+    return Suggestion(run.passage(path, first, last), finding, digest(run.lines(path, first, last)))
+
+
+def _found_in(item: NoteItem, run: Examination, finding: Notice) -> Suggestion:
+    return _found_at(run, item.note.path, item.first, item.last, finding)
+
+
+def _of_note(path: str, finding: Notice, seen: str = "") -> Suggestion:
+    """Return what was found about a note as a whole."""
+    return Suggestion(Passage(path, 1, 1, ""), finding, seen)
 
 
 def _head(text: str) -> str:
     return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rstrip()}…"
 
 
-def _secrets(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+def _secrets(run: Examination) -> Iterator[Suggestion]:
     for path, findings in run.secrets.items():
         text = run.texts[path].text
         for match in findings:
             last = match.line + text.count("\n", match.start, match.end)
-            yield Suggestion(
-                check.kind,
-                run.passage(path, match.line, last),
-                notice("secret_found", sort=match.kind),
-                check.actions,
-                digest(run.lines(path, match.line, last)),
-                label=(match.label.words, match.label.prefix)
-                if match.label and match.label.prefix
-                else secret_finder.exactly(text[match.start : match.end]),
-            )
+            label = secret_finder.exactly(text[match.start : match.end])
+            if match.label and match.label.prefix:
+                label = match.label.words, match.label.prefix
+            yield replace(_found_at(run, path, match.line, last, notice("secret_found", sort=match.kind)), label=label)
 
 
-def _instructions(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+def _instructions(run: Examination) -> Iterator[Suggestion]:
     for note in run.inputs.notes:
         for row in instructions.find(note.text, run.inputs.cleared):
-            place = run.passage(note.path, row.line, row.line)
             finding = notice("commands_agent", what=row.kind, hidden=row.hidden)
-            yield Suggestion(
-                check.kind,
-                place,
-                finding,
-                check.actions,
-                digest(line := run.lines(note.path, row.line, row.line)),
-                label=secret_finder.exactly(line),
-            )
+            label = secret_finder.exactly(run.lines(note.path, row.line, row.line))
+            yield replace(_found_at(run, note.path, row.line, row.line, finding), label=label)
 
 
-def _bad_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+def _bad_dates(run: Examination) -> Iterator[Suggestion]:
     for note in run.inputs.notes:
-        fault = impossible(note.path, run.inputs.today)
-        if fault is not None:
-            yield Suggestion(check.kind, Passage(note.path, 1, 1, ""), fault[0], check.actions, "", None, fault[1])
+        if fault := impossible(note.path, run.inputs.today):
+            yield replace(_of_note(note.path, fault[0]), new_name=fault[1])
 
 
-def _encodings(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+def _encodings(run: Examination) -> Iterator[Suggestion]:
     for note in run.inputs.notes:
         if note.utf16 or note.replaced:
+            finding = notice("not_utf8", replaced=note.replaced, utf16=note.utf16)
             # With the text, because a note that was kept as it is may be written in this way again.
-            yield Suggestion(
-                check.kind,
-                run.passage(note.path, 1, 1),
-                notice("not_utf8", replaced=note.replaced, utf16=note.utf16),
-                check.actions,
-                digest(note.text),
-            )
+            yield Suggestion(run.passage(note.path, 1, 1), finding, digest(note.text))
 
 
 _FOUND = {
@@ -394,161 +383,113 @@ _FOUND = {
 }
 
 
-def _repeats(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    for row in run.repeats.found:
-        if row.kind != check.kind:
-            continue
-        twin = run.passage(row.twin, row.twin_first, row.twin_last)
-        fields = {"twin": row.twin, "whole": row.whole} if check.kind == "copied file" else {"twin": str(twin)}
-        actions = check.actions if row.whole else tuple(dict.fromkeys(("keep", *check.actions)))
-        yield Suggestion(
-            check.kind,
-            run.passage(row.path, row.first, row.last),
-            Notice(_FOUND[check.kind], fields),
-            actions,
-            digest(run.lines(row.path, row.first, row.last)),
-            twin,
-            other_digest=digest(run.lines(row.twin, row.twin_first, row.twin_last)),
-            family=row.family,
-        )
+def _repeats(kind: str) -> Callable[[Examination], Iterator[Suggestion]]:
+    def find(run: Examination) -> Iterator[Suggestion]:
+        for row in (each for each in run.repeats.found if each.kind == kind):
+            twin = run.passage(row.twin, row.twin_first, row.twin_last)
+            fields = {"twin": row.twin, "whole": row.whole} if kind == "copied file" else {"twin": str(twin)}
+            yield replace(
+                _found_at(run, row.path, row.first, row.last, Notice(_FOUND[kind], fields)),
+                actions=() if row.whole else ("keep",),
+                other=twin,
+                other_digest=digest(run.lines(row.twin, row.twin_first, row.twin_last)),
+                family=row.family,
+            )
+
+    return find
 
 
-PERHAPS = "lines with a bare “now”, of which 0 of 4 were corrections in real notes"
-"""Why a kind of finding is kept silent unless somebody asks for its kind."""
-
-
-def _corrections(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+def _corrections(run: Examination) -> Iterator[Suggestion]:
     for pair in Corrections(run.inputs.notes, run.stopped).pairs():
         new, old = pair.new, pair.old
         twin = f"{old.path}:{old.number}"
         if is_overtaken(old.text):
             continue
-        row = Suggestion(
-            check.kind,
-            run.passage(new.path, new.number, new.number),
-            notice("opposes", twin=twin) if pair.opposite else notice("overtakes", twin=twin, perhaps=pair.perhaps),
-            tuple(dict.fromkeys(("keep", *check.actions))) if pair.opposite else check.actions,
-            digest(run.lines(new.path, new.number, new.number)),
-            run.passage(old.path, old.number, old.number),
+        finding = notice("opposes", twin=twin) if pair.opposite else notice("overtakes", twin=twin)
+        yield replace(
+            _found_at(run, new.path, new.number, new.number, finding),
+            actions=("keep",) if pair.opposite else (),
+            other=run.passage(old.path, old.number, old.number),
             other_digest=digest(run.lines(old.path, old.number, old.number)),
             family=twin if pair.opposite else "",
         )
-        if pair.perhaps:
-            run.silent[PERHAPS].append(row)
-        else:
-            yield row
 
 
-def _silence(run: Examination) -> None:
-    """Add the repeats that nothing is proposed about."""
-    for reason, places in run.repeats.quiet.items():
-        for path, line in places:
-            run.silent[reason].append(
-                Suggestion("said twice", run.passage(path, line, line), notice("kept_silent", reason=reason), (), "")
-            )
+def _stale_dates(run: Examination) -> Iterator[Suggestion]:
+    return (_found_in(item, run, why) for item in run.memories() if (why := passed(item, run.inputs.today)))
 
 
-def _stale_dates(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    for item in run.memories():
-        if finding := passed(item, run.inputs.today):
-            yield _suggestion(run, check, item, finding)
-
-
-def _dead_paths(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+def _dead_paths(run: Examination) -> Iterator[Suggestion]:
     names = names_of(run.inputs.notes)
     # Where no name in double brackets leads to a note, all of them are of another vault.
     titles = (title for note in run.inputs.notes for _, title in _LINK.findall(note.text))
     leads = any(title and _name(title.strip(" \\")) in names for title in titles)
     for item in run.memories():
         if path := dead(item, run.inputs.exists, names, wiki=leads and item.note.path not in run.inputs.claude):
-            yield _suggestion(run, check, item, notice("path_gone", path=path))
+            yield _found_in(item, run, notice("path_gone", path=path))
 
 
-def _unlisted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    for path, line in sorted(run.inputs.unlisted.items()):
-        yield Suggestion(check.kind, Passage(path, 1, 1, ""), notice("unlisted", line=line), check.actions, "")
+def _unlisted(run: Examination) -> Iterator[Suggestion]:
+    return (_of_note(path, notice("unlisted", line=line)) for path, line in sorted(run.inputs.unlisted.items()))
 
 
-def _over_budget(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    for note in run.inputs.notes:
-        if note.path not in run.inputs.over:
-            continue
-        first, last = run.inputs.over[note.path]
-        lines = [line.removesuffix("\r") for line in note.text.split("\n")]
+def _over_budget(run: Examination) -> Iterator[Suggestion]:
+    for path, (first, last) in run.inputs.over.items():
+        lines = run.texts[path].text.split("\n")
         end = last or max(first, len(lines) - (not lines[-1]))
-        host = "Claude Code" if note.path in run.inputs.claude else "OpenClaw"
-        text = "\n".join(lines[first - 1 : end])
-        entries = sum(item.note.path == note.path and first <= item.first <= end for item in run.items)
-        finding = notice("beyond_budget", path=note.path, first=first, last=last, host=host, entries=entries)
-        place = run.passage(note.path, first, end)
-        yield Suggestion(check.kind, place, finding, check.actions, digest(text), family=note.path)
+        host = "Claude Code" if path in run.inputs.claude else "OpenClaw"
+        entries = sum(item.note.path == path and first <= item.first <= end for item in run.items)
+        finding = notice("beyond_budget", path=path, first=first, last=last, host=host, entries=entries)
+        yield replace(_found_at(run, path, first, end, finding), family=path)
 
 
-def _junk(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    for at, reason in run.outputs.items():
-        yield _suggestion(run, check, run.items[at], notice("tool_output", cause=reason))
+def _junk(run: Examination) -> Iterator[Suggestion]:
+    return (_found_in(run.items[at], run, notice("tool_output", cause=why)) for at, why in run.outputs.items())
 
 
-def _never_recalled(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
-    if run.inputs.recalled is None:
+def _never_recalled(run: Examination) -> Iterator[Suggestion]:
+    if (recalled := run.inputs.recalled) is None:
         return
     for note in run.inputs.notes:
         age = (run.inputs.today - note.day).days if note.day else 0
-        if age > _OLD_DAYS and note.path not in run.inputs.recalled and not note.path.startswith(f"{ARCHIVE}/"):
-            place = run.passage(note.path, 1, 1)
-            yield Suggestion(check.kind, place, notice("never_delivered", age=age), check.actions, "")
+        if age > _OLD_DAYS and note.path not in recalled and not note.path.startswith(f"{ARCHIVE}/"):
+            yield Suggestion(run.passage(note.path, 1, 1), notice("never_delivered", age=age), "")
 
 
-def _untrusted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+def _untrusted(run: Examination) -> Iterator[Suggestion]:
     for note in run.inputs.notes:
         if text := run.inputs.trust.get(note.path):
             # A new state is a new suggestion, though an older one was kept.
-            yield Suggestion(
-                check.kind, Passage(note.path, 1, 1, ""), notice("not_trusted", state=text), check.actions, digest(text)
-            )
+            yield _of_note(note.path, notice("not_trusted", state=text), digest(text))
 
 
-def _lost(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+def _lost(run: Examination) -> Iterator[Suggestion]:
     for note in run.inputs.lost:
         finding = notice(
             "lines_lost", change=note.change, lines=len(note.lines), at=note.at, gone=note.is_gone, by=note.by
         )
         place = Passage(note.path, 1, 1, _head(secret_finder.masked("\n".join(note.lines))))
-        yield Suggestion(check.kind, place, finding, check.actions, f"lost {note.change}", change=note.change)
+        yield Suggestion(place, finding, f"lost {note.change}", change=note.change)
 
 
-def _promoted(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+def _promoted(run: Examination) -> Iterator[Suggestion]:
     for note in run.inputs.notes:
         blocks = dream_blocks(note.text) if "openclaw-memory-promotion" in note.text else ()
-        lines = note.text.split("\n")
         for block in blocks:
-            if block.kind != "promotion" or block.last == block.first:
-                continue
-            text = "\n".join(line.removesuffix("\r") for line in lines[block.first - 1 : block.last])
-            night = next((match[1] for line in reversed(lines[: block.first]) if (match := _NIGHT.match(line))), "")
-            yield Suggestion(
-                check.kind,
-                run.passage(note.path, block.first, block.last),
-                notice("promoted_there", key=block.key, night=night),
-                check.actions,
-                digest(text),
-            )
+            if block.kind == "promotion" and block.last > block.first:
+                above = note.text.split("\n")[: block.first]
+                night = next((match[1] for line in reversed(above) if (match := _NIGHT.match(line))), "")
+                finding = notice("promoted_there", key=block.key, night=night)
+                yield _found_at(run, note.path, block.first, block.last, finding)
 
 
-def _flawed(run: Examination, check: InboxCheck) -> Iterator[Suggestion]:
+def _flawed(run: Examination) -> Iterator[Suggestion]:
     for note in run.inputs.notes if run.inputs.annotated else ():
         lines = note.text.split("\n")
         # One line may repeat one flaw thousands of times.
         for flaw in dict.fromkeys(flaws(note.text, note.path)):
-            line = lines[flaw.line - 1]
-            place = run.passage(note.path, flaw.line, flaw.line)
-            yield Suggestion(
-                check.kind,
-                place,
-                notice("annotation_idle", cause=flaw.reason),
-                check.actions,
-                digest(line + flaw.reason),
-            )
+            place, seen = run.passage(note.path, flaw.line, flaw.line), digest(lines[flaw.line - 1] + flaw.reason)
+            yield Suggestion(place, notice("annotation_idle", cause=flaw.reason), seen)
 
 
 _NIGHT = re.compile(r"## Promoted From Short-Term Memory \((\d{4}-\d{2}-\d{2})\)")
@@ -574,10 +515,31 @@ CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck(
         "over budget", "cut off at session start", "warning", ("demote", *_LATER), _over_budget, "beyond_budgets"
     ),
-    InboxCheck("copied file", "a copy of another note", "warning", ("trash note", *_LATER), _repeats, "files_copied"),
-    InboxCheck("copied block", "copied from another place", "warning", (*_MERGED, *_LATER), _repeats, "blocks_copied"),
-    InboxCheck("log beat", "a log says it again", "hint", ("keep", "merge", "snooze"), _repeats, "beats_repeat"),
-    InboxCheck("said twice", "said twice", "warning", (*_MERGED, *_LATER), _repeats, "lines_twice"),
+    InboxCheck(
+        "copied file",
+        "a copy of another note",
+        "warning",
+        ("trash note", *_LATER),
+        _repeats("copied file"),
+        "files_copied",
+    ),
+    InboxCheck(
+        "copied block",
+        "copied from another place",
+        "warning",
+        (*_MERGED, *_LATER),
+        _repeats("copied block"),
+        "blocks_copied",
+    ),
+    InboxCheck(
+        "log beat",
+        "a log says it again",
+        "hint",
+        ("keep", "merge", "snooze"),
+        _repeats("log beat"),
+        "beats_repeat",
+    ),
+    InboxCheck("said twice", "said twice", "warning", (*_MERGED, *_LATER), _repeats("said twice"), "lines_twice"),
     InboxCheck("contradiction", "contradicts an older line", "warning", _OVERTAKEN, _corrections, "corrections"),
     InboxCheck("stale date", "a date that has passed", "warning", _PASSED, _stale_dates, "days_passed"),
     InboxCheck(
@@ -634,10 +596,20 @@ def examine(
         if stopped():
             raise Cancelled
         progress(check.kind, done, len(CHECKS))
-        groups += grouped(_counted(check.find(run, check)))
-    _silence(run)
+        groups += grouped(_counted(_completed(row, check) for row in check.find(run)))
     progress("", len(CHECKS), len(CHECKS))
-    return Findings(tuple(groups), {reason: tuple(rows) for reason, rows in run.silent.items()})
+    quiet = {
+        reason: tuple(_silent(run, reason, *place) for place in rows) for reason, rows in run.repeats.quiet.items()
+    }
+    return Findings(tuple(groups), quiet)
+
+
+def _completed(row: Suggestion, check: InboxCheck) -> Suggestion:
+    return replace(row, kind=check.kind, actions=tuple(dict.fromkeys((*row.actions, *check.actions))))
+
+
+def _silent(run: Examination, reason: str, path: str, line: int) -> Suggestion:
+    return Suggestion(run.passage(path, line, line), notice("kept_silent", reason=reason), "", "said twice")
 
 
 def _counted(suggestions: Iterable[Suggestion]) -> list[Suggestion]:

@@ -1,8 +1,8 @@
 """Corrections: a newer line that says of an older one that it holds no more. The newer line comes first.
 
 The rules know marks and nothing else: an opener ("Correction:"), a value put away ("no longer", "instead of"), a label
-with another value in another note, and a mark on the older line. A bare "now" is news more often than a correction, so
-what rests on it is kept silent. Two logs that differ are a diary, and no contradiction. A lasting line and another
+with another value in another note, and a mark on the older line. A bare "now" is news more often than a correction, and
+tells nothing. Two logs that differ are a diary, and no contradiction. A lasting line and another
 that differ in a negation alone contradict each other, and nobody knows which holds.
 """
 
@@ -69,10 +69,6 @@ _NOT = re.compile(
     re.IGNORECASE,
 )
 _ALWAYS = re.compile(r"\b(?:always|please|immer|bitte|siempre|всегда)\b|总是|一定要|请", re.IGNORECASE)
-_TOO = re.compile(
-    r"\b(?:also|too(?! much| many)|auch|außerdem|también|тоже|ещё|second|zweite|segunda?|вторая)\b|也|还|でも|第二",
-    re.IGNORECASE,
-)
 _LABEL = re.compile(r"^([^\W\d_][^:：|]{0,30})[:：]\s*(.{1,60})$")
 _NEVER_LABELS = re.compile(
     r"status|version|tests?|weight|mood|disk|time|date|count|progress|results?|next|note|gewicht|stimmung|zeit|datum|anzahl"
@@ -102,11 +98,10 @@ class Line(Struct, frozen=True, eq=False):
 
 
 class Correction(Struct, frozen=True):
-    """That `new` overtakes `old`; `perhaps` where it rests on a bare "now", `opposite` where either may hold."""
+    """That `new` overtakes `old`; `opposite` where either may hold."""
 
     new: Line
     old: Line
-    perhaps: bool = False
     opposite: bool = False
 
 
@@ -164,7 +159,7 @@ class Corrections:
     def pairs(self) -> list[Correction]:
         """Return each correction once, the surer rule first. Raises Cancelled."""
         pairs: dict[tuple[str, int], Correction] = {}
-        for rule in (self._named, self._marked, self._opened, self._put_away, self._labelled, self._opposed, self._now):
+        for rule in (self._named, self._marked, self._opened, self._put_away, self._labelled, self._opposed):
             if self._stopped():
                 raise Cancelled
             for pair in rule():
@@ -295,32 +290,9 @@ class Corrections:
                     yield Correction(new, old)
                     break
 
-    def _now(self) -> Iterator[Correction]:
-        for new, words in self._new_lines():
-            barred = "`" in words or "|" in words or _TOO.search(words) is not None or len(new.terms) > 14
-            if _NOW.search(words) and new.day is not None and not barred:
-                old = self._best(new, _is_now)
-                if old is not None:
-                    yield Correction(new, old, perhaps=True)
-
 
 def _is_corrected(new: Line, old: Line, s_old: float, _s_new: float) -> bool:
     return s_old >= 0.45 and len(old.terms & new.terms) >= 2
-
-
-def _is_now(new: Line, old: Line, s_old: float, s_new: float) -> bool:
-    before = terms(_NOW.split(_LEAD.sub("", new.text, count=1))[0])
-    shared = len(old.terms & new.terms)
-    return (
-        old.day is None
-        and old.path != new.path
-        and s_old >= 0.4
-        and s_new >= 0.35
-        and shared >= (3 if old.terms <= new.terms else 2)
-        and len(old.terms - new.terms) <= 5
-        and len(before) <= 4
-        and before <= old.terms
-    )
 
 
 def _amount(text: str) -> str:

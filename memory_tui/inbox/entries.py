@@ -58,11 +58,11 @@ class Suggestion(Struct, frozen=True):
     `actions` is the one proposed.
     """
 
-    kind: str
     place: Passage
     finding: Notice
-    actions: tuple[Action, ...]
     digest: str
+    kind: str = ""
+    actions: tuple[Action, ...] = ()
     other: Passage | None = None
     new_name: str = ""
     change: int = 0

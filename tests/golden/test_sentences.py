@@ -152,7 +152,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "day_ahead": [{"days": 40}],
     "said_twice": [{"twin": "MEMORY.md:4"}],
     "file_copied": [{"twin": "memory/a.md", "whole": whole} for whole in (True, False)],
-    "overtakes": [{"twin": "MEMORY.md:4", "perhaps": perhaps} for perhaps in (False, True)],
+    "overtakes": [{"twin": "MEMORY.md:4"}],
     "opposes": [{"twin": "MEMORY.md:4"}],
     "commands_agent": [{"what": "hides from the user", "hidden": hidden} for hidden in ("", "a comment")],
     "beat_repeats": [{"twin": "MEMORY.md:4"}],
