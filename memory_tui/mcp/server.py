@@ -27,7 +27,7 @@ from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, Query
 from memory_tui.hosts.wiring import PROFILE
 from memory_tui.mcp import schemas, wire
 from memory_tui.mcp.schemas import CORRECT
-from memory_tui.mcp.wire import INVALID_PARAMS, Caller, Connection, Method, Pipes, Refusal, ServerInterface
+from memory_tui.mcp.wire import INVALID_PARAMS, Caller, Connection, Pipes, Refusal, ServerInterface
 from memory_tui.openclaw.prompt import FORGET, GET, RECALL, SEARCH, STORE, Mode, disabled_rule, mode_of, recall_rule
 from memory_tui.sanitize import one_line
 
@@ -71,9 +71,8 @@ class Handlers(Struct):
 
     def interface(self) -> ServerInterface:
         """What this server can be asked."""
-        methods = {"tools/list": Method(self.list_tools, cached=True), "tools/call": Method(self.call_tool)}
-        for name in PRIVATE:
-            methods[name] = Method(functools.partial(self.call_private, name))
+        methods = {"tools/list": self.list_tools, "tools/call": self.call_tool}
+        methods |= {name: functools.partial(self.call_private, name) for name in PRIVATE}
         info = {"name": "memory-tui", "title": "memory-tui", "version": __version__}
         return ServerInterface(info, self.host.rule("auto"), methods)
 
@@ -192,24 +191,18 @@ def _failed(message: str) -> dict[str, Any]:
 
 
 def _serve(host: ServedMemory, pipes: Pipes) -> None:
-    ended, unread = threading.Event(), threading.Event()
-
     def answered(method: str) -> None:
         if method in ("tools/list", "tools/call"):
             host.warm()
         else:
             call_after(_OPENING_SECONDS, host.warm)
 
-    def unreadable() -> None:
-        unread.set()
-        ended.set()
-
     requests = ThreadPoolExecutor(_THREADS, "mcp-request")
     connection = Connection(Handlers(host).interface(), pipes.send, answered, requests)
-    pipes.start(connection.hear, ended.set, unreadable)
-    ended.wait()
+    pipes.start(connection.hear)
+    pipes.ended.wait()
     # A client that sent all its questions and closed its end still reads the answers.
-    while connection.running and not unread.wait(_LAST_LOOK_SECONDS):
+    while connection.running and not pipes.unread.wait(_LAST_LOOK_SECONDS):
         pass
 
 

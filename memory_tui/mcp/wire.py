@@ -26,75 +26,62 @@ PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR =
 
 Id = str | int
 _NO_ID = "Invalid request: a request needs an id, which is text or a whole number."
+_NO_MESSAGE = "Invalid request: JSON, but not a JSON-RPC 2.0 message."
 _ECHOED = ("requestId", "progressToken")
 
 
+class Refusal(Exception):
+    """A line, or a request, that is answered with an error of the protocol; without an id, where it has none."""
+
+    def __init__(self, code: int, message: str, data: object = None, id: Id | None = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data, self.id = code, message, data, id
+
+
 class Request(Struct, frozen=True):
-    """A message that wants an answer."""
+    """A message that wants an answer; without an id, one that wants none."""
 
-    id: Id
+    id: Id | None
     method: str
     params: Mapping[str, Any]
-
-
-class Notification(Struct, frozen=True):
-    """A message that wants no answer."""
-
-    method: str
-    params: Mapping[str, Any]
-
-
-class InvalidMessage(Struct, frozen=True):
-    """A line, or a part of one, that is no message: the error that answers it."""
-
-    code: int
-    message: str
-    id: Id | None = None
-
-
-Message = Request | Notification | InvalidMessage
 
 
 # --- what a line says ----------------------------------------------------------------------------------------------
 
 
-def read_line(line: bytes) -> Message | None:
-    """Return the message in `line`; None for a blank line or for an answer, which nobody waits for."""
+def read_line(line: bytes) -> Request | None:
+    """Return the message in `line`; None for a blank line or for an answer, which nobody waits for. Raises Refusal."""
     text = line.decode("utf-8", "replace").removeprefix("\ufeff")
     if not text.strip():
         return None
     try:
         value = json.loads(text)
     except RecursionError:
-        return InvalidMessage(INVALID_REQUEST, "Invalid request: it is nested too deeply.")
+        raise Refusal(INVALID_REQUEST, "Invalid request: it is nested too deeply.") from None
     except ValueError:
-        return InvalidMessage(PARSE_ERROR, "Parse error: not JSON.")
+        raise Refusal(PARSE_ERROR, "Parse error: not JSON.") from None
     if isinstance(value, list) and value:
-        return InvalidMessage(INVALID_REQUEST, "Invalid request: a batch. Send one message a line.")
-    if "\\u" in text and isinstance(value, dict) and "params" in value:
-        value["params"] = _well_formed(value["params"])
-    message = _message(value)
-    if isinstance(message, Notification) and not message.method.startswith("notifications/"):
-        return InvalidMessage(INVALID_REQUEST, _NO_ID)
-    return message
-
-
-def _message(value: object) -> Message | None:
-    """`value` as a message; None for an answer."""
+        raise Refusal(INVALID_REQUEST, "Invalid request: a batch. Send one message a line.")
     if not isinstance(value, dict):
-        return InvalidMessage(INVALID_REQUEST, "Invalid request: JSON, but not a JSON-RPC 2.0 message.")
-    number = value.get("id")
+        raise Refusal(INVALID_REQUEST, _NO_MESSAGE)
+    if "\\u" in text and "params" in value:
+        value["params"] = _well_formed(value["params"])
+    return _request(value)
+
+
+def _request(value: dict[str, Any]) -> Request | None:
+    """Return `value` as a message; None for an answer. Raises Refusal."""
+    number, method, params = value.get("id"), value.get("method"), value.get("params")
     request_id = number if isinstance(number, str | int) and not isinstance(number, bool) else None
-    method, params = value.get("method"), value.get("params")
     if value.get("jsonrpc") != "2.0" or not (params is None or isinstance(params, dict)):
-        return InvalidMessage(INVALID_REQUEST, "Invalid request: JSON, but not a JSON-RPC 2.0 message.", request_id)
+        raise Refusal(INVALID_REQUEST, _NO_MESSAGE, id=request_id)
     if method is None and ("result" in value or "error" in value):
         return None
     if not isinstance(method, str):
-        return InvalidMessage(INVALID_REQUEST, "Invalid request: it names no method.", request_id)
-    if request_id is not None:
-        return Request(request_id, method, params or {})
-    return InvalidMessage(INVALID_REQUEST, _NO_ID) if "id" in value else Notification(method, params or {})
+        raise Refusal(INVALID_REQUEST, "Invalid request: it names no method.", id=request_id)
+    if request_id is None and ("id" in value or not method.startswith("notifications/")):
+        raise Refusal(INVALID_REQUEST, _NO_ID)
+    return Request(request_id, method, params or {})
 
 
 def _well_formed(value: object) -> object:
@@ -117,20 +104,6 @@ def _well_formed(value: object) -> object:
     return holder[0]
 
 
-# --- answers -------------------------------------------------------------------------------------------------------
-
-
-def error_message(request_id: Id | None, code: int, message: str, data: object = None) -> dict[str, Any]:
-    """The answer that says why a request failed."""
-    fault = {"code": code, "message": message, **({} if data is None else {"data": data})}
-    return {"jsonrpc": "2.0", "id": request_id, "error": fault}
-
-
-def result_message(request_id: Id, value: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer that holds what was asked for."""
-    return {"jsonrpc": "2.0", "id": request_id, "result": value}
-
-
 # --- the pipes -----------------------------------------------------------------------------------------------------
 
 
@@ -142,11 +115,11 @@ class Pipes:
         self._output = _claimed(1, "wb", _beside)
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write, name="mcp-writer", daemon=True)
-        self._unread: Callable[[], None] = _nothing
+        self.ended, self.unread = threading.Event(), threading.Event()
+        """Whether there is nothing more to hear; whether nobody reads what is sent."""
 
-    def start(self, hear: Callable[[bytes], None], ended: Callable[[], None], unread: Callable[[], None]) -> None:
-        """Call, on threads of their own, `hear` for each line, `ended` after the last one, `gone` if nobody reads."""
-        self._unread = unread
+    def start(self, hear: Callable[[bytes], None]) -> None:
+        """Call `hear`, on a thread of its own, for each line."""
         self._writer.start()
 
         def read() -> None:
@@ -154,7 +127,7 @@ class Pipes:
                 for line in self._input:
                     hear(line)
             finally:
-                ended()
+                self.ended.set()
 
         threading.Thread(target=read, name="mcp-reader", daemon=True).start()
 
@@ -175,12 +148,9 @@ class Pipes:
                 self._output.flush()
             except (OSError, ValueError):
                 # The client is gone, and with it everybody who could be told.
-                self._unread()
+                self.unread.set()
+                self.ended.set()
                 return
-
-
-def _nothing() -> None:
-    """Nobody asked to be told."""
 
 
 def _claimed(number: int, mode: str, beside: Callable[[], int]) -> BinaryIO:
@@ -210,14 +180,6 @@ _PREFIX = "io.modelcontextprotocol/"
 _VERSION, _CAPABILITIES, _CLIENT = f"{_PREFIX}protocolVersion", f"{_PREFIX}clientCapabilities", f"{_PREFIX}clientInfo"
 
 
-class Refusal(Exception):
-    """A request that is answered with an error of the protocol."""
-
-    def __init__(self, code: int, message: str, data: object = None) -> None:
-        super().__init__(message)
-        self.code, self.message, self.data = code, message, data
-
-
 class Caller(Struct, frozen=True):
     """Who asks: name and version of the program, the `_meta` of the request, how to tell it of progress (or None).
 
@@ -230,11 +192,10 @@ class Caller(Struct, frozen=True):
     report: Callable[[int, str], None] | None = None
 
 
-class Method(Struct, frozen=True):
-    """What answers a method; `cached` results say since 2026-07-28 how long they may be kept: not at all."""
-
-    run: Callable[[Mapping[str, Any], Caller], dict[str, Any]]
-    cached: bool = False
+Method = Callable[[Mapping[str, Any], Caller], dict[str, Any]]
+"""What answers the parameters of a method."""
+_CACHED = ("tools/list", "server/discover")
+"""Methods whose results say since 2026-07-28 how long they may be kept: not at all."""
 
 
 class ServerInterface(Struct, frozen=True):
@@ -260,11 +221,6 @@ def text(params: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def optional_text(params: Mapping[str, Any], name: str) -> str | None:
-    """A member that is text or not there. Raises Refusal."""
-    return None if params.get(name) is None else text(params, name)
-
-
 def members(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """A member that is an object or not there. Raises Refusal."""
     value = params.get(name)
@@ -277,7 +233,8 @@ def members(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def only_page(params: Mapping[str, Any]) -> None:
     """Raise Refusal where `params` ask for a page after the only one."""
-    if optional_text(params, "cursor") is not None:
+    if params.get("cursor") is not None:
+        text(params, "cursor")
         raise Refusal(INVALID_PARAMS, "This is no cursor of this list. It has one page: leave cursor out.")
 
 
@@ -305,62 +262,70 @@ class Connection(Struct):
 
     def hear(self, line: bytes) -> None:
         """Take one line."""
-        match read_line(line):
-            case InvalidMessage() as fault:
-                self.send(error_message(fault.id, fault.code, fault.message))
-            case Notification(method="notifications/cancelled", params=params):
-                cancelled = params.get("requestId")
-                if isinstance(cancelled, str | int) and (stop := self.running.get(cancelled)) is not None:
-                    stop.set()
-            case Request() as request:
-                self._request(request)
+        try:
+            request = read_line(line)
+        except Refusal as refusal:
+            self._refuse(refusal.id, refusal)
+            return
+        if request is None:
+            return
+        if request.id is not None:
+            self._request(request, request.id)
+        elif request.method == "notifications/cancelled":
+            cancelled = request.params.get("requestId")
+            if isinstance(cancelled, str | int) and (stop := self.running.get(cancelled)) is not None:
+                stop.set()
 
-    def _request(self, request: Request) -> None:
+    def _request(self, request: Request, id: Id) -> None:
         try:
             if self._stateless is None:
                 self._stateless = request.method != "initialize" and _VERSION in _meta_of(request)
             caller = self._caller(request)
-            at_once = self._at_once(request)
-            method = None if at_once is not None else self._method(request.method)
+            if (result := self._at_once(request)) is None:
+                method = self._method(request.method)
+                self.running[id] = caller.stop
+                self.pool.submit(self._run, request, id, method, caller)
+                return
+            self._reply(id, result=result)
         except Refusal as refusal:
-            self._answer(request, error_message(request.id, refusal.code, refusal.message, refusal.data))
-            return
-        if method is None:
-            self._answer(request, result_message(request.id, at_once or {}))
-            return
-        self.running[request.id] = caller.stop
-        try:
-            self.pool.submit(self._run, request, method, caller)
+            self._refuse(id, refusal)
         except RuntimeError:
             # No thread can be started: it may still be run by one that gets free, and is answered now.
-            caller.stop.set()
-            self.running.pop(request.id, None)
-            self._answer(request, error_message(request.id, INTERNAL_ERROR, "No thread can be started. Ask again."))
-
-    def _answer(self, request: Request, answer: dict[str, Any]) -> None:
-        self.send(answer)
+            self.running.pop(id, Stop()).set()
+            self._refuse(id, Refusal(INTERNAL_ERROR, "No thread can be started. Ask again."))
         self.answered(request.method)
 
-    def _run(self, request: Request, method: Method, caller: Caller) -> None:
+    def _reply(self, id: Id | None, **answer: object) -> None:
+        self.send({"jsonrpc": "2.0", "id": id, **answer})
+
+    def _refuse(self, id: Id | None, refusal: Refusal) -> None:
+        data = {} if refusal.data is None else {"data": refusal.data}
+        self._reply(id, error={"code": refusal.code, "message": refusal.message, **data})
+
+    def _run(self, request: Request, id: Id, method: Method, caller: Caller) -> None:
         """Answer a request; one that was cancelled gets no answer."""
+        refusal, result = None, dict[str, Any]()
         try:
-            result = method.run(request.params, caller)
-            result = self._complete(result, cached=method.cached) if self._stateless else result
-            answer = result_message(request.id, result)
-        except Refusal as refusal:
-            answer = error_message(request.id, refusal.code, refusal.message, refusal.data)
+            result = method(request.params, caller)
+            result = self._complete(request, result) if self._stateless else result
+        except Refusal as error:
+            refusal = error
         except MemoryTuiError as error:
             code = INVALID_PARAMS if error.exit_status == 2 else INTERNAL_ERROR
-            answer = error_message(request.id, code, f"{error.message} {error.next_step}".rstrip(), error.as_dict())
+            refusal = Refusal(code, f"{error.message} {error.next_step}".rstrip(), error.as_dict())
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
             report_fault()
-            answer = error_message(request.id, INTERNAL_ERROR, f"memory-tui failed inside: {type(error).__name__}.")
+            refusal = Refusal(INTERNAL_ERROR, f"memory-tui failed inside: {type(error).__name__}.")
         try:
             if not caller.stop.is_set():
-                self._answer(request, answer)
+                if refusal is None:
+                    self._reply(id, result=result)
+                else:
+                    self._refuse(id, refusal)
+                self.answered(request.method)
         finally:
             # Whoever ends the server waits for the requests that run: the answer has to be out before.
-            self.running.pop(request.id, None)
+            self.running.pop(id, None)
 
     # --- what a request has to say of itself ---
 
@@ -408,7 +373,7 @@ class Connection(Struct):
         if self._stateless:
             if request.method != "server/discover":
                 return None
-            return self._complete({"supportedVersions": [STATELESS], **self.interface.described()}, cached=True)
+            return self._complete(request, {"supportedVersions": [STATELESS], **self.interface.described()})
         if request.method == "ping":
             return {}
         if request.method != "initialize":
@@ -429,15 +394,11 @@ class Connection(Struct):
             raise Refusal(METHOD_NOT_FOUND, "Method not found.", name)
         return method
 
-    def _complete(self, result: dict[str, Any], *, cached: bool) -> dict[str, Any]:
+    def _complete(self, request: Request, result: dict[str, Any]) -> dict[str, Any]:
         """Return `result` with what each one holds since 2026-07-28."""
-        expiry = {"ttlMs": 0, "cacheScope": "private"} if cached else {}
-        return {
-            **result,
-            **expiry,
-            "resultType": "complete",
-            "_meta": {f"{_PREFIX}serverInfo": dict(self.interface.info)},
-        }
+        expiry = {"ttlMs": 0, "cacheScope": "private"} if request.method in _CACHED else {}
+        meta = {f"{_PREFIX}serverInfo": dict(self.interface.info)}
+        return {**result, **expiry, "resultType": "complete", "_meta": meta}
 
 
 def _meta_of(request: Request) -> Mapping[str, Any]:

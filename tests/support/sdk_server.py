@@ -34,7 +34,7 @@ def answering(method: Method) -> Any:
     async def handle(ctx: Any, params: Any) -> Mapping[str, Any]:
         try:
             plain = params.model_dump(by_alias=True, exclude_none=True, mode="json")
-            found = await anyio.to_thread.run_sync(method.run, plain, Caller("", ctx.meta or {}, Stop()))
+            found = await anyio.to_thread.run_sync(method, plain, Caller("", ctx.meta or {}, Stop()))
             return {**found, "ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
         except Refusal as refusal:
             raise MCPError(refusal.code, refusal.message, refusal.data) from None
