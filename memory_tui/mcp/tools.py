@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -19,6 +19,7 @@ from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.explain import wording, words
+from memory_tui.explain.trace_json import plain
 from memory_tui.hosts.wiring import PROOF_CLIENT
 from memory_tui.mcp.schemas import CORRECT, UNTRUSTED, arguments
 from memory_tui.mcp.wire import Caller
@@ -33,6 +34,7 @@ from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
 from memory_tui.secrets import instructions
 from memory_tui.workspace import roots
 from memory_tui.workspace.annotations import Annotations, is_overtaken, overtaken_in, without_markers
+from memory_tui.workspace.chunking import Chunk
 from memory_tui.workspace.chunking_2026_9 import chunk_note
 from memory_tui.workspace.roots import NoteMissing, lost, named_lines
 
@@ -45,8 +47,6 @@ if TYPE_CHECKING:
 
 
 NEAREST_MISSES = 3
-LINKED = re.compile(r"(?P<path>.+\.md)#L(?P<start>\d{1,9})(?:-L?(?P<end>\d{1,9}))?\Z", re.DOTALL)
-"""A citation where a path is wanted."""
 _STARTING_SECONDS = 25.0
 """How long the first answer waits for the first index."""
 _UNDER_WAY_SECONDS = 0.25
@@ -112,13 +112,9 @@ def memory_search(
     _say_what_is_lost(reply, memory.index.root_watch.states())
     if memory.backend.is_qmd and (failed := memory.backend.fallback()) is not None:
         reply["backend"] = "builtin"
-        reply["fallback"] = {
-            "from": "qmd",
-            "to": "builtin",
-            "reason": one_line(f"{failed.reason} {failed.next_step}".strip()),
-            "since": failed.since,
-            "retryAt": failed.retry_at,
-        }
+        reason = one_line(f"{failed.reason} {failed.next_step}".strip())
+        since = {"since": failed.since, "retryAt": failed.retry_at}
+        reply["fallback"] = {"from": "qmd", "to": "builtin", "reason": reason, **since}
     places = [(passage.hit, passage.first, passage.last) for passage in passages]
     places = places or [(hit, hit.chunk.start_line, hit.last_line) for hit in trace.recalled]
     return TracedAnswer(reply, trace, tuple(places[: len(reply["results"])]))
@@ -132,13 +128,8 @@ def _of_qmd(
     reply = memory.backend.ask(request["query"], most, manner.session_key, source, cancel)
     if reply is None:
         return None
-    with_source = prompt.included(manner.citations, manner.session_key)
-    results: list[dict[str, Any]] = []
-    for hit in reply.hits:
-        # As OpenClaw does: QMD's numbers know no minScore but one that the agent names.
-        if hit.score < request.get("minScore", 0.0):
-            continue
-        row: dict[str, Any] = {
+    results = [
+        {
             "path": hit.path,
             "startLine": hit.start_line,
             "endLine": hit.end_line,
@@ -147,9 +138,10 @@ def _of_qmd(
             "snippet": visible(hit.snippet),
             "source": hit.source,
         }
-        if with_source:
-            row["citation"] = prompt.citation(hit.path, hit.start_line, hit.end_line)
-        results.append(row)
+        for hit in reply.hits
+        # As OpenClaw does: QMD's numbers know no minScore but one that the agent names.
+        if hit.score >= request.get("minScore", 0.0)
+    ]
     answer: dict[str, Any] = {
         "about": UNTRUSTED,
         "results": results,
@@ -158,8 +150,7 @@ def _of_qmd(
         "model": "qmd",
         "citations": manner.citations,
     }
-    if clamped := clamp(answer["results"], manner.max_injected_chars):
-        answer["clamped"] = clamped
+    _cite_and_clamp(answer, manner)
     if reply.behind:
         answer["stale"] = True
     if reply.claims:
@@ -221,11 +212,13 @@ def _ranked_answer(
     Where there are `passages`, they are told in place of the hits. Where nothing holds what was asked there is neither,
     unless the `nearest` are wanted.
     """
-    with_source = prompt.included(manner.citations, manner.session_key)
     reply: dict[str, Any] = {
         "about": UNTRUSTED,
-        "results": [_passage(passage, with_source) for passage in passages]
-        or [_hit(hit, with_source) for hit in trace.recalled[:most]],
+        "results": [_row(part.hit, part.first, part.last, part.text, part.first, part.also_in) for part in passages]
+        or [
+            _row(hit, hit.chunk.start_line, hit.last_line, hit.snippet, hit.snippet_line, ())
+            for hit in trace.recalled[:most]
+        ],
         "provider": trace.provider,
         "citations": manner.citations,
         "mode": _MODES[trace.mode],
@@ -244,8 +237,7 @@ def _ranked_answer(
             "nextStep": one_line(step),
         }
         reply["nearestMisses"] = [_miss(lost) for lost in trace.lost[:NEAREST_MISSES]]
-    if clamped := clamp(reply["results"], manner.max_injected_chars):
-        reply["clamped"] = clamped
+    _cite_and_clamp(reply, manner)
     _say_what_is_stale(reply, trace)
     # What OpenClaw would have answered helps a person, not an agent.
     if notices := [notice for notice in trace.notices if not notice.not_copied]:
@@ -285,43 +277,29 @@ def visible(text: str) -> str:
     return "\t".join(safe(part, keep_newlines=True) for part in instructions.marked(text).split("\t"))
 
 
-def _hit(hit: Candidate, with_source: bool) -> dict[str, Any]:
-    chunk, first, last = hit.chunk, hit.chunk.start_line, hit.last_line
+def _row(hit: Candidate, first: int, last: int, text: str, at: int, also: Sequence[str]) -> dict[str, Any]:
+    """Return the lines `first` to `last` with the scores of `hit`; `text` of them begins on the line `at`."""
     row: dict[str, Any] = {
-        "path": chunk.path,
+        "path": hit.chunk.path,
         "startLine": first,
         "endLine": last,
         "score": hit.score,
         "vectorScore": hit.vector,
         "textScore": hit.text,
-        "snippet": visible(hit.snippet),
-        "source": chunk.source,
+        "snippet": visible(text),
+        "source": hit.chunk.source,
     }
-    if with_source:
-        row["citation"] = prompt.citation(chunk.path, first, last)
-    if also := [*dict.fromkeys(copy.path for copy in hit.copies if copy.path != chunk.path)]:
-        row |= {"copies": len(also), "alsoIn": also}
+    if also := also or [*dict.fromkeys(copy.path for copy in hit.copies if copy.path != hit.chunk.path)]:
+        row |= {"copies": len(also), "alsoIn": list(also)}
     if hit.newer:
         row["newerValue"] = hit.newer
-    return row | _overtaken(hit.snippet, hit.snippet_line)
+    return row | _overtaken(text, at)
 
 
 def _overtaken(text: str, first: int) -> dict[str, Any]:
     """Which lines of what is given say that a newer one overtook them; nothing where none does."""
     lines = overtaken_in(text, first)
     return {"overtaken": True, "overtakenLines": lines} if lines else {}
-
-
-def _passage(passage: Excerpt, with_source: bool) -> dict[str, Any]:
-    """A passage in the shape of a hit: its own lines and text, the scores of its best chunk."""
-    row = {name: part for name, part in _hit(passage.hit, with_source).items() if not name.startswith("overtaken")}
-    row |= _overtaken(passage.text, passage.first)
-    row.update({"startLine": passage.first, "endLine": passage.last, "snippet": visible(passage.text)})
-    if with_source:
-        row["citation"] = prompt.citation(passage.hit.chunk.path, passage.first, passage.last)
-    if passage.also_in:
-        row.update({"copies": len(passage.also_in), "alsoIn": list(passage.also_in)})
-    return row
 
 
 def _miss(lost: Candidate) -> dict[str, Any]:
@@ -333,6 +311,15 @@ def _miss(lost: Candidate) -> dict[str, Any]:
         "score": lost.score,
         "reason": one_line(wording.sentence(lost.verdict)),
     }
+
+
+def _cite_and_clamp(answer: dict[str, Any], manner: AnswerRules) -> None:
+    """Name the source of each hit where that is wanted, and keep the bound on injected characters."""
+    if prompt.included(manner.citations, manner.session_key):
+        for row in answer["results"]:
+            row["citation"] = prompt.citation(row["path"], row["startLine"], row["endLine"])
+    if clamped := clamp(answer["results"], manner.max_injected_chars):
+        answer["clamped"] = clamped
 
 
 def clamp(results: list[dict[str, Any]], most: int) -> dict[str, Any] | None:
@@ -442,10 +429,10 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
 
 def _range(request: dict[str, Any]) -> tuple[str, int, int | None]:
     """Path, first line and number of lines; a citation says them all."""
-    path, start, lines = jsstring.trim(request["path"]), request.get("from", 0), request.get("lines", 0)
-    if linked := LINKED.match(path):
-        first, last = int(linked["start"]), int(linked["end"] or linked["start"])
-        return (linked["path"], start or max(1, first), lines or (max(1, last - first + 1) if not start else None))
+    path, first, last = named_lines(jsstring.trim(request["path"]))
+    start, lines = request.get("from", 0), request.get("lines", 0)
+    if first is not None and not start:
+        return path, max(1, first), lines or max(1, (last or first) - first + 1)
     return path, start or 1, lines or None
 
 
@@ -631,16 +618,11 @@ def _with_hits_of_qmd(entry: RecallEntry, answer: dict[str, Any]) -> RecallEntry
 _BY_ENTRIES = ("MEMORY.md", "USER.md")
 _MOST_ENTRIES = 512
 _SNIPPET_UNITS = 700
-
-
-class Entry(NamedTuple):
-    """An annotated entry of a curated note: its lines (1-based, both included), its text without the markers."""
-
-    path: str
-    first: int
-    last: int
-    text: str
-    notes: Annotations
+_OF_STATUS = (
+    *("backend", "provider", "model", "requestedProvider", "files", "chunks", "workspaceDir", "dbPath", "extraPaths"),
+    *("sources", "sourceCounts", "cache", "fts"),
+)
+"""Members of the status that are told as they are."""
 
 
 def plugin_answer(method: str, memory: Engine, args: Mapping[str, Any], cancel: Stop) -> dict[str, Any]:
@@ -668,7 +650,16 @@ def _plugin_search(memory: Engine, args: Mapping[str, Any], cancel: Stop) -> dic
     by_words = args.get("lexicalOnly") is True
     answer = memory_search(memory, query, manner, cancel, by_words=by_words).answer
     entries = tuple(_entries(memory))
-    answer["results"] = [_annotated(hit, entries, memory) for hit in answer["results"]]
+    for hit in answer["results"]:
+        first, last = hit["startLine"], hit["endLine"]
+        of_entry = (
+            notes
+            for path, chunk, notes in entries
+            if path == hit["path"] and chunk.start_line <= first and last <= chunk.end_line
+        )
+        hit["snippet"] = without_markers(hit["snippet"])
+        hit |= _members(next(of_entry, Annotations()))
+        hit["observedAt"] = _observed(memory, hit["path"]) if hit["source"] == "memory" else 0
     return answer
 
 
@@ -678,36 +669,33 @@ def _plugin_entries(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
     if member not in ("triggers", "project"):
         raise QueryError("with is triggers or project.", "Say which entries are meant.")
     most = min(limit, _MOST_ENTRIES) if isinstance(limit, int) and limit > 0 else _MOST_ENTRIES
-    fitting = [entry for entry in _entries(memory) if getattr(entry.notes, member)]
-    return {"entries": [_candidate(entry, memory) for entry in fitting[:most]]}
+    fitting = [entry for entry in _entries(memory) if getattr(entry[2], member)]
+    return {
+        "entries": [
+            {
+                "path": path,
+                "startLine": chunk.start_line,
+                "endLine": chunk.end_line,
+                "score": 0.0,
+                "snippet": visible(jsstring.utf16_head(chunk.text, _SNIPPET_UNITS)),
+                "source": "memory",
+                **_members(notes),
+                "observedAt": _observed(memory, path),
+            }
+            for path, chunk, notes in fitting[:most]
+        ]
+    }
 
 
 def _plugin_status(memory: Engine) -> dict[str, Any]:
     """Tell the state of the index in the names of OpenClaw's status."""
     now = memory.status()
-    fallback = now.fallback or {}
-    return {
-        "backend": now.backend,
-        "provider": now.provider,
-        "model": now.model,
-        "requestedProvider": now.requested_provider,
-        "files": now.files,
-        "chunks": now.chunks,
+    told = plain(now)
+    by_meaning = now.provider != "none"
+    state: dict[str, Any] = {
+        **{name: told[name] for name in _OF_STATUS},
         "dirty": bool(now.freshness.stale),
-        "workspaceDir": now.workspace_dir,
-        "dbPath": now.db_path,
-        "extraPaths": list(now.extra_paths),
-        "sources": list(now.sources),
-        "sourceCounts": [{"source": row.source, "files": row.files, "chunks": row.chunks} for row in now.source_counts],
-        "cache": {"enabled": now.cache.enabled, "entries": now.cache.entries},
-        "fts": {"enabled": now.fts.enabled, "available": now.fts.available},
-        "vector": {
-            "enabled": now.vector.enabled,
-            "available": now.provider != "none",
-            "semanticAvailable": now.provider != "none",
-            **({"dims": now.vector.dims} if now.vector.dims else {}),
-        },
-        **({"fallback": {"from": fallback["from"], "reason": fallback["reason"]}} if fallback else {}),
+        "vector": {"enabled": now.vector.enabled, "available": by_meaning, "semanticAvailable": by_meaning},
         "custom": {
             "profile": now.profile,
             "profileOrigin": now.profile_origin,
@@ -715,46 +703,21 @@ def _plugin_status(memory: Engine) -> dict[str, Any]:
             "answeredBy": os.getpid(),
         },
     }
+    if now.vector.dims:
+        state["vector"]["dims"] = now.vector.dims
+    if now.fallback:
+        state["fallback"] = {name: now.fallback[name] for name in ("from", "reason")}
+    return state
 
 
-def _entries(memory: Engine) -> Iterator[Entry]:
-    """The annotated entries of the curated notes; a note that is not there has none."""
+def _entries(memory: Engine) -> Iterator[tuple[str, Chunk, Annotations]]:
+    """The annotated entries of the curated notes, without their markers; a note that is not there has none."""
     for path in _BY_ENTRIES:
         try:
             text = roots.document(memory.plan.roots, path).text
         except MemoryTuiError:
             continue
-        for chunk, notes in chunk_note(text, path):
-            if notes != Annotations():
-                yield Entry(path, chunk.start_line, chunk.end_line, chunk.text, notes)
-
-
-def _candidate(entry: Entry, memory: Engine) -> dict[str, Any]:
-    return {
-        "path": entry.path,
-        "startLine": entry.first,
-        "endLine": entry.last,
-        "score": 0.0,
-        "snippet": visible(jsstring.utf16_head(entry.text, _SNIPPET_UNITS)),
-        "source": "memory",
-        **_members(entry.notes),
-        "observedAt": _observed(memory, entry.path),
-    }
-
-
-def _annotated(hit: Mapping[str, Any], entries: tuple[Entry, ...], memory: Engine) -> dict[str, Any]:
-    inside = [
-        entry.notes
-        for entry in entries
-        if entry.path == hit["path"] and entry.first <= hit["startLine"] and hit["endLine"] <= entry.last
-    ]
-    members = _members(inside[0]) if inside else {}
-    return {
-        **hit,
-        "snippet": without_markers(hit["snippet"]),
-        **members,
-        "observedAt": _observed(memory, hit["path"]) if hit["source"] == "memory" else 0,
-    }
+        yield from ((path, chunk, notes) for chunk, notes in chunk_note(text, path) if notes != Annotations())
 
 
 def _members(notes: Annotations) -> dict[str, Any]:
