@@ -446,6 +446,7 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
     config, options, seconds = plan.config, plan.options, plan.config.value("sync.embeddingBatchTimeoutSeconds")
     usual = ProviderSettings(
         requested=plan.provider,
+        scope=os.path.realpath(plan.workspace),
         env=lambda name: (value := config.environment.lookup(name)) and value[0],
         may_send=lambda provider, host: approvals.find(provider, host) is not None,
         index_command=plan.index_command,

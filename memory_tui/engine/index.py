@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from memory_tui import events, locks
 from memory_tui.cancel import Stop
-from memory_tui.engine.providers import SyncProvider, adopt, who_answers
+from memory_tui.engine.providers import SyncProvider, who_answers
 from memory_tui.errors import (
     Cancelled,
     IndexBusy,
@@ -421,7 +421,7 @@ class Index:
         """Compare disk (as `seen`, None: as it is now) and index, and remember what a search could not find."""
         has, roots, rows = store.recipe(), self._plan.roots, store.indexed()
         self.batches.waiting = batch_jobs.waiting(store)
-        rebuild = schema.differences(has, recipe_for(roots, *self._next_maker(store, has.identity))) if has else ()
+        rebuild = schema.differences(has, recipe_for(roots, *self._next_maker(has.identity))) if has else ()
         every = seen or reachable(roots, None if rebuild else store.settled())
         if rebuild and every.quiet:
             every = reachable(roots)
@@ -437,15 +437,13 @@ class Index:
         self.root_watch.record_comparison(now.moved, self._devices)
         return now
 
-    def _next_maker(self, store: Store, has: Identity) -> tuple[Provider | None, Settings, Identity | None]:
+    def _next_maker(self, has: Identity) -> tuple[Provider | None, Settings, Identity | None]:
         """Return who would make the vectors of the next sync, the settings, and the space of them, which is `has` where
         nothing else can be told without asking.
         """
         chain, settings = self._chain, self._plan.settings
         if chain.name == NONE:
             return None, settings, None
-        # What another process replaced stays so until the first choice has answered.
-        adopt(store, chain)
         return chain.provider(), settings, chain.space_to_make(has if has.dims else None) or has
 
     def _compare_only(self, store: Store) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -169,7 +168,7 @@ def _cut(
             unreadable.append((note.path, error.message))
 
 
-_FAILURES, _HITS = "provider_failures", "cache_hits"
+_HITS = "cache_hits"
 _SOONEST_SECONDS, _LOOK_SECONDS = 1.0, 5.0
 
 
@@ -204,7 +203,6 @@ class SyncProvider:
 
     def provider(self, store: Store) -> Provider | None:
         """Return who makes vectors for `store` now; None without any, on purpose or because of the chain's error."""
-        adopt(store, self._chain)
         if self._restored != self._chain.restored:
             self._restored = self._chain.restored
             embedding.clear_rejected(store)
@@ -213,7 +211,8 @@ class SyncProvider:
     def has_nothing_to_do(self, store: Store) -> bool:
         """Tell whether a sync of `store` would ask nobody for vectors and write nothing down about who makes them."""
         identity = store.identity()
-        if not self._plan.settings.on("cache.enabled") or store.meta(_FAILURES):
+        now = self._chain.state()
+        if now.error or now.fallback or not self._plan.settings.on("cache.enabled"):
             return False
         if identity is None or not identity.dims:
             return True
@@ -232,16 +231,9 @@ class SyncProvider:
         return replace(SERVER, withheld=withheld, siblings=siblings, cleared=none, windows=parts)
 
     def _settle(self, store: Store, report: SyncReport) -> None:
-        """Write down fallback, failure and cache hits for `status` and other processes, keep the cache within
-        `cache.maxEntries`, and plan the next try of who failed.
-        """
-        hits = cache_hits(store) + report.reused
-        self._chain.heed_tests()
-        failures = self._chain.failures()
-        written = msgspec.json.encode(failures).decode() if failures else ""
-        for key, text in ((_FAILURES, written), (_HITS, str(hits) if hits else "")):
-            if text != (store.meta(key) or ""):
-                index_write.remember(store, key, text)
+        """Count cache hits, keep the cache within `cache.maxEntries`, and plan the next try of who failed."""
+        if report.reused:
+            index_write.remember(store, _HITS, str(cache_hits(store) + report.reused))
         if report.changed:
             most = self._plan.config.value("cache.maxEntries")
             index_write.prune(store, most if isinstance(most, int) else 0)
@@ -257,13 +249,11 @@ class SyncProvider:
                 self._timer = None
             if at is not None:
                 wait = max(_SOONEST_SECONDS, min(at - self._chain.settings.clock.now(), _LOOK_SECONDS))
-                self._timer = threading.Timer(wait, self._look)
+                self._timer = threading.Timer(wait, self._look, (at,))
                 self._timer.daemon = True
                 self._timer.start()
 
-    def _look(self) -> None:
-        before = self._chain.state().next_try
-        self._chain.heed_tests()
+    def _look(self, before: float) -> None:
         due = self._chain.state().next_try
         if due is None or due != before or self._chain.settings.clock.now() >= due:
             self._ask_again()
@@ -282,18 +272,8 @@ def _has_windows(plan: Plan, provider: str) -> bool:
     return registry.is_model(provider) and profiles.get(plan.settings.word("profile")).vector_score == "share"
 
 
-def adopt(store: Store, chain: Chain) -> None:
-    """Have `chain` know what the last index run met, while this process has asked nobody."""
-    try:
-        chain.adopt(msgspec.json.decode(store.meta(_FAILURES) or "[]", type=tuple[MemberState, ...]))
-    except msgspec.MsgspecError:
-        # Another version wrote it, and the next index run finds out by itself.
-        chain.adopt(())
-
-
 def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvider:
     """Return who answers questions to `store` now, and why it is not who was asked for; asks nobody."""
-    adopt(store, chain)
     return who(chain, store.identity(), hybrid=settings.on("query.hybrid.enabled"))
 
 
@@ -380,7 +360,6 @@ class Providers:
 
         Raises SettingError for a name that waits for nothing.
         """
-        self.chain.provider()
         members = self.chain.members()
         if not name:
             return self.chain.proposal

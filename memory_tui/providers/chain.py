@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 NONE = "none"
 _PROBE = "A note about embeddings."
 Role = Literal["chosen", "automatic", "fallback"]
+Health = Literal["in use", "waiting", "passed over", "failing", "paused", "given up"]
 T = TypeVar("T")
 
 
@@ -87,7 +88,7 @@ class MemberState(Struct, frozen=True):
 
     name: str
     role: Role
-    state: Literal["in use", "waiting", "passed over", "failing", "paused", "given up"]
+    state: Health
     detail: str
     host: str = ""
     error: str = ""
@@ -119,25 +120,29 @@ class ChainState(Struct, frozen=True):
     next_try: float | None = None
 
 
-_WELL: dict[str, Any] = {"error": "", "cause": "", "next_step": "", "next_try": None, "failed_at": None}
-_NO_TRAFFIC = {"last_ms": 0.0, "calls": 0, "texts": 0, "traffic": Traffic(), "today": Traffic(), "worked": False}
-_TESTS = state_db.Table("provider_tests", most=100)
+_OUTAGES = state_db.Table("provider_outages", most=100)
 
 
-def _passed_since(endpoint: tuple[str, str, str], at: float) -> bool:
-    """Tell whether a test of the provider passed after `at` (epoch seconds), in any process."""
-    try:
-        passed = _TESTS.of("").read().get(" ".join(endpoint))
-    except StateUnavailable:
-        return False
-    return isinstance(passed, float) and passed > at
+class Outage(Struct, frozen=True):
+    """Why a provider gives no vectors, since when, and when it is asked again, both in epoch seconds.
+
+    So many `failures` in a row were met; `given_up` tells whether another provider has its place.
+    """
+
+    error: str = ""
+    cause: str = ""
+    next_step: str = ""
+    next_try: float | None = None
+    failed_at: float | None = None
+    failures: int = 0
+    given_up: bool = False
 
 
 # --- one provider ----------------------------------------------------------------------------------------------------
 
 
 class ChainMember(Provider):
-    """A provider of the chain, with its health: after a failure it is left alone for a while.
+    """A provider of the chain, with its health: after a failure it is left alone for a while, by every process.
 
     `embed` and `identity` report to the chain how they went. Safe for any thread.
     """
@@ -152,21 +157,18 @@ class ChainMember(Provider):
         self.name, self.role, self.settings = name, role, settings
         self.host, self.model = registry.endpoint(name, settings)
         self.slow = name in registry.ROWS and registry.row(name).slow
-        self.health = MemberState(name, role, "waiting", "", self.host, model=self.model)
-        """How it is, but for what depends on the others."""
-        self.adopted = False
-        """Whether its failure was met by another process."""
+        self.outage = Outage()
+        """How it failed last, as this process or another one met it."""
+        self.worked = False
+        """Whether it has answered this process."""
+        self.traffic, self._today, self._day = Traffic(), Traffic(), dt.date.today()
+        self._last_ms = 0.0
         self._on_failure = on_failure
         self._lock = threading.RLock()
-        self._failures = 0
-        self._day = dt.date.today()
+        self._shared: Outage | None = None
+        self._mine = False
         self._provider: Provider | None = None
         self._batches: BatchService | None = None
-
-    @property
-    def endpoint(self) -> tuple[str, str, str]:
-        """What a test of it is remembered by."""
-        return self.name, self.model, self.host
 
     @property
     def elsewhere(self) -> bool:
@@ -176,8 +178,8 @@ class ChainMember(Provider):
     @property
     def error(self) -> ProviderFailure | None:
         """Why it gives no vectors now."""
-        health = self.health
-        return ProviderFailure(Cause(health.cause), health.error, health.next_step) if health.error else None
+        outage = self.outage
+        return ProviderFailure(Cause(outage.cause), outage.error, outage.next_step) if outage.error else None
 
     @property
     def takes_secrets(self) -> bool:
@@ -256,7 +258,7 @@ class ChainMember(Provider):
     @property
     def detail(self) -> str:
         """How it works, or why it does not, in a few words."""
-        return self.health.error or (self._provider.detail if self._provider else "not used yet")
+        return self.outage.error or (self._provider.detail if self._provider else "not used yet")
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return float32 (len(texts), dims) of unit vectors. Raises ProviderError, Cancelled."""
@@ -278,8 +280,9 @@ class ChainMember(Provider):
         reached = False
         try:
             provider = self.make(approved=approved)
+            self.heed()
             # What is known already asks nobody.
-            if self.health.next_try is not None and (pauses or (pauses is None and not provider.identity_known)):
+            if self.outage.next_try is not None and (pauses or (pauses is None and not provider.identity_known)):
                 self._check_pause()
             reached = True
             return ask(provider)
@@ -294,19 +297,12 @@ class ChainMember(Provider):
             failed = False
         finally:
             with self._lock:
-                before, day = self.health, dt.date.today()
-                today = before.today if day == self._day else Traffic()
-                traffic, self._day = before.traffic.with_call(texts, failed=failed), day
+                self._today, self._day = self._of_today().with_call(texts, failed=failed), dt.date.today()
+                self.traffic = self.traffic.with_call(texts, failed=failed)
+                self._last_ms = (time.perf_counter() - started) * 1000
                 if not failed:
-                    self.adopted, self._failures = False, 0
-                self._set(
-                    **({} if failed else {**_WELL, "worked": True}),
-                    last_ms=(time.perf_counter() - started) * 1000,
-                    calls=traffic.calls,
-                    texts=traffic.texts,
-                    traffic=traffic,
-                    today=today.with_call(texts, failed=failed),
-                )
+                    self.worked = True
+                    self.reset()
         return vectors
 
     def close(self) -> None:
@@ -317,27 +313,36 @@ class ChainMember(Provider):
 
     # How it is.
 
-    def _set(self, **changes: object) -> None:
-        with self._lock:
-            self.health = replace(self.health, **changes)
-
-    def adopt(self, failure: MemberState | None) -> None:
-        """Take over how another process met it, while this one has not asked it."""
-        if failure is not None and not _passed_since(self.endpoint, failure.failed_at or 0.0):
-            self.adopted, self._failures = True, 1
-            self._set(**{name: getattr(failure, name) for name in _WELL})
-        elif self.adopted:
-            self.reset()
+    def heed(self) -> None:
+        """Take over how other processes met it since, or that it answered one of them."""
+        if self.host or self.slow:
+            with suppress(StateUnavailable, msgspec.ValidationError), self._lock:
+                record = _OUTAGES.of(self.settings.scope).read().get(self._endpoint)
+                if (outage := msgspec.convert(record, Outage | None)) != self._shared:
+                    self._shared, self._mine, self.outage = outage, False, outage or Outage()
 
     def reset(self) -> None:
         """Let it be asked again although it failed."""
-        self.adopted, self._failures = False, 0
-        self._set(**_WELL)
+        self._meet(Outage())
 
-    def heed_tests(self) -> None:
-        """End its pause where a test of it passed since, in any process."""
-        if _passed_since(self.endpoint, self.health.failed_at or 0.0):
-            self.reset()
+    def give_up(self) -> None:
+        """Remember that another provider has its place."""
+        self._meet(replace(self.outage, given_up=True))
+
+    def _meet(self, outage: Outage) -> None:
+        """Remember how it is; for other processes too, where time may mend it."""
+        with self._lock:
+            self.outage, self._mine = outage, True
+            shared = outage if outage.next_try is not None else None
+            if shared != self._shared:
+                self._shared = shared
+                # Without it every process finds out by itself.
+                with suppress(StateUnavailable):
+                    _OUTAGES.of(self.settings.scope).put(self._endpoint, msgspec.to_builtins(shared))
+
+    @property
+    def _endpoint(self) -> str:
+        return f"{self.name} {self.model} {self.host}"
 
     def _check_pause(self) -> None:
         """Raise why it is left alone, with the time of the next try, while that is not reached.
@@ -345,15 +350,13 @@ class ChainMember(Provider):
         What another process met holds up those who ask once, because the wait for a host that is down would come with
         each of them.
         """
-        self.heed_tests()
-        health = self.health
-        if health.next_try is None or self.settings.clock.now() >= health.next_try:
+        outage = self.outage
+        if outage.next_try is None or self.settings.clock.now() >= outage.next_try:
             return
-        if self.adopted and not self.settings.once:
+        if not self._mine and not self.settings.once:
             return
-        at = dt.datetime.fromtimestamp(health.next_try).astimezone().strftime("%H:%M:%S")
-        message = f"{health.error} It is asked again at {at}."
-        again = ProviderFailure(Cause(health.cause), message, health.next_step)
+        at = dt.datetime.fromtimestamp(outage.next_try).astimezone().strftime("%H:%M:%S")
+        again = ProviderFailure(Cause(outage.cause), f"{outage.error} It is asked again at {at}.", outage.next_step)
         again.repeats = True
         raise again
 
@@ -361,33 +364,50 @@ class ChainMember(Provider):
         """Note why it failed, and whether it was `reached`; tell the chain, and return whether another one
         is in its place now.
         """
-        state, now = state_of(error), self.settings.clock.now()
+        state, now, outage = state_of(error), self.settings.clock.now(), self.outage
         if state in OF_THE_TEXT:
             return False
-        goes_on, again = self.health.cause == state.value, self.health.cause == state.value and not self.adopted
+        goes_on = outage.cause == state.value
+        again = goes_on and self._mine
         # A provider that is left alone repeats why; what it said itself, and when, stays.
         if not (isinstance(error, ProviderFailure) and error.repeats):
+            failures, next_try = outage.failures, None
             if reached and isinstance(error, ProviderFailure) and (self.host or self.slow):
-                error.next_try = now + pause_after(error, self._failures)
-                self._failures += 1
-            self.adopted = False
-            self._set(
-                error=error.message,
-                cause=state.value,
-                next_step=error.next_step,
-                next_try=error.next_try if isinstance(error, ProviderFailure) else None,
-                failed_at=self.health.failed_at if goes_on else now,
-            )
+                error.next_try = next_try = now + pause_after(error, failures)
+                failures += 1
+            since = outage.failed_at if goes_on else now
+            self._meet(Outage(error.message, state.value, error.next_step, next_try, since, failures))
         return self._on_failure(self, error, again)
+
+    def _of_today(self) -> Traffic:
+        return self._today if self._day == dt.date.today() else Traffic()
 
     def show(self, active: bool, before: bool) -> MemberState:
         """Return its state, where it is the `active` one or comes `before` that."""
-        health = self.health
-        state = "given up" if before else "waiting"
+        outage, traffic = self.outage, self.traffic
+        state: Health = "given up" if before else "waiting"
         if active:
-            state = "in use" if not health.error else "paused" if health.next_try else "failing"
-        today = health.today if self._day == dt.date.today() else Traffic()
-        return replace(health, state=state, detail=self.detail, today=today, approved=not self.lacks_approval)
+            state = "in use" if not outage.error else "paused" if outage.next_try else "failing"
+        return MemberState(
+            self.name,
+            self.role,
+            state,
+            self.detail,
+            self.host,
+            error=outage.error,
+            cause=outage.cause,
+            next_step=outage.next_step,
+            next_try=outage.next_try,
+            failed_at=outage.failed_at,
+            last_ms=self._last_ms,
+            calls=traffic.calls,
+            texts=traffic.texts,
+            traffic=traffic,
+            today=self._of_today(),
+            model=self.model,
+            approved=not self.lacks_approval,
+            worked=self.worked,
+        )
 
     def show_passed_over(self) -> MemberState:
         """Return its state where `auto` passed it over."""
@@ -417,7 +437,6 @@ class Chain:
         self._lock = threading.RLock()
         self._members: list[ChainMember] = []
         self._passed: list[ChainMember] = []
-        self._active = 0
 
     # What is used.
 
@@ -428,6 +447,8 @@ class Chain:
         """
         while self.name != NONE:
             with self._lock:
+                for member in self._all():
+                    member.heed()
                 member = self._all()[self._active]
             try:
                 member.make()
@@ -448,24 +469,23 @@ class Chain:
         return member.identity if member and member.identity_known else None
 
     def state(self) -> ChainState:
-        """Return the chain as it is now. Ask nobody."""
+        """Return the chain as it is now, whichever process met it so. Ask nobody."""
         if self.name == NONE:
             return ChainState()
+        self.provider()
         with self._lock:
-            self.heed_tests()
             members, active = self._all(), self._active
             states = tuple(member.show(at == active, at < active) for at, member in enumerate(members))
             passed = tuple(member.show_passed_over() for member in self._passed)
-            now, fallback = members[active], None
-            error = now.error if now.health.error else None
+            now, error, fallback = members[active], members[active].error, None
             if active:
-                health = members[active - 1].health
-                since = health.failed_at or 0.0
-                fallback = Fallback(health.name, now.name, now.model, health.error, since, health.next_try)
-            if error is not None and fallback is not None:
-                message = f"{fallback.cause} {fallback.to}, in its place: {error.message}"
-                error = ProviderFailure(error.state, message, error.next_step)
-            times = [member.health.next_try for member in members[: active + 1] if member.health.next_try]
+                first, outage = members[active - 1], members[active - 1].outage
+                since = outage.failed_at or 0.0
+                fallback = Fallback(first.name, now.name, now.model, outage.error, since, outage.next_try)
+                if error is not None:
+                    message = f"{outage.error} {now.name}, in its place: {error.message}"
+                    error = ProviderFailure(error.state, message, error.next_step)
+            times = [member.outage.next_try for member in members[: active + 1] if member.outage.next_try]
             return ChainState((*passed, *states), error, fallback, min(times, default=None))
 
     @property
@@ -476,14 +496,6 @@ class Chain:
     def members(self) -> tuple[MemberState, ...]:
         """Return every provider of the chain in order, with its state; first those that `auto` passed over."""
         return self.state().members
-
-    def failures(self) -> tuple[MemberState, ...]:
-        """Return who was given up and how the provider in use failed, for other processes."""
-        with self._lock:
-            healths = [member.health for member in self._members[: self._active + 1]]
-            states = ("given up",) * self._active + ("failing",)
-            pairs = zip(healths, states, strict=False)
-            return tuple(replace(health, state=state, **_NO_TRAFFIC) for health, state in pairs if health.error)
 
     @property
     def proposal(self) -> MemberState | None:
@@ -522,10 +534,6 @@ class Chain:
         except ProviderError as error:
             answer = {"ok": False, "provider": member.name, "error": error.message, "nextStep": error.next_step}
             return {**answer, "state": state_of(error).value}
-        # For every process that leaves it alone after a failure; without it their pauses end by themselves, only later.
-        with suppress(StateUnavailable):
-            _TESTS.of("").put(" ".join(member.endpoint), self.settings.clock.now())
-        self.heed_tests()
         return {
             "ok": True,
             "provider": identity.provider,
@@ -537,19 +545,9 @@ class Chain:
             "host": member.host,
         }
 
-    def heed_tests(self) -> None:
-        """End the pause of each provider, and the fallback's turn, where a test passed since, in any process."""
-        with self._lock:
-            for member in self._members:
-                if member.health.next_try is not None:
-                    member.heed_tests()
-            if self._active and not self._members[0].health.error:
-                self._active = 0
-
     def restore(self) -> None:
         """Go back to the first choice, and ask at once whoever is paused, for what was refused before too."""
         with self._lock:
-            self._active = 0
             self.restored += 1
             for member in self._members:
                 member.reset()
@@ -558,7 +556,6 @@ class Chain:
         """Begin anew, because what decides the choice has changed: an approval, a key, a file."""
         with self._lock:
             members, self._members, self._passed = self._members, [], []
-            self._active = 0
         for member in members:
             member.close()
 
@@ -569,37 +566,17 @@ class Chain:
 
     # What a sync does.
 
-    def adopt(self, failures: Sequence[MemberState]) -> None:
-        """Start where another process ended, while this one has asked nobody: with its fallback, until the first choice
-        has answered, and with an outage that began then.
-        """
-        if self.name == NONE or self.restored:
-            return
-        with self._lock:
-            members = self._all()
-            healths = [member.health for member in members if not member.adopted]
-            if any(health.calls or health.worked or health.error for health in healths):
-                return
-            by_endpoint = {(failure.name, failure.model, failure.host): failure for failure in failures}
-            self._active = 0
-            for at, member in enumerate(members):
-                failure = by_endpoint.get(member.endpoint) if at == self._active else None
-                given_up = failure is not None and failure.state == "given up"
-                approval = failure is not None and failure.cause == Cause.NEEDS_APPROVAL.value and not given_up
-                member.adopt(None if approval else failure)
-                if given_up and member.health.error and at + 1 < len(members):
-                    self._active += 1
-
     def proven(self, space: Identity | None) -> ChainMember | None:
         """Return the provider in use; where its vectors would take the place of those of `space`, one that answers.
 
         Ask the first choice again when its time has come. None when there is none, on purpose or because of `error`:
         then what is there should stay.
         """
+        self.provider()
         self._reconsider()
         while (member := self.provider()) is not None:
             try:
-                if space is not None and not member.health.worked and member.identity != space:
+                if space is not None and not member.worked and member.identity != space:
                     member.try_out(self.settings.batches.probe)
             except ProviderError:
                 if self._all()[self._active] is member:
@@ -609,17 +586,15 @@ class Chain:
         return None
 
     def _reconsider(self) -> None:
-        """Go back to the first choice when its time has come and it answers."""
+        """Have the first choice back when its time has come and it answers."""
         with self._lock:
             first = self._all()[0] if self._active else None
         if first is None or first.lacks_approval:
             return
-        due = first.health.next_try
+        due = first.outage.next_try
         if due is None or self.settings.clock.now() >= due:
             with suppress(ProviderError):
                 first.try_out(self.settings.batches.probe)
-                with self._lock:
-                    self._active = 0
 
     def of_space(self, space: Identity) -> ChainMember | None:
         """Return the provider that makes vectors of `space`, where the chain has it; otherwise the one in use."""
@@ -639,6 +614,12 @@ class Chain:
         return _expected(self.provider(), space)
 
     # What happens by itself.
+
+    @property
+    def _active(self) -> int:
+        """Where the provider in use stands: the first that was not given up, else the last."""
+        members = self._all()
+        return next((at for at, member in enumerate(members) if not member.outage.given_up), len(members) - 1)
 
     def _all(self) -> list[ChainMember]:
         """Return the members; with `auto`, what each provider needs is looked at when they are first asked for."""
@@ -673,12 +654,13 @@ class Chain:
         pass, because a change means to embed every note again.
         """
         with self._lock:
-            follows = next(iter(self._all()[self._active + 1 :]), None)
-            moved = member is self._all()[self._active] and follows is not None
+            members, at = self._all(), self._active
+            follows = members[at + 1] if member is members[at] and at + 1 < len(members) else None
+            moved = follows is not None and (
+                follows.role == "fallback" or not member.worked or state_of(error) not in PASSING
+            )
             if moved and follows is not None:
-                moved = follows.role == "fallback" or not member.health.worked or state_of(error) not in PASSING
-            if moved and follows is not None:
-                self._active += 1
+                member.give_up()
                 message = f"{error.message} {follows.name} is used instead of {member.name}."
                 error = ProviderFailure(state_of(error), message, error.next_step)
         if moved or not again:
@@ -825,7 +807,6 @@ def who(chain: Chain, space: Identity | None, *, hybrid: bool = True) -> Serving
     """Return who answers questions to an index whose vectors are of `space` (None: it has none); ask nobody."""
     if chain.name == NONE:
         return ServingProvider(NONE, "", "off")
-    chain.provider()
     now = chain.state()
     used, fallback = [member for member in now.members if member.state != "passed over"], now.fallback
     named = {member.name: member for member in reversed(used)}

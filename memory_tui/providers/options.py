@@ -133,16 +133,17 @@ _OF_ONE_PROVIDER = (
 class ProviderSettings(Discreet, frozen=True):
     """Everything that decides which vectors there are; keys as documented below `memorySearch`.
 
-    `requested` is a provider's name, or auto. `model` is the requested provider's; a fallback has its own default.
-    `api_keys` come before the environment, and are tried in turn where the provider allows several. `env` looks a
-    variable up, `spare_keys` are used where it has none. `shared` holds the settings of a provider for everything that
-    uses it. `may_send` tells whether a person approved that a provider at a host gets notes; it is asked before
-    each call, and not about this machine.
+    `requested` is a provider's name, or auto. Processes of one `scope` know what any of them met of a provider. `model`
+    is the requested provider's; a fallback has its own default. `api_keys` come before the environment, and are tried
+    in turn where the provider allows several. `env` looks a variable up, `spare_keys` are used where it has none.
+    `shared` holds the settings of a provider for everything that uses it. `may_send` tells whether a person approved
+    that a provider at a host gets notes; it is asked before each call, and not about this machine.
     """
 
     HIDDEN = ("base_url", "headers", "shared", "env", "may_send", "on_progress")
 
     requested: str = "auto"
+    scope: str = ""
     model: str = ""
     fallback: str = ""
     base_url: str = ""

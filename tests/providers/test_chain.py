@@ -150,14 +150,14 @@ def test_endpoint_model_and_key_of_the_first_are_not_for_the_next(play, chain, n
 
 
 def test_auto_prefers_the_fallback_that_was_named_and_oneself_is_none(play, chain):
+    for fallback in ("", "none", "openai"):
+        assert states(chain(fallback=fallback)[0]) == [("openai", "in use")]
     made, _ = chain("auto", fallback="scripted", env={"VOYAGE_API_KEY": "v"}.get)
     embed(made)
     play.usual = BUSY
     fails(made)
     assert [name for name, _ in states(made)] == ["openai", "scripted", "builtin"]
     assert made.provider().identity.provider == "scripted"
-    for fallback in ("", "none", "openai"):
-        assert states(chain(fallback=fallback)[0]) == [("openai", "in use")]
 
 
 # --- pauses ----------------------------------------------------------------------------------------------------------
