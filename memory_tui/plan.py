@@ -377,10 +377,7 @@ def answer_whole(plan: Plan, *, agreed: bool) -> None:
 
 def _own_rules(config: Config) -> dict[str, Value]:
     """Return the knobs of memory-tui's own configuration: of `config` where it is that, else beside OpenClaw's."""
-    if config.kind == "openclaw" and places.own_path().is_file():
-        config = configuration.load(str(places.own_path()), None)
-    values = config.values if config.kind == "own" else {}
-    return {key: value for key, value in values.items() if key != "profile"}
+    return {key: value for key, value in configuration.own(config).values.items() if key != "profile"}
 
 
 def _compose(name: str, config: Config, rules: dict[str, Value], chosen: dict[str, Value]) -> Settings:

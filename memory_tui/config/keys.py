@@ -244,7 +244,28 @@ FILE: tuple[Key, ...] = (
     ),
 )
 
-OWN_KEYS: tuple[Key, ...] = (*_knobs(OWN_KNOBS), Key("workspace", "path", None, "folder of the notes"))
+_SCOPE = "workspaces that are kept here too, apart by commas: this, OWNER/NAME, group:ROLE, all"
+_SHARED = (
+    Key("url", "text", None, "PostgreSQL that a team shares its index in: postgresql://LOGIN@HOST/DATABASE"),
+    Key("password", "secret", None, "its password, where neither PGPASSWORD nor PGPASSFILE has one"),
+    Key("tenant", "text", "default", "whose index it is, where several teams use one database"),
+    Key("name", "text", None, "what this workspace is called there: OWNER/NAME"),
+    Key("publish", "switch", False, "publish the index after each sync"),
+    Key(
+        "mirror.scope",
+        "text",
+        "",
+        _SCOPE,
+    ),
+    Key("mirror.maxChunks", "whole", 300_000, "chunks that a mirror holds at most", low=1),
+    Key("askTimeoutMs", "whole", 2000, "how long a search waits for the database", low=1),
+    Key("silentAfterSeconds", "whole", 600, "after how long another machine may publish a workspace", low=1),
+)
+OWN_KEYS: tuple[Key, ...] = (
+    *_knobs(OWN_KNOBS),
+    Key("workspace", "path", None, "folder of the notes"),
+    *_below("shared.", *_SHARED),
+)
 """Keys that only memory-tui's own configuration has."""
 
 BY_PATH: Mapping[str, Key] = MappingProxyType({key.path: key for key in (*SEARCH, *FILE, *OWN_KEYS)})

@@ -50,6 +50,16 @@ def load(explicit: str | None, workspace: Path | None, agent: str = "") -> Confi
     return Config(agents=(only_agent(),))
 
 
+def own(config: Config) -> Config:
+    """Return memory-tui's own configuration: `config` where it is that, else the one beside OpenClaw's file.
+
+    Raises ConfigError.
+    """
+    if config.kind == "openclaw" and own_path().is_file():
+        config = load(str(own_path()), None)
+    return config if config.kind == "own" else Config()
+
+
 def parse(text: str, path: Path, agent: str = "") -> Config:
     """Return the configuration in `text`, as if read from `path`. Raises ConfigError with line and column."""
     return _Reading(parse_json5(SourceText(path, text))).config(None, agent)

@@ -1,0 +1,388 @@
+"""Connects to the database of a shared index; what goes wrong is one of `FAULTS`, with a sentence and a next step."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import psycopg
+from msgspec import Struct
+from psycopg.abc import Buffer
+from psycopg.adapt import Dumper, Loader
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Format
+from psycopg.rows import TupleRow
+from psycopg.types import TypeInfo
+
+from memory_tui.config import load as configuration
+from memory_tui.errors import MemoryTuiError
+from memory_tui.plan import Plan
+from memory_tui.secrets.discreet import Discreet
+
+Connection = psycopg.Connection[TupleRow]
+VERSION = 1
+"""Of the schema that this program reads and writes."""
+OLDEST_SERVER, OLDEST_PGVECTOR = 15, (0, 7)
+MEMBERS = "memory_tui_member"
+"""The role of everybody who may use a shared index."""
+
+
+# --- faults --------------------------------------------------------------------------------------------------------
+
+
+class Fault(NamedTuple):
+    """What can be wrong: how it is known, by SQLSTATEs or by words of a message, and what is said of it.
+
+    A server tells a client that it does not let in no SQLSTATE, so its words have to do.
+    """
+
+    code: str
+    states: str
+    words: str
+    text: str
+    next_step: str
+
+
+_INIT = "memory-tui shared init, as the owner of the database"
+FAULTS = (
+    Fault(
+        "password",
+        "28P01",
+        "password authentication failed|no password supplied|authentication failed",
+        "The database {where} does not take the login {login}.",
+        "Check login and password: PGPASSWORD, PGPASSFILE or shared.password.",
+    ),
+    Fault(
+        "certificate",
+        "",
+        "certificate|not support SSL|SSL error",
+        "The connection to {where} is not safe, so nothing was sent: {detail}",
+        "Have the server use TLS with a certificate of its name; a private authority goes into sslrootcert=FILE.",
+    ),
+    Fault(
+        "not_let_in",
+        "28000",
+        "pg_hba.conf|no such user|role .* (does not exist|is not permitted)",
+        "The database {where} does not let {login} in: {detail}",
+        "Ask its owner to let this login in from here.",
+    ),
+    Fault(
+        "database",
+        "3D000",
+        r"database .* does not exist",
+        "There is no database as {where} names it.",
+        "Check shared.url, or make it: createdb.",
+    ),
+    Fault(
+        "connections",
+        "53300",
+        "too many (clients|connections)|connection slots",
+        "The database {where} has no free connection.",
+        "Try again later, or raise its max_connections.",
+    ),
+    Fault("disk", "53100", "No space left", "The disk of the database {where} is full.", "Make room there."),
+    Fault(
+        "host",
+        "",
+        "resolve host|translate host name|Name or service not known",
+        "There is no host as {where} names it.",
+        "Check shared.url and this machine's network.",
+    ),
+    Fault(
+        "read_only",
+        "25006",
+        "",
+        "The database {where} can only be read: it is a replica, or read-only.",
+        "Name the primary in shared.url.",
+    ),
+    Fault("slow", "57014", "", "The database {where} took too long.", "Try again, or raise shared.askTimeoutMs."),
+    Fault(
+        "no_right",
+        "42501",
+        "",
+        "The login {login} may not do that in {where}: {detail}",
+        "Ask the owner: memory-tui shared init --admit {login}.",
+    ),
+    Fault(
+        "no_extension",
+        "0A000 58P01 MT005",
+        "",
+        "The database {where} has no pgvector 0.7 or newer: {detail}",
+        "Install it on the server, then as a superuser: create extension vector; (or alter extension vector update).",
+    ),
+    Fault("fenced", "MT001", "", "Another process publishes this workspace now: {detail}", "It goes on there."),
+    Fault(
+        "taken",
+        "MT002",
+        "",
+        "Another machine publishes this workspace: {detail}",
+        "Give this machine another shared.name, or wait until the other one is silent for shared.silentAfterSeconds.",
+    ),
+    Fault(
+        "name",
+        "MT003",
+        "",
+        "The workspace cannot have this name: {detail}",
+        "A name is OWNER/NAME, where OWNER is the login or a role that it has.",
+    ),
+    Fault("not_joined", "MT004", "", "{detail}", "memory-tui shared join."),
+    Fault(
+        "altered",
+        "42P01 42P02 42703 42704 42883 42804 23502 3F000",
+        "",
+        "The schema memory_tui in {where} is not as memory-tui made it: {detail}",
+        f"{_INIT}; else drop the schema, and publish again.",
+    ),
+    Fault("no_schema", "", "", "The database {where} has no shared index.", f"{_INIT}."),
+    Fault("old_schema", "", "", "The shared index in {where} is of an older version.", f"{_INIT}."),
+    Fault("new_schema", "", "", "The shared index in {where} is of a newer version.", "Update memory-tui."),
+    Fault("old_server", "", "", "{where} is PostgreSQL {detail}.", f"Use PostgreSQL {OLDEST_SERVER} or newer."),
+    Fault(
+        "pooled",
+        "",
+        "",
+        "{where} gives {login} the rights of another login, as a pool does: everybody would have the same.",
+        "Name the database itself, or a pool that logs in as each person.",
+    ),
+    Fault(
+        "unreachable",
+        "57P01 57P02 57P03 08000 08001 08003 08006",
+        "",
+        "The database {where} cannot be reached: {detail}",
+        "See that it runs, and that host and port are right.",
+    ),
+)
+_BY_CODE = {fault.code: fault for fault in FAULTS}
+
+
+class SharedUnavailable(MemoryTuiError):
+    """The shared index cannot be used; `fault` is a code of FAULTS, or `setting`."""
+
+    code = "shared"
+
+    def __init__(self, fault: str, message: str, next_step: str = "") -> None:
+        super().__init__(message, next_step)
+        self.fault, self.code = fault, f"shared_{fault}"
+
+
+def failure(access: Access, code: str, detail: str = "") -> SharedUnavailable:
+    """Return the fault with this code as an error."""
+    fields = {"where": access.where, "login": access.login, "detail": detail}
+    fault = _BY_CODE[code]
+    return SharedUnavailable(code, fault.text.format(**fields), fault.next_step.format(**fields))
+
+
+def explained(error: psycopg.Error, access: Access) -> SharedUnavailable:
+    """Return what `error` means."""
+    state, detail = error.sqlstate or "", " ".join((error.diag.message_primary or str(error)).split())
+    for fault in FAULTS:
+        if state in fault.states.split() if state else fault.words and re.search(fault.words, detail):
+            return failure(access, fault.code, detail)
+    return failure(access, "unreachable", detail)
+
+
+@contextmanager
+def explaining(access: Access) -> Iterator[None]:
+    """Raise SharedUnavailable for an error of the database."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise explained(error, access) from error
+
+
+# --- where, and as whom --------------------------------------------------------------------------------------------
+
+
+class Access(Discreet, frozen=True):
+    """The database of a shared index, as libpq takes it; `where` names it without login and password."""
+
+    HIDDEN = ("password",)
+
+    parameters: Mapping[str, str]
+    password: str
+    where: str
+    tenant: str
+    name: str
+    silent_seconds: int
+    timeout_ms: int
+
+    @property
+    def login(self) -> str:
+        """Return who logs in, as far as shared.url or the environment says."""
+        return self.parameters.get("user") or os.environ.get("PGUSER") or os.environ.get("USER", "")
+
+
+def _setting(message: str, next_step: str) -> SharedUnavailable:
+    return SharedUnavailable("setting", message, next_step)
+
+
+def access(plan: Plan) -> Access:
+    """Return where the shared index of `plan` is. Raises SharedUnavailable, ConfigError."""
+    own = configuration.own(plan.config)
+    url, secret = str(own.value("shared.url") or ""), own.secret("shared.password")
+    if not url:
+        raise _setting(
+            "No shared index is configured.", "Set shared.url to postgresql://LOGIN@HOST/DATABASE, and shared.name."
+        )
+    try:
+        parameters = {key: str(value) for key, value in conninfo_to_dict(url).items()}
+    except psycopg.Error:
+        # What libpq says quotes the address, which may hold a password.
+        raise _setting("shared.url is no address of PostgreSQL.", "Write postgresql://LOGIN@HOST/DATABASE.") from None
+    if "password" in parameters:
+        raise _setting("shared.url holds a password.", "Take it out: PGPASSWORD, PGPASSFILE or shared.password has it.")
+    if "service" in parameters or os.environ.get("PGSERVICE"):
+        raise _setting("shared.url names a service.", "Write host and database into shared.url, and unset PGSERVICE.")
+    hosts = parameters.get("host") or os.environ.get("PGHOST", "")
+    database = parameters.get("dbname") or os.environ.get("PGDATABASE") or parameters.get("user", "")
+    return Access(
+        _safe(parameters),
+        secret.value if secret else "",
+        f"{hosts or 'localhost'}:{parameters.get('port') or os.environ.get('PGPORT', '5432')}/{database}",
+        str(own.value("shared.tenant")),
+        str(own.value("shared.name") or ""),
+        _whole(own.value("shared.silentAfterSeconds")),
+        _whole(own.value("shared.askTimeoutMs")),
+    )
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _safe(parameters: dict[str, str]) -> dict[str, str]:
+    """Return `parameters` with TLS and a proof of the server's name, unless nothing leaves this machine.
+
+    Raises SharedUnavailable for one that asks for less.
+    """
+    names = [parameters.get(key) or os.environ.get(f"PG{key.upper()}", "") for key in ("host", "hostaddr")]
+    if all(_here(host) for name in names for host in name.split(",")):
+        return parameters
+    if (mode := parameters.get("sslmode") or os.environ.get("PGSSLMODE") or "verify-full") != "verify-full":
+        raise _setting(f"sslmode is {mode}, which does not prove whose server it is.", "Leave sslmode out.")
+    usual = Path("~/.postgresql/root.crt").expanduser()
+    root = os.environ.get("PGSSLROOTCERT") or (str(usual) if usual.exists() else "system")
+    return {"sslrootcert": root, **parameters, "sslmode": "verify-full", "gssencmode": "disable"}
+
+
+def _here(host: str) -> bool:
+    """Tell whether `host` is a socket, or an address of this machine alone."""
+    try:
+        return host in ("", "localhost") or host[0] in "/@" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+# --- connecting ----------------------------------------------------------------------------------------------------
+
+
+class Vector(Struct, frozen=True):
+    """A vector as float32 bytes of this machine, which pgvector takes and gives in the order of the network."""
+
+    data: bytes
+
+
+class _VectorDumper(Dumper):
+    format = Format.BINARY
+
+    def dump(self, obj: Vector) -> bytes:
+        """Return what pgvector receives."""
+        numbers = np.frombuffer(obj.data, "<f4")
+        return len(numbers).to_bytes(2, "big") + b"\0\0" + numbers.astype(">f4").tobytes()
+
+
+class _VectorLoader(Loader):
+    format = Format.BINARY
+
+    def load(self, data: Buffer) -> bytes:
+        """Return the vector as float32 bytes."""
+        return np.frombuffer(data, ">f4", offset=4).astype("<f4").tobytes()
+
+
+_FACTS = """
+select current_setting('server_version'), current_setting('server_version_num')::int / 10000,
+    current_user <> session_user, r.rolsuper or r.rolbypassrls,
+    (select extversion from pg_extension where extname = 'vector'),
+    exists (select from pg_namespace n where n.nspname = 'memory_tui')
+from pg_roles r where r.rolname = session_user
+"""
+
+
+def connect(access: Access) -> Connection:
+    """Return a connection that commits each statement, to a server that can hold a shared index.
+
+    Nothing is prepared on the server: a pool that gives each transaction to another session knows no statements.
+    Raises SharedUnavailable.
+    """
+    secret: dict[str, Any] = {"password": access.password} if access.password else {}
+    with explaining(access):
+        connection = psycopg.connect(
+            **{"connect_timeout": "10", "application_name": "memory-tui", **access.parameters, **secret},
+            autocommit=True,
+            prepare_threshold=None,
+        )
+    try:
+        with explaining(access):
+            version, major, pooled, _, extension, _ = _facts(connection)
+            if major < OLDEST_SERVER:
+                raise failure(access, "old_server", version)
+            if pooled:
+                raise failure(access, "pooled")
+            if extension:
+                register(connection)
+            if extension and tuple(map(int, extension.split(".")[:2])) < OLDEST_PGVECTOR:
+                raise failure(access, "no_extension", f"it has {extension}.")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _facts(connection: Connection) -> TupleRow:
+    row = connection.execute(_FACTS).fetchone()
+    assert row is not None
+    return row
+
+
+def register(connection: Connection) -> None:
+    """Have `connection` know pgvector's type, which must be there."""
+    if (info := TypeInfo.fetch(connection, "vector")) is None:
+        return
+    info.register(connection)
+    dumper = type("VectorDumper", (_VectorDumper,), {"oid": info.oid})
+    connection.adapters.register_dumper(Vector, dumper)
+    connection.adapters.register_loader(info.oid, _VectorLoader)
+
+
+@contextmanager
+def joined(access: Access) -> Iterator[Connection]:
+    """Yield a connection to a shared index of this program's version. Raises SharedUnavailable."""
+    with connect(access) as connection:
+        require_schema(connection, access)
+        with explaining(access):
+            yield connection
+
+
+def require_schema(connection: Connection, access: Access) -> None:
+    """Raise SharedUnavailable unless the database has the schema of this program's version."""
+    with explaining(access):
+        if not _facts(connection)[5]:
+            raise failure(access, "no_schema")
+        row = connection.execute("select version from memory_tui.about").fetchone()
+    if row is None or row[0] < VERSION:
+        raise failure(access, "old_schema")
+    if row[0] > VERSION:
+        raise failure(access, "new_schema")
+
+
+def unbound(connection: Connection, access: Access) -> str:
+    """Return what a person should know of a login that no row right binds; empty for any other one."""
+    if not _facts(connection)[3]:
+        return ""
+    return f"{access.login} reads everything in {access.where}: it is a superuser, or has BYPASSRLS. Use another login."

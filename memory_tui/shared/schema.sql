@@ -1,0 +1,255 @@
+-- The schema of a shared index: who may read reads tables under row rights that bind their owner too, and nobody writes
+-- but by the functions below, which ask for the membership of `session_user` and for the epoch. A member has SELECT
+-- alone: a right to write is a right to lock. {vector} is the schema of pgvector.
+-- It can be run again: tables are made where they are missing, everything else is made anew.
+
+create schema if not exists memory_tui;
+
+create table if not exists memory_tui.about (
+    only_row boolean primary key default true check (only_row),
+    version int not null);
+
+-- A workspace; every key begins with (tenant, ws), so that Citus can shard by it. `incarnation` is another one when the
+-- generations begin anew; `epoch` grows with each take-over, and an older one changes nothing. `space` is the provider,
+-- model, key and dimensions of its vectors. `index_state` stands for what was published last of the local index
+-- `index_uuid`, whose rowids begin at `base` here.
+create table if not exists memory_tui.workspace (
+    tenant text not null, ws bigint generated always as identity, name text not null,
+    recipe text not null default '', space text not null default '', dims int not null default 0,
+    epoch bigint not null default 0, incarnation uuid not null default gen_random_uuid(),
+    generation bigint not null default 0, changes_from bigint not null default 0,
+    publisher text not null default '', heard timestamptz not null default now(),
+    index_uuid text not null default '', index_state text not null default '', base bigint not null default 0,
+    primary key (tenant, ws), unique (tenant, name));
+
+-- Who may read a workspace: a login, or a role that logins have. `publishes` also lets it write.
+create table if not exists memory_tui.member (
+    tenant text not null, ws bigint not null, who text not null, publishes boolean not null default false,
+    primary key (tenant, ws, who),
+    foreign key (tenant, ws) references memory_tui.workspace on delete cascade);
+
+-- A note; one in state `gone` was removed in that generation. `mark` stands for the row of the local index, `first_seq`
+-- is the place of its first chunk in the publisher's order. A title may hold what no text of PostgreSQL can.
+create table if not exists memory_tui.file (
+    tenant text not null, ws bigint not null, path text not null, source text not null, hash text not null,
+    mtime bigint not null, size bigint not null, state text not null, detail text not null,
+    indexed_at double precision not null, title bytea not null, dated text not null, mark text not null,
+    first_seq bigint not null, chunks int not null, generation bigint not null,
+    primary key (tenant, ws, path),
+    foreign key (tenant, ws) references memory_tui.workspace on delete cascade);
+create index if not exists file_by_generation on memory_tui.file (tenant, ws, generation);
+
+-- A passage; `prefix` are the words above it. Text is UTF-8 that may hold what no text of PostgreSQL can. `annotations`
+-- are importance, triggers and project as JSON, empty for none.
+create table if not exists memory_tui.chunk (
+    tenant text not null, ws bigint not null, seq bigint not null, path text not null, ordinal int not null,
+    occurrence int not null, start_line int not null, end_line int not null, chunk_id text not null,
+    hash text not null, annotations text not null, prefix bytea not null, text bytea not null,
+    primary key (tenant, ws, seq),
+    foreign key (tenant, ws) references memory_tui.workspace on delete cascade);
+create index if not exists chunk_by_path on memory_tui.chunk (tenant, ws, path);
+
+-- The vector of a passage (place 0) and of its windows (from 1), with the hash of the text that each is of: narrow, for
+-- the nearest of a hundred thousand are found by reading all of them.
+create table if not exists memory_tui.vec (
+    tenant text not null, ws bigint not null, seq bigint not null, place int not null, hash text not null,
+    vec {vector}.vector not null,
+    primary key (tenant, ws, seq, place),
+    foreign key (tenant, ws) references memory_tui.workspace on delete cascade);
+alter table memory_tui.vec alter column vec set storage main;
+create index if not exists vec_by_hash on memory_tui.vec (tenant, hash);
+
+-- --- rights ---------------------------------------------------------------------------------------------------------
+
+-- The workspaces that the login may read.
+create or replace function memory_tui.readable() returns table (tenant text, ws bigint)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+    select m.tenant, m.ws from memory_tui.member m join pg_catalog.pg_roles r on r.rolname = m.who
+    where pg_has_role(session_user, r.oid, 'member')
+$$;
+
+revoke all on schema memory_tui from public;
+grant usage on schema memory_tui to memory_tui_member;
+do $$
+declare name text;
+begin
+    foreach name in array array['about', 'workspace', 'member', 'file', 'chunk', 'vec'] loop
+        execute format('revoke all on memory_tui.%I from public, memory_tui_member', name);
+        execute format('grant select on memory_tui.%I to memory_tui_member', name);
+        execute format('alter table memory_tui.%I enable row level security, force row level security', name);
+        execute format('drop policy if exists owner on memory_tui.%I', name);
+        execute format('create policy owner on memory_tui.%I to current_user using (true) with check (true)', name);
+        execute format('drop policy if exists reader on memory_tui.%I', name);
+        execute format('create policy reader on memory_tui.%I for select to memory_tui_member using (%s)', name,
+            case name when 'about' then 'true'
+            else '(tenant, ws) in (select r.tenant, r.ws from memory_tui.readable() r)' end);
+    end loop;
+end
+$$;
+
+-- --- writing --------------------------------------------------------------------------------------------------------
+
+-- The number of a workspace that the login may publish; raises otherwise, and says the same of one that is not there.
+create or replace function memory_tui.published(t text, n text) returns bigint
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare found bigint;
+begin
+    select w.ws into found from memory_tui.workspace w
+        join memory_tui.member m on m.tenant = w.tenant and m.ws = w.ws and m.publishes
+        join pg_catalog.pg_roles r on r.rolname = m.who
+        where w.tenant = t and w.name = n and pg_has_role(session_user, r.oid, 'member') limit 1;
+    if found is null then
+        raise exception using errcode = 'MT004', message = format('%s has not joined the shared index.', n);
+    end if;
+    return found;
+end
+$$;
+
+-- Let the workspace `n` be published by OWNER, the first part of its name.
+create or replace function memory_tui.join_workspace(t text, n text) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare owner text := split_part(n, '/', 1); made bigint;
+begin
+    if n !~ '^[^/]+/[^/]+$' or not exists (
+        select from pg_catalog.pg_roles r where r.rolname = owner and pg_has_role(session_user, r.oid, 'member')) then
+        raise exception using errcode = 'MT003',
+            message = format('%s does not begin with %s/ or a role of that login.', n, session_user);
+    end if;
+    insert into memory_tui.workspace (tenant, name) values (t, n) on conflict do nothing returning ws into made;
+    if made is not null then
+        insert into memory_tui.member (tenant, ws, who, publishes) values (t, made, owner, true);
+    end if;
+    return memory_tui.published(t, n);
+end
+$$;
+
+-- Let the login or role `reader` read the workspace `n`, or no longer.
+create or replace function memory_tui.allow(t text, n text, reader text, reads boolean) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare w bigint := memory_tui.published(t, n);
+begin
+    if reads and not exists (select from pg_catalog.pg_roles r where r.rolname = reader) then
+        raise exception using errcode = 'MT003', message = format('there is no login or role %s.', reader);
+    end if;
+    delete from memory_tui.member m where m.tenant = t and m.ws = w and m.who = reader and not m.publishes;
+    if reads then
+        insert into memory_tui.member (tenant, ws, who) values (t, w, reader) on conflict do nothing;
+    end if;
+end
+$$;
+
+-- Begin to publish as `who`, unless another one was heard of within `silent` seconds. What was published by another
+-- recipe goes. A restored backup is known by a `generation` that is lower than the one that the publisher remembers of
+-- this incarnation; then, and with another recipe, a new one begins.
+create or replace function memory_tui.take(
+    t text, n text, by_whom text, silent double precision, made_by text, vectors_of text, dimensions int,
+    index_id text, known uuid, known_generation bigint)
+returns table (ws bigint, epoch bigint, incarnation uuid, generation bigint, index_state text, base bigint)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare w bigint := memory_tui.published(t, n); has memory_tui.workspace; other boolean;
+begin
+    select * into has from memory_tui.workspace s where s.tenant = t and s.ws = w for update;
+    if has.publisher not in ('', by_whom) and clock_timestamp() - has.heard < make_interval(secs => silent) then
+        raise exception using errcode = 'MT002', message = format('%s did so %s s ago.', split_part(has.publisher, ' ', 1),
+            ceil(extract(epoch from clock_timestamp() - has.heard)));
+    end if;
+    other := has.recipe not in ('', made_by);
+    if other then
+        delete from memory_tui.vec v where v.tenant = t and v.ws = w;
+        delete from memory_tui.chunk c where c.tenant = t and c.ws = w;
+        delete from memory_tui.file f where f.tenant = t and f.ws = w;
+    end if;
+    if other or (has.incarnation = known and has.generation < known_generation) then
+        has.incarnation := gen_random_uuid();
+        has.index_state := '';
+    end if;
+    if has.index_uuid <> index_id then
+        has.index_state := '';
+        select coalesce(max(c.seq), 0) into has.base from memory_tui.chunk c where c.tenant = t and c.ws = w;
+    end if;
+    update memory_tui.workspace s set publisher = by_whom, heard = clock_timestamp(), epoch = s.epoch + 1,
+        recipe = made_by, space = vectors_of, dims = dimensions, incarnation = has.incarnation, base = has.base,
+        index_uuid = index_id, index_state = has.index_state
+        where s.tenant = t and s.ws = w;
+    return query select w, has.epoch + 1, has.incarnation, has.generation, has.index_state, has.base;
+end
+$$;
+
+-- Begin a change: returns the generation that it makes. Raises where the epoch has passed. As it locks the row of the
+-- workspace, generations become visible in their order.
+create or replace function memory_tui.advance(t text, n text, e bigint) returns memory_tui.workspace
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare w bigint := memory_tui.published(t, n); now_at memory_tui.workspace;
+begin
+    update memory_tui.workspace s set generation = s.generation + 1, heard = clock_timestamp()
+        where s.tenant = t and s.ws = w and s.epoch = e returning * into now_at;
+    if now_at.ws is null then
+        raise exception using errcode = 'MT001', message = format('epoch %s has passed.', e);
+    end if;
+    return now_at;
+end
+$$;
+
+create or replace function memory_tui.forget_chunks(t text, w bigint, p text) returns void
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+    with gone as (delete from memory_tui.chunk c where c.tenant = t and c.ws = w and c.path = p returning c.seq)
+    delete from memory_tui.vec v using gone where v.tenant = t and v.ws = w and v.seq = gone.seq
+$$;
+
+-- Put a note with its passages in the place of what was published of it.
+create or replace function memory_tui.put_file(
+    t text, n text, e bigint, note jsonb, seqs bigint[], ordinals int[], occurrences int[], starts int[], ends int[],
+    ids text[], hashes text[], annotated text[], prefixes bytea[], texts bytea[],
+    vec_seqs bigint[], places int[], vec_hashes text[], vecs {vector}.vector[])
+returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare now_at memory_tui.workspace := memory_tui.advance(t, n, e); w bigint := now_at.ws; p text := note ->> 'path';
+begin
+    perform memory_tui.forget_chunks(t, w, p);
+    delete from memory_tui.file f where f.tenant = t and f.ws = w and f.path = p;
+    insert into memory_tui.file select f.* from jsonb_populate_record(null::memory_tui.file,
+        note || jsonb_build_object('tenant', t, 'ws', w, 'generation', now_at.generation)) f;
+    insert into memory_tui.chunk
+        select t, w, seq, p, ordinal, occurrence, first, last, id, hash, annotation, prefix, body
+        from unnest(seqs, ordinals, occurrences, starts, ends, ids, hashes, annotated, prefixes, texts)
+            as x(seq, ordinal, occurrence, first, last, id, hash, annotation, prefix, body);
+    insert into memory_tui.vec select t, w, x.* from unnest(vec_seqs, places, vec_hashes, vecs) as x;
+end
+$$;
+
+create or replace function memory_tui.drop_file(t text, n text, e bigint, p text) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare now_at memory_tui.workspace := memory_tui.advance(t, n, e);
+begin
+    perform memory_tui.forget_chunks(t, now_at.ws, p);
+    update memory_tui.file f set state = 'gone', hash = '', mark = '', detail = '', title = '', dated = '', size = 0,
+        chunks = 0, first_seq = 0, generation = now_at.generation
+        where f.tenant = t and f.ws = now_at.ws and f.path = p;
+end
+$$;
+
+-- Say that what `state` stands for is published, and tell who listens to look; returns the generation.
+create or replace function memory_tui.finish(t text, n text, e bigint, state text) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare now_at memory_tui.workspace := memory_tui.advance(t, n, e);
+begin
+    update memory_tui.workspace s set index_state = state where s.tenant = t and s.ws = now_at.ws;
+    perform pg_notify('memory_tui', '');
+    return now_at.generation;
+end
+$$;
+
+-- Take everything of a workspace away, with who may read it.
+create or replace function memory_tui.leave(t text, n text) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare w bigint := memory_tui.published(t, n);
+begin
+    delete from memory_tui.workspace s where s.tenant = t and s.ws = w;
+    perform pg_notify('memory_tui', '');
+end
+$$;
+
+revoke all on all functions in schema memory_tui from public, memory_tui_member;
+grant execute on function memory_tui.readable, memory_tui.join_workspace, memory_tui.allow, memory_tui.take,
+    memory_tui.put_file, memory_tui.drop_file, memory_tui.finish, memory_tui.leave to memory_tui_member;
+
+insert into memory_tui.about values (true, {version}) on conflict (only_row) do update set version = {version};

@@ -1,0 +1,70 @@
+"""What `shared init` makes: again, by somebody else, of another version, without pgvector, and for whom."""
+
+from __future__ import annotations
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from memory_tui.shared import schema
+from memory_tui.shared.connection import Access, SharedUnavailable, connect, joined
+
+TABLES = ("about", "workspace", "member", "file", "chunk", "vec")
+
+
+def access(url: str, password: str = "") -> Access:
+    parameters = {key: str(value) for key, value in conninfo_to_dict(url).items()}
+    return Access(parameters, password, "team", "default", "anna/laptop", 600, 2000)
+
+
+def test_the_schema_is_made_again_and_admits_by_name(server, database):
+    owner, anna = access(server.socket_url(database)), access(server.socket_url(database, "anna"))
+    with connect(owner) as connection:
+        schema.init(connection, owner)
+        with pytest.raises(SharedUnavailable) as caught, joined(anna):
+            pass
+        assert (caught.value.code, "--admit anna" in caught.value.next_step) == ("shared_no_right", True)
+        schema.init(connection, owner, ("anna",))
+    with joined(anna) as connection:
+        assert connection.execute("select version from memory_tui.about").fetchone() == (1,)
+
+
+def test_what_would_run_is_shown_and_nothing_runs(server, database):
+    owner = access(server.socket_url(database))
+    with connect(owner) as connection:
+        script = "\n".join(schema.statements(connection, owner, ('an"na',)))
+    assert "create extension vector" in script
+    assert 'grant "memory_tui_member" to "an""na";' in script
+    assert server.run("select count(*) from pg_namespace where nspname = 'memory_tui'", database) == [(0,)]
+    with pytest.raises(SharedUnavailable) as caught, joined(owner):
+        pass
+    assert caught.value.code == "shared_no_schema"
+
+
+@pytest.mark.parametrize(("version", "code"), [(0, "shared_old_schema"), (2, "shared_new_schema")])
+def test_a_schema_of_another_version_is_named(version, code, server, database):
+    owner = access(server.socket_url(database))
+    with connect(owner) as connection:
+        schema.init(connection, owner)
+        connection.execute("update memory_tui.about set version = %s", (version,))
+        with pytest.raises(SharedUnavailable) as caught, joined(owner):
+            pass
+        assert caught.value.code == code
+        if version == 0:
+            schema.init(connection, owner)
+            with joined(owner):
+                pass
+        else:
+            with pytest.raises(SharedUnavailable, match="newer version"):
+                schema.init(connection, owner)
+
+
+def test_row_rights_bind_everybody_on_every_table(server, database):
+    owner = access(server.socket_url(database))
+    with connect(owner) as connection:
+        schema.init(connection, owner)
+    rows = server.run(
+        "select relname, relrowsecurity, relforcerowsecurity from pg_class "
+        "where relnamespace = 'memory_tui'::regnamespace and relkind = 'r'",
+        database,
+    )
+    assert {name: (on, forced) for name, on, forced in rows} == dict.fromkeys(TABLES, (True, True))
