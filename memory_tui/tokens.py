@@ -67,26 +67,13 @@ def segmented(text: str) -> str:
     return text if text.isascii() else CJK_RUN.sub(_bigrams, text)
 
 
-_MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = "January February March April May June July August September October November December"
+_WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
 
 
 def spelled(day: dt.date) -> str:
     """`day` in figures and words, the same whatever the locale: `2026-05-02 May Saturday`."""
-    return f"{day.isoformat()} {_MONTHS[day.month - 1].capitalize()} {_WEEKDAYS[day.weekday()]}"
+    return f"{day.isoformat()} {_MONTHS.split()[day.month - 1]} {_WEEKDAYS.split()[day.weekday()]}"
 
 
 _NAME = re.compile(r"(?<![^\W_])[A-Za-z\d]{0,64}?(?:[a-z][A-Z]|[A-Z]{2}[a-z]{2})[A-Za-z\d]*(?![^\W_])")
