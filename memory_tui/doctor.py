@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import queue
-import re
 import shutil
 import stat
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 import watchfiles
-from msgspec import Struct
+from msgspec import MsgspecError, Struct
 
 from memory_tui import durable
 from memory_tui.backends.memories import TableMissing
-from memory_tui.cancel import Stop
 from memory_tui.config import release
 from memory_tui.config.model import Config
 from memory_tui.config.places import expand
@@ -30,13 +29,13 @@ from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.formatting import plural
 from memory_tui.hosts import connection, registry
 from memory_tui.hosts.connection import prove, question_of
+from memory_tui.inbox.checks import impossible
 from memory_tui.index import schema
 from memory_tui.openclaw import compare
 from memory_tui.workspace.roots import beside
 
 DEADLINE = 20.0
 """Seconds after which a check that is still running has no answer."""
-_AT_ONCE = 6
 
 State = Literal["ok", "warning", "failed", "skipped", "no answer"]
 Group = Literal["machine", "notes", "index", "provider", "settings"]
@@ -102,23 +101,15 @@ def skipped(evidence: str) -> CheckOutcome:
 def examine(engine: Engine, checks: Sequence[Check], deadline: float = DEADLINE) -> Iterator[Result]:
     """Yield the result of every check as it comes; one that takes too long comes last, as `no answer`.
 
-    The checks run on threads of their own, which are left behind when they hang: closing the engine ends them.
+    Each check runs on a thread of its own, which is left behind when it hangs: closing the engine ends it.
     """
-    waiting: queue.SimpleQueue[Check] = queue.SimpleQueue()
     done: queue.SimpleQueue[Result] = queue.SimpleQueue()
+
+    def work(check: Check) -> None:
+        done.put(_run_check(engine, check))
+
     for check in checks:
-        waiting.put(check)
-
-    def work() -> None:
-        while True:
-            try:
-                check = waiting.get_nowait()
-            except queue.Empty:
-                return
-            done.put(_run_check(engine, check))
-
-    for _ in range(min(_AT_ONCE, len(checks))):
-        threading.Thread(target=work, name="doctor", daemon=True).start()
+        threading.Thread(target=work, args=(check,), name="doctor", daemon=True).start()
     left = {check.key: check for check in checks}
     end = time.monotonic() + deadline
     while left and (room := end - time.monotonic()) > 0:
@@ -165,10 +156,8 @@ _ALL = "Run memory-tui status to see each of them."
 _REINDEX = "Run memory-tui index."
 _REBUILD = "Run memory-tui index --force; the notes are not touched."
 _AGAIN = "Repair what the provider reports, then run memory-tui provider --test."
-_DATED = re.compile(r"(?:^|/)(\d{4}-\d{2}-\d{2})(?:-[^/]*)?\.md$")
 _CONNECT = "Run memory-tui connect openclaw."
 _MANIFEST = "openclaw.plugin.json"
-_MOST_BYTES = 1 << 20
 
 
 def _full_text(_: Engine) -> CheckOutcome:
@@ -225,37 +214,19 @@ def _index_file_system(engine: Engine) -> CheckOutcome:
 
 
 def _sees_a_save(_: Engine) -> CheckOutcome:
+    reason, began = f"nothing was announced within {_SIGHT_SECONDS:.0f} s", time.monotonic()
     with tempfile.TemporaryDirectory(prefix="memory-tui-doctor-") as folder:
-        stop, seen, refused = Stop(), threading.Event(), ""
-
-        def watch() -> None:
-            nonlocal refused
-            try:
-                for changes in watchfiles.watch(
-                    folder, stop_event=stop, rust_timeout=100, yield_on_timeout=True, debounce=50
-                ):
-                    if changes:
-                        seen.set()
-                        return
-            except (OSError, RuntimeError) as error:
-                # The system has no watch left to give (watchfiles says what its native part reports as RuntimeError);
-                # or the folder is gone, because this thread came too late.
-                refused = str(error)
-                stop.set()
-
-        watcher = threading.Thread(target=watch, name="doctor-watch", daemon=True)
-        watcher.start()
-        began, number = time.monotonic(), 0
-        while not seen.wait(0.05) and not stop.is_set() and time.monotonic() - began < _SIGHT_SECONDS:
-            # The watch may not be armed yet when the first file is written.
-            number += 1
-            (Path(folder) / f"{number}.md").write_text("saved", "utf-8")
-        stop.set()
-        watcher.join(1)
-        took = (time.monotonic() - began) * 1000
-    if seen.is_set():
-        return ok(f"A file that was saved was noticed within {took:.0f} ms.")
-    reason = f"no watch was given: {refused}" if refused else f"nothing was announced within {_SIGHT_SECONDS:.0f} s"
+        try:
+            for changes in watchfiles.watch(folder, rust_timeout=50, yield_on_timeout=True, debounce=50):
+                took = time.monotonic() - began
+                if changes:
+                    return ok(f"A file that was saved was noticed within {took * 1000:.0f} ms.")
+                if took > _SIGHT_SECONDS:
+                    break
+                (Path(folder) / "note.md").write_text(f"saved after {took} s", "utf-8")
+        except (OSError, RuntimeError) as error:
+            # watchfiles says what its native part reports as RuntimeError, for instance that no watch is left to give.
+            reason = f"no watch was given: {error}"
     return warning(
         f"A file was saved, and {reason}.", "Leave sync.onSearch on; in a container, set WATCHFILES_FORCE_POLLING=true."
     )
@@ -390,7 +361,6 @@ def _curated(engine: Engine) -> CheckOutcome:
 
 def _all_read(engine: Engine) -> CheckOutcome:
     status = engine.status()
-    bad, damaged, left = status.freshness.failed, status.in_part, status.freshness.left_out
     others = beside(engine.plan.roots)
     aside = (
         f" {plural(others, 'Markdown file')} of this folder are no memory; --whole yes reads them." if others else ""
@@ -400,20 +370,13 @@ def _all_read(engine: Engine) -> CheckOutcome:
             f"There is no note in {engine.plan.roots.workspace}.{aside}",
             "Write MEMORY.md or memory/YYYY-MM-DD.md, or name another workspace.",
         )
+    read = [f"{note.path}: {note.detail}" for note in status.freshness.failed]
+    damaged = [f"{note.path}: {note.detail}" for note in status.in_part]
+    left = [f"{note.path}: {note.reason}" for note in status.freshness.left_out if not note.expected]
     for state, notes, evidence, fix in (
-        (failed, [f"{note.path}: {note.detail}" for note in bad], "cannot be read", "Mend or move it."),
-        (
-            warning,
-            [f"{note.path}: {note.detail}" for note in damaged],
-            "found in part",
-            "memory-tui inbox converts notes.",
-        ),
-        (
-            warning,
-            [f"{note.path}: {note.reason}" for note in left if not note.expected],
-            "left out",
-            "memory-tui why --file PATH shows the rule.",
-        ),
+        (failed, read, "cannot be read", "Mend or move it."),
+        (warning, damaged, "found in part", "memory-tui inbox converts notes."),
+        (warning, left, "left out", "memory-tui why --file PATH shows the rule."),
     ):
         if notes:
             return state(f"{plural(len(notes), 'path')} {evidence}, for instance {notes[0]}.", f"{fix} {_ALL}")
@@ -421,23 +384,10 @@ def _all_read(engine: Engine) -> CheckOutcome:
 
 
 def _dates(engine: Engine) -> CheckOutcome:
-    tomorrow = (dt.datetime.fromtimestamp(engine.plan.clock(), dt.UTC) + dt.timedelta(days=1)).date()
-    impossible, future = [], []
+    today = dt.datetime.fromtimestamp(engine.plan.clock(), dt.UTC).date()
     for row in engine.notes.files():
-        date = _DATED.search(row.path)
-        if not date:
-            continue
-        try:
-            day = dt.date.fromisoformat(date[1])
-        except ValueError:
-            impossible.append(row.path)
-            continue
-        if day > tomorrow:
-            future.append(row.path)
-    if impossible:
-        return warning(f"Invalid date: {', '.join(impossible[:3])}. The note never fades.", "Rename it.")
-    if future:
-        return warning(f"Dated in the future: {', '.join(future[:3])}. It counts as new until then.", "Rename it.")
+        if (fault := impossible(row.path, today)) is not None:
+            return warning(f"{row.path}: {fault[0].message}", "Rename it. memory-tui inbox lists all of them.")
     return ok("Every date in a name is a real day in the past or today.")
 
 
@@ -498,8 +448,7 @@ def _slot(engine: Engine) -> CheckOutcome:
     config = engine.plan.config
     if (outcome := _no_agent(config)) is not None:
         return outcome
-    folder = next((path for path in _loaded(config) if _is_plugin(path)), None)
-    if folder is None:
+    if (folder := _plugin_folder(config)) is None:
         return failed(
             f"{release.SLOT} is memory-tui, but no folder in plugins.load.paths holds the plug-in: OpenClaw may "
             "not start.",
@@ -531,20 +480,15 @@ def _dreaming(engine: Engine) -> CheckOutcome:
     )
 
 
-def _loaded(config: Config) -> list[Path]:
-    """Return the folders of plug-ins that the file names."""
-    node = config.tree.get("plugins", "load", "paths") if config.tree is not None else None
-    listed = node.value if node is not None and isinstance(node.value, list) else []
-    return [expand(item.value) for item in listed if isinstance(item.value, str)]
-
-
-def _is_plugin(folder: Path) -> bool:
-    try:
-        with (folder / _MANIFEST).open("rb") as file:
-            manifest = json.loads(file.read(_MOST_BYTES))
-    except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and manifest.get("id") == release.PLUGIN
+def _plugin_folder(config: Config) -> Path | None:
+    """Return the folder of our plug-in among those that the file names."""
+    listed = registry.plugin_value(config, "load", "paths")
+    for item in listed if isinstance(listed, list) else ():
+        with suppress(OSError, MsgspecError):
+            folder = expand(str(item.value))
+            if msgspec.json.decode((folder / _MANIFEST).read_bytes(), type=dict).get("id") == release.PLUGIN:
+                return folder
+    return None
 
 
 CHECKS: tuple[Check, ...] = (

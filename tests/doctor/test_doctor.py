@@ -164,7 +164,7 @@ def test_the_watcher_is_tried_for_real(open_engine, monkeypatch):
     import watchfiles
 
     monkeypatch.setattr(doctor, "_SIGHT_SECONDS", 0.1)
-    monkeypatch.setattr(watchfiles, "watch", lambda *_, stop_event, **__: iter(lambda: stop_event.wait(0.01), True))
+    monkeypatch.setattr(watchfiles, "watch", lambda *_, **__: iter(lambda: time.sleep(0.01), 0))
     assert found(engine, "watcher").state == "warning"
 
     def refusing(*_, **__):
