@@ -27,7 +27,7 @@ from memory_tui.errors import (
     MemoryTuiError,
     WorkspaceError,
 )
-from memory_tui.events import Event, Listener, SyncProgress
+from memory_tui.events import Event, Listener
 from memory_tui.index import batch_jobs, schema
 from memory_tui.index.batch_jobs import BatchJobs
 from memory_tui.index.connections import IndexOpener, Readers, Writer, condemn
@@ -35,6 +35,7 @@ from memory_tui.index.store import Store
 from memory_tui.index.sync import (
     DEVICES,
     Devices,
+    FileState,
     Freshness,
     SyncReport,
     SyncRun,
@@ -50,7 +51,6 @@ from memory_tui.openclaw import agent_sessions
 from memory_tui.plan import Plan
 from memory_tui.providers.base import Identity, Provider
 from memory_tui.providers.chain import NONE, Chain
-from memory_tui.search.trace import Unsearchable
 from memory_tui.settings import Settings
 from memory_tui.workspace.roots import lost, reachable, scan
 from memory_tui.workspace.scan import Scan
@@ -87,13 +87,11 @@ class Index:
         """Whether a sync for a search left that look to the end: an answer does not wait for it."""
         self.fresh_for_query = False
         """Whether the index was made for the question that is asked next."""
-        self.progress: SyncProgress | None = None
-        """The last news of the sync that runs; None while none does."""
         self.last_sync: SyncReport | None = None
         """What the last sync did."""
         self.compared: Freshness | None = None
         """What the last comparison of disk and index came to."""
-        self.unsearchable: tuple[Unsearchable, ...] = ()
+        self.unsearchable: tuple[FileState, ...] = ()
         """What a search could not find at the last comparison, and why."""
         self._plan, self._chain, self._listener = plan, chain, listener
         self._provider = SyncProvider(plan, chain, lambda: self.request_sync("provider"))
@@ -122,7 +120,6 @@ class Index:
         self._retry_later = self._provider_lost = False
         self._synced = self._requested = 0.0
         self._swept = time.monotonic()
-        self._condemned: tuple[int, int] | None = None
         self._comparing = threading.Lock()
         """Taken while disk and index are compared: a search takes what a sync finds instead of scanning too."""
         self._compared_at = self._compare_cost = 0.0
@@ -150,7 +147,7 @@ class Index:
     def written_elsewhere(self) -> bool:
         """Return whether another process is writing the index now, or is about to because nothing is indexed yet."""
         who = locks.living(self.opener.path)
-        return (who is not None and not who.is_this_process) or (self.leadership.refused and not self._begun())
+        return (who is not None and not who.is_this_process) or (self.leadership.refused and self._lacks(changes=False))
 
     # --- opening and closing ---------------------------------------------------------------------------------------
 
@@ -269,9 +266,8 @@ class Index:
         a notice says so. Raises MemoryTuiError where nothing is indexed.
         """
         self.fresh_for_query = not self.opener.path.exists()
-        on_search = self._plan.settings.on("sync.onSearch")
         try:
-            if self.fresh_for_query or not self._begun() or (on_search and not self._nothing_changed()):
+            if self.fresh_for_query or self._lacks(changes=self._plan.settings.on("sync.onSearch")):
                 self.sync(reason="search")
         except IndexRefused:
             raise
@@ -280,28 +276,27 @@ class Index:
                 raise
             self.opener.notices.append(self._not_used(error))
 
-    def _begun(self) -> bool:
-        """Return whether there is an index that can be read; opened to read, as to write may cost seconds."""
-        try:
-            with self.readers.borrow(self.opener.path) as store:
-                return store is not None and store.recipe() is not None
-        except IndexUnavailable:
-            return False
+    def _lacks(self, *, changes: bool) -> bool:
+        """Return whether reading tells that there is no index yet, or that a sync would find `changes`.
 
-    def _nothing_changed(self) -> bool:
-        """Return whether reading tells that a sync would change nothing, so that nobody opens the index to write."""
+        Opened to read, as to write may cost seconds.
+        """
         try:
-            if not self.opener.whole():
-                return False
-            self._follow_sessions()
+            if changes and not self.opener.whole():
+                return True
+            if changes:
+                self._follow_sessions()
             with self.readers.borrow(self.opener.path) as store:
-                if store is None or store.recipe() is None or not self._provider.has_nothing_to_do(store):
+                if store is None or store.recipe() is None:
+                    return True
+                if not changes:
                     return False
                 now = self.freshness(store, None)
-                return not (now.stale or now.rebuild or now.shrink or now.moved or self.batches.waiting)
+                drift = now.stale or now.rebuild or now.shrink or now.moved or self.batches.waiting
+                return bool(drift) or not self._provider.has_nothing_to_do(store)
         except (IndexUnavailable, WorkspaceError):
             # The writer meets the same, mends it or says what to do.
-            return False
+            return True
 
     def _background(self, store: Store, reason: str, force: bool) -> None:
         """Do a sync that nobody waits for: of the keeper alone, put off while another process is writing."""
@@ -362,7 +357,7 @@ class Index:
                 # Under the lock, so that nothing counts as known that another process writes next.
                 self._mark = mark_of(store)
         finally:
-            self.progress, self._synced = None, time.monotonic()
+            self._synced = time.monotonic()
         self.last_sync = report
         self.batches.waiting = report.claimed
         if terms and not self._plan.options.once:
@@ -385,7 +380,7 @@ class Index:
     # --- comparing -------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def searching(self, store: Store) -> Iterator[tuple[Unsearchable, ...]]:
+    def searching(self, store: Store) -> Iterator[tuple[FileState, ...]]:
         """Yield what a search of `store` cannot find, compared now where that is cheap.
 
         What has changed is left to the writer, after the search: so its answer and what it says are of one moment.
@@ -427,10 +422,8 @@ class Index:
             every = reachable(roots)
         self._devices = devices_from(store.meta(DEVICES))
         now = compare(every, rows, roots, self._plan.settings, rebuild=rebuild, devices=self._devices)
-        self.unsearchable = tuple(
-            [Unsearchable(f.path, f.state, f.detail, f.patient) for f in now.stale.values() if f.detail != "rebuild"]
-            + [Unsearchable(left.path, "excluded", left.detail) for left in now.left_out]
-        )
+        waiting = (state for state in now.stale.values() if state.detail != "rebuild")
+        self.unsearchable = (*waiting, *(FileState(left.path, "excluded", left.detail) for left in now.left_out))
         standing = who_answers(store, self._chain, self._plan.settings).standing
         self._provider_lost = standing in ("failed", "fallback failed")
         self.compared, self._compared_at = now, time.monotonic()
@@ -499,9 +492,8 @@ class Index:
         if report not in self.opener.notices:
             self.opener.notices.append(report)
             self._notice(report.sentence)
-        if self.opener.resident and isinstance(error, IndexDamaged) and met is not None and met != self._condemned:
-            self._condemned = met
-            self.writer.submit(condemn(error, met)).add_done_callback(self._condemn_failed)
+        if self.opener.resident and isinstance(error, IndexDamaged) and met is not None:
+            self.writer.submit(condemn(error, met))
             self.request_sync("lost")
 
     def replace_damaged(self, error: IndexDamaged, met: tuple[int, int] | None) -> None:
@@ -514,11 +506,6 @@ class Index:
         mended = self._not_used(error)
         self.opener.notices[:] = [notice for notice in self.opener.notices if notice != mended]
 
-    def _condemn_failed(self, outcome: Future[None]) -> None:
-        """Condemn a damaged file again when it is met again, where another process kept it from being moved aside."""
-        if outcome.cancelled() or outcome.exception() is not None:
-            self._condemned = None
-
     # --- events and the clock --------------------------------------------------------------------------------------
 
     def _notice(self, text: str) -> None:
@@ -529,8 +516,6 @@ class Index:
             self._notice(f"{error.message} {error.next_step}".rstrip())
 
     def _emit(self, event: Event) -> None:
-        if isinstance(event, SyncProgress):
-            self.progress = event
         if not self.writer.closing.is_set():
             self._listener(event)
 

@@ -13,9 +13,10 @@ from functools import lru_cache
 from memory_tui import profiles, tokens
 from memory_tui.errors import MemoryTuiError
 from memory_tui.index.store import Store
+from memory_tui.index.sync import FileState
 from memory_tui.sanitize import one_line
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.trace import Elsewhere, QueryPlan, Trace, Unsearchable
+from memory_tui.search.trace import Elsewhere, QueryPlan, Trace
 from memory_tui.tokens import CJK
 
 Span = tuple[int, int]
@@ -108,9 +109,9 @@ class UnindexedTexts:
 
     def __init__(self, read: Callable[[str], str]) -> None:
         self._read = read
-        self._last: tuple[Sequence[Unsearchable], dict[str, str]] = (), {}
+        self._last: tuple[Sequence[FileState], dict[str, str]] = (), {}
 
-    def texts(self, unsearchable: Sequence[Unsearchable]) -> dict[str, str]:
+    def texts(self, unsearchable: Sequence[FileState]) -> dict[str, str]:
         """Path and text in lower case of the notes among `unsearchable` that wait, as many as are looked through."""
         last, texts = self._last
         if unsearchable is last:
@@ -130,7 +131,7 @@ class UnindexedTexts:
         return texts
 
 
-def pending(unsearchable: Sequence[Unsearchable]) -> list[str]:
+def pending(unsearchable: Sequence[FileState]) -> list[str]:
     """Return paths of the notes that wait to be indexed, or were being written when they were read."""
     return [item.path for item in unsearchable if item.state in ("pending", "changed while read")]
 

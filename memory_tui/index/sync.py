@@ -90,7 +90,7 @@ def waits(file: NoteFile, row: IndexedNote | None, thresholds: Thresholds) -> st
 
 Difference = Literal["", "new", "changed", "rebuild", "unsure", "failed"]
 
-State = Literal["pending", "failed", "changed while read", "missing root"]
+State = Literal["pending", "failed", "changed while read", "missing root", "excluded"]
 
 
 class FileState(Struct, frozen=True):
@@ -98,7 +98,8 @@ class FileState(Struct, frozen=True):
 
     pending: the next sync indexes or forgets it (`detail` says new, changed, deleted, rebuild, ...). failed: it could
     not be read or cut. changed while read: somebody was writing it each time. missing root: its folder has vanished,
-    and what was indexed of it stays. One that is `patient` has not grown enough to be indexed by itself.
+    and what was indexed of it stays. excluded: it is no note, by a rule. One that is `patient` has not grown enough to
+    be indexed by itself.
     """
 
     path: str

@@ -12,12 +12,13 @@ import numpy.typing as npt
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from memory_tui.index.sync import FileState
 from memory_tui.notices import Notice
 from memory_tui.providers.base import Vectors
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.corpus import Files
 from memory_tui.search.formulas import Floats
-from memory_tui.search.trace import Chunks, Elsewhere, NearestBy, QueryPlan, Unsearchable
+from memory_tui.search.trace import Chunks, Elsewhere, NearestBy, QueryPlan
 from memory_tui.workspace.annotations import Annotations
 
 Rows = npt.NDArray[np.int64]
@@ -194,7 +195,7 @@ class Evidence(Struct, frozen=True, dict=True):
     """What is of that time, the newest first, where the query says nothing else that a note holds."""
     notices: tuple[Notice, ...]
     timings: Mapping[str, float]
-    unsearchable: tuple[Unsearchable, ...] = ()
+    unsearchable: tuple[FileState, ...] = ()
     nearest_by: NearestBy = ""
     """Who found the `nearest`."""
     withheld: Mapping[int, str] = field(default_factory=dict)

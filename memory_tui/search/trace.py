@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from memory_tui.index.sync import FileState
 from memory_tui.notices import Notice
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.level import AnswerLevel
@@ -418,18 +419,6 @@ class Funnel(Struct, frozen=True):
     recalled: int
 
 
-class Unsearchable(Struct, frozen=True):
-    """A file that the answer cannot contain as it is on disk: its `state`, and why.
-
-    One that is `patient` has not grown enough to be indexed by itself; `detail` says what it takes.
-    """
-
-    path: str
-    state: Literal["pending", "failed", "changed while read", "missing root", "excluded"]
-    detail: str
-    patient: bool = False
-
-
 # --- reasons for an empty answer -----------------------------------------------------------------------------------
 
 
@@ -507,7 +496,7 @@ class Trace(Struct, frozen=True):
     """All of them in the final order, those recalled first."""
     chunks: Chunks
     """Where each of `candidates` stands."""
-    unsearchable: tuple[Unsearchable, ...]
+    unsearchable: tuple[FileState, ...]
     notices: tuple[Notice, ...]
     empty: EmptyReason | None
     timings: Mapping[str, float]

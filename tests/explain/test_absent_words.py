@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording, words
+from memory_tui.index.sync import FileState
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
-from memory_tui.search.trace import Unsearchable
 
 STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
 
@@ -140,14 +140,14 @@ def test_notes_that_cannot_be_read_are_not_no_notes(notes, tmp_path):
     with Engine.open(options(tmp_path, "recommended")) as engine:
         engine.index.sync()
         evidence = replace(
-            engine.search.gather("walrus"), unsearchable=(Unsearchable("a.md", "failed", "permission denied"),)
+            engine.search.gather("walrus"), unsearchable=(FileState("a.md", "failed", "permission denied"),)
         )
         trace = engine.search.rank(evidence, engine.plan.settings)
         assert sentence(trace) == "Nothing is indexed: 1 file could not be read."
 
 
 def test_a_question_beside_another_one_looks_through_all_notes_that_wait():
-    waits = tuple(Unsearchable(f"memory/{name}.md", "pending", "new") for name in "ab")
+    waits = tuple(FileState(f"memory/{name}.md", "pending", "new") for name in "ab")
     counts: list[int] = []
 
     def read(path):
