@@ -1,4 +1,4 @@
-"""Every knob is one row. A row has key, range, step, default, unit and help; `search.score` reads it.
+"""Every knob is one row. A row has key, default, range, step and unit, and a line of help; `search.score` reads it.
 
 Keys are the documented ones below `agents.defaults.memorySearch` (OpenClaw configuration tree), plus those that
 only memory-tui has. Command line, tune strip, help and manual read this one table.
@@ -19,7 +19,7 @@ Scalar = bool | int | float | str
 
 
 class Knob(Struct, frozen=True):
-    """One setting: its key, a short label, default, help, and for a number the inclusive range `low` to `high`.
+    """One setting: its key, a short label, default, and for a number the inclusive range `low` to `high`.
 
     A knob of the tune strip ranks a query again and retrieves nothing. It has a `step` and a `fine` one, and a `short`
     label on a strip of one line, which leaves it out while unchanged if it is `second`. Its slider ends at `high`; a
@@ -30,7 +30,6 @@ class Knob(Struct, frozen=True):
     key: str
     label: str
     default: Scalar
-    help: str
     low: float = 0.0
     high: float = 0.0
     step: float = 0.0
@@ -44,192 +43,117 @@ class Knob(Struct, frozen=True):
     pair: str = ""
 
     @property
+    def help(self) -> str:
+        """Return what it is for."""
+        return HELP[self.key]
+
+    @property
     def top(self) -> float:
         """Return the largest value that is accepted."""
         return max(self.high, self.most)
 
 
 _SHARE = 0.0, 1.0, 0.05, 0.01
-_DECAY, _HYBRID, _MMR = "query.hybrid.temporalDecay", "query.hybrid", "query.hybrid.mmr"
-_VECTOR, _TEXT = f"{_HYBRID}.vectorWeight", f"{_HYBRID}.textWeight"
-_DECAYS = (f"{_DECAY}.enabled", "decay is off")
-_VARIES = (f"{_MMR}.enabled", "mmr is off")
+_HALF_LIFE, _DAYS = "query.hybrid.temporalDecay.halfLifeDays", (1, 3650, 5, 1, 1_000_000)
+_VECTOR, _TEXT = "query.hybrid.vectorWeight", "query.hybrid.textWeight"
+_DECAYS = ("query.hybrid.temporalDecay.enabled", "decay is off")
+_VARIES = ("query.hybrid.mmr.enabled", "mmr is off")
 _SECOND = ("secondStage.weight", "the second stage counts nothing")
-_BOTH = (f"{_HYBRID}.enabled", "hybrid is off: vectors alone decide")
+_BOTH = ("query.hybrid.enabled", "hybrid is off: vectors alone decide")
 _PROFILES = ("auto", "recommended", "openclaw-2026.9", "openclaw-2026.3", "openclaw-2026.2")
-_TOKENIZER = "how full-text search cuts words; trigram finds parts of words, and Chinese and Japanese"
-_CHARACTERS = "characters an agent gets in all, as passages around what matched; 0 gives hits of 700 each"
-_NEARBY = "where a window holds less than this share of a question, there are notes nearby only"
-_NOTHING = "where it holds less than this share, nothing holds these words, and agents get no hits"
-_CANDIDATES = "each side proposes results times this many candidates, 200 at most"
-_STAGE = "share of the second stage: lines, windows, letters of the first 20 candidates"
 
 OPENCLAW_KNOBS: tuple[Knob, ...] = (
-    Knob(
-        _VECTOR, "vector", 0.7, "share of meaning (cosine) in the score", *_SHARE, short="vec", needs=_BOTH, pair=_TEXT
-    ),
-    Knob(_TEXT, "text", 0.3, "share of words (bm25) in the score", *_SHARE, short="txt", needs=_BOTH, pair=_VECTOR),
-    Knob("query.minScore", "minScore", 0.35, "hits that score less are not recalled", *_SHARE, short="min"),
-    Knob(f"{_DECAY}.enabled", "decay", False, "let the score of dated notes fade with age", short="decay"),
-    Knob(
-        f"{_DECAY}.halfLifeDays",
-        "half-life",
-        30,
-        "days after which a dated note counts half",
-        1,
-        3650,
-        5,
-        1,
-        1_000_000,
-        "d",
-        short="half",
-        needs=_DECAYS,
-    ),
-    Knob("query.maxResults", "results", 6, "how many hits the agent gets", 1, 50, 1, 1, 1000, short="top"),
-    Knob(
-        f"{_HYBRID}.candidateMultiplier",
-        "candidates",
-        4,
-        _CANDIDATES,
-        1,
-        20,
-        1,
-        1,
-        unit="x",
-        short="candidates",
-        second=True,
-    ),
-    Knob(f"{_MMR}.enabled", "mmr", False, "prefer hits that differ from those already chosen", short="mmr"),
-    Knob(
-        f"{_MMR}.lambda",
-        "mmr lambda",
-        0.7,
-        "1 is relevance alone, 0 is variety alone",
-        *_SHARE,
-        short="lambda",
-        second=True,
-        needs=_VARIES,
-    ),
-    Knob(f"{_HYBRID}.enabled", "hybrid", True, "add keyword search to vector search", short="hybrid", second=True),
-    Knob("chunking.tokens", "chunk tokens", 400, "size of a chunk; a token counts as four characters", 1, 1_000_000),
-    Knob("chunking.overlap", "overlap", 80, "how much of a chunk is repeated in the next", 0, 999_999),
-    Knob("sync.watch", "watch", True, "index files as soon as they are saved"),
-    Knob(
-        "sync.watchDebounceMs",
-        "debounce",
-        1500,
-        "quiet time after a save before it is indexed",
-        0,
-        3_600_000,
-        unit="ms",
-    ),
-    Knob("sync.onSearch", "sync on search", True, "look for changed files when a search starts"),
-    Knob("sync.onSessionStart", "sync at start", True, "index changed files when the app opens"),
-    Knob(
-        "sync.intervalMinutes", "interval", 0, "look for changed files this often; 0 is never", 0, 1_000_000, unit="min"
-    ),
-    Knob(
-        "sync.sessions.deltaBytes",
-        "session bytes",
-        100_000,
-        "a transcript is indexed by itself after growing this much; 0 is any",
-        0,
-        10_000_000,
-        unit="B",
-    ),
-    Knob("sync.sessions.deltaMessages", "session lines", 50, "or by this many lines; 0 counts bytes alone", 0, 10_000),
-    Knob("store.vector.enabled", "vec0", True, "keep vectors in sqlite-vec too; off, numpy answers alone"),
-    Knob("store.fts.tokenizer", "tokenizer", "unicode61", _TOKENIZER, choices=("unicode61", "trigram")),
-    Knob("cache.enabled", "cache", True, "keep vectors of text that is gone, in case it comes back"),
+    Knob(_VECTOR, "vector", 0.7, *_SHARE, short="vec", needs=_BOTH, pair=_TEXT),
+    Knob(_TEXT, "text", 0.3, *_SHARE, short="txt", needs=_BOTH, pair=_VECTOR),
+    Knob("query.minScore", "minScore", 0.35, *_SHARE, short="min"),
+    Knob("query.hybrid.temporalDecay.enabled", "decay", False, short="decay"),
+    Knob(_HALF_LIFE, "half-life", 30, *_DAYS, unit="d", short="half", needs=_DECAYS),
+    Knob("query.maxResults", "results", 6, 1, 50, 1, 1, 1000, short="top"),
+    Knob("query.hybrid.candidateMultiplier", "candidates", 4, 1, 20, 1, 1, unit="x", short="candidates", second=True),
+    Knob("query.hybrid.mmr.enabled", "mmr", False, short="mmr"),
+    Knob("query.hybrid.mmr.lambda", "mmr lambda", 0.7, *_SHARE, short="lambda", second=True, needs=_VARIES),
+    Knob("query.hybrid.enabled", "hybrid", True, short="hybrid", second=True),
+    Knob("chunking.tokens", "chunk tokens", 400, 1, 1_000_000),
+    Knob("chunking.overlap", "overlap", 80, 0, 999_999),
+    Knob("sync.watch", "watch", True),
+    Knob("sync.watchDebounceMs", "debounce", 1500, 0, 3_600_000, unit="ms"),
+    Knob("sync.onSearch", "sync on search", True),
+    Knob("sync.onSessionStart", "sync at start", True),
+    Knob("sync.intervalMinutes", "interval", 0, 0, 1_000_000, unit="min"),
+    Knob("sync.sessions.deltaBytes", "session bytes", 100_000, 0, 10_000_000, unit="B"),
+    Knob("sync.sessions.deltaMessages", "session lines", 50, 0, 10_000),
+    Knob("store.vector.enabled", "vec0", True),
+    Knob("store.fts.tokenizer", "tokenizer", "unicode61", choices=("unicode61", "trigram")),
+    Knob("cache.enabled", "cache", True),
 )
 OWN_KNOBS: tuple[Knob, ...] = (
-    Knob(
-        "profile", "profile", "auto", "which scoring rules to follow; auto follows the configuration", choices=_PROFILES
-    ),
-    Knob(
-        "recency.weight",
-        "recency",
-        0.02,
-        "most points that a fresh note gains over an old one",
-        0,
-        0.5,
-        0.01,
-        0.005,
-        short="rec",
-        second=True,
-        needs=_DECAYS,
-    ),
-    Knob(
-        "dateBoost",
-        "date boost",
-        1.0,
-        "points of a day that the query names, or of the newest where it asks for now",
-        *_SHARE,
-        short="day",
-        second=True,
-    ),
-    Knob(_SECOND[0], "2nd stage", 0.7, _STAGE, *_SHARE, short="2nd", second=True),
-    Knob(
-        "secondStage.neighbour",
-        "neighbour",
-        0.1,
-        "points a chunk loses next to a better chunk of the same note",
-        0,
-        0.5,
-        0.05,
-        0.01,
-        short="neighbour",
-        second=True,
-        needs=_SECOND,
-    ),
-    Knob("query.maxCharacters", "characters", 3600, _CHARACTERS, 0, 1_000_000),
-    Knob(
-        "questionTime.enabled",
-        "question time",
-        True,
-        "read time words of a query as dates; off, they are searched as words",
-    ),
-    Knob("spelling.enabled", "spelling", True, "search words that no note holds as the nearest word that one does"),
-    Knob("answer.doubtBelow", "doubt below", 0.36, _NEARBY, 0, 1),
-    Knob("answer.nothingBelow", "nothing below", 0.1, _NOTHING, 0, 1),
-    Knob("exclude", "exclude", "", "notes and folders left out, as patterns apart by commas: archive/, *.draft.md"),
-    Knob("sessions.archives", "archives", False, "read the transcripts of sessions that were reset or deleted as well"),
-    Knob(
-        "local.threads",
-        "local threads",
-        0,
-        "threads of a local model; 0 is the physical cores less one, at least 1",
-        0,
-        256,
-    ),
-    Knob(
-        "remote.concurrency",
-        "requests at once",
-        4,
-        "how many requests for vectors a server gets at the same time",
-        1,
-        64,
-    ),
-    Knob(
-        "remote.withholdSecrets",
-        "withhold secrets",
-        True,
-        "never send text that looks like a password or key to a provider elsewhere",
-    ),
-    Knob("history.enabled", "history", True, "keep what each note was, whoever changes it; off forgets it"),
-    Knob("history.days", "history days", 90, "so long a version of a note is kept", 1, 36_500, unit="d"),
-    Knob("history.megabytes", "history size", 256, "so much room all versions may take", 1, 100_000, unit="MB"),
-    Knob("recall.log", "recall log", False, "write down what agents ask over MCP and get, on this machine only"),
-    Knob(
-        "recall.maxInjectedChars",
-        "injected",
-        0,
-        "most characters of snippets in one answer to an agent; 0 is any",
-        0,
-        10_000_000,
-    ),
+    Knob("profile", "profile", "auto", choices=_PROFILES),
+    Knob("recency.weight", "recency", 0.02, 0, 0.5, 0.01, 0.005, short="rec", second=True, needs=_DECAYS),
+    Knob("dateBoost", "date boost", 1.0, *_SHARE, short="day", second=True),
+    Knob("secondStage.weight", "2nd stage", 0.7, *_SHARE, short="2nd", second=True),
+    Knob("secondStage.neighbour", "neighbour", 0.1, 0, 0.5, 0.05, 0.01, short="neighbour", second=True, needs=_SECOND),
+    Knob("query.maxCharacters", "characters", 3600, 0, 1_000_000),
+    Knob("questionTime.enabled", "question time", True),
+    Knob("spelling.enabled", "spelling", True),
+    Knob("answer.doubtBelow", "doubt below", 0.36, 0, 1),
+    Knob("answer.nothingBelow", "nothing below", 0.1, 0, 1),
+    Knob("exclude", "exclude", ""),
+    Knob("sessions.archives", "archives", False),
+    Knob("local.threads", "local threads", 0, 0, 256),
+    Knob("remote.concurrency", "requests at once", 4, 1, 64),
+    Knob("remote.withholdSecrets", "withhold secrets", True),
+    Knob("history.enabled", "history", True),
+    Knob("history.days", "history days", 90, 1, 36_500, unit="d"),
+    Knob("history.megabytes", "history size", 256, 1, 100_000, unit="MB"),
+    Knob("recall.log", "recall log", False),
+    Knob("recall.maxInjectedChars", "injected", 0, 0, 10_000_000),
 )
 """Knobs that OpenClaw does not have."""
+HELP: Mapping[str, str] = {
+    "query.hybrid.vectorWeight": "share of meaning (cosine) in the score",
+    "query.hybrid.textWeight": "share of words (bm25) in the score",
+    "query.minScore": "hits that score less are not recalled",
+    "query.hybrid.temporalDecay.enabled": "let the score of dated notes fade with age",
+    "query.hybrid.temporalDecay.halfLifeDays": "days after which a dated note counts half",
+    "query.maxResults": "how many hits the agent gets",
+    "query.hybrid.candidateMultiplier": "each side proposes results times this many candidates, 200 at most",
+    "query.hybrid.mmr.enabled": "prefer hits that differ from those already chosen",
+    "query.hybrid.mmr.lambda": "1 is relevance alone, 0 is variety alone",
+    "query.hybrid.enabled": "add keyword search to vector search",
+    "chunking.tokens": "size of a chunk; a token counts as four characters",
+    "chunking.overlap": "how much of a chunk is repeated in the next",
+    "sync.watch": "index files as soon as they are saved",
+    "sync.watchDebounceMs": "quiet time after a save before it is indexed",
+    "sync.onSearch": "look for changed files when a search starts",
+    "sync.onSessionStart": "index changed files when the app opens",
+    "sync.intervalMinutes": "look for changed files this often; 0 is never",
+    "sync.sessions.deltaBytes": "a transcript is indexed by itself after growing this much; 0 is any",
+    "sync.sessions.deltaMessages": "or by this many lines; 0 counts bytes alone",
+    "store.vector.enabled": "keep vectors in sqlite-vec too; off, numpy answers alone",
+    "store.fts.tokenizer": "how full-text search cuts words; trigram finds parts of words, and Chinese and Japanese",
+    "cache.enabled": "keep vectors of text that is gone, in case it comes back",
+    "profile": "which scoring rules to follow; auto follows the configuration",
+    "recency.weight": "most points that a fresh note gains over an old one",
+    "dateBoost": "points of a day that the query names, or of the newest where it asks for now",
+    "secondStage.weight": "share of the second stage: lines, windows, letters of the first 20 candidates",
+    "secondStage.neighbour": "points a chunk loses next to a better chunk of the same note",
+    "query.maxCharacters": "characters an agent gets in all, as passages around what matched; 0 gives hits of 700 each",
+    "questionTime.enabled": "read time words of a query as dates; off, they are searched as words",
+    "spelling.enabled": "search words that no note holds as the nearest word that one does",
+    "answer.doubtBelow": "where a window holds less than this share of a question, there are notes nearby only",
+    "answer.nothingBelow": "where it holds less than this share, nothing holds these words, and agents get no hits",
+    "exclude": "notes and folders left out, as patterns apart by commas: archive/, *.draft.md",
+    "sessions.archives": "read the transcripts of sessions that were reset or deleted as well",
+    "local.threads": "threads of a local model; 0 is the physical cores less one, at least 1",
+    "remote.concurrency": "how many requests for vectors a server gets at the same time",
+    "remote.withholdSecrets": "never send text that looks like a password or key to a provider elsewhere",
+    "history.enabled": "keep what each note was, whoever changes it; off forgets it",
+    "history.days": "so long a version of a note is kept",
+    "history.megabytes": "so much room all versions may take",
+    "recall.log": "write down what agents ask over MCP and get, on this machine only",
+    "recall.maxInjectedChars": "most characters of snippets in one answer to an agent; 0 is any",
+}
+"""What each knob is for, by its key."""
 KNOBS = (*OPENCLAW_KNOBS, *OWN_KNOBS)
 
 BY_KEY: Mapping[str, Knob] = MappingProxyType({knob.key: knob for knob in KNOBS})
