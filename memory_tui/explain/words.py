@@ -113,10 +113,9 @@ class UnindexedTexts:
 
     def texts(self, unsearchable: Sequence[FileState]) -> dict[str, str]:
         """Path and text in lower case of the notes among `unsearchable` that wait, as many as are looked through."""
-        last, texts = self._last
-        if unsearchable is last:
-            return texts
-        texts, room = {}, MOST_CHARACTERS
+        if unsearchable is self._last[0]:
+            return self._last[1]
+        texts, room = dict[str, str](), MOST_CHARACTERS
         for path in pending(unsearchable)[:MOST_NOTES]:
             try:
                 text = self._read(path)[:room] if room else None
