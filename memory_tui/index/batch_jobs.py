@@ -11,7 +11,6 @@ import os
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -233,8 +232,6 @@ class BatchJobs:
         self._failures = 0
         self._direct: set[str] = set()
         self._results = JobResults()
-        self._left_alone: set[int] = set()
-        self._tries = Counter[int]()
         self._reported: dict[int, tuple[str, int, str]] = {}
         self._stop = Stop()
         self._lock = threading.Lock()
@@ -317,12 +314,7 @@ class BatchJobs:
         self._stop.check()
         every: list[Job] = self._on_writer(lambda store: jobs(store, service.space))
         self.waiting = sum(job.texts for job in every)
-        return [
-            job
-            for job in every
-            if job.id not in self._left_alone
-            and (job.remote_id or job.holder.pid == os.getpid() or not is_alive(job.holder))
-        ]
+        return [job for job in every if job.remote_id or job.holder.pid == os.getpid() or not is_alive(job.holder)]
 
     def _submit(self, service: BatchService, job: Job) -> bool:
         """Send a job off; tell whether it runs now. A failure that may pass is met again in the next round."""
@@ -339,11 +331,10 @@ class BatchJobs:
                 self._on_writer(lambda store: remember(store, job, file_id))
             remote_id = remote_id or service.create(file_id)
         except ProviderFailure as failure:
-            self._tries[job.id] += 1
             self._news(job, "failed", 0, failure.message)
-            if failure.state not in PASSING or self._tries[job.id] >= MOST_FAILURES:
-                # A server without batch service is asked once.
-                self._failures += MOST_FAILURES if failure.state is Cause.UNKNOWN_MODEL else 1
+            # A server without batch service is asked once.
+            self._failures += MOST_FAILURES if failure.state is Cause.UNKNOWN_MODEL else 1
+            if failure.state not in PASSING:
                 self._drop(job)
             return False
         self._on_writer(lambda store: remember(store, job, file_id, remote_id, service.settings.clock.now()))
@@ -351,7 +342,9 @@ class BatchJobs:
         return True
 
     def _poll(self, service: BatchService, job: Job) -> None:
-        """Look at a job; leave it to the next engine where that is refused, and give up one that is gone, or late."""
+        """Look at a job, and give up one that is gone, or late. Raises Cancelled where that is refused: the next
+        engine goes on.
+        """
         late, why = service.settings.clock.now() - job.submitted_at > service.jobs.timeout_seconds, ""
         try:
             status = service.status(job.remote_id)
@@ -371,9 +364,9 @@ class BatchJobs:
             elif failure.state in PASSING:
                 self._news(job, "running", 0, failure.message)
             else:
-                self._left_alone.add(job.id)
                 detail = f"{failure.message} {failure.next_step} The job goes on and is remembered."
                 self._news(job, "failed", 0, detail)
+                raise Cancelled from failure
 
     def _end(self, service: BatchService, job: Job, status: JobStatus, why: str) -> None:
         """Store what a job that has ended brought; what it did not is sent directly."""
