@@ -61,7 +61,8 @@ class Table(Struct, frozen=True):
     most: int = 0
 
     def of(self, scope: str, old: Old = nothing_old, *, path: Path | None = None, tell: Tell = warn) -> ScopedRecords:
-        """Return the values of one scope."""
+        """Return the values of one scope, which may be the path of a folder with any bytes in its name."""
+        scope = os.fsencode(scope).decode("utf-8", "backslashreplace")
         return ScopedRecords(self, scope, old, path or default_path(), tell)
 
 

@@ -23,6 +23,8 @@ from tests.support.waiting import LONG
 from tests.support.workspace import needs_inodes
 
 TABLE = Table("things")
+SCOPES = ("a", "b\udcff")
+"""The second is of a folder whose name is no UTF-8."""
 NOW = 1_795_000_000.0
 
 
@@ -40,10 +42,10 @@ VALUES = st.recursive(st.booleans() | st.integers(-(2**40), 2**40) | st.text(), 
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.tuples(st.sampled_from("ab"), KEYS, st.none() | VALUES), max_size=8))
+@given(st.lists(st.tuples(st.sampled_from(SCOPES), KEYS, st.none() | VALUES), max_size=8))
 def test_it_holds_what_a_dictionary_would_hold(tmp_path_factory, steps):
     path = tmp_path_factory.mktemp("state") / "state.sqlite"
-    wanted: dict[str, dict[str, object]] = {"a": {}, "b": {}}
+    wanted: dict[str, dict[str, object]] = {scope: {} for scope in SCOPES}
     for scope, key, value in steps:
         before = wanted[scope].pop(key, None)
         if value is None:
