@@ -338,12 +338,11 @@ class EntryTable:
 
     def nearest(self, vector: Sequence[float], limit: int) -> list[tuple[MemoryEntry, float]]:
         """Return the nearest entries with their distance (squared L2), exactly: no index may leave one out."""
-
-        def run(table: Any) -> Rows:  # noqa: ANN401 - a table of LanceDB
-            query = table.search([float(number) for number in vector]).bypass_vector_index()
-            return query.select([*FIELDS, "_distance"]).limit(limit).to_arrow()
-
-        rows = self._use("Searching", run)
+        numbers, columns = [float(number) for number in vector], [*FIELDS, "_distance"]
+        rows = self._use(
+            "Searching",
+            lambda table: table.search(numbers).bypass_vector_index().select(columns).limit(limit).to_arrow(),
+        )
         pairs = zip(entries_of(rows), rows["_distance"].to_pylist(), strict=True)
         return [(entry, float(distance)) for entry, distance in pairs if distance is not None]
 
@@ -364,7 +363,7 @@ class EntryTable:
                 pa.array([_fitting(values.get(column.name), column.type)], column.type) for column in table.schema
             ]
             rows = pa.Table.from_arrays(arrays, schema=table.schema)
-            done = table.merge_insert("id").when_not_matched_insert_all().execute(rows)
+            done = _adding(table).execute(rows)
             return int(done.version) if done.num_inserted_rows else 0
 
         return self._use("Writing", run)
@@ -374,11 +373,7 @@ class EntryTable:
 
         LanceDB refuses a vector with a number that is none, so such an entry comes back without one.
         """
-
-        def run(table: Any) -> None:  # noqa: ANN401 - a table of LanceDB
-            table.merge_insert("id").when_not_matched_insert_all().execute(rows, on_bad_vectors="null")
-
-        self._use("Writing", run)
+        self._use("Writing", lambda table: _adding(table).execute(rows, on_bad_vectors="null"))
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete the rows of `ids`; returns the version that this made. Raises EntryRefused for what is no id."""
@@ -439,6 +434,11 @@ def _fitting(value: Any, kind: Any) -> Any:  # noqa: ANN401 - a value, a type of
 def _without_vectors(table: Any) -> Rows:  # noqa: ANN401 - a table of LanceDB
     names = [name for name in FIELDS if name in table.schema.names]
     return table.search().select(names).to_arrow()
+
+
+def _adding(table: Any) -> Any:  # noqa: ANN401 - a table of LanceDB
+    """Return what adds rows whose id is not there yet."""
+    return table.merge_insert("id").when_not_matched_insert_all()
 
 
 def _connected(location: TableLocation) -> Any:  # noqa: ANN401 - a connection of LanceDB

@@ -23,7 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 from urllib.parse import unquote
 
 import apsw
@@ -341,7 +341,6 @@ def require_models(place: QmdFolder, command: str, roles: Sequence[str] = ()) ->
 
 # --- the index of QMD -------------------------------------------------------------------------------------------------
 
-T = TypeVar("T")
 UPDATE = "Run memory-tui qmd update."
 _SKIPPED = frozenset({"node_modules", ".git", ".cache", "vendor", "dist", "build"})
 """Folders that QMD never enters; nor any that begins with a dot."""
@@ -385,12 +384,8 @@ class QmdIndex(Struct, frozen=True):
 
 def read(file: Path) -> QmdIndex:
     """Return the state of the index in `file`. Raises QmdFailure."""
-    return _read(file, _index)
-
-
-def _read(file: Path, read: Callable[[apsw.Connection], T]) -> T:
     try:
-        return read_foreign(file, read)[0]
+        return read_foreign(file, _index)[0]
     except NotSeen as error:
         if error.state == "missing":
             raise QmdFailure("index", "QMD's index is empty or stale: it has not been made yet.", UPDATE) from None

@@ -225,10 +225,7 @@ class Builtin(Provider):
     def __init__(self, table: Path = TABLE) -> None:
         self._path = table
 
-    @cached_property
-    def identity(self) -> Identity:
-        """The space of this table's vectors."""
-        return Identity("builtin", MODEL, identity_key("builtin", MODEL), DIMS)
+    identity = Identity("builtin", MODEL, identity_key("builtin", MODEL), DIMS)
 
     @property
     def detail(self) -> str:
@@ -247,10 +244,8 @@ class Builtin(Provider):
 class NoProvider(Provider):
     """The provider that has no vectors: zero dimensions, and every call of `embed` is refused."""
 
-    @property
-    def identity(self) -> Identity:
-        """Provider "none", OpenClaw's name for the model of an index without vectors, no dimensions."""
-        return Identity("none", "fts-only", identity_key("none", "fts-only"), 0)
+    identity = Identity("none", "fts-only", identity_key("none", "fts-only"), 0)
+    """OpenClaw's name for the model of an index without vectors."""
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:  # noqa: ARG002
         """Raise ProviderError, always."""
@@ -286,15 +281,8 @@ def hash_vector(text: str) -> Vectors:
 class Scripted(Provider):
     """The provider "scripted", for tests: shared words make texts alike, and nothing else does."""
 
-    @property
-    def identity(self) -> Identity:
-        """The space of the hash vectors."""
-        return Identity("scripted", HASHES, identity_key("scripted", HASHES), DIMS)
-
-    @property
-    def detail(self) -> str:
-        """How it works, in a few words."""
-        return "hash vectors, no model"
+    identity = Identity("scripted", HASHES, identity_key("scripted", HASHES), DIMS)
+    detail = "hash vectors, no model"
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:  # noqa: ARG002
         """Return float32 (len(texts), 256) of unit vectors, or zeros for a text without any token."""

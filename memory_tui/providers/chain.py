@@ -728,37 +728,21 @@ class ServingProvider(Struct, frozen=True):
         return self.standing in ("ok", "not asked", "off", "not indexed")
 
     @property
-    def label(self) -> str:
-        """The record in a few words, for the first line."""
-        name, source, to = self.answers or self.requested, "", ""
-        if self.fallback is not None:
-            source, to = self.fallback.source, self.fallback.to
+    def line(self) -> str:
+        """What is lost, the host with the cause, and the time of the next try: what a line shows before it is cut."""
+        refused = self.cause == Cause.NETWORK.value and "refused" in self.reason
+        trouble = f"{self.host} {'refused' if refused else self.cause}".strip()
+        source, to = (self.fallback.source, self.fallback.to) if self.fallback else (self.requested, "")
         labels: dict[Standing, str] = {
-            "off": "embedding off",
-            "ok": f"{name} ok",
-            "not asked": f"{name} not asked yet",
-            "not indexed": f"{name} ok",
-            "needs approval": f"{name} needs approval",
-            "failed": f"{name} {self._trouble or 'failed'}",
+            "failed": f"{source} {trouble or 'failed'}",
             "other model": "index of another model",
             "fallback": f"{to} instead of {source}",
             "fallback starts": f"{to} takes over from {source}",
             "fallback failed": f"{source} and {to} failed",
         }
-        return labels[self.standing]
-
-    @property
-    def _trouble(self) -> str:
-        """Where and why the provider failed, in a few words."""
-        refused = self.cause == Cause.NETWORK.value and "refused" in self.reason
-        return f"{self.host} {'refused' if refused else self.cause}".strip()
-
-    @property
-    def line(self) -> str:
-        """The label, the host with the cause, and the time of the next try: what a line shows before it is cut."""
-        why = "" if self.standing == "failed" and self._trouble else f": {self._trouble or self.reason}"
+        why = "" if self.standing == "failed" and trouble else f": {trouble or self.reason}"
         again = f" · again {minute(self.retry_at)[-5:]}" if self.retry_at else ""
-        return f"{self.label}{why}{again}"
+        return f"{labels.get(self.standing, f'{source} {self.standing}')}{why}{again}"
 
     @property
     def sentence(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -206,12 +205,8 @@ def _followed(http: Http, url: str, location: str) -> str:
 def _complete(http: Http, file: ModelFile, part: Path, settings: ProviderSettings) -> None:
     """Fetch what `part` lacks of the file."""
     have = part.stat().st_size if part.exists() else 0
-    missing, free = file.size - have, shutil.disk_usage(part.parent).free
-    if file.size and missing == 0:
+    if file.size and file.size == have:
         return
-    if missing > free:
-        needs = f"needs {missing >> 20} MiB in {part.parent}, where {free >> 20} MiB are free."
-        raise ProviderFailure(Cause.NO_FILE, f"The model {file.source.name} {needs}", _ROOM)
     rest = {"Range": f"bytes={have}-"} if 0 < have < file.size and file.tag else {}
     last = 0.0
     with _answer(http, file.url, file.source, **rest) as answer:

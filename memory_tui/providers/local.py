@@ -234,6 +234,9 @@ class LocalModel(Provider):
     that is necessary.
     """
 
+    max_input_bytes = 2048
+    """The documented limit of local models. Text of more tokens than a model takes is embedded in parts."""
+
     def __init__(self, name: str, settings: ProviderSettings) -> None:
         check(name, settings)
         self._name, self._settings = name, settings
@@ -261,11 +264,6 @@ class LocalModel(Provider):
     def identity_known(self) -> bool:
         """Whether `identity` answers without loading the model."""
         return self._identity is not None
-
-    @property
-    def max_input_bytes(self) -> int:
-        """The documented limit of local models. Text of more tokens than a model takes is embedded in parts."""
-        return 2048
 
     @property
     def detail(self) -> str:

@@ -21,7 +21,6 @@ from memory_tui.notices import Notice, notice
 from memory_tui.providers import registry
 from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.builtin import static_table
-from memory_tui.providers.chain import ChainMember
 from memory_tui.search import formulas, lexical_2026_9
 from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, products, vectors_of
 from memory_tui.search.evidence import Closest, Evidence, KeywordSide, Lexical, Rows
@@ -101,7 +100,7 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> Q
 def _embedded(question: Question, needed: Identity, provider: Provider) -> Question:
     try:
         # What only an answer tells, its own answer tells: nobody is asked twice for one question.
-        identity = provider.expected(needed) if isinstance(provider, ChainMember) else provider.identity
+        identity = provider.expected(needed)
         if identity == needed:
             vector = provider.embed([question.text], "query")[0]
             identity = provider.identity
