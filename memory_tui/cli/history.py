@@ -19,7 +19,7 @@ from memory_tui.cli.notes import make
 from memory_tui.cli.output import print_lines, say, show
 from memory_tui.errors import EditRefused, PathRefused, QueryError, SettingError
 from memory_tui.formatting import minute, plural
-from memory_tui.notes import authors, diff, restore
+from memory_tui.notes import authors, diff
 from memory_tui.notes import history as histories
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.history import OTHERS, OWN
@@ -96,7 +96,7 @@ def since(args: argparse.Namespace) -> int:
         else:
             edits, then = tuple(edit for edit in journal.edits() if not edit.kind and edit.at >= at), minute(at)
             last = f"The record begins at {minute(start)}." if at < (start := journal.start() or at) else ""
-        entries = [histories.entry_of([edit]) for edit in edits] if args.json else histories.together(edits)
+        entries = [histories.entry_of([edit]) for edit in edits] if args.json else histories.joined_edits(edits)
         entries.sort(key=histories.newest)
         words = histories.news(edits)
         lines = [_line(entry, set()) for entry in entries]
@@ -176,7 +176,7 @@ def restore_notes(args: argparse.Namespace) -> int:
             if args.all:
                 raise SettingError(f"--all takes a time or a change, not {when!r}.", "memory-tui history lists them.")
             ref = f"before-{when}" if when.isdigit() else when
-            return make(notes, restore.to_version(notes, args.path, ref, lost_lines=args.lost_lines), args)
+            return make(notes, histories.to_version(notes, args.path, ref, lost_lines=args.lost_lines), args)
         is_number = when.isascii() and when.isdigit()
         point: dict[str, Any] = {"change": int(when)} if is_number else {"at": _time(when)}
         return make(notes, histories.before(notes, args.path, **point), args)
@@ -189,7 +189,7 @@ def _versions(args: argparse.Namespace, notes: Curator) -> int:
     now = notes.read(args.path)
     versions = [
         (version.ref.removeprefix("before-"), version)
-        for version in restore.versions(notes.journal, notes.git, args.path, now)
+        for version in histories.versions(notes.journal, notes.git, args.path, now)
         if not version.ref.isdigit()
     ]
     command = f"memory-tui restore {args.path} --before"

@@ -39,8 +39,8 @@ from memory_tui.inbox.entries import (
 )
 from memory_tui.inbox.repeats import Repeats, is_dated
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of, sections, to_utf8
+from memory_tui.notes.history import bring_back
 from memory_tui.notes.planner import ARCHIVE, move_back
-from memory_tui.notes.restore import bring_back
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.secrets import finder as secret_finder
@@ -50,9 +50,9 @@ from memory_tui.workspace.annotations import flaws, is_overtaken
 
 if TYPE_CHECKING:
     from memory_tui.notes.curator import Curator
+    from memory_tui.notes.history import LostNote
     from memory_tui.notes.planner import Planner
     from memory_tui.notes.promote import Spot
-    from memory_tui.notes.restore import LostNote
 
 
 Severity = Literal["danger", "warning", "hint"]

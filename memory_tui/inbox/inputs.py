@@ -19,7 +19,7 @@ from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
 
 if TYPE_CHECKING:
     from memory_tui.notes.curator import Curator
-    from memory_tui.notes.restore import LostNote
+    from memory_tui.notes.history import LostNote
     from memory_tui.openclaw.trust import TrustReport
     from memory_tui.plan import Plan
 
@@ -68,7 +68,7 @@ def _lost(curator: Curator | None, notes: tuple[DatedNote, ...]) -> tuple[LostNo
     """Return the notes that lack lines; none where the journal cannot be read, which the list of changes says."""
     if curator is None:
         return ()
-    from memory_tui.notes.restore import lost_notes
+    from memory_tui.notes.history import lost_notes
 
     return tuple(lost_notes(curator.journal, curator.read, [(note.path, note.text) for note in notes]))
 

@@ -34,8 +34,8 @@ KEEP_BYTES = 256 * 1024 * 1024
 """So much room, compressed, the texts of all changes may take; the oldest make way."""
 _WHOLE_EACH, _SHORTEST_PREFIX = 16, 8
 _LARGE, _LARGEST_WINDOW = 1 << 20, 27
-_MOST_COUNTED = 1 << 22
-"""Bytes between equal heads and tails of which lines are matched; of more, line ends are counted."""
+_MOST_COUNTED = 1 << 24
+"""Bytes of two texts of which lines are compared."""
 _DAY_SECONDS = 86_400.0
 _SETTLED_SECONDS = 7 * _DAY_SECONDS
 _APART_SECONDS = 600.0
@@ -183,10 +183,10 @@ class Record:
         values = (self._scope, since, until or sys.maxsize, most, *([path] if path is not None else []))
         return self._edits(_EDITS.format(index=index, more=more, order="DESC"), values)
 
-    def without_author(self, since: int = 0, most: int = 1000) -> tuple[Edit, ...]:
+    def without_author(self) -> tuple[Edit, ...]:
         """Return the changes of others of whom nobody asked yet who made them, oldest first."""
         sql = _EDITS.format(index="", more="AND c.id IS NULL AND e.rule IS NULL", order="ASC")
-        return self._edits(sql, (self._scope, since, sys.maxsize, most))
+        return self._edits(sql, (self._scope, 0, sys.maxsize, 1000))
 
     def text(self, blob: int | None) -> bytes | None:
         """Return the text that is kept as `blob`. Raises EditRefused when it is gone or damaged."""
@@ -206,19 +206,6 @@ class Record:
             return None
         return self._read(lambda connection: self._blob_of(connection, data), None)
 
-    def blobs_of(self, path: str, number: int) -> tuple[int | None, int | None]:
-        """Return the texts of a note before and after a change, also of one that was not made."""
-        sql = """SELECT before, after FROM note_edit AS e JOIN note_path AS p ON p.id = e.path
-            JOIN note_scope AS s ON s.id = e.scope WHERE s.name = ? AND e.id = ? AND p.path = ?
-            ORDER BY place LIMIT 1"""
-        values = self._scope, number, storable(path)
-        nothing: tuple[int | None, int | None] = None, None
-
-        def blobs(connection: apsw.Connection) -> tuple[int | None, int | None]:
-            return next(((before, after) for before, after in rows(connection, sql, *values)), nothing)
-
-        return self._read(blobs, nothing)
-
     def heads(self) -> tuple[dict[str, Head], int | None]:
         """Return what each note was when it was last seen, and when all were looked at (ns), None for never."""
 
@@ -233,8 +220,7 @@ class Record:
 
     def unviewed(self) -> tuple[Edit, ...]:
         """Return what others changed since a person last looked, newest first; nothing before the first look."""
-        sql = "SELECT viewed FROM note_scope WHERE name = ?"
-        since = self._read(lambda connection: value(connection, sql, self._scope), None)
+        since = self._of_scope("viewed")
         return () if since is None else tuple(edit for edit in self.edits(since=since) if not edit.kind)
 
     def start(self) -> float | None:
@@ -282,18 +268,16 @@ class Record:
 
     def tidy(self) -> None:
         """Forget what is too old or over a size, at most once a day. Only while the journal is locked."""
-        sql = "SELECT pruned FROM note_scope WHERE name = ?"
-        pruned = self._read(lambda connection: value(connection, sql, self._scope), None)
+        pruned = self._of_scope("pruned")
         if pruned is None or abs(self.clock() - pruned) > _DAY_SECONDS:
             self.prune()
 
-    def prune(self, days: float | None = None, most: int | None = None) -> int:
+    def prune(self) -> int:
         """Forget what is too old or over a size, and texts that nothing names; returns how many changes.
 
         Only while the journal is locked.
         """
-        limit = self.clock() - (self.most_days if days is None else days) * _DAY_SECONDS
-        return self._write(lambda c: self._forgotten(c, limit, self.most_bytes if most is None else most))
+        return self._write(self._forgotten)
 
     def clear(self, *, others: bool = False) -> None:
         """Forget every change of this workspace, or those of `others` alone, and what each note was."""
@@ -403,9 +387,9 @@ class Record:
         connection.execute(sql, (blob_hash(data), base, depth, _packed(data, prefix)))
         return connection.last_insert_rowid()
 
-    def _forgotten(self, connection: apsw.Connection, limit: float, most: int) -> int:
-        scope = self._scope_id(connection)
-        last = value(connection, _TOO_MUCH, scope, most)
+    def _forgotten(self, connection: apsw.Connection) -> int:
+        scope, limit = self._scope_id(connection), self.clock() - self.most_days * _DAY_SECONDS
+        last = value(connection, _TOO_MUCH, scope, self.most_bytes)
         connection.execute(
             "DELETE FROM note_change WHERE scope = ? AND (at < ? AND state <> 'intent' OR id <= ?)",
             (self._scope, limit, last),
@@ -442,6 +426,10 @@ class Record:
             "DELETE FROM note_path WHERE scope = ? AND blob IS NULL AND id NOT IN (SELECT path FROM note_edit)",
             (scope,),
         )
+
+    def _of_scope(self, name: str) -> Any:  # noqa: ANN401 - as SQLite
+        sql = f"SELECT {name} FROM note_scope WHERE name = ?"
+        return self._read(lambda connection: value(connection, sql, self._scope), None)
 
     def _edits(self, sql: str, values: tuple[object, ...]) -> tuple[Edit, ...]:
         def edits(connection: apsw.Connection) -> tuple[Edit, ...]:
@@ -487,33 +475,12 @@ def blob_hash(data: bytes) -> int:
 
 
 def counted(before: bytes | None, after: bytes | None) -> tuple[int, int]:
-    """Count the lines that came and went; one that only moved is neither."""
-    before, after = before or b"", after or b""
-    start = before.rfind(b"\n", 0, _equal(before, after)) + 1
-    old, new = before[start:], after[start:]
-    tail = _equal(old[::-1], new[::-1])
-    # What is alike at the end begins behind a line end, or it would be a part of a line.
-    cut = old.find(b"\n", len(old) - tail) + 1 if tail else 0
-    tail = len(old) - cut if cut else 0
-    old, new = old[: len(old) - tail], new[: len(new) - tail]
+    """Count the lines that came and went; one that only moved is neither. Of huge texts line ends are counted."""
+    old, new = before or b"", after or b""
     if len(old) + len(new) > _MOST_COUNTED:
-        return _ends(new), _ends(old)
-    lines = Counter(new.splitlines(keepends=True))
-    lines.subtract(old.splitlines(keepends=True))
-    return sum(count for count in lines.values() if count > 0), -sum(count for count in lines.values() if count < 0)
-
-
-def _ends(text: bytes) -> int:
-    return text.count(b"\n") + (bool(text) and not text.endswith(b"\n"))
-
-
-def _equal(first: bytes, second: bytes) -> int:
-    """Return with how many equal bytes both begin."""
-    low, high = 0, min(len(first), len(second))
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if first[low:middle] == second[low:middle] else (low, middle - 1)
-    return low
+        return max(0, new.count(b"\n") - old.count(b"\n")), max(0, old.count(b"\n") - new.count(b"\n"))
+    lines, lost = Counter(new.splitlines(keepends=True)), Counter(old.splitlines(keepends=True))
+    return (lines - lost).total(), (lost - lines).total()
 
 
 def _packed(data: bytes, prefix: bytes | None) -> bytes:

@@ -50,7 +50,8 @@ def test_old_changes_are_forgotten_with_their_texts(folder):
         one.apply(put(f"memory/{number}.md", None, b"note %d\n" % number))
     one.journal.clock = lambda: 30 * 86_400.0
     with one.journal.locked():
-        gone = one.journal.prune(days=20)
+        one.journal.most_days = 20
+        gone = one.journal.prune()
     entries = one.journal.entries()
     assert gone + len(entries) == 10
     assert 0 < len(entries) < 10
@@ -68,7 +69,8 @@ def test_the_texts_of_all_changes_take_bounded_room_and_another_workspace_keeps_
         data = random.Random(number).randbytes(10_000).replace(b"\n", b"")
         one.apply(put(f"memory/{number}.md", None, data))
     with one.journal.locked():
-        assert one.journal.prune(most=25_000) == 3
+        one.journal.most_bytes = 25_000
+        assert one.journal.prune() == 3
     assert [entry.title for entry in one.undoable()] == ["edit memory/4.md", "edit memory/3.md"]
     assert len(texts(one.journal)) == 3
     one.journal.clear()

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from memory_tui import doctor
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
-from memory_tui.errors import EditRefused
 from memory_tui.events import Noticed
 from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Suggestion
-from memory_tui.notes import restore
-from memory_tui.notes.restore import lost_lines, shrank
+from memory_tui.notes import history
+from memory_tui.notes.history import lost_lines, shrank
 from memory_tui.plan import Options
 
 DAY = "memory/2026-03-18.md"
@@ -145,6 +144,10 @@ def test_the_command_lists_the_texts_of_journal_and_git_and_brings_one_back(note
     assert {"- 11:00 lunch at the lake", "- 11:00 lunch at the sea"} <= {*(notes / DAY).read_text().splitlines()}
     assert main.main(back) == 0
     assert (notes / DAY).read_text() == TEXT
+    assert main.main(back) != 0
+    assert "is as it was before" in capsys.readouterr().err
+    assert main.main([*back, "--lost-lines"]) != 0
+    assert "holds every line" in capsys.readouterr().err
     assert main.main(["undo", "--yes", *where]) == 0
     assert main.main(["undo", "--yes", *where]) == 0
     assert (notes / DAY).read_text() == changed
@@ -171,15 +174,8 @@ _LINES = st.lists(st.sampled_from(["a", "b", "c", "- d", ""]), max_size=6)
 @given(_LINES, _LINES, st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_together_no_line_of_either_text_is_missing(old, new, end, closed):
     before, now = (end.join(lines) + end * closed for lines in (old, new))
-    found = restore.together(before.encode(), now.encode()).decode()
+    found = history.together(before.encode(), now.encode()).decode()
     assert lost_lines(before, found) == lost_lines(now, found) == []
-
-
-def test_a_version_that_would_change_nothing_is_refused():
-    with pytest.raises(EditRefused, match="holds every line"):
-        restore.restored(DAY, b"- a\n", b"- a\n- b\n", "Restore", lost_lines=True)
-    with pytest.raises(EditRefused, match="has the text"):
-        restore.restored(DAY, b"- a\n", b"- a\n", "Restore")
 
 
 def test_notes_that_go_in_a_mass_or_are_overwritten_stand_in_the_inbox_with_one_restore(notes: Path) -> None:

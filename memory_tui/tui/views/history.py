@@ -25,9 +25,8 @@ from memory_tui.notes import authors
 from memory_tui.notes.changes import Change
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.git import Commit
-from memory_tui.notes.history import OTHERS, exact, history, taken_back
+from memory_tui.notes.history import OTHERS, exact, history, taken_back, to_version
 from memory_tui.notes.journal import JournalEntry
-from memory_tui.notes.restore import to_version
 from memory_tui.sanitize import one_line, safe
 from memory_tui.secrets.finder import masked
 from memory_tui.tui import changes
