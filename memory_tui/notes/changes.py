@@ -58,6 +58,8 @@ class Change(Struct, frozen=True):
     title: str
     files: tuple[FileChange, ...]
     notes: tuple[str, ...] = ()
+    of: int = 0
+    """The change that an undo takes back, or a redo makes again; 0 for any other kind."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "title", masked(self.title))
@@ -123,26 +125,17 @@ class NothingToChange(EditRefused):
 class Conflict(EditRefused):
     """Somebody else changed the same lines. `views` show all three texts; `draft` is where the journal keeps mine.
 
-    `change` is what was to be made, of all its notes; `undoes` and `redoes` as for an entry of the journal.
+    `change` is what was to be made, of all its notes.
     """
 
     code = "conflict"
     exit_status = 1
 
     def __init__(
-        self,
-        message: str,
-        next_step: str,
-        views: tuple[ThreeWay, ...],
-        draft: int = 0,
-        *,
-        change: Change,
-        undoes: int = 0,
-        redoes: int = 0,
+        self, message: str, next_step: str, views: tuple[ThreeWay, ...], draft: int = 0, *, change: Change
     ) -> None:
         super().__init__(message, next_step)
-        self.views, self.draft = views, draft
-        self.change, self.undoes, self.redoes = change, undoes, redoes
+        self.views, self.draft, self.change = views, draft, change
 
 
 BOM = "\ufeff"

@@ -109,15 +109,12 @@ class Curator:
 
     # --- making ------------------------------------------------------------------------------------------------------
 
-    def apply(
-        self, change: Change, *, merging: bool = True, draft: int = 0, undoes: int = 0, redoes: int = 0
-    ) -> AppliedChange:
+    def apply(self, change: Change, *, merging: bool = True, draft: int = 0) -> AppliedChange:
         """Make `change`. What others changed meanwhile is kept by a merge where it does not touch.
 
         `draft` is the one that an earlier attempt left: it goes when the change is made, and holds the newer text when
-        it is not. `undoes` or `redoes` is the change that this takes back or makes again. Raises Conflict, with the
-        text kept as a draft, when it touches or with `merging` off; ReadOnly, Busy, NothingToChange, EditRefused,
-        PathRefused, Unreadable. Then every note is as others left it.
+        it is not. Raises Conflict, its text kept as a draft, when it touches or with `merging` off; ReadOnly, Busy,
+        NothingToChange, EditRefused, PathRefused, Unreadable. Then every note is as others left it.
         """
         self._refuse_read_only()
         with self.journal.locked():
@@ -127,17 +124,17 @@ class Curator:
                 try:
                     files = self._planned(change, merging=merging)
                 except SameLinesChanged as news:
-                    raise self._conflict(change, news.view, draft, undoes, redoes) from None
-                if not files and first and not undoes and not redoes:
+                    raise self._conflict(change, news.view, draft) from None
+                if not files and first and not change.of:
                     raise NothingToChange("The notes already have this change.", "Nothing was written.")
                 first, movable = False, self._movable(files)
                 try:
-                    entry, result = self._written(change, files, until, undoes, redoes)
+                    entry, result = self._written(change, files, until)
                     break
                 except SameLinesChanged as news:
                     # It came to touch while it was written; whether it does still shows when it is planned again.
                     if time.monotonic() > until:
-                        raise self._conflict(change, news.view, draft, undoes, redoes) from None
+                        raise self._conflict(change, news.view, draft) from None
             entry, untold = self._followed(entry, result, movable)
             self._forget(draft)
         self._changed(change.paths)
@@ -154,8 +151,7 @@ class Curator:
             replace(file, before=view.other, after=chosen) if file.path == view.path else file
             for file in conflict.change.files
         )
-        change = replace(conflict.change, files=files)
-        return self.apply(change, undoes=conflict.undoes, redoes=conflict.redoes, draft=conflict.draft)
+        return self.apply(replace(conflict.change, files=files), draft=conflict.draft)
 
     def remember(self, text: str) -> AppliedChange:
         """Append `text` with the time to today's log, whatever others write to it. Raises like `apply`."""
@@ -179,13 +175,12 @@ class Curator:
     def _undo_or_redo(self, kind: str, number: int | None = None, *, merging: bool = False) -> AppliedChange:
         """Do what `undo` or `redo` does, as `kind` says."""
         target, change = self._target(kind, number)
-        undoes, redoes = (target.id, 0) if kind == "undo" else (0, target.id)
         if not target.ledger:
-            return self.apply(change, merging=merging, undoes=undoes, redoes=redoes)
+            return self.apply(change, merging=merging)
         was, becomes = target.ledger if kind == "redo" else target.ledger[::-1]
         ledger = self._ledger()
         with self.journal.locked():
-            entry = self.journal.begin(change, undoes=undoes, redoes=redoes)
+            entry = self.journal.begin(change)
             return AppliedChange(self._exchanged(ledger, entry, was, becomes), change)
 
     def preview(self, kind: str, number: int | None = None) -> Change:
@@ -290,7 +285,7 @@ class Curator:
             and (entry.undoes == target.id if kind == "redo" else target.id in (entry.id, entry.redoes))
         ][-1]
         files = tuple(file.reverse() for file in reversed(self.journal.change_of(last).files))
-        change = Change(kind, f"{kind.capitalize()}: {target.title}", files)
+        change = Change(kind, f"{kind.capitalize()}: {target.title}", files, of=target.id)
         if not last.ledger:
             return target, self.plan.with_trust(change)
         state = "untrusted" if kind == "undo" else "agent"
@@ -307,12 +302,12 @@ class Curator:
         return files
 
     def _written(
-        self, change: Change, files: tuple[FileChange, ...], until: float, undoes: int, redoes: int
+        self, change: Change, files: tuple[FileChange, ...], until: float
     ) -> tuple[JournalEntry, tuple[FileChange, ...]]:
         """Write `files`, which `change` was planned to. Raises SameLinesChanged; then nothing of it is left."""
         # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
         noted = tuple(self._standing(file) for file in files or change.files)
-        entry = self.journal.begin(replace(change, files=noted), undoes=undoes, redoes=redoes)
+        entry = self.journal.begin(replace(change, files=noted))
         result, left = [], list[str]()
         try:
             for number, file in enumerate(files):
@@ -340,9 +335,9 @@ class Curator:
         mode, mtime_ns = standing(self.roots, file.path)
         return replace(file, mode=mode, mtime_ns=mtime_ns)
 
-    def _conflict(self, change: Change, view: ThreeWay, draft: int, undoes: int, redoes: int) -> Conflict:
+    def _conflict(self, change: Change, view: ThreeWay, draft: int) -> Conflict:
         what = "was removed" if view.other is None else "is there already" if view.base is None else "has changed"
-        if change.kind in ("undo", "redo"):
+        if change.of:
             # The journal has this text already.
             step = (
                 "Your change and theirs are in different lines. Use --merge to keep both."
@@ -350,7 +345,7 @@ class Curator:
                 else "Change the note by hand; the journal shows the old text."
             )
             message = f"{view.path} {what} since. Nothing was written."
-            return Conflict(message, step, (view,), change=change, undoes=undoes, redoes=redoes)
+            return Conflict(message, step, (view,), change=change)
         number = self.journal.draft(view, change.title, draft).id
         return Conflict(
             f"{view.path} {what} since it was read, and the changes touch. Nothing was written.",

@@ -137,8 +137,9 @@ class Journal(Record):
         with lock:
             yield
 
-    def begin(self, change: Change, *, undoes: int = 0, redoes: int = 0) -> JournalEntry:
+    def begin(self, change: Change) -> JournalEntry:
         """Write down what is about to be done; its files have mode and time of the notes. Only while `locked`."""
+        undoes, redoes = (change.of, 0) if change.kind == "undo" else (0, change.of)
         entry = JournalEntry(0, self.clock(), "intent", change.kind, change.title, (), undoes, redoes)
 
         def begin(connection: apsw.Connection) -> JournalEntry:

@@ -154,13 +154,11 @@ class Planner(Struct, frozen=True):
         day = shown_day(path)
         return "" if day is None else f"{_heading(day, Lines.of(self._log_before(path)).texts())}\n\n"
 
-    def new_note(self, title: str, body: str = "") -> Change:
+    def new_note(self, title: str) -> Change:
         """A new topic note where its title says. Raises EditRefused when something is there."""
         path = self._vacant(topic_path(title))
-        text = f"# {title.strip()}\n\n" + (body.strip("\r\n") + "\n" if body.strip() else "")
-        return self.with_trust(
-            Change("new", f"New note {path}", (FileChange(path, None, text.encode("utf-8", "replace")),))
-        )
+        text = f"# {title.strip()}\n\n".encode("utf-8", "replace")
+        return self.with_trust(Change("new", f"New note {path}", (FileChange(path, None, text),)))
 
     def edit(self, path: str, before: bytes | None, text: str) -> Change:
         """What an editor made of a note: `before` are the bytes it was opened with, `text` is the new text."""
@@ -169,20 +167,20 @@ class Planner(Struct, frozen=True):
 
     # --- lines to another note ---------------------------------------------------------------------------------------
 
-    def choices(self, spot: Spot, target: str = "") -> list[Section]:
-        """The headings of `target` (the curated note) that the lines could go below, the best first."""
-        data = current(self.roots, target or self.memory())
+    def choices(self, spot: Spot) -> list[Section]:
+        """The headings of the curated note that the lines could go below, the best first."""
+        data = current(self.roots, self.memory())
         choices = promoting.ranked(Lines.of(data).texts(), "\n".join(spot.texts()), spot.heading())
         return [section for _, section in choices]
 
-    def promote(self, spot: Spot, *, to: str = "", move: bool = False, target: str = "") -> Change:
+    def promote(self, spot: Spot, *, to: str = "", move: bool = False) -> Change:
         """Copy or move lines to the curated note, below the heading `to` or the one that fits.
 
         In Claude Code's memory they become a fact of the type `to`, and MEMORY.md points to it.
         """
-        target = self._stored(target or self.memory())
-        if registry.is_codex_memory(self.roots.workspace) and target in ROOT_NOTES:
+        if registry.is_codex_memory(self.roots.workspace):
             return self._promote_for_codex([spot])
+        target = self.memory()
         return self._budgeted(self._promoted(spot, target, current(self.roots, target), (), to=to, move=move))
 
     def promote_all(self, places: Sequence[tuple[str, int, int]]) -> Change:
@@ -197,7 +195,7 @@ class Planner(Struct, frozen=True):
             spots.append(Spot(note.path, note.before, min(first, most), min(last or most, most)))
         if registry.is_codex_memory(self.roots.workspace):
             return self._promote_for_codex(spots)
-        target = self._stored(self.memory())
+        target = self.memory()
         parts = promoting.parts(spot for spot in spots if spot.path != target)
         if not parts:
             raise EditRefused("No lines are chosen that could be promoted.", "Choose lines with text of other notes.")
