@@ -35,6 +35,7 @@ from memory_tui import durable
 from memory_tui.errors import EditFailed, EditRefused, PathRefused, Unreadable
 from memory_tui.notes.changes import Busy, FileChange, ReadOnly, ThreeWay, moves
 from memory_tui.notes.merge import common_head, merge
+from memory_tui.workspace.notes import descend
 from memory_tui.workspace.roots import Roots, destination
 
 if sys.platform == "linux":
@@ -181,7 +182,7 @@ def parent(roots: Roots, path: str, *, make: bool = False) -> Iterator[tuple[Fol
     try:
         if make and os.path.isdir(root):
             durable.make_folder(Path(place), 0o777)
-        at = _descend(root, place) if _RELATIVE else None
+        at = descend(root, place, _FOLDER) if _RELATIVE else None
         os.stat(place)  # noqa: PTH116
     except FileNotFoundError:
         yield None, name
@@ -198,20 +199,6 @@ def parent(roots: Roots, path: str, *, make: bool = False) -> Iterator[tuple[Fol
     finally:
         if at is not None:
             os.close(at)
-
-
-def _descend(root: str, place: str) -> int:
-    """Open the folder `place` below `root`, which no link may lead to."""
-    at = os.open(root, _FOLDER)
-    try:
-        for folder in Path(place).relative_to(root).parts:
-            below = os.open(folder, _FOLDER | _NO_FOLLOW, dir_fd=at)
-            os.close(at)
-            at = below
-    except OSError:
-        os.close(at)
-        raise
-    return at
 
 
 def current(roots: Roots, path: str) -> bytes | None:

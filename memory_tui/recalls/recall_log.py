@@ -11,7 +11,6 @@ import datetime as dt
 import json
 import re
 import secrets
-import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,43 +23,17 @@ from msgspec.structs import replace
 
 from memory_tui import durable, jsstring, locks
 from memory_tui.config.places import private_name
-from memory_tui.errors import IndexUnavailable
+from memory_tui.errors import IndexBusy, IndexUnavailable
 from memory_tui.formatting import plural
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
 from memory_tui.secrets.finder import MASK, masked, redact
 from memory_tui.settings import Scalar
-
-_TRIES, _PAUSE_SECONDS = 2500, 0.002
 
 
 def log_path(workspace: Path, kind: str) -> Path:
     """Where the file of a workspace is, in the folder `kind`; two names of one workspace share it."""
     folder = platformdirs.user_state_path("memory-tui", appauthor=False) / kind
     return folder / f"{private_name(workspace)}.jsonl"
-
-
-def append_line(path: Path, line: bytes, most_bytes: int) -> None:
-    """Write `line`, which ends with a line feed, behind the others; then no more than `most_bytes` are kept.
-
-    Raises OSError, and IndexUnavailable when another process holds the file for five seconds.
-    """
-    durable.make_folder(path.parent)
-    with _locked(path):
-        # Who waits for an answer does not wait for the disk as well: the power may take the last lines of a log.
-        durable.append_line(path, line, flush=False)
-        if path.stat().st_size > most_bytes:
-            _drop_older_half(path)
-
-
-def log_lines(path: Path) -> list[bytes]:
-    """The lines that are not blank; none where there is no file. Raises IndexUnavailable when it cannot be read."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise IndexUnavailable(f"{path} cannot be read: {error.strerror}.", "Check the file and its folder.") from None
-    return [line for line in data.split(b"\n") if line.strip()]
 
 
 def clear_log(path: Path) -> bool:
@@ -79,18 +52,10 @@ def clear_log(path: Path) -> bool:
 
 def _locked(path: Path) -> locks.WriterLock:
     """The lock of the file; a line takes less than a millisecond. Raises IndexUnavailable after five seconds."""
-    for _ in range(_TRIES):
-        lock = locks.WriterLock.acquire(path)
-        if lock is not None:
-            return lock
-        time.sleep(_PAUSE_SECONDS)
-    raise IndexUnavailable(f"Another process keeps {path} locked.", "See which memory-tui still runs.")
-
-
-def _drop_older_half(path: Path) -> None:
-    """Replace the file by its newer half; a reader sees the one or the other."""
-    data = path.read_bytes()
-    durable.replace_file(path, data[len(data) - len(data) // 2 :].partition(b"\n")[2])
+    try:
+        return locks.wait_for(path)
+    except IndexBusy:
+        raise IndexUnavailable(f"Another process keeps {path} locked.", "See which memory-tui still runs.") from None
 
 
 MOST_BYTES = 2 << 20
@@ -275,21 +240,33 @@ def recall_log_path(workspace: Path) -> Path:
     return log_path(workspace, "recalls")
 
 
-def append_recall(path: Path, entry: RecallEntry, most_bytes: int = MOST_BYTES) -> RecallEntry:
+def append_recall(path: Path, entry: RecallEntry) -> RecallEntry:
     """Write `entry` down, with an id and without secrets; returns it as it was written.
 
     Raises OSError, and IndexUnavailable when another process holds the log for five seconds.
     """
     stored = replace(entry, id=secrets.token_hex(4), query=shortened(entry.query), outcome=shortened(entry.outcome))
-    line = json.dumps(msgspec.to_builtins(stored)).encode() + b"\n"
-    append_line(path, line, most_bytes)
+    durable.make_folder(path.parent)
+    with _locked(path):
+        # Who waits for an answer does not wait for the disk as well: the power may take the last lines of a log.
+        durable.append_line(path, json.dumps(msgspec.to_builtins(stored)).encode() + b"\n", flush=False)
+        if path.stat().st_size > MOST_BYTES:
+            data = path.read_bytes()
+            # A reader sees the whole or the newer half.
+            durable.replace_file(path, data[len(data) - len(data) // 2 :].partition(b"\n")[2])
     return stored
 
 
 def read(path: Path) -> Log:
     """The log at `path`; empty where there is none. Raises IndexUnavailable when it cannot be read."""
-    entries, unread = [], 0
-    for line in log_lines(path):
+    entries, unread, data = [], 0, b""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise IndexUnavailable(f"{path} cannot be read: {error.strerror}.", "Check the file and its folder.") from None
+    for line in filter(bytes.strip, data.split(b"\n")):
         try:
             entries.append(msgspec.convert(json.loads(line), RecallEntry))
         except (ValueError, RecursionError):

@@ -41,8 +41,7 @@ def _flags(*names: str) -> int:
 # O_NONBLOCK: a pipe put in the file's place must not stop us.
 _FILE = os.O_RDONLY | _flags("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
 # O_PATH: a folder that may be entered but not listed is enough.
-_ROOT = os.O_RDONLY | _flags("O_PATH", "O_DIRECTORY", "O_CLOEXEC")
-_FOLDER = _ROOT | _flags("O_NOFOLLOW")
+_FOLDER = os.O_RDONLY | _flags("O_PATH", "O_DIRECTORY", "O_CLOEXEC")
 
 
 class ChangedWhileRead(Unreadable):
@@ -109,19 +108,31 @@ def _snapshot(note: NoteFile) -> tuple[bytes, os.stat_result] | None:
 
 
 def _open(note: NoteFile) -> int:
-    """Open component by component below the root, so that no folder can be swapped for a link on the way."""
     if os.open not in os.supports_dir_fd:
         return os.open(note.absolute, _FILE)
-    *folders, name = note.absolute[len(note.root.rstrip(os.sep)) + 1 :].split(os.sep)
-    at = os.open(note.root, _ROOT)
+    folder, name = os.path.split(note.absolute)
+    at = descend(note.root, folder, _FOLDER)
     try:
-        for folder in folders:
-            below = os.open(folder, _FOLDER, dir_fd=at)
-            os.close(at)
-            at = below
         return os.open(name, _FILE, dir_fd=at)
     finally:
         os.close(at)
+
+
+def descend(root: str, folder: str, flags: int) -> int:
+    """Open a folder component by component below the root, so that none can be swapped for a link on the way.
+
+    Raises OSError, ValueError.
+    """
+    at = os.open(root, flags)
+    try:
+        for name in filter(None, folder[len(root.rstrip(os.sep)) :].split(os.sep)):
+            below = os.open(name, flags | _flags("O_NOFOLLOW"), dir_fd=at)
+            os.close(at)
+            at = below
+    except (OSError, ValueError):
+        os.close(at)
+        raise
+    return at
 
 
 def _read_all(descriptor: int, size: int) -> bytes:

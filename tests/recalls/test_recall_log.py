@@ -90,9 +90,10 @@ def test_a_long_question_is_cut(log):
     assert kept.query.endswith("…")
 
 
-def test_the_older_half_goes_when_it_grows_too_large(log):
+def test_the_older_half_goes_when_it_grows_too_large(log, monkeypatch):
+    monkeypatch.setattr(recall_log, "MOST_BYTES", 8000)
     for number in range(100):
-        recall_log.append_recall(log, entry(f"question {number}"), most_bytes=8000)
+        recall_log.append_recall(log, entry(f"question {number}"))
     entries = recall_log.read(log).entries
     assert log.stat().st_size <= 8000
     assert entries[-1].query == "question 99"
