@@ -310,18 +310,18 @@ class Examination:
 
 
 class InboxCheck(Struct, frozen=True):
-    """One check: the kind of its suggestions, a title for people, its severity, the actions it offers, its search.
+    """One check: the kind of its suggestions, a title for people, the actions it offers, its search, its severity.
 
-    The first of `actions` is the proposed one. `cause` is the row of the
-    table of sentences that tells of several with one cause.
+    The first of `actions` is the proposed one. `cause` is the row of the table of sentences that tells of several with
+    one cause.
     """
 
     kind: str
     title: str
-    severity: Severity
     actions: tuple[Action, ...]
     find: Callable[[Examination], Iterator[Suggestion]]
     cause: str
+    severity: Severity = "warning"
 
 
 def _found_at(run: Examination, path: str, first: int, last: int, finding: Notice) -> Suggestion:
@@ -496,77 +496,36 @@ _NIGHT = re.compile(r"## Promoted From Short-Term Memory \((\d{4}-\d{2}-\d{2})\)
 _LATER: tuple[Action, ...] = ("keep", "snooze")
 _NONE: tuple[Action, ...] = ("none", *_LATER)
 _OVERTAKEN: tuple[Action, ...] = ("overtake", "merge other", *_LATER)
-_MERGED: tuple[Action, ...] = ("merge", "merge other")
+_TWICE: tuple[Action, ...] = ("merge", "merge other", *_LATER)
 """One of two passages goes: the one at `place`, or the other one."""
+_BEAT: tuple[Action, ...] = ("keep", "merge", "snooze")
+_DEAD: tuple[Action, ...] = ("keep", "delete", "snooze")
+_NEVER: tuple[Action, ...] = ("archive note", "trash note", *_LATER)
 _PASSED: tuple[Action, ...] = ("keep", "edit", "delete", "snooze")
 _PROMOTION: tuple[Action, ...] = ("keep", "edit", "move back", "delete", "snooze")
 
 CHECKS: tuple[InboxCheck, ...] = (
-    InboxCheck("secret", "looks like a secret", "danger", ("mask", "delete", *_NONE), _secrets, "secrets"),
-    InboxCheck("instruction", "commands the agent", "danger", ("delete", *_NONE), _instructions, "instructions"),
-    InboxCheck("lost", "lost to another program", "danger", ("restore", *_LATER), _lost, "lost_here"),
+    InboxCheck("secret", "looks like a secret", ("mask", "delete", *_NONE), _secrets, "secrets", "danger"),
+    InboxCheck("instruction", "commands the agent", ("delete", *_NONE), _instructions, "instructions", "danger"),
+    InboxCheck("lost", "lost to another program", ("restore", *_LATER), _lost, "lost_here", "danger"),
+    InboxCheck("encoding", "not UTF-8, so words are not found", ("convert", *_LATER), _encodings, "encodings"),
+    InboxCheck("trust", "not trusted by OpenClaw", _LATER, _untrusted, "untrusted"),
+    InboxCheck("promotion", "promoted by OpenClaw", _PROMOTION, _promoted, "promotions", "hint"),
+    InboxCheck("annotation", "an annotation without effect", _LATER, _flawed, "annotations_idle"),
+    InboxCheck("bad date", "an odd date in its name", ("rename", *_LATER), _bad_dates, "odd_dates"),
+    InboxCheck("over budget", "cut off at session start", ("demote", *_LATER), _over_budget, "beyond_budgets"),
     InboxCheck(
-        "encoding", "not UTF-8, so words are not found", "warning", ("convert", *_LATER), _encodings, "encodings"
+        "copied file", "a copy of another note", ("trash note", *_LATER), _repeats("copied file"), "files_copied"
     ),
-    InboxCheck("trust", "not trusted by OpenClaw", "warning", _LATER, _untrusted, "untrusted"),
-    InboxCheck("promotion", "promoted by OpenClaw", "hint", _PROMOTION, _promoted, "promotions"),
-    InboxCheck("annotation", "an annotation without effect", "warning", _LATER, _flawed, "annotations_idle"),
-    InboxCheck("bad date", "an odd date in its name", "warning", ("rename", *_LATER), _bad_dates, "odd_dates"),
-    InboxCheck(
-        "over budget", "cut off at session start", "warning", ("demote", *_LATER), _over_budget, "beyond_budgets"
-    ),
-    InboxCheck(
-        "copied file",
-        "a copy of another note",
-        "warning",
-        ("trash note", *_LATER),
-        _repeats("copied file"),
-        "files_copied",
-    ),
-    InboxCheck(
-        "copied block",
-        "copied from another place",
-        "warning",
-        (*_MERGED, *_LATER),
-        _repeats("copied block"),
-        "blocks_copied",
-    ),
-    InboxCheck(
-        "log beat",
-        "a log says it again",
-        "hint",
-        ("keep", "merge", "snooze"),
-        _repeats("log beat"),
-        "beats_repeat",
-    ),
-    InboxCheck("said twice", "said twice", "warning", (*_MERGED, *_LATER), _repeats("said twice"), "lines_twice"),
-    InboxCheck("contradiction", "contradicts an older line", "warning", _OVERTAKEN, _corrections, "corrections"),
-    InboxCheck("stale date", "a date that has passed", "warning", _PASSED, _stale_dates, "days_passed"),
-    InboxCheck(
-        "dead path",
-        "links to a file that is not there",
-        "warning",
-        ("keep", "delete", "snooze"),
-        _dead_paths,
-        "paths_gone",
-    ),
-    InboxCheck(
-        "unlisted",
-        "not in Claude Code's index",
-        "warning",
-        ("keep", "trash note", "snooze"),
-        _unlisted,
-        "unlisted_notes",
-    ),
-    InboxCheck("junk", "looks like output of a tool", "warning", ("delete", *_LATER), _junk, "tool_outputs"),
-    InboxCheck(
-        "never recalled",
-        "never recalled so far",
-        "hint",
-        ("archive note", "trash note", *_LATER),
-        _never_recalled,
-        "notes_never_delivered",
-    ),
+    InboxCheck("copied block", "copied from another place", _TWICE, _repeats("copied block"), "blocks_copied"),
+    InboxCheck("log beat", "a log says it again", _BEAT, _repeats("log beat"), "beats_repeat", "hint"),
+    InboxCheck("said twice", "said twice", _TWICE, _repeats("said twice"), "lines_twice"),
+    InboxCheck("contradiction", "contradicts an older line", _OVERTAKEN, _corrections, "corrections"),
+    InboxCheck("stale date", "a date that has passed", _PASSED, _stale_dates, "days_passed"),
+    InboxCheck("dead path", "links to a file that is not there", _DEAD, _dead_paths, "paths_gone"),
+    InboxCheck("unlisted", "not in Claude Code's index", ("keep", "trash note", "snooze"), _unlisted, "unlisted_notes"),
+    InboxCheck("junk", "looks like output of a tool", ("delete", *_LATER), _junk, "tool_outputs"),
+    InboxCheck("never recalled", "never recalled so far", _NEVER, _never_recalled, "notes_never_delivered", "hint"),
 )
 """Every check, the most pressing first."""
 

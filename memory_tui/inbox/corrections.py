@@ -175,18 +175,9 @@ class Corrections:
         near = {at for term in new.terms if len(self._holders[term]) <= self._common for at in self._holders[term]}
         for at in sorted(near):
             old = self.lines[at]
-            if (
-                old is new
-                or not old.terms
-                or len(old.terms) > 18
-                or not new.terms - old.terms
-                or not _is_older(old, new)
-            ):
+            if not old.terms or len(old.terms) > 18 or not new.terms - old.terms or not _is_older(old, new):
                 continue
-            if _TASK.search(old.text) or old.text.rstrip().endswith((":", "：")) or is_overtaken(old.text):
-                continue
-            shared = new.terms & old.terms
-            if shared:
+            if _holds(old) and (shared := new.terms & old.terms):
                 common = self._weight(shared)
                 yield old, common / self._weight(old.terms), common / weight
 
@@ -199,13 +190,7 @@ class Corrections:
         return max(best, key=lambda row: row[0])[1] if best else None
 
     def _new_lines(self) -> Iterator[tuple[Line, str]]:
-        for line in self.lines:
-            if (
-                not _TASK.search(line.text)
-                and not line.text.rstrip().endswith((":", "："))
-                and not is_overtaken(line.text)
-            ):
-                yield line, _LEAD.sub("", line.text, count=1)
+        return ((line, _LEAD.sub("", line.text, count=1)) for line in self.lines if _holds(line))
 
     def _named(self) -> Iterator[Correction]:
         """Yield what a line names itself as overtaken, which is marked; its number may have moved since."""
@@ -289,6 +274,11 @@ class Corrections:
                 if not is_overtaken(new.text) and (same or (len(shared) >= 2 and s_old >= 0.4)):
                     yield Correction(new, old)
                     break
+
+
+def _holds(line: Line) -> bool:
+    """Tell whether a line says something that holds: no task, no title of what follows, nothing overtaken."""
+    return not (_TASK.search(line.text) or line.text.rstrip().endswith((":", "：")) or is_overtaken(line.text))
 
 
 def _is_corrected(new: Line, old: Line, s_old: float, _s_new: float) -> bool:
