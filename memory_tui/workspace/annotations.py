@@ -45,10 +45,8 @@ NOTHING_SAID = Annotations()
 
 def annotations_of(importance: int, triggers: str, project: str) -> Annotations:
     """Make annotations of what a person typed: triggers apart by `,` or `;`, project keys by `;`."""
-    keys = (jsstring.trim(key) for key in project.split(";"))
-    return Annotations(
-        importance, _joined(_split(r"[,;]", [triggers])), _joined(project_key(key) for key in keys if key)
-    )
+    keys = map(project_key, filter(None, _keys(project)))
+    return Annotations(importance, _joined(_split(r"[,;]", [triggers])), _joined(keys))
 
 
 def without_markers(text: str) -> str:
@@ -92,14 +90,27 @@ def _project(text: str) -> str:
     """Return the project keys of every marker in `text`, or that one of them cannot be read."""
     keys: list[str] = []
     for marker in _PROJECT.finditer(text):
-        end = text.find("-->", marker.end())
-        if end < 0:
+        if _project_flaw(text, marker.end()):
             return INVALID_PROJECT
-        for key in map(jsstring.trim, text[marker.end() : end].split(";")):
-            if not key or _UNFIT.search(key):
-                return INVALID_PROJECT
-            keys.append(project_key(key))
+        keys += map(project_key, _keys(text[marker.end() : text.index("-->", marker.end())]))
     return _joined(keys)
+
+
+def _keys(text: str) -> list[str]:
+    return list(map(jsstring.trim, text.split(";")))
+
+
+def _project_flaw(text: str, at: int) -> str:
+    """Return why a project whose keys begin at `at` loses its entry; empty where it counts."""
+    end = text.find("-->", at)
+    if end < 0:
+        return f"it never closes, {_DROPPED}"
+    if any(not key or _UNFIT.search(key) for key in _keys(text[at:end])):
+        return f"a key is empty, or holds a line break, < or >, {_DROPPED}"
+    return ""
+
+
+_DROPPED = "so OpenClaw never recalls the entry"
 
 
 def active_project(written: str) -> str:
@@ -141,8 +152,10 @@ def flaws(text: str, path: str) -> list[Flaw]:
     for number, line in enumerate(text.split("\n"), 1):
         for marker in _OPENING.finditer(line):
             name = marker[1].lower()
-            if name == "project":
-                reason = _project_flaw(text, start + marker.end(), path)
+            if name == "project" and path == "USER.md":
+                reason = "it is not read in USER.md"
+            elif name == "project":
+                reason = _project_flaw(text, start + marker.end())
             else:
                 reason = _flaw(name, line, marker.end(), path)
             if reason:
@@ -152,7 +165,6 @@ def flaws(text: str, path: str) -> list[Flaw]:
 
 
 _OPENING = re.compile(r"<!--\s*(trigger|importance|project)\s*:", re.IGNORECASE)
-_DROPPED = "so OpenClaw never recalls the entry"
 
 
 def _flaw(name: str, line: str, at: int, path: str) -> str:
@@ -169,19 +181,6 @@ def _flaw(name: str, line: str, at: int, path: str) -> str:
         return "" if _split(r"[,;]", [value]) else "it names no phrase"
     fits = re.fullmatch("[0-9]{1,9}", value) and 1 <= int(value) <= MOST_IMPORTANT
     return "" if fits else f"it is a whole number from 1 to {MOST_IMPORTANT}"
-
-
-def _project_flaw(text: str, at: int, path: str) -> str:
-    """Return why a project whose keys begin at `at` has no effect, or loses its entry; empty where it counts."""
-    if path == "USER.md":
-        return "it is not read in USER.md"
-    end = text.find("-->", at)
-    if end < 0:
-        return f"it never closes, {_DROPPED}"
-    keys = [jsstring.trim(key) for key in text[at:end].split(";")]
-    if any(not key or _UNFIT.search(key) for key in keys):
-        return f"a key is empty, or holds a line break, < or >, {_DROPPED}"
-    return ""
 
 
 # --- overtaken lines -------------------------------------------------------------------------------------------------

@@ -99,7 +99,9 @@ def _snapshot(note: NoteFile) -> tuple[bytes, os.stat_result] | None:
                 f"{note.path} has {before.st_size:,} bytes; at most {MAX_BYTES:,} are read.",
                 "Split it into days or topics.",
             )
-        data = _read_all(descriptor, before.st_size)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            # One byte more tells a file that grew.
+            data = file.read(before.st_size + 1)
         after = os.fstat(descriptor)
     finally:
         os.close(descriptor)
@@ -133,19 +135,6 @@ def descend(root: str, folder: str, flags: int) -> int:
         os.close(at)
         raise
     return at
-
-
-def _read_all(descriptor: int, size: int) -> bytes:
-    """Return up to `size` bytes plus one, which tells a file that grew."""
-    data = os.read(descriptor, size + 1)
-    if len(data) in (0, size):
-        return data
-    parts = [data]
-    left = size + 1 - len(data)
-    while left > 0 and (data := os.read(descriptor, left)):
-        parts.append(data)
-        left -= len(data)
-    return b"".join(parts)
 
 
 def of_bytes(path: str, data: bytes, mtime_ns: int) -> Document:

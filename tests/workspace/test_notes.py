@@ -10,7 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory_tui.errors import Unreadable
-from memory_tui.workspace import notes as reading
 from memory_tui.workspace.notes import ChangedWhileRead, read
 from memory_tui.workspace.roots import Roots, scan
 from memory_tui.workspace.scan import MAX_BYTES
@@ -118,16 +117,15 @@ def test_a_note_grown_past_the_limit_since_the_scan_is_not_read(tmp_path):
 def test_a_note_that_is_written_to_each_time_it_is_read_is_refused(tmp_path, monkeypatch, times):
     put(tmp_path, "MEMORY.md")
     path = tmp_path / "MEMORY.md"
-    note, real, left = only_note(tmp_path), reading._read_all, iter(range(times))
+    note, real, left = only_note(tmp_path), os.fdopen, iter(range(times))
 
-    def disturbed(descriptor, size):
-        data = real(descriptor, size)
+    def disturbed(*args, **options):
         if next(left, None) is not None:
             with path.open("a") as file:
                 file.write("more\n")
-        return data
+        return real(*args, **options)
 
-    monkeypatch.setattr(reading, "_read_all", disturbed)
+    monkeypatch.setattr(os, "fdopen", disturbed)
     if times == 3:
         with pytest.raises(ChangedWhileRead):
             read(note)
