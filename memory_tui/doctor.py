@@ -304,9 +304,7 @@ def _host_index(engine: Engine) -> CheckOutcome:
     if config.kind != "openclaw":
         return skipped("The configuration is not OpenClaw's.")
     try:
-        report = compare.compare_workspace(
-            roots, compare.database(config), compare.wishes_of(config, engine.plan.settings, roots)
-        )
+        report = compare.compare_configured(config, engine.plan.settings, roots)
     except MemoryTuiError as error:
         return warning(error.message, error.next_step or "Run memory-tui openclaw compare-index for details.")
     if report.state != "ok":

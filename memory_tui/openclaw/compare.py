@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from memory_tui.config import places
 from memory_tui.config.model import Config
-from memory_tui.config.places import ExtraPath
 from memory_tui.errors import Unreadable
 from memory_tui.index import schema
 from memory_tui.index.index_write import on_lines_of_file
@@ -24,7 +23,7 @@ from memory_tui.sanitize import one_line
 from memory_tui.settings import Settings
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, cap_bytes, chunk_id, chunk_text
 from memory_tui.workspace.chunking_2026_9 import chunk_note
-from memory_tui.workspace.notes import Document, MediaRules, media_rules
+from memory_tui.workspace.notes import Document
 from memory_tui.workspace.roots import REPAIRED, ROOT_NOTES_2026_9, Roots, read, scan
 from memory_tui.workspace.scan import LeftOut, NoteFile
 
@@ -117,14 +116,13 @@ NEWEST_CHUNKING, NEWEST_PROVENANCE, _NEWEST_AGENT_SCHEMA = 5, 1, 23
 """The newest that is known here (OpenClaw 2026.9.6)."""
 _COLUMNS = (
     {"key", "value"},
-    {"path", "hash", "mtime", "size"},
-    {"id", "path", "start_line", "end_line", "hash", "model", "text", "embedding", "updated_at"},
+    {"path", "source", "hash", "mtime", "size"},
+    {"id", "path", "source", "start_line", "end_line", "hash", "model", "text", "embedding", "updated_at"},
 )
-_NEWER = ("memory_index_meta", "memory_index_sources", "memory_index_chunks")
-_LAYOUTS: tuple[tuple[Era, tuple[str, ...]], ...] = (
-    ("agent database", _NEWER),
-    ("own file", ("meta", "files", "chunks")),
-)
+_LAYOUTS: Mapping[Era, tuple[str, ...]] = {
+    "agent database": ("memory_index_meta", "memory_index_sources", "memory_index_chunks"),
+    "own file": ("meta", "files", "chunks"),
+}
 """The tables of record, files and chunks in each layout; those of words and vectors are named after chunks."""
 _DIMS = re.compile(r"float\s*\[\s*(\d+)\s*\]", re.IGNORECASE)
 _CUT_OFF = "A program ended without finishing to write it; shown is what OpenClaw will find at its next start."
@@ -156,22 +154,22 @@ def open_index(path: Path) -> HostIndex | HostProblem:
     return index
 
 
-def _layout(connection: apsw.Connection) -> tuple[Era, tuple[str, ...]] | None:
+def _layout(connection: apsw.Connection) -> Era | None:
     """Return the layout whose tables are there with every column that is needed."""
     columns = "SELECT CAST(name AS TEXT) FROM pragma_table_info(?)"
-    for era, tables in _LAYOUTS:
+    for era, tables in _LAYOUTS.items():
         pairs = zip(_COLUMNS, tables, strict=True)
         if all(needed <= {name for (name,) in connection.execute(columns, (table,))} for needed, table in pairs):
-            return era, tables
+            return era
     return None
 
 
 def _read(connection: apsw.Connection, path: str) -> HostIndex | HostProblem:
     listed = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").fetchall()
-    tables, layout = tuple(str(name) for (name,) in listed), _layout(connection)
-    if layout is not None:
+    tables, era = tuple(str(name) for (name,) in listed), _layout(connection)
+    if era is not None:
         try:
-            return _whole(connection, path, tables, *layout)
+            return _whole(connection, path, tables, era)
         except apsw.SQLError as error:
             what = f"has tables that cannot be read as OpenClaw's ({error})"
     elif connection.pragma("application_id") == schema.APPLICATION_ID:
@@ -185,10 +183,8 @@ def _read(connection: apsw.Connection, path: str) -> HostIndex | HostProblem:
     return HostProblem(path, "unknown schema", f"{path} {what}.", "It was left as it is.", tables)
 
 
-def _whole(
-    connection: apsw.Connection, path: str, tables: Sequence[str], era: Era, layout: tuple[str, ...]
-) -> HostIndex:
-    meta, files_table, chunks_table = layout
+def _whole(connection: apsw.Connection, path: str, tables: Sequence[str], era: Era) -> HostIndex:
+    meta, files_table, chunks_table = _LAYOUTS[era]
     vec0, remarks = f"{chunks_table}_vec", list[str]()
 
     def value(sql: str, *bindings: str) -> Any:  # noqa: ANN401 - whatever the column holds
@@ -197,29 +193,23 @@ def _whole(
     def count(table: str) -> int | None:
         return int(value(f'SELECT count(*) FROM "{table}"')) if table in tables else None
 
-    def source(table: str) -> str:
-        has = value("SELECT count(*) FROM pragma_table_info(?) WHERE name = 'source'", table)
-        return _text("source") if has else "'memory'"
-
     # Each table is fetched whole, so that a lock lasts no longer than SQLite needs.
     rows: list[tuple[Any, ...]] = connection.execute(
-        f"SELECT {source(files_table)}, {_text('path')}, {_text('hash')}, {_whole_number('size')} FROM {files_table}"
+        f"SELECT {_text('source')}, {_text('path')}, {_text('hash')}, {_whole_number('size')} FROM {files_table}"
     ).fetchall()
     files = {(name, file): HostFile(digest, size) for name, file, digest, size in rows}
     in_vec0 = f"EXISTS (SELECT 1 FROM {vec0}_rowids v WHERE v.id = t.id)" if f"{vec0}_rowids" in tables else "NULL"
     # An empty embedding is [] as JSON and nothing as a BLOB; its length is known without reading it.
     rows = connection.execute(
-        f"SELECT {source(chunks_table)}, {_text('path')}, {_text('id')}, {_whole_number('start_line')} AS first, "
+        f"SELECT {_text('source')}, {_text('path')}, {_text('id')}, {_whole_number('start_line')} AS first, "
         f"{_whole_number('end_line')} AS last, {_text('hash')}, {_text('model')}, "
         f"coalesce(octet_length(embedding), 0) > 2, {in_vec0} FROM {chunks_table} t ORDER BY first, last, t.rowid"
     ).fetchall()
     chunks: dict[Key, list[HostChunk]] = {}
     for row in rows:
         chunks.setdefault((row[0], row[1]), []).append(HostChunk._make(row[2:]))
-    if str(value(f"SELECT value FROM {meta} WHERE key = 'memory_vector_rebuild_v1'") or "").strip('"') not in (
-        "",
-        "clean",
-    ):
+    rebuild = value(f"SELECT value FROM {meta} WHERE key = 'memory_vector_rebuild_v1'")
+    if str(rebuild or "").strip('"') not in ("", "clean"):
         remarks.append("It is marked to have its vectors rebuilt: vec0 missed a change.")
     identity = _identity(value(f"SELECT value FROM {meta} WHERE key = ?", schema.RECIPE), remarks)
     _remark_on_newer(identity, int(connection.pragma("user_version")), remarks)
@@ -274,7 +264,7 @@ DIFFERENCES: tuple[Difference, ...] = get_args(Difference)
 Standing = Literal["current", "stale", "paused"]
 """OpenClaw answers from it, makes it again by itself, or answers nothing until a person runs its command."""
 
-_FIXED_SIZES = 400, 80
+_FIXED_SIZES = "400/80"
 """Chunk tokens and overlap from 2026.8 on, whatever the configuration says."""
 _LOCAL_BYTES = 2048
 """The longest input of the providers local and gemini (but for its embedding-2), in UTF-8 bytes."""
@@ -301,22 +291,8 @@ class FileComparison(Struct, frozen=True):
     models: tuple[str, ...]
 
 
-class Wishes(Struct, frozen=True):
-    """What the configuration asks of an index now; empty or None where it leaves that to OpenClaw.
-
-    `extra_paths` are absolute.
-    """
-
-    provider: str = ""
-    model: str = ""
-    sources: tuple[str, ...] = ()
-    chunk_tokens: int | None = None
-    chunk_overlap: int | None = None
-    extra_paths: tuple[str, ...] | None = None
-    patterns: tuple[ExtraPath, ...] = ()
-    media: MediaRules | None = None
-    fts_tokenizer: str = ""
-    agent: str = "main"
+Wanted = Mapping[str, str]
+"""What the configuration asks of an index now, by the code of the part; what it leaves to OpenClaw is not there."""
 
 
 class Mismatch(Struct, frozen=True):
@@ -349,39 +325,38 @@ def database(config: Config) -> Path:
     return find((places.agent_database(config.agent.id), config.store_path))
 
 
-def wishes_of(config: Config, settings: Settings, roots: Roots) -> Wishes:
+def wanted_of(config: Config, settings: Settings, roots: Roots) -> Wanted:
     """Return what `config` asks of OpenClaw's index; nothing, when it is not OpenClaw's."""
     if config.kind != "openclaw":
-        return Wishes()
+        return {}
     # Without a list, sources follow from other settings of newer versions.
     listed, sources = config.value("sources"), tuple[str, ...]()
     if "sources" in config.entries and isinstance(listed, tuple):
         allowed = config.value("experimental.sessionMemory")
         sources = tuple(str(source) for source in listed if source != "sessions" or allowed) or (_NOTES,)
-    return Wishes(
-        provider="" if config.provider == "auto" else config.provider,
-        model=config.model,
-        sources=sources,
-        chunk_tokens=settings.whole("chunking.tokens"),
-        chunk_overlap=settings.whole("chunking.overlap"),
-        extra_paths=roots.extra,
-        patterns=roots.patterns,
-        media=media_rules(config),
-        fts_tokenizer=settings.word("store.fts.tokenizer"),
-        agent=config.agent.id,
-    )
+    wanted = {
+        "model": config.model,
+        "provider": "" if config.provider == "auto" else config.provider,
+        "sources": ", ".join(sorted(sources)),
+        "scope": schema.scope_hash(roots.extra, roots.patterns, roots.media),
+        "chunking": f"{settings.whole('chunking.tokens')}/{settings.whole('chunking.overlap')}",
+        "fts_tokenizer": settings.word("store.fts.tokenizer"),
+    }
+    return {code: value for code, value in wanted.items() if value}
 
 
 def compare_configured(
     config: Config, settings: Settings, roots: Roots, path: Path | None = None
 ) -> IndexComparison | HostProblem:
     """Compare the index of the configuration's agent, or the one at `path`. Raises WorkspaceError."""
-    return compare_workspace(roots, path or database(config), wishes_of(config, settings, roots))
+    return compare_workspace(roots, path or database(config), wanted_of(config, settings, roots), config.agent.id)
 
 
-def compare_workspace(roots: Roots, path: Path, wishes: Wishes | None = None) -> IndexComparison | HostProblem:
+def compare_workspace(
+    roots: Roots, path: Path, wanted: Wanted | None = None, agent: str = "main"
+) -> IndexComparison | HostProblem:
     """Compare the index at `path` with the notes on disk now, or say why it cannot be read. Raises WorkspaceError."""
-    index, wishes = open_index(path), wishes or Wishes()
+    index = open_index(path)
     if isinstance(index, HostProblem):
         return index
     if index.identity is not None and index.identity.chunking_version is not None:
@@ -394,7 +369,7 @@ def compare_workspace(roots: Roots, path: Path, wishes: Wishes | None = None) ->
     files += [_of_index_alone(key, left, index) for key in (index.files.keys() | index.chunks.keys()) - on_disk]
     files.sort(key=lambda file: (file.path, file.source))
     counts = Counter(difference for file in files for difference in file.differences)
-    mismatches = tuple(_mismatches(index, wishes))
+    mismatches = tuple(_mismatches(index, wanted or {}))
     standing: Standing = "current"
     if mismatches:
         # The first part that differs decides.
@@ -405,7 +380,7 @@ def compare_workspace(roots: Roots, path: Path, wishes: Wishes | None = None) ->
         "current": "",
         "stale": f"OpenClaw indexes everything again at its next {when}.",
         "paused": "OpenClaw pauses its searches: they return nothing until you run "
-        f"openclaw memory status --index --agent {wishes.agent}.",
+        f"openclaw memory status --index --agent {agent}.",
     }
     return IndexComparison(
         state="ok",
@@ -545,31 +520,36 @@ def _without_vector(chunks: Sequence[HostChunk]) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _mismatches(index: HostIndex, wishes: Wishes) -> Iterator[Mismatch]:
+def _mismatches(index: HostIndex, wanted: Wanted) -> Iterator[Mismatch]:
+    """Yield the parts that are not as wanted, in the order in which OpenClaw looks at them."""
     identity = index.identity
     if identity is None:
         yield Mismatch("metadata_missing", "none", schema.RECIPE)
         return
-    newer = index.era == "agent database"
-    sizes = identity.chunk_tokens, identity.chunk_overlap
-    asked_sizes = _FIXED_SIZES if newer else (wishes.chunk_tokens, wishes.chunk_overlap)
-    versioned = newer and identity.chunking_version is not None
-    dims, words = index.counts.vector_dims, wishes.fts_tokenizer
-    scope = wishes.extra_paths is not None and schema.scope_hash(wishes.extra_paths, wishes.patterns, wishes.media)
-    parts: tuple[tuple[str, object, object, object], ...] = (
-        ("provenance", versioned, identity.provenance_version, NEWEST_PROVENANCE),
-        ("chunking_version", versioned, identity.chunking_version, NEWEST_CHUNKING),
-        ("model", wishes.model, identity.model, wishes.model),
-        ("provider", wishes.provider, identity.provider, wishes.provider),
-        ("sources", wishes.sources, ", ".join(sorted(identity.sources)), ", ".join(sorted(wishes.sources))),
-        ("scope", scope, identity.scope_hash, scope),
-        ("chunking", None not in asked_sizes, "{}/{}".format(*sizes), "{}/{}".format(*asked_sizes)),
-        ("fts_tokenizer", newer and words and identity.fts_tokenizer, identity.fts_tokenizer, words),
-        ("vector_dims", newer and identity.embeds and dims and identity.vector_dims, identity.vector_dims, dims),
-    )
-    yield from (
-        Mismatch(code, str(recorded), str(due)) for code, applies, recorded, due in parts if applies and recorded != due
-    )
+    due: dict[str, object] = {**wanted}
+    if index.era == "own file":
+        due.pop("fts_tokenizer", None)
+    else:
+        due["chunking"] = _FIXED_SIZES
+        if identity.chunking_version is not None:
+            due |= {"provenance": NEWEST_PROVENANCE, "chunking_version": NEWEST_CHUNKING}
+        if identity.embeds and identity.vector_dims and index.counts.vector_dims:
+            due["vector_dims"] = index.counts.vector_dims
+    recorded: dict[str, object] = {
+        "provenance": identity.provenance_version,
+        "chunking_version": identity.chunking_version,
+        "model": identity.model,
+        "provider": identity.provider,
+        "sources": ", ".join(sorted(identity.sources)),
+        "scope": identity.scope_hash,
+        "chunking": f"{identity.chunk_tokens}/{identity.chunk_overlap}",
+        # An index without one was made before there was a choice.
+        "fts_tokenizer": identity.fts_tokenizer or due.get("fts_tokenizer"),
+        "vector_dims": identity.vector_dims,
+    }
+    for code, value in recorded.items():
+        if code in due and value != due[code]:
+            yield Mismatch(code, str(value), str(due[code]))
 
 
 def _remarks(index: HostIndex, cut_otherwise: bool) -> Iterator[str]:
@@ -602,9 +582,14 @@ _ERAS: Mapping[str, str] = {
 }
 
 
-def statements(value: IndexComparison) -> Iterator[tuple[str, str]]:
-    """Yield label and words of everything that is known of the whole index."""
-
+def statements(value: IndexComparison | HostProblem) -> Iterator[tuple[str, str]]:
+    """Yield label and words of everything that is known of the whole index, or of why it cannot be compared."""
+    if isinstance(value, HostProblem):
+        yield "Their index", value.path
+        yield "State", f"{value.state}: {value.detail} {value.next_step}".rstrip()
+        if value.tables:
+            yield "Tables", ", ".join(value.tables)
+        return
     identity, counts = value.identity, value.counts
     yield "Their index", value.path
     yield "Layout", _ERAS[value.era]
@@ -627,14 +612,6 @@ def objections(value: IndexComparison) -> Iterator[tuple[str, str]]:
         yield "Not as configured", f"{mismatch.code} is {mismatch.theirs}, wanted: {mismatch.wanted}"
     for sentence in (*([value.consequence] if value.consequence else []), *value.remarks):
         yield "Notice", sentence
-
-
-def refusal(value: HostProblem) -> Iterator[tuple[str, str]]:
-    """Yield label and words of why there is nothing to compare."""
-    yield "Their index", value.path
-    yield "State", f"{value.state}: {value.detail} {value.next_step}".rstrip()
-    if value.tables:
-        yield "Tables", ", ".join(value.tables)
 
 
 def compared(value: IndexComparison | HostProblem) -> Iterator[str]:

@@ -405,7 +405,7 @@ def compare(engine: Engine) -> Iterator[Sequence[Fact]]:
     """Yield what OpenClaw's own index is, then each file that differs from the notes on disk."""
     value = compare_configured(engine.plan.config, engine.plan.settings, engine.plan.roots)
     if value.state != "ok":
-        yield [Fact(one_line(words), label=label.lower()[:11]) for label, words in index_text.refusal(value)]
+        yield [Fact(one_line(words), label=label.lower()[:11]) for label, words in index_text.statements(value)]
         return
     differing = [file for file in value.files if file.differences or not file.compared]
     yield [

@@ -11,7 +11,6 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import PathRefused, Unreadable
 from memory_tui.events import FileIndexed
 from memory_tui.index import schema
-from memory_tui.openclaw import compare
 from memory_tui.plan import Options
 from memory_tui.workspace import notes, roots
 from memory_tui.workspace.notes import MediaRules
@@ -134,7 +133,6 @@ def test_its_hash_and_its_scope_are_the_documented_ones(place, play):
             assert store.texts([row.rowid]) == {row.rowid: f"Image file: {path}"}
         plan = engine.plan
         assert plan.roots.media == MediaRules(("image", "audio"), 2000)
-        assert compare.wishes_of(plan.config, plan.settings, plan.roots).media == plan.roots.media
     scope = '{"extraPaths":["/p"],"multimodal":{"enabled":true,"modalities":["audio","image"],"maxFileBytes":7}}'
     assert schema.scope_hash(["/p"], (), MediaRules(most_bytes=7)) == hashlib.sha256(scope.encode()).hexdigest()
 

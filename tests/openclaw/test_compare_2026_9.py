@@ -11,7 +11,7 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.index.schema import scope_hash
 from memory_tui.openclaw import compare
-from memory_tui.openclaw.compare import HostProblem, Wishes
+from memory_tui.openclaw.compare import HostProblem
 from memory_tui.plan import Options
 from memory_tui.providers.builtin import hash_vector
 from memory_tui.workspace.notes import MediaRules
@@ -105,8 +105,8 @@ def written(name, path):
     return path
 
 
-def compared(workspace, database, wishes=None):
-    found = compare.compare_workspace(Roots.open(workspace), database, wishes)
+def compared(workspace, database, wanted=None):
+    found = compare.compare_workspace(Roots.open(workspace), database, wanted)
     assert not isinstance(found, HostProblem), found
     return found
 
@@ -136,28 +136,28 @@ def test_the_recorded_index_has_every_chunk_as_it_is_cut_here(name, workspace, w
 
 
 @pytest.mark.parametrize(
-    ("fields", "wishes", "standing", "code"),
+    ("fields", "wanted", "standing", "code"),
     [
-        ({}, Wishes(), "current", ""),
-        ({"chunkingVersion": 3}, Wishes(), "stale", "chunking_version"),
-        ({"chunkingVersion": 6}, Wishes(), "stale", "chunking_version"),
-        ({"provenanceVersion": None}, Wishes(), "stale", "provenance"),
-        ({"chunkingVersion": 3}, Wishes(model="other"), "stale", "chunking_version"),
-        ({}, Wishes(model="other"), "paused", "model"),
-        ({}, Wishes(provider="openai"), "paused", "provider"),
-        ({}, Wishes(sources=("memory", "sessions")), "paused", "sources"),
-        ({}, Wishes(extra_paths=("/x",)), "paused", "scope"),
-        ({}, Wishes(extra_paths=(), media=MediaRules()), "paused", "scope"),
-        ({"scopeHash": scope_hash((), (), MediaRules())}, Wishes(extra_paths=(), media=MediaRules()), "current", ""),
-        ({"chunkOverlap": 40}, Wishes(), "paused", "chunking"),
-        ({}, Wishes(fts_tokenizer="trigram"), "paused", "fts_tokenizer"),
+        ({}, {}, "current", ""),
+        ({"chunkingVersion": 3}, {}, "stale", "chunking_version"),
+        ({"chunkingVersion": 6}, {}, "stale", "chunking_version"),
+        ({"provenanceVersion": None}, {}, "stale", "provenance"),
+        ({"chunkingVersion": 3}, {"model": "other"}, "stale", "chunking_version"),
+        ({}, {"model": "other"}, "paused", "model"),
+        ({}, {"provider": "openai"}, "paused", "provider"),
+        ({}, {"sources": "memory, sessions"}, "paused", "sources"),
+        ({}, {"scope": scope_hash(("/x",))}, "paused", "scope"),
+        ({}, {"scope": scope_hash((), (), MediaRules())}, "paused", "scope"),
+        ({"scopeHash": scope_hash((), (), MediaRules())}, {"scope": scope_hash((), (), MediaRules())}, "current", ""),
+        ({"chunkOverlap": 40}, {}, "paused", "chunking"),
+        ({}, {"fts_tokenizer": "trigram"}, "paused", "fts_tokenizer"),
     ],
 )
-def test_what_openclaw_does_with_it_and_which_command_mends_it(fields, wishes, standing, code, workspaces, tmp_path):
+def test_what_openclaw_does_with_it_and_which_command_mends_it(fields, wanted, standing, code, workspaces, tmp_path):
     database = written("w1-default", tmp_path / "agent.sqlite")
     if fields:
         renewed(database, **fields)
-    found = compared(workspaces["oracle"], database, wishes)
+    found = compared(workspaces["oracle"], database, wanted)
     assert (found.standing, next((one.code for one in found.mismatches), "")) == (standing, code)
     assert ("openclaw memory status --index --agent main" in found.consequence) is (standing == "paused")
     assert ("at its next search" in found.consequence) is (standing == "stale")
@@ -177,6 +177,3 @@ def test_chunks_of_another_version_are_counted_and_not_compared(workspaces, tmp_
     assert any("chunking version 6" in remark for remark in found.remarks)
     assert all(file.expected is None for file in found.files)
     assert any("newer OpenClaw" in remark for remark in found.remarks)
-
-
-# --- its own answer -------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from memory_tui.index import schema
 from memory_tui.index.index_write import on_lines_of_file
 from memory_tui.index.store import Store
 from memory_tui.openclaw import compare, open_foreign
-from memory_tui.openclaw.compare import HostIndex, HostProblem, IndexComparison, Wishes
+from memory_tui.openclaw.compare import HostIndex, HostProblem, IndexComparison
 from memory_tui.workspace.chunking import chunk_id, chunk_text
 from memory_tui.workspace.roots import Roots, read, scan
 from tests.support.host_index import MODEL, Content, Row, agent_database, content, own_file
@@ -45,8 +45,8 @@ def db(tmp_path):
     return tmp_path / "state" / "memory" / "main.sqlite"
 
 
-def against(workspace, db, wishes=None):
-    found = compare.compare_workspace(Roots.open(workspace), db, wishes)
+def against(workspace, db, wanted=None):
+    found = compare.compare_workspace(Roots.open(workspace), db, wanted)
     assert isinstance(found, IndexComparison), found
     return found
 
@@ -265,9 +265,10 @@ def test_transcripts_among_the_sources_are_compared_like_notes(workspace, db, tm
 
 def test_the_identity_is_held_against_the_configuration(workspace, db):
     own_file(db, content(workspace))
-    same = Wishes("openai", MODEL, ("memory",), 400, 80, ())
-    assert against(workspace, db, same).mismatches == ()
-    other = Wishes("voyage", "voyage-3", ("sessions", "memory"), 200, 80, ("/elsewhere",))
+    same = {"provider": "openai", "model": MODEL, "sources": "memory", "chunking": "400/80"}
+    assert against(workspace, db, {**same, "scope": schema.scope_hash(())}).mismatches == ()
+    other = {"provider": "voyage", "model": "voyage-3", "sources": "memory, sessions", "chunking": "200/80"}
+    other["scope"] = schema.scope_hash(("/elsewhere",))
     found = against(workspace, db, other)
     assert [mismatch.code for mismatch in found.mismatches] == ["model", "provider", "sources", "scope", "chunking"]
     assert "everything again" in found.consequence
@@ -309,10 +310,8 @@ def test_what_the_real_program_has_written_is_the_same(oracle_data, oracle_works
     meta = json.loads((folder / "meta.json").read_text())["meta"]["memory_index_meta_v1"]
     made = Content({row["path"]: (row["hash"], row["size"]) for row in files}, [Row(**row) for row in chunks], meta)
     own_file(db, made)
-    wishes = Wishes(
-        model="hash-256", chunk_tokens=meta["chunkTokens"], chunk_overlap=meta["chunkOverlap"], extra_paths=()
-    )
-    found = against(oracle_workspace, db, wishes)
+    sizes = f"{meta['chunkTokens']}/{meta['chunkOverlap']}"
+    found = against(oracle_workspace, db, {"model": "hash-256", "chunking": sizes, "scope": schema.scope_hash(())})
     assert differences(found) == {}
     assert found.mismatches == ()
     assert found.summary["same"] == len(files)
