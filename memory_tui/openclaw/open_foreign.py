@@ -19,8 +19,8 @@ import tempfile
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -98,33 +98,27 @@ def _try(path: Path, read: Reader[T], exclusive: bool) -> tuple[T, bool, _Way]:
         return *_read(str(copy), read, exclusive, apsw.SQLITE_OPEN_READWRITE), way
 
 
+def opened(name: str, flags: int, busy_ms: int) -> apsw.Connection:
+    """Return a connection to another program's database; what stands in its schema is data to us, not code."""
+    connection = apsw.Connection(name, flags=flags)
+    connection.set_busy_timeout(busy_ms)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    return connection
+
+
 def _read(name: str, read: Reader[T], exclusive: bool, flags: int = _READ_ONLY) -> tuple[T, bool]:
-    with closing(apsw.Connection(name, flags=flags)) as connection:
-        connection.set_busy_timeout(_BUSY_MS)
-        # What stands in their schema is data to us, not code.
-        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-        connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    with closing(opened(name, flags, _BUSY_MS)) as connection:
         if exclusive:
-            with _transaction(connection):
-                return read(connection), True
+            # One view of the file, given up (InterruptError) when it takes too long.
+            end = time.monotonic() + _HELD_SECONDS
+            connection.set_progress_handler(lambda: time.monotonic() > end, 1000)
+            connection.execute("BEGIN")
+            return read(connection), True
         before = connection.pragma("data_version")
         value = read(connection)
         return value, connection.pragma("data_version") == before
-
-
-@contextmanager
-def _transaction(connection: apsw.Connection) -> Iterator[None]:
-    """Open one view of the file, given up (InterruptError) when it takes too long."""
-    end = time.monotonic() + _HELD_SECONDS
-    connection.set_progress_handler(lambda: time.monotonic() > end, 1000)
-    connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        connection.set_progress_handler(None)
-        if not connection.get_autocommit():
-            connection.execute("ROLLBACK")
 
 
 def _way(path: Path) -> _Way:

@@ -44,6 +44,7 @@ _COLUMNS = {"plugin_id", "namespace", "entry_key", "value_json"}
 _ROOT = ("MEMORY.md", "USER.md")
 _COVERED = re.compile(r"MEMORY\.md|memory\.md|USER\.md|users/[^/]+/USER\.md|memory/.+\.md", re.DOTALL)
 _MOST_ROWS = 100_000
+_OF_KEY = "WHERE plugin_id = ? AND namespace = ? AND entry_key = ?"
 _BUSY_MS = 2000
 _APPROVAL = ("openclaw", "trust ledger")
 
@@ -161,8 +162,7 @@ class Trust:
         try:
             traces = open_foreign.traces(self._database)
             if self._last is None or self._last[0] != traces:
-                values, version, there = open_foreign.read_foreign(self._database, _values)[0]
-                self._last = traces, self._parsed(name, values, version) if there else Ledger(name, absent=True)
+                self._last = traces, self._of_values(name, *open_foreign.read_foreign(self._database, _values)[0])
             return self._last[1]
         except open_foreign.NotSeen as error:
             if error.state == "missing":
@@ -192,17 +192,16 @@ class Trust:
         ledger = self.ledger() if covered(path) else None
         return None if ledger is None or ledger.absent or ledger.problem else self._of_disk(ledger, path)
 
-    def _parsed(self, name: str, values: Sequence[tuple[str, str]] | None, version: int) -> Ledger:
+    def _of_values(self, name: str, values: Sequence[tuple[str, str]] | None, version: int) -> Ledger:
         if values is None:
-            step = "Trust is not shown; update memory-tui."
-            return Ledger(name, problem=f"{name} has another ledger than OpenClaw 2026.9.", next_step=step)
+            return Ledger(name, absent=True)
         here, remarks, rows = workspace_key(self._workspace), list[str](), dict[str, LedgerRow | None]()
         if version > NEWEST_SCHEMA:
             remarks.append(f"The ledger is of a newer OpenClaw (schema {version}); it is read and never written.")
         for key, text in values:
             folder, _, digest = key.partition(":")
             if folder == here:
-                row = _row(text)
+                row = _parsed(text)
                 rows[digest] = row if row is not None and _sha256(row.relative_path) == digest else None
         if unread := sum(row is None for row in rows.values()):
             remarks.append(
@@ -237,11 +236,10 @@ class Trust:
             return ()
         if ledger.problem:
             return (f"Trust: OpenClaw's ledger cannot be read, so what this does to it is not known. {ledger.problem}",)
-        approved = self.approved
-        effects = (self._effect(ledger, *file, approved=approved) for file in notes)
+        effects = (self._effect(ledger, *file) for file in notes)
         return tuple(f"Trust: {words}" for words in effects if words)
 
-    def _effect(self, ledger: Ledger, path: str, before: bytes | None, after: bytes | None, *, approved: bool) -> str:
+    def _effect(self, ledger: Ledger, path: str, before: bytes | None, after: bytes | None) -> str:
         trust = ledger.of(path, "" if before is None else text_hash(before))
         if trust.state in ("unrecorded", "untrusted"):
             # It has no trust to lose.
@@ -252,7 +250,7 @@ class Trust:
             return f"OpenClaw's ledger keeps its row of {path}: a new one that the agent writes will be untrusted."
         if trust.state == "edited":
             return f"{path} is {trust.words}. memory-tui openclaw trust --repair {path} changes that."
-        if approved:
+        if self.approved:
             return f"{path} stays agent: memory-tui updates its hash in OpenClaw's ledger."
         return (
             f"the agent's next write to {path} will make it untrusted: {_LOSS}. "
@@ -278,17 +276,15 @@ class Trust:
 
         Raises EditRefused when OpenClaw wrote meanwhile, or the ledger cannot be written; then it is as it was.
         """
-        moves = {path: (text_hash(before or b""), text_hash(after or b"")) for path, before, after in files}
         with self._writing() as connection:
-            for path, (was, becomes) in moves.items():
+            for path, before, after in files:
                 _, fields = self._row(connection, path)
-                if fields.get("originClass") != "agent" or fields.get("fileHash") != was:
+                if fields.get("originClass") != "agent" or fields.get("fileHash") != text_hash(before or b""):
                     raise EditRefused(
                         f"OpenClaw wrote {path} meanwhile, so its trust is what OpenClaw made of it.",
                         "The edit stands; memory-tui openclaw trust shows the file.",
                     )
-                moved = {**fields, "fileHash": becomes, "reservationId": str(uuid.uuid4())}
-                self._put(connection, path, _written(moved))
+                self._put(connection, path, _renewed(fields, after or b""))
 
     def repaired_row(self, path: str, seen: bytes) -> tuple[str, str]:
         """Return the row of `path` as it is, and with the class agent for the text that a person has `seen`.
@@ -297,8 +293,7 @@ class Trust:
         """
         with self._writing() as connection:
             was, fields = self._row(connection, path)
-        renewed = {"originClass": "agent", "fileHash": text_hash(seen), "reservationId": str(uuid.uuid4())}
-        return was, _written({**fields, **renewed})
+        return was, _renewed(fields, seen)
 
     def exchange(self, path: str, was: str, becomes: str, seen: bytes | None = None) -> None:
         """Write the row `becomes` of `path` in the place of `was`, while the file has the text `seen`, if any is given.
@@ -343,23 +338,15 @@ class Trust:
     def _writing(self) -> Iterator[apsw.Connection]:
         """Open one transaction on the ledger: all of it, or nothing. Raises EditRefused."""
         try:
-            with closing(apsw.Connection(str(self._database), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
-                connection.set_busy_timeout(_BUSY_MS)
-                connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-                connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
-                connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-                connection.execute("BEGIN IMMEDIATE")
-                try:
+            with closing(open_foreign.opened(str(self._database), apsw.SQLITE_OPEN_READWRITE, _BUSY_MS)) as connection:
+                connection.transaction_mode = "IMMEDIATE"
+                with connection:
                     if not 0 < int(connection.pragma("user_version")) <= NEWEST_SCHEMA:
                         raise EditRefused(
                             f"{self._database} is of another OpenClaw than memory-tui knows.",
                             "Its ledger was left as it is.",
                         )
                     yield connection
-                    connection.execute("COMMIT")
-                finally:
-                    if not connection.get_autocommit():
-                        connection.execute("ROLLBACK")
         except (apsw.BusyError, apsw.LockedError):
             raise EditRefused("OpenClaw is writing its ledger.", "The ledger was left as it is; try again.") from None
         except apsw.Error as error:
@@ -367,24 +354,18 @@ class Trust:
                 f"OpenClaw's ledger {self._database} cannot be written: {error}.", "It was left as it is."
             ) from None
 
-    def _key(self, path: str) -> tuple[str, str, str]:
-        return PLUGIN, NAMESPACE, f"{workspace_key(self._workspace)}:{_sha256(path)}"
-
     def _row(self, connection: apsw.Connection, path: str) -> tuple[str, dict[str, object]]:
         """Return the row of `path` as it is stored, and its fields. Raises EditRefused without one that can be read."""
-        value = connection.execute(
-            f"SELECT value_json FROM {TABLE} WHERE plugin_id = ? AND namespace = ? AND entry_key = ?", self._key(path)
-        ).get
-        if _row(str(value)) is None:
+        key = f"{workspace_key(self._workspace)}:{_sha256(path)}"
+        value = connection.execute(f"SELECT value_json FROM {TABLE} {_OF_KEY}", (PLUGIN, NAMESPACE, key)).get
+        if _parsed(str(value)) is None:
             raise EditRefused(f"OpenClaw's ledger has no row of {path} that can be read.", "It was left as it is.")
         fields: dict[str, object] = json.loads(str(value))
         return str(value), fields
 
     def _put(self, connection: apsw.Connection, path: str, text: str) -> None:
-        connection.execute(
-            f"UPDATE {TABLE} SET value_json = ? WHERE plugin_id = ? AND namespace = ? AND entry_key = ?",
-            (text, *self._key(path)),
-        )
+        key = f"{workspace_key(self._workspace)}:{_sha256(path)}"
+        connection.execute(f"UPDATE {TABLE} SET value_json = ? {_OF_KEY}", (text, PLUGIN, NAMESPACE, key))
 
 
 def of_plan(plan: Plan) -> Trust:
@@ -392,28 +373,29 @@ def of_plan(plan: Plan) -> Trust:
     return Trust(plan.roots.workspace, places.state_database(), expected=plan.config.kind == "openclaw")
 
 
-def _values(connection: apsw.Connection) -> tuple[list[tuple[str, str]] | None, int, bool]:
-    """Return keys and values of the ledger, the schema version, and whether there is a table of plug-ins at all.
-
-    The values are None where the table has other columns.
-    """
+def _values(connection: apsw.Connection) -> tuple[list[tuple[str, str]] | None, int]:
+    """Return keys and values of the ledger, None where plug-ins keep none, and the schema version. Raises NotSeen."""
     columns = {str(name) for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (TABLE,))}
     version = int(connection.pragma("user_version"))
+    if not columns:
+        return None, version
     if not columns >= _COLUMNS:
-        return None, version, bool(columns)
-    rows = connection.execute(
-        f"SELECT CAST(entry_key AS TEXT), CAST(value_json AS TEXT) FROM {TABLE} WHERE plugin_id = ? AND namespace = ? "
-        f"LIMIT {_MOST_ROWS}",
-        (PLUGIN, NAMESPACE),
+        other = f"{connection.filename} has another ledger than OpenClaw 2026.9."
+        raise open_foreign.NotSeen("damaged", other, "Trust is not shown; update memory-tui.")
+    query = (
+        f"SELECT CAST(entry_key AS TEXT), CAST(value_json AS TEXT) FROM {TABLE} WHERE plugin_id = ? AND namespace = ?"
     )
-    return [(str(key or ""), str(value or "")) for key, value in rows], version, True
+    rows = connection.execute(f"{query} LIMIT {_MOST_ROWS}", (PLUGIN, NAMESPACE))
+    return [(str(key or ""), str(value or "")) for key, value in rows], version
 
 
-def _written(fields: Mapping[str, object]) -> str:
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+def _renewed(fields: Mapping[str, object], data: bytes) -> str:
+    """Return a row as it is stored, with the class agent for the text `data`."""
+    renewed = {"originClass": "agent", "fileHash": text_hash(data), "reservationId": str(uuid.uuid4())}
+    return json.dumps({**fields, **renewed}, ensure_ascii=False, separators=(",", ":"))
 
 
-def _row(text: str) -> LedgerRow | None:
+def _parsed(text: str) -> LedgerRow | None:
     """Return one value as it is stored; None where it does not parse."""
     try:
         return msgspec.json.decode(text, type=LedgerRow)
