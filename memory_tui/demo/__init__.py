@@ -25,6 +25,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from memory_tui import durable, locks, profiles
 from memory_tui.config.places import journal_folder
@@ -52,21 +53,6 @@ No note holds all the words of any of them, so keyword search that joins words w
 answered by notes that hold some.
 """
 
-_MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
-_WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 _TEMPLATE_DAY = re.compile(r"day-(\d{3})")
 _PLACEHOLDER = re.compile(r"\{(date|weekday|long|month|zh)([+-]\d+)?\}")
 
@@ -76,12 +62,12 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-# Names are spelled out here because strftime follows the locale, and the copy must not depend on the machine.
+# Names of days and months are English everywhere, because nothing here takes over the user's locale.
 _FORMS: Mapping[str, Callable[[dt.date], str]] = {
     "date": dt.date.isoformat,
-    "weekday": lambda day: _WEEKDAYS[day.weekday()],
-    "long": lambda day: f"{_MONTHS[day.month - 1]} {_ordinal(day.day)}",
-    "month": lambda day: _MONTHS[day.month - 1],
+    "weekday": lambda day: f"{day:%A}",
+    "long": lambda day: f"{day:%B} {_ordinal(day.day)}",
+    "month": lambda day: f"{day:%B}",
     "zh": lambda day: f"{day.month}月{day.day}日",
 }
 
@@ -109,11 +95,6 @@ def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
                 texts[template] = texts.get(template, "") + text
         for template, text in texts.items():
             _write(target, template, text, today)
-    except FileExistsError:
-        raise WorkspaceError(
-            f"{target} is a file, so the sample workspace cannot be copied into it.",
-            "Name a folder that does not exist yet.",
-        ) from None
     except OSError as error:
         raise WorkspaceError(
             f"The sample workspace cannot be written to {target}: {error.strerror or error}.",
@@ -125,13 +106,10 @@ def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
 def labelled_queries(today: dt.date) -> list[Query]:
     """Return the questions that come with the sample as it stands on `today`, each with the lines that answer it."""
     text = _fill((files(__name__) / "queries.jsonl").read_text(encoding="utf-8"), today)
-    rows = [json.loads(line) for line in text.splitlines()]
+    rows = map(json.loads, text.splitlines())
     return [
         Query(
-            row["query"],
-            tuple(Label(**label) for label in row["relevant"]),
-            row["id"],
-            unanswerable=not row["relevant"],
+            row["query"], tuple(Label(**each) for each in row["relevant"]), row["id"], unanswerable=not row["relevant"]
         )
         for row in rows
     ]
@@ -158,11 +136,14 @@ def _forget(folder: Path) -> None:
     shutil.rmtree(journal.folder, ignore_errors=True)
 
 
+def _day_of(template: str, today: dt.date) -> dt.date | None:
+    match = _TEMPLATE_DAY.search(template)
+    return today - dt.timedelta(days=int(match[1])) if match else None
+
+
 def named(template: str, today: dt.date) -> str:
     """Return the path that a note of the sample has on `today`."""
-    match = _TEMPLATE_DAY.search(template)
-    day = today - dt.timedelta(days=int(match[1])) if match else today
-    return _TEMPLATE_DAY.sub(day.isoformat(), template)
+    return _TEMPLATE_DAY.sub((_day_of(template, today) or today).isoformat(), template)
 
 
 def _templates(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -175,12 +156,10 @@ def _templates(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str
 
 
 def _write(target: Path, template: str, text: str, today: dt.date) -> None:
-    named = _TEMPLATE_DAY.search(template)
-    own_day = today - dt.timedelta(days=int(named[1])) if named else today
-    edited = own_day if named else today - dt.timedelta(days=_youngest_mention(text))
-    note = target / _TEMPLATE_DAY.sub(own_day.isoformat(), template)
+    day, note = _day_of(template, today), target / named(template, today)
+    edited = day or today - dt.timedelta(days=_youngest_mention(text))
     durable.make_folder(note.parent, 0o777)
-    durable.create_file(note, _fill(text, own_day).encode("utf-8"), None)
+    durable.create_file(note, _fill(text, day or today).encode("utf-8"), None)
     evening = int(dt.datetime.combine(edited, dt.time(18), dt.UTC).timestamp())
     os.utime(note, (evening, evening))
 
@@ -270,17 +249,12 @@ def _distrust(state: Path, workspace: Path, today: dt.date) -> None:
         )
         connection.pragma("user_version", trust.NEWEST_SCHEMA)
         digest = hashlib.sha256(os.fsencode(DISTRUSTED)).hexdigest()
-        value = {
-            "version": 1,
-            "workspaceKey": key,
-            "relativePath": DISTRUSTED,
-            "fileHash": trust.text_hash((workspace / DISTRUSTED).read_bytes()),
-            "originClass": "untrusted",
-            "observedAt": int(_noon(today - dt.timedelta(days=2)) * 1000),
-        }
+        noted = _noon(today - dt.timedelta(days=2)) * 1000
+        seen = trust.text_hash((workspace / DISTRUSTED).read_bytes())
+        value = msgspec.json.encode(trust.LedgerRow(1, DISTRUSTED, "untrusted", seen, noted))
         connection.execute(
             f"INSERT INTO {trust.TABLE} VALUES (?, ?, ?, ?, 1, NULL)",
-            (trust.PLUGIN, trust.NAMESPACE, f"{key}:{digest}", json.dumps(value, separators=(",", ":"))),
+            (trust.PLUGIN, trust.NAMESPACE, f"{key}:{digest}", value.decode()),
         )
 
 

@@ -60,7 +60,7 @@ def test_the_sample_follows_the_day(tmp_path, today, more):
             assert label.answer in texts[label.path].split("\n")[label.line - 1], (query.id, label)
 
 
-@pytest.mark.parametrize(("place", "reason"), [("", "not empty"), ("mine.md", "a file"), ("mine.md/below", "file")])
+@pytest.mark.parametrize(("place", "reason"), [("", "not empty"), ("mine.md", "exists"), ("mine.md/below", "exists")])
 def test_a_place_that_is_taken_is_refused_and_left_alone(tmp_path, place, reason):
     (tmp_path / "mine.md").write_text("keep me", encoding="utf-8")
     with pytest.raises(WorkspaceError, match=reason) as refusal:
