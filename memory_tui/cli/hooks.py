@@ -41,7 +41,7 @@ def prompt(args: argparse.Namespace) -> int:
     minimal, disabled = args.mode == "minimal", chosen.config.disabled
     if disabled:
         say(disabled)
-    section = "" if disabled else prompts.recall_section(mode, minimal=minimal)
+    section = "" if disabled or minimal else f"{prompts.recall_rule(mode)}\n"
     notes = () if minimal or args.no_files else _opening(chosen, args, private)
     data = {
         "section": section,

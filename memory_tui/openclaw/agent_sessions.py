@@ -7,7 +7,6 @@ as OpenClaw's own memory leaves them out.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
@@ -15,7 +14,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 from msgspec import Struct
@@ -31,7 +30,8 @@ from memory_tui.plan import Plan
 from memory_tui.secrets.finder import redact
 
 ROLES = ("user", "assistant")
-BLOCK = 65_536
+MAX_BYTES = 8 << 20
+"""Of a longer transcript only the end is read."""
 _BLOCKS = ("text", "input_text", "output_text")
 _PROMPT = (
     ("input", "cacheRead", "cacheWrite"),
@@ -68,12 +68,16 @@ def texts(content: object) -> list[str]:
     ]
 
 
-def last_usage(path: Path) -> Usage | None:
-    """Return the last usage in a transcript that is not zero, read from its end in blocks. Raises Unreadable."""
+def tail(path: Path) -> list[bytes]:
+    """Return the last lines of a transcript, all of one that is not long. Raises Unreadable."""
     try:
-        return usage_in(_backwards(path))
+        with open_regular(path) as file:
+            end = file.seek(0, 2)
+            file.seek(max(0, end - MAX_BYTES))
+            lines = file.read(MAX_BYTES).split(b"\n")
     except OSError as error:
         raise unreadable(path, error) from error
+    return lines[1:] if end > MAX_BYTES else lines
 
 
 def usage_in(lines: Iterable[bytes]) -> Usage | None:
@@ -105,20 +109,6 @@ def whole(value: object) -> int | None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
         return None
     return int(value)
-
-
-def _backwards(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file, the last one first."""
-    with open_regular(path) as file:
-        at = file.seek(0, 2)
-        rest = b""
-        while at:
-            start = max(0, at - BLOCK)
-            file.seek(start)
-            lines = (file.read(at - start) + rest).split(b"\n")
-            rest, at = lines[0], start
-            yield from reversed(lines[1:])
-        yield rest
 
 
 _LEFT_OUT = re.compile(r"(?:^|[:_-])(?:cron|heartbeat|dreaming)(?:$|[:_-])")
@@ -156,18 +146,16 @@ def _transcript(connection: apsw.Connection, session: AgentSession) -> bytes:
 
     What is no message is a blank line.
     """
-    query = """
-        SELECT e.seq, e.event_json, e.event_zstd FROM transcript_events e
+    query = f"""
+        SELECT e.seq, {_LINE} FROM transcript_events e
         WHERE e.session_id = ?1 AND (e.seq IN (SELECT event_seq FROM session_transcript_active_events
                                                WHERE session_id = ?1)
               OR NOT EXISTS (SELECT 1 FROM session_transcript_active_events WHERE session_id = ?1))
         ORDER BY e.seq"""
     lines, unread = dict[int, str](), 0
-    for number, text, compressed in connection.execute(query, (session.id,)):
-        try:
-            record = record_of(_line(text, compressed))
-        except ValueError:
-            record = {}
+    connection.create_scalar_function("unpacked", _unpacked, 1)
+    for number, text in connection.execute(query, (session.id,)):
+        record = record_of(text or b"")
         unread += not record
         if line := _copied(record):
             lines[int(number)] = line
@@ -177,7 +165,7 @@ def _transcript(connection: apsw.Connection, session: AgentSession) -> bytes:
     ).encode()
 
 
-class LiveSession(Struct, frozen=True):
+class LiveSession(NamedTuple):
     """A session that goes on: its `entry` is what the host keeps of it, `at` its last change in epoch seconds.
 
     `size` counts the bytes of its transcript, `usage` is the last one there.
@@ -203,26 +191,20 @@ def live(agent: str) -> list[LiveSession]:
 
 
 def _live(connection: apsw.Connection) -> Iterator[LiveSession]:
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'session_nodes'").fetchall():
+    if not connection.table_exists(None, "session_nodes"):
         # A database of before, which held the memory's index alone.
         return
+    connection.create_scalar_function("unpacked", _unpacked, 1)
     query = """
         SELECT n.current_session_id, n.session_key, n.entry_json, n.updated_at,
                (SELECT sum(coalesce(e.event_utf8_bytes, length(CAST(e.event_json AS BLOB))) + 1)
                 FROM transcript_events e WHERE e.session_id = n.current_session_id)
         FROM session_nodes n WHERE n.archived_at IS NULL ORDER BY n.current_session_id"""
+    back = f"SELECT {_LINE} FROM transcript_events e WHERE e.session_id = ? ORDER BY e.seq DESC"
     for name, key, text, updated, size in list(connection.execute(query)):
         if size and (entry := record_of(text)):
-            usage = usage_in(_lines_back(connection, name))
+            usage = usage_in(line or b"" for (line,) in connection.execute(back, (name,)))
             yield LiveSession(str(name), str(key), entry, float(updated) / 1000, int(size), usage)
-
-
-def _lines_back(connection: apsw.Connection, session: str) -> Iterator[bytes]:
-    """Yield the records of a session that can be read as they were written, the last one first."""
-    query = "SELECT event_json, event_zstd FROM transcript_events WHERE session_id = ? ORDER BY seq DESC"
-    for text, compressed in connection.execute(query, (session,)):
-        with contextlib.suppress(ValueError):
-            yield _line(text, compressed)
 
 
 MOST_EVENTS = 200_000
@@ -234,30 +216,33 @@ def events(database: Path, since: float) -> list[tuple[str, str, bytes]]:
 
     They are in the order in which they were written, session by session; damaged ones are left out. Raises NotSeen.
     """
-    query = """
-        SELECT e.session_id, w.session_key, e.event_json, e.event_zstd
+    query = f"""
+        SELECT e.session_id, coalesce(w.session_key, ''), {_LINE}
         FROM transcript_events e LEFT JOIN session_windows w ON w.session_id = e.session_id
         WHERE e.session_id IN (SELECT DISTINCT session_id FROM transcript_events WHERE created_at >= ?1)
               AND (e.created_at >= ?1 OR e.seq = (SELECT min(seq) FROM transcript_events f
                                                   WHERE f.session_id = e.session_id))
-        ORDER BY e.session_id, e.seq LIMIT ?2"""
+        ORDER BY e.session_id, e.seq LIMIT {MOST_EVENTS}"""
 
     def read(connection: apsw.Connection) -> list[tuple[str, str, bytes]]:
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'transcript_events'").fetchall():
+        if not connection.table_exists(None, "transcript_events"):
             return []
-        lines = []
-        for name, key, text, compressed in connection.execute(query, (since * 1000, MOST_EVENTS)):
-            with contextlib.suppress(ValueError):
-                lines.append((str(name), str(key or ""), _line(text, compressed)))
-        return lines
+        connection.create_scalar_function("unpacked", _unpacked, 1)
+        rows = connection.execute(query, (since * 1000,))
+        return [(str(name), str(key), line) for name, key, line in rows if line]
 
     return open_foreign.read_foreign(database, read)[0]
 
 
-def _line(text: str | None, compressed: bytes) -> bytes:
-    """Return a record as it was written. Raises ValueError where it is compressed and damaged, or too long."""
-    if text is not None:
-        return text.encode("utf-8", "replace")
+_LINE = "coalesce(CAST(e.event_json AS BLOB), unpacked(e.event_zstd))"
+"""A record as it was written, in a query over connections that know `unpacked`."""
+
+
+def _unpacked(*values: object) -> bytes | None:
+    """Return the record that OpenClaw compressed as the one value; None where it is damaged, cut off or too long."""
+    [compressed] = values
+    if not isinstance(compressed, bytes):
+        return None
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
@@ -265,11 +250,9 @@ def _line(text: str | None, compressed: bytes) -> bytes:
     reader = zstd.ZstdDecompressor()
     try:
         line: bytes = reader.decompress(compressed, max_length=_LONGEST_RECORD + 1)
-    except zstd.ZstdError as error:
-        raise ValueError("damaged") from error
-    if len(line) > _LONGEST_RECORD or not reader.eof:
-        raise ValueError("cut off or too long")
-    return line
+    except zstd.ZstdError:
+        return None
+    return line if len(line) <= _LONGEST_RECORD and reader.eof else None
 
 
 class SessionCopies:

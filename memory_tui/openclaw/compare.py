@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +22,8 @@ from memory_tui.index.index_write import on_lines_of_file
 from memory_tui.openclaw import open_foreign
 from memory_tui.sanitize import one_line
 from memory_tui.settings import Settings
-from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, cap_bytes, chunk_id, chunk_text
-from memory_tui.workspace.chunking_2026_9 import chunk_note
+from memory_tui.workspace import chunking_2026_9
+from memory_tui.workspace.chunking import MAX_INPUT_BYTES, Chunk, chunk_id
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.roots import REPAIRED, ROOT_NOTES_2026_9, Roots, read, scan
 from memory_tui.workspace.scan import LeftOut, NoteFile
@@ -128,21 +129,6 @@ _DIMS = re.compile(r"float\s*\[\s*(\d+)\s*\]", re.IGNORECASE)
 _CUT_OFF = "A program ended without finishing to write it; shown is what OpenClaw will find at its next start."
 
 
-def find(candidates: Sequence[Path]) -> Path:
-    """Return the first of `candidates` that holds an index of a known schema, else the first that exists, or the last.
-
-    Why one cannot be read is told when it is opened.
-    """
-    there = [path for path in candidates if path.exists()]
-    for path in there:
-        try:
-            if open_foreign.read_foreign(path, _layout)[0] is not None:
-                return path
-        except open_foreign.NotSeen:
-            continue
-    return (there or list(candidates[-1:]))[0]
-
-
 def open_index(path: Path) -> HostIndex | HostProblem:
     """Return their index at `path`, or why it cannot be read; the file, its time and its folder stay as they are."""
     try:
@@ -236,16 +222,13 @@ def _identity(text: object, remarks: list[str]) -> HostIdentity | None:
 
 
 def _remark_on_newer(identity: HostIdentity | None, version: int, remarks: list[str]) -> None:
-    newer = [
-        f"{what} {number}"
-        for what, number, newest in (
-            ("chunking version", identity and identity.chunking_version, NEWEST_CHUNKING),
-            ("provenance version", identity and identity.provenance_version, NEWEST_PROVENANCE),
-            ("schema version", version, _NEWEST_AGENT_SCHEMA),
-        )
-        if number and number > newest
-    ]
-    if newer:
+    known = {"schema version": (version, _NEWEST_AGENT_SCHEMA)}
+    if identity is not None:
+        known |= {
+            "chunking version": (identity.chunking_version or 0, NEWEST_CHUNKING),
+            "provenance version": (identity.provenance_version or 0, NEWEST_PROVENANCE),
+        }
+    if newer := [f"{what} {number}" for what, (number, newest) in known.items() if number > newest]:
         remarks.append(f"It was written by a newer OpenClaw than memory-tui knows ({', '.join(newer)}).")
 
 
@@ -321,8 +304,17 @@ class IndexComparison(Struct, frozen=True):
 
 
 def database(config: Config) -> Path:
-    """Return where OpenClaw keeps the index of the agent of `config`, in whichever layout it is there."""
-    return find((places.agent_database(config.agent.id), config.store_path))
+    """Return where OpenClaw keeps the index of the agent of `config`: the first that holds one, else the first file.
+
+    Why one cannot be read is told when it is opened.
+    """
+    places_of_it = (places.agent_database(config.agent.id), config.store_path)
+    there = [path for path in places_of_it if path.exists()]
+    for path in there:
+        with contextlib.suppress(open_foreign.NotSeen):
+            if open_foreign.read_foreign(path, _layout)[0] is not None:
+                return path
+    return (there or [config.store_path])[0]
 
 
 def wanted_of(config: Config, settings: Settings, roots: Roots) -> Wanted:
@@ -479,18 +471,17 @@ def _file(
 
 def _cut(document: Document, source: str, identity: HostIdentity) -> dict[str, Chunk] | None:
     """Return each chunk by its id that the OpenClaw of `identity` would make; None without its sizes."""
-    newest = identity.chunking_version == NEWEST_CHUNKING
+    newest, sizes = identity.chunking_version == NEWEST_CHUNKING, (identity.chunk_tokens, identity.chunk_overlap)
+    if not newest and None in sizes:
+        return None
     gemini = identity.provider == "gemini" and identity.chunking_version is None
     small = identity.provider == "local" or (gemini and not identity.model.endswith("gemini-embedding-2-preview"))
     limit = _LOCAL_BYTES if small else MAX_INPUT_BYTES
-    if newest:
-        notes = chunk_note(document.text, document.path, limit=limit, plain=source != _NOTES)
-        pieces = [piece.chunk for piece in notes]
-    elif identity.chunk_tokens is None or identity.chunk_overlap is None:
-        return None
-    else:
-        pieces = cap_bytes(chunk_text(document.text, identity.chunk_tokens, identity.chunk_overlap), limit)
-    lines = on_lines_of_file(document, pieces)
+    rules, tokens, overlap = chunking_2026_9.VERSION if newest else "", sizes[0] or 0, sizes[1] or 0
+    chunks = chunking_2026_9.chunks_of(
+        document.text, document.path, rules, (tokens, overlap), limit, plain=source != _NOTES
+    )
+    lines = on_lines_of_file(document, [each.chunk for each in chunks])
     return {chunk_id(source, document.path, piece, identity.model): piece for piece in lines}
 
 

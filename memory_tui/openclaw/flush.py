@@ -236,7 +236,7 @@ def session_of(path: Path, session: Session, limit: int) -> Session:
         raise agent_sessions.unreadable(path, error) from error
     if session.fresh and session.total_tokens and session.total_tokens + session.next_tokens < limit - NEAR_TOKENS:
         return session
-    return _with_usage(session, agent_sessions.last_usage(path))
+    return _with_usage(session, agent_sessions.usage_in(reversed(agent_sessions.tail(path))))
 
 
 def _with_usage(session: Session, usage: Usage | None) -> Session:

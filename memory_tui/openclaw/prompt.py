@@ -51,13 +51,6 @@ def disabled_rule(why: str) -> str:
     return f"{HEADING}\n{why} {SEARCH} answers nothing; do not say that the memory holds nothing."
 
 
-def recall_section(citations: str, *, minimal: bool = False, tools: Sequence[str] = (SEARCH, GET)) -> str:
-    """Return the section of the system prompt; empty in minimal mode, and when neither tool is there."""
-    if minimal or not {SEARCH, GET} & set(tools):
-        return ""
-    return f"{recall_rule(citations)}\n"
-
-
 def daily(day: dt.date) -> str:
     """Return the path of a day's log."""
     return f"memory/{day.isoformat()}.md"

@@ -20,15 +20,12 @@ import platformdirs
 from msgspec import Struct
 
 from memory_tui import durable, jsstring, locks
-from memory_tui.durable import open_regular
 from memory_tui.errors import IndexBusy, MemoryTuiError
-from memory_tui.openclaw.agent_sessions import ROLES, record_of, texts, unreadable
+from memory_tui.openclaw.agent_sessions import ROLES, record_of, tail, texts, unreadable
 from memory_tui.secrets.finder import redact
 
 MESSAGES = 15
 _SUMMARY = "## Conversation Summary\n\n"
-MAX_BYTES = 8 << 20
-"""Of a longer transcript only the end is read."""
 _SILENT = re.compile(r"\s*NO_REPLY\s*\Z")
 _MARKS = re.compile(r"<\|[^|>\n]{1,40}\|>")
 _INJECTED = re.compile(
@@ -66,7 +63,7 @@ def messages(transcript: Path, count: int = MESSAGES) -> tuple[Message, ...]:
     Where a reset has emptied the transcript, its newest archive is read.
     """
     for path in (transcript, *_archives(transcript)[-1:]):
-        if spoken := tuple(_spoken(_lines(path)))[-count:]:
+        if path.exists() and (spoken := tuple(_spoken(tail(path)))[-count:]):
             return spoken
     return ()
 
@@ -135,21 +132,7 @@ def _archives(transcript: Path) -> list[Path]:
     return sorted(transcript.parent.glob(f"{transcript.name}.reset.*"))
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        with open_regular(path) as file:
-            end = file.seek(0, 2)
-            file.seek(max(0, end - MAX_BYTES))
-            text = file.read(MAX_BYTES).decode("utf-8", "replace")
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise unreadable(path, error) from error
-    lines = text.split("\n")
-    return lines[1:] if end > MAX_BYTES else lines
-
-
-def _spoken(lines: Sequence[str]) -> Iterator[Message]:
+def _spoken(lines: Sequence[bytes]) -> Iterator[Message]:
     records = [record_of(line) for line in lines]
     recalled = _recalled(records)
     for record in records:

@@ -125,7 +125,7 @@ LONG = {"type": "message", "message": {"role": "user", "content": "y" * 200_000}
 def test_the_last_usage_is_read_from_the_end(tmp_path, records, last):
     path = lines(tmp_path / "a.jsonl", *records)
     path.write_bytes(path.read_bytes() + b'{"usage"\xff\n')
-    assert agent_sessions.last_usage(path) == last
+    assert agent_sessions.usage_in(reversed(agent_sessions.tail(path))) == last
 
 
 def test_compactions_are_counted(tmp_path):

@@ -48,13 +48,11 @@ def run(capsys, *arguments):
     ("citations", "said"), [("auto", "Source: <path#line>"), ("on", "Source: <path#line>"), ("off", "Citations: off")]
 )
 def test_the_section_has_the_rule_and_the_citation_line(citations, said):
-    text = prompt.recall_section(citations)
+    text = prompt.recall_rule(citations)
     assert text.startswith("## Memory Recall\n")
     assert said in text
     assert "memory_search" in text
     assert "memory_get" in text
-    assert prompt.recall_section(citations, minimal=True) == ""
-    assert prompt.recall_section(citations, tools=("read",)) == ""
 
 
 def test_the_prompt_has_the_notes_of_the_session(workspace, capsys):
