@@ -94,7 +94,7 @@ class Index:
         self.unsearchable: tuple[FileState, ...] = ()
         """What a search could not find at the last comparison, and why."""
         self._plan, self._chain, self._listener = plan, chain, listener
-        self._provider = SyncProvider(plan, chain, lambda: self.request_sync("provider"))
+        self._provider = SyncProvider(plan, chain)
         self.opener = IndexOpener(plan, self._notice)
         self.readers = Readers(self.opener.vec0 if plan.options.once else None, self.opener.expected)
         """Connections that read; an index run never blocks them."""
@@ -170,7 +170,6 @@ class Index:
         self.leadership.end()
         self.writer.closing.set()
         self.batches.close()
-        self._provider.stop()
         self.watcher.end()
 
     def close(self) -> None:
@@ -520,11 +519,13 @@ class Index:
             self._listener(event)
 
     def _run_clock(self) -> None:
-        """See twice a second what became of roots and index, take over from a keeper that ended, sweep."""
+        """See twice a second what became of roots, provider and index, take over from a keeper that ended, sweep."""
         while not self.writer.closing.wait(TICK_SECONDS):
             self.root_watch.review()
             if self._follow_sessions() and not self.watcher.on:
                 self.request_sync("search")
+            if self._provider.due():
+                self.request_sync("provider")
             try:
                 if self.writer.wait_idle(0) and self._changed_elsewhere():
                     self._emit(events.IndexChanged(time.time()))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -169,20 +168,18 @@ def _cut(
 
 
 _HITS = "cache_hits"
-_SOONEST_SECONDS, _LOOK_SECONDS = 1.0, 5.0
 
 
 # --- what a sync needs -----------------------------------------------------------------------------------------------
 
 
 class SyncProvider:
-    """The chain of one plan as its syncs use it; `ask_again` is called when a provider that failed may be tried."""
+    """The chain of one plan as its syncs use it."""
 
-    def __init__(self, plan: Plan, chain: Chain, ask_again: Callable[[], None]) -> None:
-        self._plan, self._chain, self._ask_again = plan, chain, ask_again
+    def __init__(self, plan: Plan, chain: Chain) -> None:
+        self._plan, self._chain = plan, chain
         self._restored = 0
-        self._lock = threading.Lock()
-        self._timer: threading.Timer | None = None
+        self._next_try: float | None = None
 
     def run(
         self, store: Store, stop: Stop, sync: Callable[[Provider | None, str, EmbeddingMode], SyncReport]
@@ -237,34 +234,19 @@ class SyncProvider:
         if report.changed:
             most = self._plan.config.value("cache.maxEntries")
             index_write.prune(store, most if isinstance(most, int) else 0)
-        if not self._plan.options.once:
-            self._wait()
+        self._next_try = self._chain.state().next_try
 
-    def _wait(self) -> None:
-        """Ask again once a provider that failed may be tried; a test that passes in another process ends the wait."""
+    def due(self) -> bool:
+        """Tell once whether a provider that failed may be asked again: at its time, or when it answered another process
+        before that.
+        """
+        if (before := self._next_try) is None:
+            return False
         at = self._chain.state().next_try
-        with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-            if at is not None:
-                wait = max(_SOONEST_SECONDS, min(at - self._chain.settings.clock.now(), _LOOK_SECONDS))
-                self._timer = threading.Timer(wait, self._look, (at,))
-                self._timer.daemon = True
-                self._timer.start()
-
-    def _look(self, before: float) -> None:
-        due = self._chain.state().next_try
-        if due is None or due != before or self._chain.settings.clock.now() >= due:
-            self._ask_again()
-        else:
-            self._wait()
-
-    def stop(self) -> None:
-        """Plan no further try."""
-        with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
+        if at == before and self._chain.settings.clock.now() < at:
+            return False
+        self._next_try = None
+        return True
 
 
 def _has_windows(plan: Plan, provider: str) -> bool:

@@ -197,7 +197,9 @@ def test_it_is_asked_again_by_itself_when_its_time_has_come(play, notes, tmp_pat
                 back.set()
 
         engine.listen(listen)
-        assert "not yet" in engine.index.sync().error
+        engine.start()
+        assert engine.index.writer.wait_idle(LONG)
+        assert "not yet" in engine.index.last_sync.error
         assert back.wait(LONG)
         assert engine.index.writer.wait_idle(LONG)
         assert engine.search.search("walrus").mode == "hybrid"

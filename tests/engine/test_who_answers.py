@@ -279,11 +279,7 @@ def test_the_log_and_the_doctor_name_who_answered(play, notes, tmp_path, time):
 
 
 @pytest.mark.parametrize("fallback", ["none", "builtin"])
-def test_a_test_call_that_works_ends_the_pause_of_every_process(
-    play, notes, tmp_path, time, run, monkeypatch, fallback
-):
-    monkeypatch.setattr("memory_tui.engine.providers._LOOK_SECONDS", 0.1)
-    monkeypatch.setattr("memory_tui.engine.providers._SOONEST_SECONDS", 0.1)
+def test_a_test_call_that_works_ends_the_pause_of_every_process(play, notes, tmp_path, time, run, fallback):
     write(tmp_path, play.url, fallback=fallback)
     assert run("index")[0] == 0
     back = Event()
