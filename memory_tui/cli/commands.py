@@ -313,6 +313,21 @@ ltm  programs:ltm  long-term memories in LanceDB: list, search, store, forget, u
   --category NAME@                    preference, fact, decision, entity or other
   --importance F                      store: from 0 to 1
   --yes                               agree that memory-tui writes this table
+# Shared index
+shared init  shared:init extra=postgres  make the tables of a team's index in PostgreSQL, as the owner of the database
+  --admit LOGIN...                    a login that may use it; repeatable
+  (writing)
+shared join  shared:join extra=postgres  agree that this workspace is published there, and say who may read it
+  --memory-md                         also MEMORY.md
+  --transcripts                       also transcripts of sessions
+  --let LOGIN...                      a login or a role that may read it; repeatable
+  --unlet LOGIN...                    one that may no longer; repeatable
+  --leave                             take it out of the shared index
+  --yes                               agree without being asked
+shared publish  shared:publish extra=postgres  publish the index now and, with shared.publish, after each change
+  --once                              end after the first time
+shared verify  shared:check extra=postgres  compare what is published with the index
+  --against-disk                      also with the notes
 # Maintenance
 open  screen:open_app  open the app; the default, so that memory-tui PATH opens a workspace
   path?                               the workspace
@@ -432,9 +447,12 @@ def full_parser() -> argparse.ArgumentParser:
     """Return one parser with every command as a below, from which the completion of a shell is made."""
     parser = main_parser()
     single = parser.add_subparsers(metavar="COMMAND")
-    double = single.add_parser("openclaw", help="OpenClaw's own files").add_subparsers(metavar="COMMAND")
+    places = {"": single}
+    for first, words in (("openclaw", "OpenClaw's own files"), ("shared", "a team's index")):
+        places[first] = single.add_parser(first, help=words).add_subparsers(metavar="COMMAND")
     for name, command in COMMANDS.items():
-        below = (double if " " in name else single).add_parser(name.rpartition(" ")[2], help=command.help)
+        place, _, last = name.rpartition(" ")
+        below = places[place].add_parser(last, help=command.help)
         _extended(below, command.options)
         _extended(below, GLOBAL, described=False)
     return parser

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
-from memory_tui import events
+from memory_tui import events, shared
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
 from memory_tui.engine import status
@@ -37,6 +37,7 @@ from memory_tui.workspace.notes import hindrance
 if TYPE_CHECKING:
     from memory_tui.backends.memories import Memories
     from memory_tui.engine.notes import Inbox, Notes
+    from memory_tui.shared.publisher import Publisher
 
 __all__ = ["Engine", "open_memory"]
 
@@ -73,6 +74,7 @@ class Engine:
         )
         """Who makes vectors, approvals, and what would be sent."""
         self.index.seen = self._record
+        self._publisher: Publisher | None = None
 
     # A search needs neither of these, and they would double what it loads.
     @cached_property
@@ -117,6 +119,8 @@ class Engine:
         """Begin to work in the background: settle changes that were cut off, index what changed, then watch."""
         self.index.start(self._recover)
         self.backend.start()
+        index = self.index
+        self._publisher = shared.publisher(self.plan, index.reader_or_empty, index.leadership.leads, self._notice)
 
     def close(self) -> None:
         """Stop everything within half a second; work that is under way is given up, and nothing of it is lost."""
@@ -124,6 +128,8 @@ class Engine:
             until = time.monotonic() + _LOOK_SECONDS
             self.notes.record(None, lambda: time.monotonic() > until)
         self.index.stop()
+        if self._publisher is not None:
+            self._publisher.close()
         self.index.readers.close()
         self.backend.close()
         if "memories" in self.__dict__:
@@ -204,6 +210,8 @@ class Engine:
         self._emit(events.ModelFetching(time.time(), progress.name, progress.done, progress.total))
 
     def _emit(self, event: Event) -> None:
+        if isinstance(event, events.SyncFinished) and self._publisher is not None:
+            self._publisher.wake()
         if isinstance(event, events.SyncFinished) and event.indexed + event.removed:
             self.backend.notes_changed()
         if self._listener is not None:

@@ -40,6 +40,7 @@ from memory_tui.providers.options import SECRETS, ProviderRow, Secret, on_this_m
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets.labels import Known
 from memory_tui.settings import Settings
+from memory_tui.shared import team_vectors
 from memory_tui.workspace import roots
 from memory_tui.workspace.chunking import sealed, windows
 from memory_tui.workspace.roots import scan
@@ -221,11 +222,12 @@ class SyncProvider:
         if not isinstance(provider, ChainMember):
             return replace(HERE, siblings=siblings)
         parts = _has_windows(self._plan, provider.name)
+        team = team_vectors(self._plan) if registry.is_model(provider.name) else None
         if not provider.host:
-            return replace(SLOW if provider.slow else HERE, siblings=siblings, windows=parts)
+            return replace(SLOW if provider.slow else HERE, siblings=siblings, windows=parts, team=team)
         withheld = not provider.takes_secrets and self._plan.settings.on("remote.withholdSecrets")
         none = cleared(self._plan.workspace) if withheld else frozenset()
-        return replace(SERVER, withheld=withheld, siblings=siblings, cleared=none, windows=parts)
+        return replace(SERVER, withheld=withheld, siblings=siblings, cleared=none, windows=parts, team=team)
 
     def _settle(self, store: Store, report: SyncReport) -> None:
         """Count cache hits, keep the cache within `cache.maxEntries`, and plan the next try of who failed."""

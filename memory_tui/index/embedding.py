@@ -89,6 +89,10 @@ def _forget(store: Store, table: str, which: str) -> None:
             store.query(f"DELETE FROM {table} WHERE {which}")
 
 
+TeamVectors = Callable[[Identity, Sequence[str]], Mapping[str, bytes]]
+"""Returns vectors as float32 bytes by the hash of their text. May raise MemoryTuiError."""
+
+
 class EmbeddingMode(Struct, frozen=True):
     """How texts get to a provider: how many a call, whether notes are findable by their words before the provider is
     asked (`later`), and whether what looks like a secret is `withheld` from it. What an index of `siblings` has a
@@ -103,6 +107,8 @@ class EmbeddingMode(Struct, frozen=True):
     cleared: frozenset[tuple[str, str]] = frozenset()
     """What a person took for no secret and no command."""
     windows: bool = False
+    team: TeamVectors | None = None
+    """Who may have vectors of these texts already; not asked for what looks like a secret."""
 
 
 HERE = EmbeddingMode()
@@ -206,14 +212,18 @@ class Embedder:
         return self._provider is not None
 
     def cached(self, texts: Mapping[str, str]) -> dict[str, int]:
-        """Return the embedding ids of those `texts` that have a vector here, or in a sibling."""
+        """Return the embedding ids of those `texts` that have a vector here, in a sibling, or in a shared index."""
         cached = self._store.cached(self._identity, list(texts)) if self._identity.dims else {}
         lacking = [digest for digest in texts if digest not in cached]
-        if not lacking or not self._identity.dims or not self._mode.siblings or self.unshared:
+        if not lacking or not self._identity.dims or self.unshared:
             return cached
         try:
             rows = _of_siblings(self._mode.siblings, "hash, embedding", self._identity, lacking)
-        except IndexUnavailable as error:
+            if (team := self._mode.team) is not None:
+                known = Known(cleared=self._mode.cleared)
+                open_to_all = [digest for digest in lacking if not secret_finder.kinds(texts[digest], known)]
+                rows += team(self._identity, open_to_all).items()
+        except MemoryTuiError as error:
             self.unshared = f"No vectors were taken from other indexes of these notes: {error.message}"
             return cached
         vectors = {

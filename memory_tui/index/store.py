@@ -542,14 +542,17 @@ class Store(Database):
         )
         return [ChunkRow._make((*row[:-2], bool(row[-2]), row[-1])) for row in rows]
 
-    def firsts(self) -> dict[str, int]:
-        """Return the rowid of the first chunk of each note by path, 0 without any, in that order: it breaks ties."""
-        return dict(
-            self.query(
-                "SELECT path, (SELECT coalesce(min(id), 0) FROM chunks WHERE file_id = f.id) AS first FROM files f "
-                "WHERE workspace = '' ORDER BY first, path"
-            )
+    def firsts(self) -> dict[str, tuple[int, int]]:
+        """Return the rowid of the first chunk of each note by path, 0 without any, in that order: it breaks ties; and
+        how many vectors its chunks and their windows have.
+        """
+        rows = self.query(
+            "SELECT path, (SELECT coalesce(min(id), 0) FROM chunks WHERE file_id = f.id) AS first, "
+            "(SELECT count(embedding_id) FROM chunks WHERE file_id = f.id) + (SELECT count(w.hash) FROM chunks c "
+            "CROSS JOIN windows w ON w.hash = c.hash WHERE c.file_id = f.id) FROM files f "
+            "WHERE workspace = '' ORDER BY first, path"
         )
+        return {path: (first, vectors) for path, first, vectors in rows}
 
     def passages(self, file: IndexedNote) -> list[Passage]:
         """Return the chunks of a note in the order of their rowids, repeats included. Raises IndexDamaged."""

@@ -1,1 +1,54 @@
-"""A shared index: a team's workspaces in a PostgreSQL database that the team runs already."""
+"""A shared index: a team's workspaces in a PostgreSQL database that the team runs already.
+
+What an engine has of it is here; psycopg is imported where one is configured, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from memory_tui.config import load as configuration
+from memory_tui.errors import MemoryTuiError
+from memory_tui.formatting import install_extra
+from memory_tui.index.embedding import TeamVectors
+from memory_tui.index.store import Store
+from memory_tui.plan import Plan
+
+if TYPE_CHECKING:
+    from memory_tui.shared.publisher import Publisher
+
+
+def team_vectors(plan: Plan) -> TeamVectors | None:
+    """Return who may have vectors of these notes; None where a person agreed to no shared index."""
+    if not configuration.own(plan.config).value("shared.url"):
+        return None
+    try:
+        from memory_tui.shared import connection, publish
+    except ModuleNotFoundError:
+        return None
+    try:
+        access = connection.access(plan)
+    except MemoryTuiError:
+        # Who publishes, or searches there, says why.
+        return None
+    return partial(publish.vectors_of, access) if publish.consent(plan, access).kinds else None
+
+
+def publisher(
+    plan: Plan,
+    reader: Callable[[], AbstractContextManager[Store]],
+    leads: Callable[[], bool],
+    tell: Callable[[str], None],
+) -> Publisher | None:
+    """Return what publishes the index of `plan`; None where the configuration does not ask for it."""
+    if configuration.own(plan.config).value("shared.publish") is not True:
+        return None
+    try:
+        from memory_tui.shared.publisher import Publisher
+    except ModuleNotFoundError:
+        tell(f"Nothing is published without the extra postgres. {install_extra('postgres')}.")
+        return None
+    return Publisher(plan, reader, leads, tell)

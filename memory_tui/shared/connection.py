@@ -193,6 +193,9 @@ def explaining(access: Access) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
+        if error.sqlstate is None and not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+            # No server said it: it is a mistake of this program.
+            raise
         raise explained(error, access) from error
 
 

@@ -63,7 +63,7 @@ def test_a_note_is_read_with_all_that_makes_its_passages_in_the_order_that_break
     note = store.indexed()["memory/2026-05-02.md"]
     passages = store.passages(note)
     assert [passage.rowid for passage in passages] == ids(store, note.path)
-    assert store.firsts()[note.path] == passages[0].rowid
+    assert store.firsts()[note.path] == (passages[0].rowid, len(passages))
     for passage, chunk in zip(passages, file.chunks, strict=True):
         assert passage[1:8] == (*astuple(chunk)[:6], chunk.above)
         assert passage[8:11] == chunk.annotations
@@ -88,7 +88,7 @@ def test_notes_of_two_workspaces_may_have_the_same_path(made, store):
     made.add([theirs], {})
     assert sorted(store.indexed()) == ["MEMORY.md", "anna/laptop:MEMORY.md"]
     assert store.file("MEMORY.md", "anna/laptop").workspace == "anna/laptop"
-    assert store.firsts() == {"MEMORY.md": 1}
+    assert store.firsts() == {"MEMORY.md": (1, 0)}
 
 
 # --- transactions -------------------------------------------------------------------------------------------------

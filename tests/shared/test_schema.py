@@ -17,14 +17,15 @@ def access(url: str, password: str = "") -> Access:
 
 
 def test_the_schema_is_made_again_and_admits_by_name(server, database):
-    owner, anna = access(server.socket_url(database)), access(server.socket_url(database, "anna"))
+    server.run("create role dora login")
+    owner, dora = access(server.socket_url(database)), access(server.socket_url(database, "dora"))
     with connect(owner) as connection:
         schema.init(connection, owner)
-        with pytest.raises(SharedUnavailable) as caught, joined(anna):
+        with pytest.raises(SharedUnavailable) as caught, joined(dora):
             pass
-        assert (caught.value.code, "--admit anna" in caught.value.next_step) == ("shared_no_right", True)
-        schema.init(connection, owner, ("anna",))
-    with joined(anna) as connection:
+        assert (caught.value.code, "--admit dora" in caught.value.next_step) == ("shared_no_right", True)
+        schema.init(connection, owner, ("dora",))
+    with joined(dora) as connection:
         assert connection.execute("select version from memory_tui.about").fetchone() == (1,)
 
 

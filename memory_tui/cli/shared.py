@@ -1,0 +1,115 @@
+"""Commands of a shared index: init, join, publish, verify."""
+
+from __future__ import annotations
+
+import argparse
+import threading
+from collections.abc import Iterator
+
+from memory_tui import plan as plans
+from memory_tui.cli.context import agreed, engine_options, opened, require_yes
+from memory_tui.cli.output import say, show, waiting
+from memory_tui.config import load as configuration
+from memory_tui.errors import ApprovalMissing, SettingError
+from memory_tui.explain.trace_json import plain
+from memory_tui.formatting import plural
+from memory_tui.shared import publish as publishing
+from memory_tui.shared import schema, verify
+from memory_tui.shared.connection import Access, access, connect, joined, unbound
+from memory_tui.shared.publish import MEMORY, NOTES, SESSIONS, Preview, Published
+
+
+def init(args: argparse.Namespace) -> int:
+    """Make the schema of the shared index, or bring it up to date, after showing it."""
+    there = access(plans.choose(engine_options(args)))
+    with connect(there) as connection:
+        statements = schema.statements(connection, there, tuple(args.admit))
+        written = agreed(args, statements, f"Run this in {there.where}?")
+        if written:
+            schema.init(connection, there, tuple(args.admit))
+        elif not args.dry_run:
+            raise ApprovalMissing("Nothing was run.", "memory-tui shared init --yes.")
+    data = {"database": there.where, "statements": statements, "written": written}
+    return show(args, data, [f"The shared index in {there.where} is ready. Next: memory-tui shared join."] * written)
+
+
+def join(args: argparse.Namespace) -> int:
+    """Agree that a workspace is published, after a preview, and say who may read it; or take it out again."""
+    with opened(args) as engine:
+        there = _named(access(engine.plan))
+        if args.leave:
+            publishing.leave(engine.plan, there)
+            return show(args, {"left": there.name}, [f"{there.name} is no longer in {there.where}."])
+        consent = publishing.consent(engine.plan, there)
+        with engine.index.reader_or_empty() as store, waiting("Looking for secrets"):
+            preview = publishing.preview(store, consent.cleared)
+    kinds = [NOTES, *([MEMORY] if args.memory_md else []), *([SESSIONS] if args.transcripts else [])]
+    lines = list(_previewed(preview, [*kinds, *consent.kinds]))
+    if not consent.kinds.issuperset(kinds):
+        does = f"{there.where} gets as {there.name}, for whom you let read it: {' '.join(lines)}"
+        words = [f"--{word}" for word in ("memory-md", "transcripts") if getattr(args, word.replace("-", "_"))]
+        require_yes(does, " ".join(["memory-tui shared join", *words, "--yes"]), args)
+    publishing.join(engine.plan, there, kinds, "shared join --yes" if args.yes else "shared join")
+    for reader, reads in (*((name, True) for name in args.let), *((name, False) for name in args.unlet)):
+        publishing.allow(there, reader, reads=reads)
+    with joined(there) as connection:
+        if warning := unbound(connection, there):
+            say(warning)
+    data = {"name": there.name, "database": there.where, "approved": kinds, "preview": plain(preview)}
+    return show(args, data | {"let": args.let, "unlet": args.unlet}, [*lines, "Next: memory-tui shared publish."])
+
+
+def _named(there: Access) -> Access:
+    if not there.name:
+        raise SettingError("This workspace has no name in the shared index.", "Set shared.name to OWNER/NAME.")
+    return there
+
+
+def _previewed(preview: dict[str, Preview], kinds: list[str]) -> Iterator[str]:
+    """Yield what of each kind leaves, and what stays."""
+    titles = {NOTES: "notes", MEMORY: "MEMORY.md", SESSIONS: "transcripts"}
+    options = {MEMORY: "--memory-md", SESSIONS: "--transcripts"}
+    for kind, sums in preview.items():
+        if kind not in kinds:
+            yield f"{titles[kind]}: nothing without {options[kind]}."
+        elif sums.files:
+            kept = f"; {sums.withheld:,} stay here, as they look like secrets" if sums.withheld else ""
+            yield f"{titles[kind]}: {plural(sums.passages, 'passage')} of {plural(sums.files, 'file')}{kept}."
+
+
+def publish(args: argparse.Namespace) -> int:
+    """Publish the index once, or after each change until stopped."""
+    with opened(args) as engine:
+        there = _named(access(engine.plan))
+        consent = publishing.consent(engine.plan, there)
+        with waiting("Indexing"):
+            engine.index.catch_up()
+        with engine.index.reader_or_empty() as store, waiting("Publishing"):
+            report = publishing.publish(store, there, consent)
+        show(args, plain(report), _published(report, there))
+        if not args.once and configuration.own(engine.plan.config).value("shared.publish") is True:
+            engine.start()
+            threading.Event().wait()
+    return 0
+
+
+def _published(report: Published, there: Access) -> Iterator[str]:
+    done = f"{plural(report.files, 'note')} published, {report.removed:,} removed"
+    yield f"{there.name}: {done}; generation {report.generation:,} of {there.where}."
+    if report.withheld:
+        yield f"{plural(report.withheld, 'passage')} stay here, as they look like secrets."
+    for kind, count in report.left.items():
+        option = "--memory-md" if kind == MEMORY else "--transcripts"
+        yield f"{plural(count, 'file')} stay here without your consent: memory-tui shared join {option}."
+
+
+def check(args: argparse.Namespace) -> int:
+    """Compare what is published of this workspace with itself, with the index, and with the notes on disk."""
+    with opened(args) as engine:
+        there = _named(access(engine.plan))
+        consent = publishing.consent(engine.plan, there)
+        with engine.index.reader_or_empty() as store, waiting("Comparing"):
+            roots = engine.plan.roots if args.against_disk else None
+            problems = verify.verify(there, store, consent, roots)
+    lines = problems or [f"{there.name} is published as it is indexed."]
+    return show(args, {"name": there.name, "problems": problems}, lines, 1 if problems else 0)

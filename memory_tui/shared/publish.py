@@ -1,0 +1,349 @@
+"""Publishes the index of a workspace: a transaction a note, in the order of the index, without reading a note.
+
+What may leave this machine a person says for each workspace and database: the notes, MEMORY.md and transcripts each by
+name. A passage that looks like it holds a secret never does.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import Struct, field
+
+from memory_tui.approval import Approvals
+from memory_tui.approval import cleared as cleared_findings
+from memory_tui.cancel import Stop
+from memory_tui.errors import ApprovalMissing, IndexEmpty
+from memory_tui.index.schema import Recipe
+from memory_tui.index.store import IndexedNote, Passage, Store
+from memory_tui.jsstring import sha256_hex
+from memory_tui.plan import Plan
+from memory_tui.providers.base import Identity
+from memory_tui.secrets import finder
+from memory_tui.secrets.labels import Known
+from memory_tui.shared.connection import Access, Connection, Vector, joined
+from memory_tui.state_db import Table
+from memory_tui.workspace import transcripts
+from memory_tui.workspace.chunking import sealed, windows
+
+NOTES, MEMORY, SESSIONS = "shared", "shared MEMORY.md", "shared transcripts"
+"""What a person approves, each by itself."""
+_UNIT = 0.01
+"""How far the square of a vector's length may be from 1."""
+_PUBLISHED = Table("shared")
+"""What this machine remembers of each database: as whom it publishes, and how far it came."""
+
+
+def kind_of(note: IndexedNote) -> str:
+    """Return the approval that `note` needs."""
+    if note.source == transcripts.SOURCE:
+        return SESSIONS
+    return MEMORY if note.path.rpartition("/")[2].lower() == "memory.md" else NOTES
+
+
+class Consent(Struct, frozen=True):
+    """Which notes of a workspace may go to a database, and what a person took for no secret."""
+
+    kinds: frozenset[str]
+    cleared: frozenset[tuple[str, str]]
+
+    @property
+    def mark(self) -> str:
+        """Return what stands for it."""
+        return sha256_hex(repr((sorted(self.kinds), sorted(self.cleared))))[:16]
+
+
+def consent(plan: Plan, access: Access) -> Consent:
+    """Return what a person agreed to for this workspace and database."""
+    approvals = Approvals(plan.workspace)
+    kinds = frozenset(kind for kind in (NOTES, MEMORY, SESSIONS) if approvals.find(kind, access.where))
+    return Consent(kinds, cleared_findings(plan.workspace))
+
+
+class Secrets:
+    """Tells which texts look like they hold a secret; what the notes tell to be ids is none, as in the inbox."""
+
+    def __init__(self, store: Store, cleared: frozenset[tuple[str, str]]) -> None:
+        self._store, self._cleared = store, cleared
+
+    @cached_property
+    def _known(self) -> Known:
+        return finder.known_of((text for (text,) in self._store.query("SELECT text FROM chunks")), self._cleared)
+
+    def within(self, text: str) -> bool:
+        """Tell whether `text` holds one."""
+        return bool(finder.kinds(text, Known(cleared=self._cleared)) and finder.kinds(text, self._known))
+
+
+ChunkColumns = tuple[int, int, int, int, int, str, str, str, bytes, bytes]
+"""Number, ordinal, occurrence, first and last line, id, hash, annotations, words above and text of a passage."""
+VectorColumns = tuple[int, int, str, Vector]
+"""Number of the passage, place, hash of the text, and the vector of it."""
+
+
+class Passages:
+    """Makes the rows of notes as they are published; numbers begin at `base`."""
+
+    def __init__(self, store: Store, cleared: frozenset[tuple[str, str]], base: int = 0) -> None:
+        self._store, self._base = store, base
+        self.secret = Secrets(store, cleared)
+        """Tells which texts stay here."""
+
+    def of(self, note: IndexedNote) -> tuple[int, list[ChunkColumns], list[VectorColumns]]:
+        """Return how many passages of a note are withheld, and the rows of the others."""
+        withheld, chunks, vectors = 0, list[ChunkColumns](), list[VectorColumns]()
+        for ordinal, passage in enumerate(self._store.passages(note)):
+            if self.secret.within(f"{passage.above}\n{passage.text}"):
+                withheld += 1
+                continue
+            seq, said = self._base + passage.rowid, (passage.importance, passage.triggers, passage.project)
+            place = seq, ordinal, passage.occurrence, passage.start_line, passage.end_line
+            texts = json.dumps(said) if any(said) else "", _bytes(passage.above), _bytes(passage.text)
+            chunks.append((*place, passage.chunk_id, passage.hash, *texts))
+            vectors += _vectors(seq, passage)
+        return withheld, chunks, vectors
+
+
+def _vectors(seq: int, passage: Passage) -> Iterator[VectorColumns]:
+    """Yield the vector of a passage, and those of its windows."""
+    if passage.vector is None:
+        return
+    yield seq, 0, passage.hash, Vector(passage.vector)
+    size = len(passage.vector)
+    pieces = [passage.windows[at : at + size] for at in range(0, len(passage.windows), size)]
+    hashes = [sealed(1, 1, part).hash for part in windows(passage.text)] if pieces else []
+    # A text without windows of its own has one with its own vector, which is of no other text.
+    hashes = hashes if len(hashes) == len(pieces) else [""] * len(pieces)
+    for place, (digest, piece) in enumerate(zip(hashes, pieces, strict=True), 1):
+        yield seq, place, digest, Vector(piece)
+
+
+class Preview(Struct):
+    """What would be published of one kind of notes."""
+
+    files: int = 0
+    passages: int = 0
+    bytes: int = 0
+    withheld: int = 0
+
+
+def preview(store: Store, cleared: frozenset[tuple[str, str]]) -> dict[str, Preview]:
+    """Return what would be published, by the approval that it needs; seconds for ten thousand passages."""
+    passages, kinds = Passages(store, cleared), {kind: Preview() for kind in (NOTES, MEMORY, SESSIONS)}
+    for note in store.indexed().values():
+        sums = kinds[kind_of(note)]
+        withheld, rows, _ = passages.of(note)
+        sums.files += 1
+        sums.withheld += withheld
+        sums.passages += len(rows)
+        sums.bytes += sum(len(row[-1]) for row in rows)
+    return kinds
+
+
+class Published(Struct):
+    """What one run published; `left` are notes without consent, by the approval that they lack."""
+
+    files: int = 0
+    removed: int = 0
+    passages: int = 0
+    vectors: int = 0
+    withheld: int = 0
+    generation: int = 0
+    left: Counter[str] = field(default_factory=Counter)
+
+
+def publish(store: Store, access: Access, allowed: Consent, stop: Stop | None = None) -> Published:
+    """Make the shared index hold what `store` holds, as far as that is `allowed`.
+
+    Raises SharedUnavailable, ApprovalMissing, IndexEmpty, Cancelled; whole notes are published then.
+    """
+    if not allowed.kinds:
+        raise ApprovalMissing(
+            f"Nobody agreed that the notes of this workspace go to {access.where}.", "memory-tui shared join."
+        )
+    with joined(access) as connection:
+        return _Run(store, access, allowed, connection).go(stop or Stop())
+
+
+class _Run:
+    """One run of `publish`, in the epoch that it took."""
+
+    def __init__(self, store: Store, access: Access, allowed: Consent, connection: Connection) -> None:
+        recipe = store.recipe()
+        if recipe is None:
+            raise IndexEmpty("Nothing is indexed yet, so there is nothing to publish.", "memory-tui index.")
+        self._store, self._access, self._allowed, self._connection = store, access, allowed, connection
+        self.report = Published()
+        self._state = f"{store.generation()} {allowed.mark}"
+        self._memory = _PUBLISHED.of(f"{access.where}\0{access.tenant}\0{access.name}")
+        self._ws, self._epoch, self._incarnation, self._generation, self._done, self._base = self._take(recipe)
+        self._passages = Passages(store, allowed.cleared, self._base)
+
+    def _take(self, recipe: Recipe) -> tuple[Any, ...]:
+        memory = self._memory.read()
+        if (publisher := memory.get("publisher")) is None:
+            self._memory.put("publisher", publisher := f"{socket.gethostname()} {secrets.token_hex(8)}")
+        known, generation = memory.get("reached", (None, 0))
+        row = self._connection.execute(
+            "select * from memory_tui.take(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            (
+                *(self._access.tenant, self._access.name, publisher, float(self._access.silent_seconds)),
+                *(msgspec.json.encode(recipe).decode(), space_of(recipe.identity), recipe.identity.dims),
+                *(str(self._store.meta("uuid")), known, generation),
+            ),
+        ).fetchone()
+        assert row is not None
+        return row
+
+    def go(self, stop: Stop) -> Published:
+        """Publish what differs, remove what is gone, and say that all is done."""
+        report = self.report
+        report.generation = self._generation
+        local = self._local()
+        if self._done == self._state:
+            return report
+        there: dict[str, str] = dict(
+            self._connection.execute(
+                "select path, mark from memory_tui.file where tenant = %s and ws = %s and state <> 'gone'",
+                (self._access.tenant, self._ws),
+            ).fetchall()
+        )
+        for path, mark in local.items():
+            stop.check()
+            if there.get(path) not in (mark, self._with_withheld(mark)):
+                self._put(path, mark)
+        for path in there.keys() - local.keys():
+            stop.check()
+            self._call("drop_file(%s, %s, %s, %s)", path)
+            report.removed += 1
+        report.generation = self._call("finish(%s, %s, %s, %s)", self._state)
+        self._memory.put("reached", (str(self._incarnation), report.generation))
+        return report
+
+    def _call(self, function: str, *values: object) -> Any:  # noqa: ANN401 - what the function returns
+        row = self._connection.execute(
+            f"select memory_tui.{function}".encode(), (self._access.tenant, self._access.name, self._epoch, *values)
+        ).fetchone()
+        return row[0] if row else None
+
+    def _local(self) -> dict[str, str]:
+        """Return the marks of the notes that may be published, by path, in the order of the index."""
+        with self._store.snapshot():
+            firsts, notes = self._store.firsts(), self._store.indexed()
+        local = {}
+        for path, first in firsts.items():
+            if (kind := kind_of(notes[path])) in self._allowed.kinds:
+                local[path] = sha256_hex(repr((notes[path][2:], first, self._base)))[:16]
+            else:
+                self.report.left[kind] += 1
+        return local
+
+    def _with_withheld(self, mark: str) -> str:
+        """Return the mark of a note of which passages are withheld, until a person clears one."""
+        return f"{mark} {self._allowed.mark}"
+
+    def _put(self, path: str, mark: str) -> None:
+        with self._store.snapshot():
+            if (note := self._store.file(path)) is None:
+                # It is gone since; the next run removes it.
+                return
+            withheld, chunks, vectors = self._passages.of(note)
+        same = {
+            name: getattr(note, name) for name in ("path", "source", "hash", "size", "state", "indexed_at", "dated")
+        }
+        row = {
+            **same,
+            "mtime": note.mtime_ns,
+            "detail": note.detail.replace("\0", " "),
+            "title": "" if self._passages.secret.within(note.title) else f"\\x{_bytes(note.title).hex()}",
+            "mark": self._with_withheld(mark) if withheld else mark,
+            "first_seq": chunks[0][0] if chunks else 0,
+            "chunks": len(chunks),
+        }
+        self._call(_PUT, json.dumps(row), *_lists(chunks, 10), *_lists(vectors, 4))
+        self.report.files += 1
+        self.report.passages += len(chunks)
+        self.report.withheld += withheld
+        self.report.vectors += len(vectors)
+
+
+_PUT = (
+    "put_file(%s, %s, %s, %s::jsonb, %s::bigint[], %s::int[], %s::int[], %s::int[], %s::int[], %s::text[], %s::text[], "
+    "%s::text[], %s::bytea[], %s::bytea[], %s::bigint[], %s::int[], %s::text[], %b)"
+)
+
+
+def _lists(rows: Sequence[tuple[object, ...]], width: int) -> Iterator[list[object]]:
+    """Return the columns of `rows`, which have `width` of them."""
+    return (list(column) for column in (zip(*rows, strict=True) if rows else ((),) * width))
+
+
+def _bytes(text: str) -> bytes:
+    """Return text that may hold what PostgreSQL's cannot."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def space_of(identity: Identity) -> str:
+    """Return what stands for the space of vectors."""
+    return json.dumps([*identity.space, identity.dims])
+
+
+# --- joining -------------------------------------------------------------------------------------------------------
+
+
+def join(plan: Plan, access: Access, kinds: Sequence[str], how: str) -> None:
+    """Remember that the notes that need `kinds` may go to the database, and enter the workspace there.
+
+    Raises SharedUnavailable, ApprovalUnsaved.
+    """
+    with joined(access) as connection:
+        connection.execute("select memory_tui.join_workspace(%s, %s)", (access.tenant, access.name))
+        for kind in kinds:
+            Approvals(plan.workspace).approve(kind, access.where, how)
+
+
+def allow(access: Access, reader: str, *, reads: bool) -> None:
+    """Let a login or a role read this workspace, or no longer. Raises SharedUnavailable."""
+    with joined(access) as connection:
+        connection.execute("select memory_tui.allow(%s, %s, %s, %s)", (access.tenant, access.name, reader, reads))
+
+
+def leave(plan: Plan, access: Access) -> None:
+    """Take everything of this workspace out of the shared index, and the consent back. Raises SharedUnavailable."""
+    with joined(access) as connection:
+        connection.execute("select memory_tui.leave(%s, %s)", (access.tenant, access.name))
+    for kind in (NOTES, MEMORY, SESSIONS):
+        Approvals(plan.workspace).revoke(kind)
+
+
+# --- vectors of the team -------------------------------------------------------------------------------------------
+
+
+def _is_unit(vector: bytes) -> bool:
+    numbers = np.frombuffer(vector, np.float32)
+    return abs(float(numbers @ numbers) - 1) < _UNIT
+
+
+def vectors_of(access: Access, identity: Identity, hashes: Sequence[str]) -> dict[str, bytes]:
+    """Return the vectors that members have of texts with these hashes, as float32 bytes by hash.
+
+    Only those in workspaces that this login may read: by a hash nobody learns what they may not read. Raises
+    SharedUnavailable.
+    """
+    with joined(access) as connection:
+        rows = connection.execute(
+            "select v.hash, v.vec from memory_tui.vec v join memory_tui.workspace w using (tenant, ws) "
+            "where v.tenant = %s and v.hash = any(%s) and w.space = %s",
+            (access.tenant, list(hashes), space_of(identity)),
+            binary=True,
+        ).fetchall()
+    # A vector that is none would spoil the index: whose it is, is not known here.
+    return {digest: vector for digest, vector in rows if _is_unit(vector)}

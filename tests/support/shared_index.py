@@ -1,0 +1,69 @@
+"""Homes that share an index: a workspace, a configuration and an index of its own for each machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from memory_tui.engine.engine import Engine
+from memory_tui.plan import Options, plan
+from memory_tui.shared import publish, schema
+from memory_tui.shared.connection import Access, access, connect
+from tests.support.postgres import Server
+
+EVERYTHING = (publish.NOTES, publish.MEMORY, publish.SESSIONS)
+
+
+def shared_database(server: Server) -> str:
+    """Make a database with a shared index that anna and bob may use."""
+    database = server.database()
+    options = config(server.folder, server.socket_url(database), "owner/one")
+    owner = access(plan(Options(workspace=str(server.folder), config=options)))
+    with connect(owner) as connection:
+        schema.init(connection, owner, ("anna", "bob"))
+    return database
+
+
+def config(folder: Path, url: str, name: str, **more: Any) -> str:
+    """Write a configuration; return its path."""
+    path = folder / f"{name.replace('/', '-')}.json"
+    path.write_text(json.dumps({"shared": {"url": url, "name": name, "password": "correct horse"} | more}))
+    return str(path)
+
+
+class Home:
+    """A machine: the notes, the index and the configuration of one workspace."""
+
+    def __init__(self, folder: Path, url: str, name: str, **more: Any) -> None:
+        self.notes, self.name = folder / "notes", name
+        (self.notes / "memory").mkdir(parents=True)
+        self.options = Options(
+            workspace=str(self.notes), config=config(folder, url, name, **more), index=str(folder / "index.sqlite")
+        )
+
+    def write(self, **notes: str) -> None:
+        """Write notes into memory/, or MEMORY.md."""
+        for name, text in notes.items():
+            path = self.notes / ("MEMORY.md" if name == "MEMORY" else f"memory/{name}.md")
+            path.write_text(text, "utf-8")
+
+    def remove(self, name: str) -> None:
+        """Delete a note."""
+        (self.notes / "memory" / f"{name}.md").unlink()
+
+    @property
+    def access(self) -> Access:
+        """Where the shared index is."""
+        return access(plan(self.options))
+
+    def join(self, *kinds: str) -> None:
+        """Agree that notes leave this machine, by default all of them."""
+        publish.join(plan(self.options), self.access, kinds or EVERYTHING, "test")
+
+    def publish(self) -> publish.Published:
+        """Index what changed, and publish it once."""
+        with Engine.open(self.options) as engine:
+            engine.index.sync()
+            with engine.index.reader_or_empty() as store:
+                return publish.publish(store, self.access, publish.consent(engine.plan, self.access))
