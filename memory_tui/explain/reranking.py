@@ -8,37 +8,31 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Postings, Rows
-from memory_tui.search.formulas import Floats, mmr
-from memory_tui.search.rank import Gate, likeness, pass_gate, without_repeats
+from memory_tui.search.evidence import Evidence, KeywordSide, Postings, Rows
+from memory_tui.search.formulas import Floats
+from memory_tui.search.rank import Gate, likeness, pass_gate, varied, without_repeats
 from memory_tui.search.score import (
     Candidates,
+    Likeness,
     Rules,
     candidates_of,
-    column,
     groups,
     leads,
-    mode_by,
-    ranges,
     score,
     side_of,
 )
 from memory_tui.search.trace import Mode, Table
-from memory_tui.settings import TUNE_KEYS, Scalar, Settings
+from memory_tui.settings import Scalar
 
 Values = Mapping[str, Scalar]
 """A value for each knob that ranks."""
-
-
-def tuned(settings: Settings) -> dict[str, Scalar]:
-    """Return the values that `settings` give to the knobs that rank."""
-    return {key: settings.values[key].value for key in TUNE_KEYS}
 
 
 class Standing(Struct, frozen=True):
@@ -93,8 +87,7 @@ class Reranking:
 
     def __init__(self, evidence: Evidence, rows: Sequence[int] = ()) -> None:
         self._small, self._rows = subset(evidence, rows)
-        self._pools: dict[tuple[str, Mode, int], Candidates] = {}
-        self._alike: dict[tuple[str, Mode, int], Floats] = {}
+        self._pools: dict[_Pool, tuple[Candidates, Likeness | None]] = {}
 
     def recalled(self, tried: Sequence[Values]) -> list[tuple[int, ...]]:
         """Return the rows that are recalled under each of `tried`, in their order."""
@@ -116,81 +109,48 @@ class Reranking:
 
     def _ranked(self, tried: Sequence[Values], row: int = -1) -> Iterator[tuple[int, Rules, Rows, list[int], Floats]]:
         """Yield each ranking: number, rules, the rows of its candidates, those over the gate in order, all scores."""
-        together: dict[tuple[str, Mode, int], list[tuple[int, Rules]]] = defaultdict(list)
+        together: dict[_Pool, list[tuple[int, Rules]]] = defaultdict(list)
         for number, values in enumerate(tried):
-            mode = mode_by(self._small, str(values["profile"]), hybrid=bool(values["query.hybrid.enabled"]))
-            rules = Rules.by(values, mode, self._small.known_share, model=self._small.closest is not None)
-            together[rules.profile.name, mode, rules.limit].append((number, rules))
+            rules = Rules.of(self._small, values)
+            together[rules.profile.name, rules.mode, rules.limit, rules.mmr].append((number, rules))
         for key, numbered in together.items():
             numbers, each = zip(*numbered, strict=True)
             if key not in self._pools:
-                self._pools[key] = candidates_of(self._small, side_of(self._small, key[1], each[0]), key[1], each[0])
-            candidates = self._pools[key]
+                pool = candidates_of(self._small, side_of(self._small, each[0]), each[0])
+                alike = likeness(self._small, each[0].profile, pool.table["row"]) if each[0].mmr else None
+                self._pools[key] = pool, alike
+            candidates, alike = self._pools[key]
             scored, rows = score(candidates, each), candidates.table["row"]
-            gate = pass_gate(scored["score"], candidates.table, each, key[1])
-            if any(rule.mmr for rule in each) and key not in self._alike:
-                alike = likeness(self._small, each[0].profile, rows)
-                self._alike[key] = np.array([alike.row(i) for i in range(len(rows))])
-            if each[0].profile.exact_paths:
-                orders = _in_groups(candidates.table, scored, each[0], gate, self._alike.get(key))
-            else:
-                orders = _by_score(scored, each, gate.passed, self._alike.get(key))
-            there = np.flatnonzero(rows == row)
+            gate = pass_gate(scored["score"], candidates.table, each)
+            there = np.flatnonzero(rows == row).tolist()
+            orders = _orders(candidates.table, scored, each, gate, alike)
             for number, rule, order, scores, passed in zip(
                 numbers, each, orders, scored["score"], gate.passed, strict=True
             ):
                 # Variety stops at the limit: a row that is over the gate and not among the chosen follows them.
-                order += [at for at in there.tolist() if rule.mmr and passed[at] and at not in order]
+                order += [at for at in there if rule.mmr and passed[at] and at not in order]
                 yield number, rule, rows, order, scores
 
 
-def _by_score(scored: Table, rules: Sequence[Rules], passed: Flags, alike: Floats | None) -> list[list[int]]:
-    """Return the candidates over the gate in their order, by each of `rules`; with MMR as many as are recalled."""
-    scores = scored["score"]
-    lead = leads(scored["part"], scores, passed)
-    by_score = np.argsort(np.where(passed, -scores - lead, np.inf), axis=1, kind="stable")
-    counts = np.count_nonzero(passed, axis=1)
-    orders = [order[:count].tolist() for order, count in zip(by_score, counts.tolist(), strict=True)]
-    varied = np.array([i for i, rule in enumerate(rules) if rule.mmr and counts[i]], dtype=np.int64)
-    if alike is None or not len(varied):
-        return orders
-    scores, lead, passed = scores[varied], lead[varied], passed[varied]
-    most = np.minimum([rules[i].results for i in varied], counts[varied])
-    balance = column([rules[i].mmr_lambda for i in varied])
-    low, spread = scores.min(axis=1, keepdims=True), np.ptp(scores, axis=1, keepdims=True)
-    relevance = np.where(spread > 0, (scores - low) / np.where(spread > 0, spread, 1.0), 1.0)
-    # Among equals the first is taken: in this order it is the one with the higher score.
-    items = np.argsort(-scores, axis=1, kind="stable")
-    worth = np.take_along_axis(balance * relevance + lead, items, axis=1)
-    near: Floats = np.zeros(worth.shape)
-    chosen: list[list[int]] = [[] for _ in varied]
-    active = np.arange(len(varied))
-    while len(active):
-        first = np.argmax(worth[active] - (1.0 - balance[active]) * near[active], axis=1)
-        picks = items[active, first]
-        worth[active, first] = -np.inf
-        near[active] = np.maximum(near[active], alike[picks[:, None], items[active]])
-        for i, pick in zip(active.tolist(), picks.tolist(), strict=True):
-            chosen[i] += [pick] if passed[i, pick] else []
-        active = np.array([i for i in active.tolist() if len(chosen[i]) < most[i]], dtype=np.int64)
-    for i, order in zip(varied.tolist(), chosen, strict=True):
-        orders[i] = order
-    return orders
+_Pool = tuple[str, Mode, int, bool]
+"""What decides on the candidates and how their order is made: profile, mode, limit, variety."""
 
 
-def _in_groups(table: Table, scored: Table, rules: Rules, gate: Gate, alike: Floats | None) -> list[list[int]]:
-    """Return the order under a profile with groups and rescued hits, none of whose knobs changes a score."""
-    order: list[int] = []
-    for group in groups(table, scored["merit"][0], scored["score"][0]):
+def _orders(
+    table: Table, scored: Table, rules: Sequence[Rules], gate: Gate, alike: Likeness | None
+) -> Iterator[list[int]]:
+    """Yield the candidates over the gate in their order, by each of `rules`; with MMR as many as are recalled."""
+    lead = leads(scored["part"], scored["score"], gate.passed)
+    whole: list[int] = []
+    for at, (rule, passed, rescued) in enumerate(zip(rules, gate.passed, gate.rescued, strict=True)):
+        ordered = groups(table["level"], scored[at], lead[at])
+        order: Iterable[int] = (item for rows, _ in ordered for item in rows.tolist())
         if alike is not None:
-            values = scored["merit" if table["level"][group[0]] else "score"][0, group]
-            steps = mmr(values, alike[np.ix_(group, group)].__getitem__, rules.mmr_lambda)
-            order += group[[step.item for step in steps]].tolist()
-        else:
-            order += group.tolist()
-    orders, lines = [], ranges(table)
-    for passed, rescued in zip(gate.passed, gate.rescued, strict=True):
-        strict = passed & ~rescued
-        added = without_repeats(order, lines, strict, rescued)
-        orders.append([i for i in order if strict[i]] + [i for i in order if added[i]])
-    return orders
+            order = (step.item for step in varied(ordered, alike, lead[at], rule))
+        if not rule.profile.exact_paths:
+            yield list(islice((item for item in order if passed[item]), rule.results if rule.mmr else None))
+            continue
+        # No knob of this profile changes a score, and so none the order.
+        whole = whole or list(order)
+        added = without_repeats(whole, table, passed, rescued)
+        yield [item for item in whole if passed[item]] + [item for item in whole if added[item]]

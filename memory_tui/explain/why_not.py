@@ -18,11 +18,10 @@ from memory_tui.index.store import CosineRank, Store
 from memory_tui.index.sync import difference, state_of
 from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Vectors
-from memory_tui.search import lexical_2026_9
+from memory_tui.search import lexical_2026_9, score
 from memory_tui.search.evidence import NO_BOOST, Evidence, Hit, KeywordSide, Postings
 from memory_tui.search.rank import rank
-from memory_tui.search.score import Rules, mode_of
-from memory_tui.search.score import side_of as side_under
+from memory_tui.search.score import Rules, tuned
 from memory_tui.search.trace import (
     Candidate,
     ChunkRef,
@@ -159,8 +158,7 @@ def named(roots: Roots, store: Store, typed: str) -> tuple[str, int | None]:
 
 def side_of(evidence: Evidence, settings: Settings) -> KeywordSide:
     """Return the word side that counts under `settings`."""
-    mode = mode_of(evidence, settings)
-    return side_under(evidence, mode, Rules.of(settings, mode, model=evidence.closest is not None))
+    return score.side_of(evidence, Rules.of(evidence, tuned(settings)))
 
 
 def row_of(evidence: Evidence, rowid: int) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -87,8 +87,8 @@ class MmrStep(Struct, frozen=True):
 
 def mmr(
     scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam: float, lead: Floats | float = 0.0
-) -> list[MmrStep]:
-    """The order of maximal marginal relevance (Carbonell and Goldstein 1998, as in OpenClaw), all items, none cut.
+) -> Iterator[MmrStep]:
+    """Yield the order of maximal marginal relevance (Carbonell and Goldstein 1998, as in OpenClaw), all items.
 
     Relevance is (s - min)/(max - min), 1 when all are equal; each step takes the highest lambda x relevance -
     (1 - lambda) x similarity to the chosen; ties go to the higher score, then to the earlier item. `likeness` gives
@@ -97,30 +97,18 @@ def mmr(
     raw = np.asarray(scores, dtype=np.float64)
     # Among equals the first is taken, so that in this order it is the one with the higher score.
     items = np.argsort(-raw, kind="stable")
-    raw = raw[items]
-    low, high = float(raw[-1]), float(raw[0])
-    relevance = (raw - low) / (high - low) if high > low else np.ones(len(raw))
-    worth, share = lam * relevance + np.broadcast_to(lead, raw.shape)[items], 1.0 - lam
-    nearness, value = np.zeros(len(raw)), worth.copy()
-    order: list[int] = []
-    similar: list[float] = []
-    rows: list[Floats] = []
+    low, spread = raw.min(initial=np.inf), np.ptp(raw) if len(raw) else 0.0
+    relevance = (raw - low) / spread if spread > 0 else np.ones(len(raw))
+    worth = (lam * relevance + lead)[items]
+    nearness, nearest = np.zeros(len(raw)), np.full(len(raw), -1)
     for _ in range(len(raw)):
-        at = int(np.argmax(value))
-        order.append(at)
-        similar.append(float(nearness[at]))
-        rows.append(likeness(int(items[at]))[items])
+        at = int(np.argmax(worth - (1.0 - lam) * nearness))
+        item = int(items[at])
+        yield MmrStep(item, float(relevance[item]), float(nearness[at]), int(nearest[at]))
         worth[at] = -np.inf
-        np.maximum(nearness, rows[-1], out=nearness)
-        np.multiply(nearness, share, out=value)
-        np.subtract(worth, value, out=value)
-    # Row k holds the similarity of the k-th chosen to all in their order: each one's nearest was chosen before it.
-    before = np.triu(np.stack(rows)[:, order] + 1.0, 1) if rows else np.empty((0, 0))
-    nearest = before.argmax(axis=0) if rows else before
-    return [
-        MmrStep(int(items[at]), float(relevance[at]), similar[k], int(items[order[nearest[k]]]) if k else -1)
-        for k, at in enumerate(order)
-    ]
+        alike = likeness(item)[items]
+        nearest[(alike > nearness) | (nearest < 0)] = item
+        nearness = np.maximum(nearness, alike)
 
 
 def fts5_idf(holding: int, chunks: int) -> float:

@@ -32,11 +32,11 @@ from memory_tui.search.score import (
     groups,
     keyword_hits,
     leads,
-    mode_of,
     ranges,
     score,
     second_part,
     side_of,
+    tuned,
 )
 from memory_tui.search.trace import (
     AllBelowGate,
@@ -53,7 +53,6 @@ from memory_tui.search.trace import (
     LexicalPart,
     LoweredByDecay,
     MmrPart,
-    Mode,
     NothingMatched,
     NoUsableWord,
     Numbers,
@@ -90,9 +89,8 @@ def likeness(evidence: Evidence, profile: Profile, rows: Rows) -> Likeness:
 def rank(evidence: Evidence, settings: Settings) -> Trace:
     """Return `evidence` under `settings`: a frozen record with a verdict for every candidate."""
     began = time.perf_counter()
-    mode = mode_of(evidence, settings)
-    rules = Rules.of(settings, mode, evidence.known_share, model=evidence.closest is not None)
-    ranking = Ranking.of(evidence, side_of(evidence, mode, rules), mode, rules)
+    rules = Rules.of(evidence, tuned(settings))
+    ranking = Ranking.of(evidence, rules)
     table, stages, plan = ranking.table, ranking.candidates.stages, ranking.side.plan
     # Where vectors answer without full-text search nobody knows which words a window holds.
     knows = bool(stages) and (evidence.full_text or evidence.cosine is None)
@@ -109,7 +107,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     return Trace(
         query=evidence.query,
         now=evidence.now,
-        mode=mode,
+        mode=rules.mode,
         profile=rules.profile.name,
         settings=settings,
         provider=evidence.provider,
@@ -143,7 +141,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         empty=empty,
         nearest_by=evidence.nearest_by,
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
-        who=replace(evidence.who, mode=mode) if evidence.who else None,
+        who=replace(evidence.who, mode=rules.mode) if evidence.who else None,
         uuid=evidence.uuid,
         level=level,
     )
@@ -185,7 +183,7 @@ def _notices(
     ranking: Ranking, settings: Settings, recalled: tuple[Candidate, ...], empty: EmptyReason | None
 ) -> Iterator[Notice]:
     """Yield what the rules of a profile make of this question, beside what `evidence` says."""
-    evidence, mode, rules, profile = ranking.evidence, ranking.mode, ranking.rules, ranking.rules.profile
+    evidence, rules, profile, mode = ranking.evidence, ranking.rules, ranking.rules.profile, ranking.rules.mode
     if evidence.chunking and profile.name != OWN and evidence.chunking != profile.chunking:
         yield notice("cut_otherwise", chunking=evidence.chunking, profile=profile.name)
     if mode != "keywords only":
@@ -252,7 +250,7 @@ def _empty_reason(ranking: Ranking) -> EmptyReason:
         return EmptyIndex(evidence.files, states.count("pending"), unreadable)
     if len(scores):
         return AllBelowGate(len(scores), float(scores.max()), ranking.rules.min_score, ranking.fresh())
-    if ranking.mode == "nothing":
+    if ranking.rules.mode == "nothing":
         return NoUsableWord(left_out(side.plan.dropped, evidence.query), evidence.pointless)
     missing = as_asked((word for word in side.plan.words if side.frequency.get(word, 1) == 0), evidence.query)
     return NothingMatched(missing, "AND" if side is evidence.openclaw else "OR", evidence.elsewhere)
@@ -265,6 +263,7 @@ class Gate(Struct, frozen=True):
     """Which candidates pass under each rule: arrays of (rules, candidates), or of (rules, 1)."""
 
     passed: Flags
+    """Without those that are rescued."""
     floor: Floats
     relaxed: Flags
     """Whether the relaxed floor is in force, because no score reaches minScore."""
@@ -274,13 +273,14 @@ class Gate(Struct, frozen=True):
     """Keyword hits that follow those over minScore, although they are below it (OpenClaw 2026.9)."""
 
 
-def pass_gate(scores: Floats, table: Table, rules: Sequence[Rules], mode: Mode) -> Gate:
+def pass_gate(scores: Floats, table: Table, rules: Sequence[Rules]) -> Gate:
     """Apply OpenClaw's selection: scores of at least minScore, else the keyword hits over the relaxed floor.
 
     2026.9 adds keyword hits without a vector score; without any score over minScore every keyword hit that is not below
     0 passes (sections 7.4 and 7.8 of the profile's specification).
     """
-    rescues, hybrid = rules[0].profile.rescues, mode == "hybrid"
+    mode, rescues = rules[0].mode, rules[0].profile.rescues
+    hybrid = mode == "hybrid"
     floor = column([rule.min_score for rule in rules])
     passed = scores >= floor
     relaxed = np.asarray(~passed.any(axis=1, keepdims=True)) & (rescues or (hybrid and rules[0].profile.relaxed_floor))
@@ -295,15 +295,18 @@ def pass_gate(scores: Floats, table: Table, rules: Sequence[Rules], mode: Mode) 
         room = np.maximum(MOST_CANDIDATES, column([rule.results for rule in rules]))
         open_places = np.count_nonzero(passed, axis=1)[:, None] < room
         rescued = ~passed & hits & (table["vector"] == 0.0) & ~relaxed & open_places
-    return Gate(through | rescued, floor, relaxed, hits if relaxed.any() else none, rescued)
+    return Gate(through, floor, relaxed, hits if relaxed.any() else none, rescued)
 
 
-def without_repeats(order: Sequence[int], ranges: Rows, strict: Flags, rescued: Flags) -> Flags:
+def without_repeats(order: Sequence[int], table: Table, strict: Flags, rescued: Flags) -> Flags:
     """Return `rescued` without those on the lines of a `strict` hit or of one before it in `order` (section 7.8)."""
-    seen, first = set(ranges[strict].tolist()), np.zeros_like(rescued)
+    if not rescued.any():
+        return rescued
+    lines = ranges(table)
+    seen, first = set(lines[strict].tolist()), np.zeros_like(rescued)
     for item in order:
-        if rescued[item] and ranges[item] not in seen:
-            seen.add(int(ranges[item]))
+        if rescued[item] and lines[item] not in seen:
+            seen.add(int(lines[item]))
             first[item] = True
     return first
 
@@ -316,7 +319,6 @@ class Ranking(Struct, frozen=True):
 
     evidence: Evidence
     side: KeywordSide
-    mode: Mode
     rules: Rules
     candidates: Candidates
     table: Table
@@ -326,27 +328,26 @@ class Ranking(Struct, frozen=True):
     """Whether the level of the answer keeps its hits back."""
 
     @classmethod
-    def of(cls, evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) -> Ranking:
+    def of(cls, evidence: Evidence, rules: Rules) -> Ranking:
         """Score the candidates, put them in order, tell those that pass."""
-        candidates = candidates_of(evidence, side, mode, rules)
+        side = side_of(evidence, rules)
+        candidates = candidates_of(evidence, side, rules)
         table, scored = candidates.table.copy(), score(candidates, [rules])
         for name in SCORED.names or ():
             table[name] = scored[name][0]
         if not rules.decay:
             table["age_days"] = np.nan
-        passing = pass_gate(scored["score"], table, [rules], mode)
-        lead = leads(scored["part"], scored["score"], passing.passed)[0]
+        passing = pass_gate(scored["score"], table, [rules])
+        lead = leads(scored["part"], scored["score"], passing.passed | passing.rescued)[0]
         table["leads"], table["keyword"], table["twin"] = lead > 0, passing.keyword, -1
-        passed, rescued = passing.passed[0], passing.rescued[0]
         floor, relaxed = float(passing.floor[0, 0]), bool(passing.relaxed[0, 0])
-        ordered = groups(table, table["merit"] + lead, table["score"] + lead)
-        plain = order = np.concatenate([*ordered, np.empty(0, dtype=np.int64)])
+        ordered = groups(table["level"], table, lead)
+        plain = order = np.array([item for rows, _ in ordered for item in rows.tolist()], np.int64)
         if rules.mmr and len(order) > 1:
-            order = _varied(evidence, table, ordered, lead, rules)
-        if rescued.any():
-            strict = passed & ~rescued
-            rescued = without_repeats(order.tolist(), ranges(table), strict, rescued)
-            passed = strict | rescued
+            steps = varied(ordered, likeness(evidence, rules.profile, table["row"]), lead, rules)
+            order = np.array([_chosen(table, step, number) for number, step in enumerate(steps, 1)], np.int64)
+        rescued = without_repeats(order.tolist(), table, passing.passed[0], passing.rescued[0])
+        passed = passing.passed[0] | rescued
         order, plain = (np.concatenate([rows[~rescued[rows]], rows[rescued[rows]]]) for rows in (order, plain))
         table["passed"], table["rescued"] = passed, rescued
         # A vector-only hit faces minScore even while keyword hits face the relaxed floor.
@@ -363,7 +364,7 @@ class Ranking(Struct, frozen=True):
         table["twin"], table["beside"] = place[table["twin"]], place[table["beside"]]
         texts = [candidates.texts[at] for at in order.tolist()] if candidates.texts else ()
         candidates = replace(candidates, table=candidates.table[order], texts=texts)
-        return cls(evidence, side, mode, rules, candidates, table[order], floor, relaxed)
+        return cls(evidence, side, rules, candidates, table[order], floor, relaxed)
 
     def fresh(self) -> int:
         """Count those that were stopped and would reach minScore without age."""
@@ -465,19 +466,26 @@ class Ranking(Struct, frozen=True):
 _NUMBERS = Numbers.__struct_fields__
 
 
-def _varied(evidence: Evidence, table: Table, ordered: list[Rows], lead: Floats, rules: Rules) -> Rows:
-    """Put each group of candidates in the order of variety; fills in what made each choice."""
-    alike = likeness(evidence, rules.profile, table["row"])
-    order: list[int] = []
-    for group in ordered:
-        values = table["merit" if table["level"][group[0]] else "score"][group]
-        for step in formulas.mmr(values, alike.among(group), rules.mmr_lambda, lead[group]):
-            item = int(group[step.item])
-            order.append(item)
-            table["relevance"][item], table["similarity"][item] = step.relevance, step.similarity
-            table["twin"][item] = group[step.nearest] if step.nearest >= 0 else -1
-            table["chosen"][item] = len(order)
-    return np.array(order, dtype=np.int64)
+def varied(
+    ordered: Sequence[tuple[Rows, Floats]], alike: Likeness, lead: Floats, rules: Rules
+) -> Iterator[formulas.MmrStep]:
+    """Yield the candidates in the order of variety, group after group."""
+    for rows, values in ordered:
+
+        def near(at: int, rows: Rows = rows) -> Floats:
+            return alike.row(int(rows[at]))[rows]
+
+        for step in formulas.mmr(values, near, rules.mmr_lambda, lead[rows]):
+            nearest = int(rows[step.nearest]) if step.nearest >= 0 else -1
+            yield replace(step, item=int(rows[step.item]), nearest=nearest)
+
+
+def _chosen(table: Table, step: formulas.MmrStep, number: int) -> int:
+    """Fill in what made a choice of variety, the `number`th; return which candidate it is."""
+    columns = ("relevance", step.relevance), ("similarity", step.similarity), ("twin", step.nearest)
+    for name, value in (*columns, ("chosen", number)):
+        table[name][step.item] = value
+    return step.item
 
 
 class Losers(Sequence[Candidate]):

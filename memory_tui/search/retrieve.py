@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import jsstring, tokens
+from memory_tui import jsstring, profiles, tokens
 from memory_tui.errors import ProviderError, QueryError
 from memory_tui.index import schema
 from memory_tui.index.store import Store
@@ -28,7 +28,6 @@ from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.keyword import Matcher
 from memory_tui.search.newest import lately_in
 from memory_tui.search.question_dates import Time, day_at, time_in
-from memory_tui.search.score import Rules
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, NearestBy
 from memory_tui.settings import Settings
 from memory_tui.workspace import chunking_2026_9
@@ -46,7 +45,7 @@ class Question(Struct, frozen=True):
     `pointless` tells that there is a vector side, and a vector that points nowhere. `seconds` is what embedding took.
     Where it is read, words that name a time are not searched for (`reads_time`), words that no note holds are corrected
     (`spells`), and a query that asks several things is taken apart (`in_parts`). Days begin in `zone`, None for this
-    machine's. Of `rules` alone it is ranked, where there are any: nothing is matched or compared that they do not rank.
+    machine's. Of each side `most` candidates are ranked; without `any_word` no profile of our own ranks them.
     """
 
     query: str
@@ -60,12 +59,8 @@ class Question(Struct, frozen=True):
     spells: bool = True
     in_parts: bool = True
     zone: dt.tzinfo | None = None
-    rules: Rules | None = None
-
-    @property
-    def most(self) -> int:
-        """Return how many candidates of each side are ranked: of 2026.9 all, which tell what is never recalled."""
-        return MOST_CANDIDATES if self.rules is None or self.rules.profile.exact_paths else self.rules.limit
+    most: int = MOST_CANDIDATES
+    any_word: bool = True
 
     @property
     def compares(self) -> bool:
@@ -79,7 +74,11 @@ class Question(Struct, frozen=True):
 
     def ranked_by(self, settings: Settings) -> Question:
         """Return the question for an answer that `settings` alone rank."""
-        return replace(self, rules=Rules.of(settings, "hybrid"))
+        profile, whole = profiles.get(settings.word("profile")), settings.whole
+        results, multiplier = whole("query.maxResults"), whole("query.hybrid.candidateMultiplier")
+        # Of 2026.9 all, which tell what is never recalled.
+        limit = formulas.candidate_limit(results, multiplier, profile.fewest_candidates)
+        return replace(self, most=MOST_CANDIDATES if profile.exact_paths else limit, any_word=profile.join == "OR")
 
 
 def embed(query: str, identity: Identity | None, provider: Provider | None) -> Question:
@@ -118,9 +117,9 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
     with store.snapshot():
         laps = [time.perf_counter()]
         text, vector, full_text, chunking = question.text, question.vector, store.words.cut(), store.chunking()
-        eligible, any_word = _of_source(corpus, source), question.rules is None or question.rules.corrects
+        eligible = _of_source(corpus, source)
         named_time = _time(text, day_at(now, question.zone)) if question.reads_time else None
-        matcher = Matcher(store.words, corpus, eligible, full_text, vector is None, any_word)
+        matcher = Matcher(store.words, corpus, eligible, full_text, vector is None, question.any_word)
         recommended = matcher.recommended(text, named_time, **question.ways)
         openclaw, keywords = matcher.openclaw(text), matcher.keywords(text) if vector is None else None
         lexical, read = _lexical(store, matcher, text, openclaw)
@@ -169,7 +168,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             language=language,
             known_share=0.0 if question.pointless else share,
             closest=_closest(store, corpus, vector, cosine),
-            any_word=any_word,
+            any_word=question.any_word,
             vector=vector if nearest_by == SQLITE_VEC else None,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 
 import numpy as np
@@ -37,9 +37,10 @@ MODEL_SHARE = 0.1
 
 
 class Rules(Struct, frozen=True):
-    """A profile and its knobs, resolved for one ranking."""
+    """A profile and its knobs, resolved for one ranking of some evidence; `mode` tells which sides answer."""
 
     profile: Profile
+    mode: Mode
     vector_weight: float
     text_weight: float
     limit: int
@@ -66,16 +67,13 @@ class Rules(Struct, frozen=True):
         return 1.0 / (1.0 + self.recency + (self.date_boost if dated else 0.0))
 
     @classmethod
-    def of(cls, settings: Settings, mode: Mode, known_share: float = 1.0, *, model: bool = False) -> Rules:
-        """Return the rules in force in `mode`: without one side its weight is lost, as in the original."""
-        return cls.by({key: settings.values[key].value for key in TUNE_KEYS}, mode, known_share, model=model)
+    def of(cls, evidence: Evidence, values: Mapping[str, Scalar]) -> Rules:
+        """The rules of `values`, one for each knob that ranks: without one side its weight is lost, as in the original.
 
-    @classmethod
-    def by(cls, values: Mapping[str, Scalar], mode: Mode, known_share: float = 1.0, *, model: bool = False) -> Rules:
-        """The rules of `values`, one for each knob that ranks; meaning counts by how much of the question is known, and
-        by MODEL_SHARE more where a language `model` compares.
+        Meaning counts by how much of the question is known, and by MODEL_SHARE more where a language model compares.
         """
         profile = profiles.get(str(values["profile"]))
+        mode = mode_of(evidence, profile, hybrid=bool(values["query.hybrid.enabled"]))
         if profile.fixed:
             # A knob that the release took away turns nothing, whoever turned it.
             values = {**values, **profile.fixed}
@@ -83,9 +81,9 @@ class Rules(Struct, frozen=True):
             float(values["query.hybrid.vectorWeight"]), float(values["query.hybrid.textWeight"])
         )
         if profile.second_stage:
-            vector, text = known_share * vector, text + (1.0 - known_share) * vector
+            vector, text = evidence.known_share * vector, text + (1.0 - evidence.known_share) * vector
         second = float(values["secondStage.weight"]) if profile.second_stage else 0.0
-        if model and profile.second_stage and mode != "keywords only":
+        if evidence.closest is not None and profile.second_stage and mode != "keywords only":
             # MODEL_SHARE of the score is the vector, the rest is as it would be: so it has other weights.
             first, second = (1.0 - MODEL_SHARE) * (1.0 - second), (1.0 - MODEL_SHARE) * second
             vector, text = (first * vector + MODEL_SHARE) / (1.0 - second), first * text / (1.0 - second)
@@ -99,6 +97,7 @@ class Rules(Struct, frozen=True):
         decay = bool(values["query.hybrid.temporalDecay.enabled"]) and aged
         return cls(
             profile=profile,
+            mode=mode,
             vector_weight=vector,
             text_weight=text,
             results=results,
@@ -166,9 +165,9 @@ class Candidates(Struct, frozen=True):
     """What it is measured in."""
 
 
-def mode_of(evidence: Evidence, settings: Settings) -> Mode:
-    """Return which sides can answer: by what the index has, what the query gives, and whether hybrid is on."""
-    return mode_by(evidence, settings.word("profile"), hybrid=settings.on("query.hybrid.enabled"))
+def tuned(settings: Settings) -> dict[str, Scalar]:
+    """Return the values that `settings` give to the knobs that rank."""
+    return {key: settings.values[key].value for key in TUNE_KEYS}
 
 
 def compares(evidence: Evidence, profile: Profile) -> bool:
@@ -176,9 +175,8 @@ def compares(evidence: Evidence, profile: Profile) -> bool:
     return evidence.cosine is not None and not (evidence.known_share == 0.0 and profile.second_stage)
 
 
-def mode_by(evidence: Evidence, name: str, *, hybrid: bool) -> Mode:
-    """Return the same, by the name of a profile and the switch."""
-    profile = profiles.get(name)
+def mode_of(evidence: Evidence, profile: Profile, *, hybrid: bool) -> Mode:
+    """Return which sides can answer: by what the index has, what the query gives, and whether `hybrid` is on."""
     hybrid = (hybrid or bool(profile.fixed)) and evidence.full_text
     # With a vector of zeros the original finds no neighbours, and weighs the words as in any hybrid search.
     if compares(evidence, profile) or (evidence.pointless and profile.missing_side == "zero"):
@@ -188,13 +186,13 @@ def mode_by(evidence: Evidence, name: str, *, hybrid: bool) -> Mode:
     return "keywords only" if side.plan.fts_query or result else "nothing"
 
 
-def side_of(evidence: Evidence, mode: Mode, rules: Rules) -> KeywordSide:
+def side_of(evidence: Evidence, rules: Rules) -> KeywordSide:
     """Return the word side by the profile's own way of asking."""
-    if rules.profile.join == "OR":
+    if rules.corrects:
         return evidence.recommended
     if rules.profile.text_score == "boosted":
         return _listed(evidence.lexical)
-    if mode == "keywords only" and evidence.keywords is not None:
+    if rules.mode == "keywords only" and evidence.keywords is not None:
         return _merged(evidence.keywords, rules)
     return evidence.openclaw
 
@@ -226,13 +224,6 @@ def _listed(result: Lexical) -> KeywordSide:
 _NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 
-def pools(evidence: Evidence, side: KeywordSide, mode: Mode, limit: int) -> tuple[Rows, Rows]:
-    """Return what each side proposes: the rows nearest by cosine, and those best by bm25."""
-    nearest = evidence.nearest[:limit] if evidence.cosine is not None and mode != "keywords only" else _NO_ROWS
-    most = 0 if mode not in ("hybrid", "keywords only") else None if side.whole else limit
-    return nearest, side.postings.rows[:most]
-
-
 def _text_scores(profile: Profile, bm25: Floats, best: float) -> Floats:
     if profile.text_score == "magnitude":
         return formulas.share(-bm25, best)
@@ -254,10 +245,13 @@ def ages_of(evidence: Evidence, profile: Profile) -> Ages:
     return Ages.usual(evidence.notes, evidence.now, evidence.zone)
 
 
-def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules) -> Candidates:
+def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candidates:
     """Return the candidates that both sides propose, with the numbers that no weight, age or gate changes."""
-    nearest, matched = pools(evidence, side, mode, rules.limit)
-    profile, pooled = rules.profile, (len(nearest), len(matched))
+    profile, mode = rules.profile, rules.mode
+    nearest = evidence.nearest[: rules.limit] if evidence.cosine is not None and mode != "keywords only" else _NO_ROWS
+    most = 0 if mode not in ("hybrid", "keywords only") else None if side.whole else rules.limit
+    matched = side.postings.rows[:most]
+    pooled = len(nearest), len(matched)
     of_days = evidence.of_days if profile.second_stage else _NO_ROWS
     if profile.one_place and evidence.copies:
         # The row that is shown has the first rank of all that it stands for.
@@ -302,7 +296,7 @@ def candidates_of(evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rule
         table["importance"] = [lexical_2026_9.importance_factor(entry.importance) for entry in notes]
         table["project"] = [lexical_2026_9.project_factor(entry, lexical.active) for entry in notes]
     texts = [evidence.texts[rowid] for rowid in refs.rowids[rows].tolist()] if profile.second_stage else []
-    stages = _stages(evidence, side, mode, rules, table, texts) if texts else ()
+    stages = _stages(evidence, side, rules, table, texts) if texts else ()
     newest = bool(stages and side.plan.for_now) and _has_newest(stages[0], rules, table, texts)
     matches, dated = int(np.count_nonzero(~np.isnan(every))), bool(evidence.of_named_time) or newest
     if not profile.one_place:
@@ -345,11 +339,11 @@ def _first_points(rules: Rules, table: Table) -> Floats:
 
 
 def _stages(
-    evidence: Evidence, side: KeywordSide, mode: Mode, rules: Rules, table: Table, texts: Sequence[str]
+    evidence: Evidence, side: KeywordSide, rules: Rules, table: Table, texts: Sequence[str]
 ) -> tuple[SecondStage, ...]:
     """Return the second stage of one search by each part of the question, kept for rankings of the same evidence."""
     reference = second_stage.first_of(_first_points(rules, table)[None, :])[0]
-    plan = side.plan
+    plan, mode = side.plan, rules.mode
     searched, left_out = ((), ()) if mode == "vectors only" else ((*plan.words, *plan.counted), plan.dropped)
 
     def stage_of(query: str, words: Sequence[str]) -> SecondStage:
@@ -535,13 +529,17 @@ def leads(part: Rows, total: Floats, passed: Flags) -> Floats:
     return lead
 
 
-def groups(table: Table, merit: Floats, score: Floats) -> list[Rows]:
-    """Return the candidates in their order before variety: exactly named notes by level, then all others."""
+def groups(levels: Rows, scored: Table, lead: Floats) -> list[tuple[Rows, Floats]]:
+    """Return the candidates in their order before variety, with what each is worth beside its `lead`.
+
+    Exactly named notes come first, by their level.
+    """
     ordered = []
-    for level in sorted(set(table["level"].tolist()), reverse=True):
-        rows = np.flatnonzero(table["level"] == level)
-        keys = (-merit[rows],) if level else (-merit[rows], -score[rows])
-        ordered.append(rows[np.lexsort(keys)])
+    for level in sorted(set(levels.tolist()), reverse=True):
+        rows = np.flatnonzero(levels == level)
+        merit, worth = scored["merit"][rows] + lead[rows], scored["score"][rows] + lead[rows]
+        rows = rows[np.lexsort((-merit,) if level else (-merit, -worth))]
+        ordered.append((rows, scored["merit" if level else "score"][rows]))
     return ordered
 
 
@@ -588,7 +586,3 @@ class Likeness:
         shared = np.bitwise_count(self._bits & self._bits[i]).sum(axis=1, dtype=np.int64).astype(np.float64)
         union = self._sizes + self._sizes[i] - shared
         return np.where(union > 0, shared / np.maximum(union, 1.0), 1.0)
-
-    def among(self, rows: Rows) -> Callable[[int], Floats]:
-        """Return what gives the similarity of the i-th of the sets at `rows` to each of them."""
-        return lambda i: self.row(int(rows[i]))[rows]

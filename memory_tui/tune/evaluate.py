@@ -12,9 +12,10 @@ from msgspec import Struct
 from memory_tui import profiles
 from memory_tui.errors import LabelError
 from memory_tui.explain.counterfactuals import Saved, SavedEffect
-from memory_tui.explain.reranking import Reranking, subset, tuned
+from memory_tui.explain.reranking import Reranking, subset
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank, rank
+from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef
 from memory_tui.settings import KNOBS, TUNE_KEYS, Settings
 from memory_tui.tune.judgments import WRONG, Notebook, Query
@@ -118,7 +119,7 @@ class ScoreComparison(Struct, frozen=True):
         return tuple(change for change in self.changes if change.gain > 0)
 
 
-def collect(ask: Ask, notebook: Notebook, progress: Progress | None = None) -> tuple[Case, ...]:
+def collect(ask: Ask, notebook: Notebook, progress: Progress = lambda _done, _total: None) -> tuple[Case, ...]:
     """Ask every question of `notebook` that can be measured; on a worker thread. Raises LabelError without any."""
     queries = notebook.judged
     if not queries:
@@ -126,8 +127,7 @@ def collect(ask: Ask, notebook: Notebook, progress: Progress | None = None) -> t
     cases = []
     for done, query in enumerate(queries, 1):
         cases.append(Case.of(query, ask(query.text)))
-        if progress is not None:
-            progress(done, len(queries))
+        progress(done, len(queries))
     return tuple(cases)
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from memory_tui import profiles
 from memory_tui.explain.counterfactuals import TEXT, WEIGHT, spread, turned
-from memory_tui.explain.reranking import tuned
+from memory_tui.search.score import tuned
 from memory_tui.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
 from memory_tui.tune import evaluate
 from memory_tui.tune.evaluate import Case, Gain, Scores

@@ -81,7 +81,7 @@ def reference_mmr(scores, tokens, lam):
 def test_mmr_equals_the_plain_greedy_loop(items, lam):
     scores = [score / 20 for score, _ in items]
     tokens = [words for _, words in items]
-    fast = formulas.mmr(scores, likeness(tokens), lam)
+    fast = list(formulas.mmr(scores, likeness(tokens), lam))
     assert sorted(c.item for c in fast) == list(range(len(items)))
     plain = reference_mmr(scores, tokens, lam)
     # Sums of floats in another order can turn a tie; then both orders must be worth the same at the first difference.

@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.explain.reranking import Reranking, tuned
+from memory_tui.explain.reranking import Reranking
 from memory_tui.providers.builtin import StaticTable
 from memory_tui.search import corpus, second_stage
 from memory_tui.search.rank import rank
+from memory_tui.search.score import tuned
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import QuestionPart
 from tests.support import search as made
