@@ -33,8 +33,6 @@ Run all tests before a commit.
 def memory(tmp_path, monkeypatch):
     """The memory of a repository, from a folder deep inside it."""
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
-    for name in ("STATE", "CACHE", "CONFIG"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     deep = tmp_path / "repo" / "src" / "deep"
     deep.mkdir(parents=True)
     (tmp_path / "repo" / ".git").mkdir()
@@ -52,15 +50,8 @@ def memory(tmp_path, monkeypatch):
 
 
 def opened(folder, tmp_path):
-    return Engine.open(
-        Options(
-            workspace=str(folder),
-            extra=(str(folder),),
-            index=str(tmp_path / "index.sqlite"),
-            provider="none",
-            now=1.8e9,
-        )
-    )
+    index = str(tmp_path / "index.sqlite")
+    return Engine.open(Options(workspace=str(folder), extra=(str(folder),), index=index, provider="none", now=1.8e9))
 
 
 def test_front_matter_names_the_fact_and_its_type():

@@ -18,8 +18,6 @@ NAME = re.compile(r"extensions/ad_hoc/notes/\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-
 @pytest.fixture
 def memory(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
-    for name in ("STATE", "CACHE", "CONFIG"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     folder = tmp_path / "codex" / "memories"
     (folder / "rollout_summaries").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Task Group: release\n\n## Task 1: Tag\n\n- Tags begin with v.\n")

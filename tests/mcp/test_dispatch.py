@@ -1,6 +1,5 @@
 """The protocol as the official SDK speaks it: the same codes and results, in both eras, and no SDK at run time."""
 
-import contextlib
 import json
 import subprocess
 import sys
@@ -228,12 +227,6 @@ def test_every_line_of_json_is_a_message_or_has_an_answer(value):
     assert refused is None or refused.code in (wire.INVALID_REQUEST, wire.PARSE_ERROR)
     assert found is None or isinstance(found.params, dict)
     assert all(type(each.id) in (str, int, type(None)) for each in (found, refused) if each is not None)
-
-
-@given(st.binary(max_size=60))
-def test_every_line_of_bytes_is_read(line):
-    with contextlib.suppress(wire.Refusal):
-        assert isinstance(wire.read_line(line), wire.Request | None)
 
 
 @given(st.text(max_size=20), st.integers(min_value=-(2**63), max_value=2**70) | st.text(max_size=20))

@@ -68,8 +68,6 @@ class Database:
 @pytest.fixture
 def database(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "openclaw"))
-    monkeypatch.delenv("OPENCLAW_CONFIG_PATH", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     made = Database(places.agent_database("main"))
     yield made
     made.connection.close()

@@ -8,11 +8,9 @@ from contextlib import closing
 import apsw
 import pytest
 
-from memory_tui.engine.engine import Engine
 from memory_tui.index.schema import scope_hash
 from memory_tui.openclaw import compare
 from memory_tui.openclaw.compare import HostProblem
-from memory_tui.plan import Options
 from memory_tui.providers.builtin import hash_vector
 from memory_tui.workspace.notes import MediaRules
 from memory_tui.workspace.roots import Roots
@@ -20,8 +18,6 @@ from tests.support.paths import oracles
 
 ORACLE = oracles() / "oracle-2026.9"
 RELEASE = ORACLE / "2026.9.6"
-NOW = 1_795_176_000.0
-
 TABLES = """
 CREATE TABLE memory_index_meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE memory_index_sources(id INTEGER PRIMARY KEY, path TEXT NOT NULL, source TEXT NOT NULL, hash TEXT NOT NULL,
@@ -29,12 +25,6 @@ CREATE TABLE memory_index_sources(id INTEGER PRIMARY KEY, path TEXT NOT NULL, so
 CREATE TABLE memory_index_chunks(chunk_rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, path TEXT NOT NULL,
     source TEXT NOT NULL, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, hash TEXT NOT NULL,
     model TEXT NOT NULL, text TEXT NOT NULL, embedding BLOB NOT NULL, updated_at INTEGER NOT NULL) STRICT;
-CREATE TABLE memory_index_chunk_recall_metadata(chunk_id TEXT PRIMARY KEY, importance INTEGER, triggers TEXT,
-    project_key TEXT) STRICT;
-CREATE TABLE memory_index_chunk_provenance(chunk_id TEXT PRIMARY KEY, origin_class TEXT, session_kind TEXT,
-    observed_at INTEGER, supersedes_key TEXT) STRICT;
-CREATE TABLE memory_embedding_cache(hash TEXT PRIMARY KEY) STRICT;
-CREATE TABLE memory_index_state(id INTEGER PRIMARY KEY, revision INTEGER NOT NULL) STRICT;
 CREATE VIRTUAL TABLE memory_index_chunks_fts USING fts5(text);
 PRAGMA user_version = 23;
 """
@@ -57,21 +47,6 @@ def workspaces(tmp_path_factory):
     return {name: base / name for name in ("oracle", "rules")}
 
 
-def engine_on(workspace, folder, **more):
-    """An engine under 2026.9's rules, with the recorded embeddings, on an indexed workspace."""
-    options = Options(
-        workspace=str(workspace),
-        index=str(folder / "index.sqlite"),
-        provider="scripted",
-        now=NOW,
-        changes=(("profile", "openclaw-2026.9"),),
-        **more,
-    )
-    engine = Engine.open(options)
-    engine.index.sync()
-    return engine
-
-
 def written(name, path):
     """The agent database that the real program had for the recorded configuration `name`."""
     with closing(apsw.Connection(str(path))) as connection:
@@ -91,17 +66,7 @@ def written(name, path):
                     ":end_line, :hash, :model, :text, :embedding, 1)",
                     row,
                 )
-                connection.execute(
-                    "INSERT INTO memory_index_chunk_recall_metadata VALUES (:id, :importance, :triggers, :project_key)",
-                    row,
-                )
                 connection.execute("INSERT INTO memory_index_chunks_fts(text) VALUES (:text)", row)
-                connection.execute(
-                    "INSERT INTO memory_index_chunk_provenance VALUES (:id, :origin_class, :session_kind, "
-                    ":observed_at, :supersedes_key)",
-                    row,
-                )
-            connection.execute("INSERT INTO memory_index_state VALUES (1, 7)")
     return path
 
 

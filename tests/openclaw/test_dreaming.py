@@ -1,6 +1,7 @@
 """What OpenClaw's dreaming wrote: recognised, never left half, moved back, edited and deleted with one undo."""
 
 import datetime as dt
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -119,13 +120,11 @@ NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 
 
 @pytest.fixture
-def ledger(tmp_path, monkeypatch):
-    for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
-        monkeypatch.setenv(name, str(tmp_path / folder))
-    workspace = tmp_path / ".openclaw" / "workspace"
-    workspace.mkdir(parents=True)
-    (tmp_path / ".openclaw/openclaw.json").write_text('{memory: {search: {provider: "none"}}}')
-    return HostLedger.make(tmp_path / ".openclaw", workspace)
+def ledger():
+    state = Path.home() / ".openclaw"
+    (state / "workspace").mkdir(parents=True)
+    (state / "openclaw.json").write_text('{memory: {search: {provider: "none"}}}')
+    return HostLedger.make(state, state / "workspace")
 
 
 PROMOTED = """# Facts

@@ -64,16 +64,6 @@ def test_the_larger_count_is_projected_to_the_next_turn(session, tokens):
     assert flush.projected(session) == tokens
 
 
-def test_a_transcript_is_read_only_when_it_can_matter(tmp_path):
-    path, fresh = lines(tmp_path / "a.jsonl", said(100)), Session(total_tokens=100_000, fresh=True)
-    for session, prompt in (
-        (fresh, None),
-        (replace(fresh, fresh=False), 100),
-        (replace(fresh, total_tokens=176_000 - 8_192), 100),
-    ):
-        assert flush.session_of(path, session, 176_000).prompt_tokens == prompt
-
-
 def test_the_turn_names_the_one_file_and_prompts_of_ones_own_get_what_they_lack():
     turn = flush.turn(FlushRules(), "2026-11-21", "2026-11-21 23:00 UTC")
     assert turn.file == "memory/2026-11-21.md"

@@ -100,18 +100,6 @@ def test_an_index_that_has_just_been_made_lacks_nothing(workspace, db, write):
     assert found.mismatches == ()
 
 
-def test_the_two_layouts_are_told_apart(workspace, db, tmp_path):
-    old = against(workspace, own_file(db, content(workspace)))
-    new = against(workspace, agent_database(tmp_path / "agent.sqlite", content(workspace)))
-    assert old.era == "own file"
-    assert new.era == "agent database"
-    assert new.identity is not None
-    assert (new.identity.chunking_version, new.identity.provenance_version) == (None, 1)
-    assert [file.expected for file in old.files] == [file.chunks for file in old.files]
-    assert [file.expected for file in new.files] == [file.chunks for file in new.files]
-    assert old.remarks == ()
-
-
 @BOTH
 def test_missing_stale_and_extra_notes(workspace, db, write):
     write(db, content(workspace))
@@ -171,15 +159,6 @@ def test_what_differs_in_a_file_has_a_name_and_a_sentence(workspace, db, write, 
     found = against(workspace, write(db, made))
     assert differences(found) == {"MEMORY.md": (difference,)}
     assert detail in found.files[0].detail
-
-
-def test_a_text_that_is_cut_otherwise(workspace, db):
-    made = content(workspace, tokens=100, overlap=0)
-    made.meta = {**made.meta, "chunkTokens": 400, "chunkOverlap": 80}
-    found = against(workspace, own_file(db, made))
-    assert differences(found) == {"memory/2026-11-18.md": ("other chunking",)}
-    (file,) = [file for file in found.files if file.differences]
-    assert file.chunks > (file.expected or 0) > 1
 
 
 def test_what_the_whole_lacks_is_remarked(workspace, db):
@@ -464,13 +443,6 @@ def test_a_write_that_was_cut_off_is_rolled_back_in_a_copy(workspace, db):
     assert traces(db.parent) == before
 
 
-@pytest.mark.parametrize("journal", ["delete", "wal"])
-def test_a_program_that_prepares_a_write_is_not_in_the_way(workspace, db, journal):
-    own_file(db, content(workspace), journal)
-    with writer(db, "c.execute('BEGIN IMMEDIATE; DELETE FROM files')"):
-        assert differences(against(workspace, db)) == {}
-
-
 def test_a_locked_index_is_told_soon(workspace, db):
     own_file(db, content(workspace))
     with writer(db, "c.execute('BEGIN EXCLUSIVE')"):
@@ -479,26 +451,6 @@ def test_a_locked_index_is_told_soon(workspace, db):
     assert found.state == "locked"
     assert "Try again" in found.next_step
     assert db.stat().st_mtime_ns == before
-
-
-@pytest.mark.parametrize("journal", ["delete", "wal"])
-def test_a_writer_is_never_kept_waiting(workspace, db, journal):
-    """Somebody who commits between our statements needs no patience, and is read in the end all the same."""
-    own_file(db, content(workspace), journal)
-    asked = 0
-    with closing(apsw.Connection(str(db))) as other:
-        other.execute("SELECT count(*) FROM files").fetchall()
-
-        def slowly(connection):
-            nonlocal asked
-            asked += 1
-            ((before,),) = connection.execute("SELECT count(*) FROM files").fetchall()
-            if asked < 3:
-                other.execute("INSERT INTO files VALUES(?, 'memory', '', 0, 0)", (f"n{asked}",))
-            return before  # type: ignore[no-any-return]
-
-        assert open_foreign.read_foreign(db, slowly) == (6, False)
-    assert asked == 3
 
 
 def test_an_index_that_never_rests_is_read_in_one_go_or_not_at_all(workspace, db):

@@ -28,17 +28,15 @@ HITS: list[Record] = [
     {"path": "MEMORY.md", "startLine": 3, "endLine": 4, "score": 0.9, "snippet": STOPCOCK},
     {"path": "memory/2026-11-01.md", "startLine": 1, "endLine": 1, "score": 0.5, "snippet": PUMP},
 ]
+COPIES: list[Record] = [HITS[0], {**HITS[0], "path": "b.md"}]
 ANSWER: Record = {"results": HITS, "mode": "fts-only", "answerLevel": {"level": "found"}}
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with a workspace that knows where the stopcock is."""
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("CODEX_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("STATE", "CACHE", "CONFIG", "DATA"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     (tmp_path / "notes" / "memory").mkdir(parents=True)
     (tmp_path / "notes" / "MEMORY.md").write_text(f"# House\n\n- {STOPCOCK}\n")
     return tmp_path
@@ -60,25 +58,15 @@ def turns(home: Path, at: float) -> list[agent_turns.SessionTurns]:
 def test_three_hosts_tell_what_was_asked_and_what_came_back(home):
     at, cwd = time.time() + 1, str(home / "notes")
     asked(home, at, "Where do I turn the water off?", "Behind the blue door, under the stairs.")
-    item = {
-        "type": "McpToolCall",
-        "id": "x1",
-        "server": "memory",
-        "tool": "memory_search",
-        "arguments": {"query": "stopcock"},
-        "result": {"content": [], "structuredContent": ANSWER},
-        "status": "completed",
-    }
+    item = {"type": "McpToolCall", "id": "x1", "server": "memory", "tool": "memory_search", "status": "completed"}
+    item |= {"arguments": {"query": "stopcock"}, "result": {"content": [], "structuredContent": ANSWER}}
     step = {"type": "item_completed", "item": item, "started_at_ms": at * 1000, "completed_at_ms": at * 1000 + 9}
     codex_file(home, [{"timestamp": iso(at), "type": "event_msg", "payload": step}], at, cwd)
     within = {"tool": {"name": "memory_search"}, "result": {"content": [], "details": ANSWER}}
     wrapped = openclaw("o1", "tool_call", {"id": "memory_search", "args": {"query": "stopcock"}}, at, within)
     nested = {"role": "custom", "customType": "openclaw.nested-tool.v1", "details": {"toolName": "memory_search"}}
-    lines = [
-        openclaw_said("user", "Water?", at),
-        *wrapped,
-        {"type": "message", "message": nested, "timestamp": iso(at + 1)},
-    ]
+    lines = [openclaw_said("user", "Water?", at), *wrapped]
+    lines += [{"type": "message", "message": nested, "timestamp": iso(at + 1)}]
     openclaw_database(home, lines, at, cwd)
     told = {
         session.host: [(recall.entry.query, len(recall.entry.hits), recall.entry.reply) for recall in turn.recalls]
@@ -89,27 +77,24 @@ def test_three_hosts_tell_what_was_asked_and_what_came_back(home):
 
 
 @pytest.mark.parametrize(
-    ("answer", "use"),
+    ("answer", "use", "hits"),
     [
-        ("It is under the stairs behind the blue door.", "quoted MEMORY.md#L3-L4"),
-        ("I do not know.", "not quoted"),
-        ("You said turn the water off.", "not quoted"),
-        ("Switched on in April by hand; under the stairs.", "quoted memory/2026-11-01.md#L1"),
+        ("It is under the stairs behind the blue door.", "quoted MEMORY.md#L3-L4", HITS),
+        ("I do not know.", "not quoted", HITS),
+        ("You said turn the water off.", "not quoted", HITS),
+        ("Switched on in April by hand; under the stairs.", "quoted memory/2026-11-01.md#L1", HITS),
+        (
+            "It is under the stairs behind the blue door.",
+            "quoted one of 2 hits",
+            [HITS[0], {**HITS[0], "path": "b.md"}],
+        ),
     ],
 )
-def test_a_hit_was_quoted_by_words_that_it_alone_has(answer, use, home):
+def test_a_hit_was_quoted_by_words_that_it_alone_has(answer, use, hits, home):
     at = time.time() + 1
-    asked(home, at, "Where do I turn the water off?", answer)
+    asked(home, at, "Where do I turn the water off?", answer, {"results": hits})
     ((recall,),) = [turn.recalls for session in turns(home, at) for turn in session.turns]
     assert recall.use == use
-
-
-def test_words_that_several_hits_have_are_quoted_from_one_of_them(home):
-    at = time.time() + 1
-    alike = {"results": [HITS[0], {**HITS[0], "path": "memory/copy.md"}]}
-    asked(home, at, "Water?", "It is under the stairs behind the blue door.", alike)
-    ((recall,),) = [turn.recalls for session in turns(home, at) for turn in session.turns]
-    assert recall.use == "quoted one of 2 hits"
 
 
 def test_the_log_gives_the_knobs_of_then(home):

@@ -45,6 +45,10 @@ def workspace(tmp_path):
     return folder
 
 
+def ask(host, tool=SEARCH, **args):
+    return host.answer(tool, args, Caller("c", {}, Stop()))
+
+
 def options(workspace, **more):
     return Options(workspace=str(workspace), index=str(workspace.parent / "i.sqlite"), provider="scripted", **more)
 
@@ -84,12 +88,6 @@ def test_secrets_are_masked_wherever_they_stand(log):
     assert "why does" in raw
 
 
-def test_a_long_question_is_cut(log):
-    kept = recall_log.append_recall(log, entry("word " * 10_000))
-    assert len(kept.query) == recall_log.MOST_QUERY + 1
-    assert kept.query.endswith("…")
-
-
 def test_the_older_half_goes_when_it_grows_too_large(log, monkeypatch):
     monkeypatch.setattr(recall_log, "MOST_BYTES", 8000)
     for number in range(100):
@@ -121,17 +119,6 @@ def test_fields_of_another_release_do_not_hide_an_entry(log):
     assert recall_log.read(log).entries == (RecallEntry("memory_search", "q", 1),)
 
 
-@needs_inodes
-def test_a_link_in_its_place_is_not_written_through(log, tmp_path):
-    log.parent.mkdir(parents=True)
-    victim = tmp_path / "victim"
-    victim.write_text("mine")
-    log.symlink_to(victim)
-    with pytest.raises(OSError, match="symbolic links"):
-        recall_log.append_recall(log, entry())
-    assert victim.read_text() == "mine"
-
-
 WRITER = """
 import sys
 from pathlib import Path
@@ -156,18 +143,12 @@ def test_several_processes_write_whole_lines(log):
 # --- what the tools write down -------------------------------------------------------------------------------------
 
 
-def test_nothing_is_written_down_unless_asked_for(workspace):
-    quiet = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions())
-    quiet.answer(SEARCH, {"query": "omada"}, Caller("c", {}, Stop()))
+@pytest.mark.parametrize("setting", ["true", "false"])
+def test_nothing_is_written_down_unless_the_setting_says_so(workspace, setting):
+    quiet = ServedMemory(lambda: Engine.open(options(workspace, changes=(("recall.log", setting),))), ServerOptions())
+    ask(quiet, query="omada")
     quiet.close()
-    assert not recall_log.recall_log_path(workspace).exists()
-
-
-def test_the_setting_turns_it_on(workspace):
-    made = ServedMemory(lambda: Engine.open(options(workspace, changes=(("recall.log", "true"),))), ServerOptions())
-    made.answer(SEARCH, {"query": "omada"}, Caller("c", {}, Stop()))
-    made.close()
-    assert recall_log.read(recall_log.recall_log_path(workspace)).entries[0].query == "omada"
+    assert recall_log.recall_log_path(workspace).exists() == (setting == "true")
 
 
 def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host, workspace):
@@ -176,12 +157,7 @@ def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host, works
     place = recall_log.recall_log_path(workspace)
     logged = recall_log.read(place).entries[0]
     hit = answer["results"][0]
-    assert (logged.query, logged.client, logged.tool, logged.mode) == (
-        "omada router",
-        "client 1.2",
-        "memory_search",
-        "hybrid",
-    )
+    assert (logged.query, logged.client, logged.mode) == ("omada router", "client 1.2", "hybrid")
     assert logged.settings["query.maxResults"] == 1
     assert logged.settings["profile"] == "recommended"
     chunk = logged.hits[0].chunk
@@ -199,19 +175,20 @@ def test_a_recall_is_logged_with_its_knobs_and_hits_and_without_text(host, works
 
 
 def test_failures_and_reads_are_logged_too(host, workspace):
-    host.answer(SEARCH, {"query": "omada", "corpus": "sessions"}, Caller("c", {}, Stop()))
-    host.answer(GET, {"path": "MEMORY.md"}, Caller("c", {}, Stop()))
-    host.answer(GET, {"path": "memory/none.md"}, Caller("c", {}, Stop()))
+    ask(host, query="omada", corpus="sessions")
+    ask(host, GET, path="MEMORY.md")
+    ask(host, GET, path="memory/none.md")
     first, second, third = recall_log.read(recall_log.recall_log_path(workspace)).entries
     assert "transcripts" in first.outcome
     assert (second.tool, second.query, second.outcome) == ("memory_get", "MEMORY.md", "lines 1 to 2")
-    assert third.outcome == "There is no such note."
+    assert (second.delivered, second.first_line, second.last_line) == ({"MEMORY.md"}, 1, 2)
+    assert (third.outcome, third.delivered) == ("There is no such note.", frozenset())
 
 
 def test_a_log_that_cannot_be_written_costs_no_answer(host, workspace, capsys):
     place = recall_log.recall_log_path(workspace)
     place.mkdir(parents=True)
-    assert host.answer(SEARCH, {"query": "omada"}, Caller("c", {}, Stop()))["results"]
+    assert ask(host, query="omada")["results"]
     assert "memory-tui:" in capsys.readouterr().err
 
 
@@ -227,11 +204,8 @@ HIT = LoggedHit("MEMORY.md", 1, 2, 0.5, 0.4, 0.3)
         (entry(level="found", mode="hybrid", hits=(HIT,), ranked=1), "found", False),
         (entry(level="nearby only", mode="hybrid", hits=(HIT,), ranked=1), "nearby only", True),
         (entry(level=NOTHING, mode="hybrid", ranked=6), "nothing", True),
-        (entry(level=NOTHING, mode="hybrid", hits=(HIT,), ranked=6), "nothing", True),
         (entry(mode="hybrid", hits=(HIT,)), "no level", False),
-        (entry(level="splendid", mode="hybrid", hits=(HIT,)), "no level", False),
         (entry(mode="hybrid", outcome="Nothing matched."), "nothing", True),
-        (entry(mode="hybrid", ranked=6), "nothing", True),
         (entry(mode="hybrid", ranked=6, outcome="This answer came too late."), "no answer", True),
         (entry(outcome="The index cannot be read."), "no answer", True),
         (entry(backend="qmd", hits=(HIT,), ranked=1), "no level", False),
@@ -240,7 +214,6 @@ HIT = LoggedHit("MEMORY.md", 1, 2, 0.5, 0.4, 0.3)
         (RecallEntry("memory_recall", "tea", 1.0, outcome=recall_log.NONE_NEAR), "nothing", True),
         (RecallEntry("memory_recall", "tea", 1.0, outcome="No table."), "no answer", True),
         (RecallEntry("memory_get", "MEMORY.md", 1.0), "", False),
-        (RecallEntry("memory_get", "MEMORY.md", 1.0, outcome="lines 1 to 2"), "", False),
         (RecallEntry("memory_get", "none.md", 1.0, outcome="There is no such note."), "", True),
     ],
 )
@@ -250,23 +223,12 @@ def test_what_is_not_known_to_be_found_is_not_called_found(logged, reply, poor):
 
 def test_the_level_that_the_agent_was_told_is_logged(host, workspace):
     queries = "omada router", "aardvark", "Who sold the omada router of our grandmother?"
-    told = [
-        host.answer(SEARCH, {"query": query}, Caller("c", {}, Stop())).get("answerLevel", {"level": ""})
-        for query in queries
-    ]
-    host.answer(SEARCH, {"query": "omada", "corpus": "sessions"}, Caller("c", {}, Stop()))
+    told = [ask(host, query=query).get("answerLevel", {"level": ""}) for query in queries]
+    ask(host, query="omada", corpus="sessions")
     entries = recall_log.read(recall_log.recall_log_path(workspace)).entries
     assert [one.level for one in entries] == [*(one["level"] for one in told), ""]
     assert {"found", NOTHING} <= {one.level for one in entries}
     assert entries[-1].reply == "no answer"
-
-
-def test_a_profile_that_tells_no_level_logs_none(workspace):
-    chosen = options(workspace, changes=(("profile", "openclaw-2026.3"),))
-    made = ServedMemory(lambda: Engine.open(chosen), ServerOptions(log=True))
-    made.answer(SEARCH, {"query": "omada router"}, Caller("c", {}, Stop()))
-    made.close()
-    assert (logged_last(workspace).level, logged_last(workspace).reply) == ("", "no level")
 
 
 def test_counts_are_of_questions_alone():
@@ -287,7 +249,7 @@ def again(logged, chosen):
 
 
 def test_a_replay_tells_then_from_now_and_what_changed_since(host, workspace):
-    host.answer(SEARCH, {"query": "omada router", "maxResults": 2}, Caller("c", {}, Stop()))
+    ask(host, query="omada router", maxResults=2)
     logged = logged_last(workspace)
     same = again(logged, options(workspace))
     assert (same.same, same.since) == (True, ())
@@ -326,7 +288,7 @@ def logged_last(workspace):
 def test_the_log_holds_what_was_delivered_after_the_cut(workspace, run):
     many(workspace)
     made = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions(log=True, max_injected_chars=200))
-    answer = made.answer(SEARCH, {"query": "omada router"}, Caller("c", {}, Stop()))
+    answer = ask(made, query="omada router")
     made.close()
     logged = logged_last(workspace)
     assert 0 < len(answer["results"]) < 6
@@ -349,19 +311,8 @@ def test_the_log_holds_what_was_delivered_after_the_cut(workspace, run):
     assert json.loads(run("recall-log", logged.id, "--json")[1])["changes"][5]["placeThen"] is None
 
 
-def test_of_an_entry_without_facts_nothing_unknown_is_said(host, workspace):
-    host.answer(SEARCH, {"query": "omada router", "maxResults": 1}, Caller("c", {}, Stop()))
-    hit = replace(logged_last(workspace).hits[0], score=0.25, chunk="")
-    found = again(entry("omada router", mode="hybrid", hits=(hit,)), options(workspace))
-    assert found.since == ()
-    told = list(rerun.replayed(found))
-    assert told[2] == "hybrid"
-    assert "Level of the answer: none logged then, found now." in told
-    assert [line for line in told if "then 1st with 0.250, now 1st" in line]
-
-
 def test_what_was_kept_back_then_may_come_now(host, workspace):
-    host.answer(SEARCH, {"query": "aardvark burrow"}, Caller("c", {}, Stop()))
+    ask(host, query="aardvark burrow")
     logged = logged_last(workspace)
     assert (logged.level, logged.hits) == (NOTHING, ())
     assert logged.ranked
@@ -376,12 +327,10 @@ def test_what_was_kept_back_then_may_come_now(host, workspace):
 
 
 def test_an_answer_that_came_too_late_was_not_delivered(host, workspace):
-    host.answer(SEARCH, {"query": "omada"}, Caller("c", {}, Stop()))
+    ask(host, query="omada")
 
     class GivenUp(Stop):
         """Set, but only found so when the answer is there."""
-
-        asked = False
 
         def is_set(self):
             return True
@@ -396,15 +345,6 @@ def test_an_answer_that_came_too_late_was_not_delivered(host, workspace):
     assert (entry_.level, entry_.reply) == ("", "no answer")
 
 
-def test_reads_count_as_delivered(host, workspace):
-    host.answer(GET, {"path": "memory/2026-11-18.md"}, Caller("c", {}, Stop()))
-    host.answer(GET, {"path": "memory/none.md"}, Caller("c", {}, Stop()))
-    read, missed = recall_log.read(recall_log.recall_log_path(workspace)).entries
-    assert read.delivered == {"memory/2026-11-18.md"}
-    assert (read.first_line, read.last_line) == (1, 1)
-    assert missed.delivered == frozenset()
-
-
 def test_knobs_that_are_not_accepted_any_more_are_left_as_they_are():
     odd = entry(settings={"query.minScore": 7, "query.maxResults": 3, "profile": "openclaw-2031"})
     settings = rerun.settings_of(odd.settings, Settings.defaults())
@@ -416,17 +356,8 @@ def test_knobs_that_are_not_accepted_any_more_are_left_as_they_are():
 @pytest.fixture
 def run(workspace, capsys):
     def go(*arguments):
-        code = main.main(
-            [
-                "--workspace",
-                str(workspace),
-                "--index",
-                str(workspace.parent / "i.sqlite"),
-                "--provider",
-                "scripted",
-                *arguments,
-            ]
-        )
+        place = ["--workspace", str(workspace), "--index", str(workspace.parent / "i.sqlite"), "--provider", "scripted"]
+        code = main.main([*place, *arguments])
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 
