@@ -219,19 +219,23 @@ def _without_table(path: Path, text: str, change: HostChange) -> str:
 
 
 class Host(Struct, frozen=True):
-    """A row: `edits` plans the files of a connection, `start` says what the host then starts."""
+    """A row: `edits` plans the files of a connection, `variables` are what the server gets (None: all)."""
 
     name: str
     title: str
     scopes: tuple[Scope, ...]
     edits: Callable[[Wiring], tuple[FileEdit, ...]]
-    start: Callable[[Wiring], ServerStart]
     after: str
     """What a person does so that the host reads its files again, as a sentence."""
     client: str
     """How the name begins by which the host introduces itself to a server."""
     loss: Callable[[], str] = str
     """What the host does without while it is connected, as sentences; empty for nothing."""
+    variables: tuple[str, ...] | None = None
+
+    def start(self, wiring: Wiring) -> ServerStart:
+        """Return what the host starts once it is connected."""
+        return ServerStart(wiring.server(), self.variables)
 
 
 def host(name: str) -> Host:
@@ -419,7 +423,6 @@ _ROWS = (
         "OpenClaw",
         ("user",),
         _openclaw_edits,
-        lambda wiring: ServerStart(wiring.server()),
         "Restart the gateway: openclaw gateway restart.",
         "openclaw",
         lambda: "" if dreamless(_openclaw_plan().config) else DREAMING,
@@ -429,7 +432,6 @@ _ROWS = (
         "Claude Code",
         _BOTH,
         _claude_edits,
-        lambda wiring: ServerStart(wiring.server()),
         "Start Claude Code again; in a project it asks once whether you trust the folder.",
         "claude",
     ),
@@ -438,9 +440,9 @@ _ROWS = (
         "Codex",
         _BOTH,
         _codex_edits,
-        lambda wiring: ServerStart(wiring.server(), (*_PASSED_ON, *_FORWARDED)),
         "Start Codex again; it asks once about new hooks.",
         "codex",
+        variables=(*_PASSED_ON, *_FORWARDED),
     ),
 )
 HOSTS = {row.name: row for row in _ROWS}

@@ -74,7 +74,8 @@ class Handlers(Struct):
         methods = {"tools/list": self.list_tools, "tools/call": self.call_tool}
         methods |= {name: functools.partial(self.call_private, name) for name in PRIVATE}
         info = {"name": "memory-tui", "title": "memory-tui", "version": __version__}
-        return ServerInterface(info, self.host.rule("auto"), methods)
+        disabled = self.host.options.disabled
+        return ServerInterface(info, disabled_rule(disabled) if disabled else recall_rule("auto"), methods)
 
     def offered(self) -> list[dict[str, Any]]:
         """The tools that are offered: those that write where that is allowed, those of entries where there are any."""
@@ -268,11 +269,6 @@ class ServedMemory:
         self._memory: Engine | None = None
         self._closed = Stop()
         self._warming = self._asks = False
-
-    def rule(self, citations: Mode) -> str:
-        """When to search the memory, or that the configuration switched that off."""
-        disabled = self.options.disabled
-        return disabled_rule(disabled) if disabled else recall_rule(citations)
 
     def memory(self) -> Engine:
         """Return the memory, opened where it is not open. Raises MemoryTuiError, Cancelled when it was closed."""
