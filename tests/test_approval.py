@@ -9,26 +9,22 @@ import pytest
 from memory_tui.approval import Approvals
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import ApprovalUnsaved
-from memory_tui.plan import Options
 from memory_tui.providers.options import host_of, on_this_machine
+from tests.support import embed
+from tests.support.embed import ELSEWHERE, KEY, configure
 from tests.support.provider_server import Play, serving, status
 
-KEY = "sk-consent-0123456789"
+pytest_plugins = ("tests.support.provided",)
 
 
 @pytest.fixture
-def play(monkeypatch):
-    """A provider elsewhere: the server on loopback is the proxy on the way to any host."""
-    with serving(Play()) as server:
-        monkeypatch.setenv("HTTP_PROXY", server.url)
-        yield server
+def play(elsewhere):
+    return elsewhere
 
 
 @pytest.fixture
-def workspace(tmp_path):
-    (tmp_path / "notes" / "memory").mkdir(parents=True)
-    (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    return tmp_path / "notes"
+def workspace(notes):
+    return notes
 
 
 @pytest.fixture
@@ -37,16 +33,8 @@ def approvals(workspace, tmp_path):
 
 
 def options(tmp_path, named="", /, **section):
-    section = {"remote": {"baseUrl": "http://embed.example/v1", "apiKey": KEY}, **section}
-    path = tmp_path / "openclaw.json"
-    path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
-    return Options(
-        workspace=str(tmp_path / "notes"),
-        config=str(path),
-        index=str(tmp_path / "i"),
-        provider=named,
-        changes=(("profile", "recommended"),),
-    )
+    configure(tmp_path, ELSEWHERE, **{"provider": "auto", "model": "", **section})
+    return embed.options(tmp_path, provider=named)
 
 
 def sent(play):

@@ -18,13 +18,12 @@ from memory_tui.config import keys, release
 from memory_tui.config.keys import LANCEDB, QMD
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import ConfigError
-from memory_tui.index import watch
 from memory_tui.notes import budget
 from memory_tui.openclaw import compare, flush, prompt
 from memory_tui.plan import Options
 from memory_tui.providers import registry
+from memory_tui.settings import BY_KEY
 from tests.support.paths import TESTS
-from tests.support.waiting import LONG
 from tests.support.workspace import put
 
 pytest_plugins = ("tests.support.config",)
@@ -63,6 +62,9 @@ SPECIAL: dict[str, object] = {
     "query.hybrid.vectorWeight": 0.1,
     "query.hybrid.textWeight": 0.9,
     "query.hybrid.candidateMultiplier": 1,
+    # Without a sign of its age a host is the newest, where both are on.
+    "query.hybrid.mmr.enabled": False,
+    "query.hybrid.temporalDecay.enabled": False,
     "query.hybrid.mmr.lambda": 0.1,
     "query.hybrid.temporalDecay.halfLifeDays": 2,
     "cache.maxEntries": 1,
@@ -102,9 +104,6 @@ NOTES = {
     "more/a.md": "An extra note about the router\n",
     "more/b.md": "Another one\n",
 }
-MMR = {"query.hybrid.mmr.enabled": True}
-DECAY = {"query.hybrid.temporalDecay.enabled": True}
-QUIET = {"sync.watch": False}
 
 
 class House:
@@ -146,20 +145,10 @@ def _plan(see):
     return lambda house, options: see(plan.plan(options))
 
 
-def _asked(see):
+def _engine(see):
     def go(house, options):
         with Engine.open(options) as engine:
             engine.index.sync()
-            return see(engine.search.search("router VLAN"))
-
-    return go
-
-
-def _engine(see, *, synced=True):
-    def go(house, options):
-        with Engine.open(options) as engine:
-            if synced:
-                engine.index.sync()
             return see(engine)
 
     return go
@@ -167,8 +156,6 @@ def _engine(see, *, synced=True):
 
 def _remote(see):
     def go(house, options):
-        from msgspec.structs import replace
-
         return see(plan.settings(plan.choose(replace(options, provider="openai")), Approvals(house.workspace)))
 
     return go
@@ -180,32 +167,6 @@ def _enabled(house, options):
     except ConfigError as error:
         return error.message
     return "on"
-
-
-def _after_start(engine):
-    engine.start()
-    assert engine.index.writer.wait_idle(LONG)
-    return engine.status().files, engine.index.watcher.on
-
-
-def _after_another_note(house, options):
-    note = house.workspace / "memory/another.md"
-    note.unlink(missing_ok=True)
-    with Engine.open(options) as engine:
-        engine.index.sync()
-        note.write_text("Written after the first sync\n")
-        engine.index.catch_up()
-        return engine.status().files
-
-
-def _cached_after_rewriting(house, options):
-    note = house.workspace / "memory/2026-01-02.md"
-    with Engine.open(options) as engine:
-        engine.index.sync()
-        note.write_text("Other words altogether\n")
-        engine.index.sync()
-        note.write_text(NOTES["memory/2026-01-02.md"])
-        return engine.status().cache.entries > engine.status().chunks
 
 
 def _kept_after_rewriting(house, options):
@@ -221,37 +182,12 @@ def _media(house, options):
     return plan.plan(replace(options, provider="")).roots.media
 
 
-def _debounce(house, options):
-    seen: list[float] = []
-
-    class Watching(watch.Watcher):
-        def __init__(self, roots, debounce, *more):
-            seen.append(debounce)
-            super().__init__(roots, debounce, *more)
-
-    house.monkeypatch.setattr("memory_tui.engine.index.Watcher", Watching)
-    with Engine.open(options) as engine:
-        engine.index.watcher.switch(True)
-    return seen
-
-
-def _scores(trace):
-    return [(hit.chunk.citation, round(hit.score, 6)) for hit in trace.recalled]
-
-
-def _after_a_talk(house, options):
-    said = {"type": "message", "message": {"role": "user", "content": "Where is the zeppelin?"}}
-    session = house.home / ".openclaw/agents/main/sessions/s.jsonl"
-    session.write_text(json.dumps(said) + "\n")
-    with Engine.open(options) as engine:
-        engine.index.sync()
-        session.write_text((json.dumps(said) + "\n") * 9)
-        engine.index.sync(reason="search")
-        return engine.search.chunks_of("sessions/s.jsonl")[-1].end_line
-
-
 def _chosen(see):
     return lambda house, options: see(plan.choose(options))
+
+
+def _knob(key):
+    return _chosen(lambda choices: choices.settings.values[key].value)
 
 
 def _entries(choices):
@@ -328,29 +264,8 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "local.modelPath": ({}, _remote(lambda found: found.model_path)),
     "local.modelCacheDir": ({}, _remote(lambda found: found.model_cache)),
     "store.path": ({}, _plan(lambda plan: compare.database(plan.config))),
-    "store.vector.enabled": ({}, _engine(lambda engine: engine.status().vector.enabled)),
-    "store.fts.tokenizer": ({}, _engine(lambda engine: len(engine.search.gather("oute").openclaw.postings.rows))),
-    "chunking.tokens": ({}, _engine(lambda engine: len(engine.search.chunks_of("memory/long.md")))),
-    "chunking.overlap": ({"chunking.tokens": 50}, _engine(lambda engine: engine.search.chunks_of("memory/long.md"))),
-    "sync.onSessionStart": (QUIET, _engine(_after_start, synced=False)),
-    "sync.onSearch": ({}, _after_another_note),
-    "sync.watch": ({"sync.onSessionStart": False}, _engine(_after_start, synced=False)),
-    "sync.watchDebounceMs": ({}, _debounce),
-    "sync.sessions.deltaBytes": (SESSIONS, _after_a_talk),
-    "sync.sessions.deltaMessages": (SESSIONS, _after_a_talk),
-    "query.maxResults": ({}, _asked(_scores)),
-    "query.minScore": ({}, _asked(_scores)),
-    "query.hybrid.enabled": ({}, _asked(_scores)),
-    "query.hybrid.vectorWeight": ({}, _asked(_scores)),
-    "query.hybrid.textWeight": ({}, _asked(_scores)),
-    "query.hybrid.candidateMultiplier": ({}, _asked(lambda trace: trace.candidate_limit)),
-    "query.hybrid.mmr.enabled": ({"query.maxResults": 6}, _asked(lambda trace: trace.recalled[0].mmr)),
-    "query.hybrid.mmr.lambda": (MMR, _asked(lambda trace: [hit.mmr for hit in [*trace.recalled, *trace.lost]])),
-    "query.hybrid.temporalDecay.enabled": ({"query.minScore": 0}, _asked(_scores)),
-    "query.hybrid.temporalDecay.halfLifeDays": ({**DECAY, "query.minScore": 0}, _asked(_scores)),
     "sync.embeddingBatchTimeoutSeconds": ({}, _remote(lambda found: found.batches.batch_seconds)),
     "cache.maxEntries": ({}, _kept_after_rewriting),
-    "cache.enabled": ({}, _cached_after_rewriting),
     "inputType": ({}, _remote(lambda found: found.input_type)),
     "queryInputType": ({}, _remote(lambda found: found.query_input_type)),
     "documentInputType": ({}, _remote(lambda found: found.document_input_type)),
@@ -392,6 +307,8 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
         for key in keys.FILE
         if key.path.startswith(QMD) and not key.effect
     },
+    # What a knob does is shown where it is turned; here, that the value gets there.
+    **{key: ({}, _knob(key)) for key in BY_KEY.keys() & DOCUMENTED.keys()},
     **{
         key: ({}, _chosen(_entries))
         for key in DOCUMENTED

@@ -2,65 +2,24 @@
 
 import json
 import threading
-from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from memory_tui import plan
 from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Store
-from memory_tui.plan import Options
 from memory_tui.providers import failures
-from tests.support.embed import Time
-from tests.support.provider_server import Play, hang, serving, status, well
+from tests.support import embed
+from tests.support.embed import KEY, configure
+from tests.support.provider_server import hang, status, well
 from tests.support.waiting import LONG
 
-KEY = "sk-fallback-0123456789"
+pytest_plugins = ("tests.support.provided",)
 DOWN = status(500, {"error": {"message": "overloaded"}})
 
 
-@pytest.fixture
-def play():
-    with serving(Play()) as server:
-        yield server
-
-
-@pytest.fixture
-def time(monkeypatch):
-    """Time that passes when a test says so."""
-    usual, found = plan.settings, Time()
-    monkeypatch.setattr(
-        plan, "settings", lambda choices, approvals: replace(usual(choices, approvals), clock=found.clock())
-    )
-    return found
-
-
-@pytest.fixture
-def notes(tmp_path):
-    folder = tmp_path / "notes" / "memory"
-    folder.mkdir(parents=True)
-    (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    (folder / "2026-01-02.md").write_text("The walrus likes cake.\n")
-    return folder
-
-
-def options(tmp_path, play, fallback=""):
-    section: dict[str, Any] = {
-        "provider": "openai",
-        "model": "small",
-        "remote": {"baseUrl": f"{play.url}/v1", "apiKey": KEY},
-    }
-    if fallback:
-        section["fallback"] = fallback
-    path = tmp_path / "openclaw.json"
-    path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
-    return Options(
-        workspace=str(tmp_path / "notes"),
-        config=str(path),
-        index=str(tmp_path / "i.sqlite"),
-        changes=(("profile", "recommended"),),
-    )
+def options(tmp_path, play, fallback="none", **more):
+    configure(tmp_path, play.url, fallback=fallback)
+    return embed.options(tmp_path, **more)
 
 
 def spaces(tmp_path):
@@ -77,37 +36,11 @@ def spaces(tmp_path):
         store.close()
 
 
-def test_without_a_fallback_a_chosen_provider_fails_closed(play, notes, tmp_path, time):
-    play.usual = DOWN
-    with Engine.open(options(tmp_path, play)) as engine:
-        assert "overloaded" in engine.index.sync().error
-        trace = engine.search.search("walrus")
-        assert (trace.mode, trace.recalled[0].chunk.path) == ("keywords only", "memory/2026-01-02.md")
-        assert any(
-            "Meaning-based recall is off" in notice.message and "overloaded" in notice.message
-            for notice in trace.notices
-        )
-        state = engine.status()
-        assert (state.fallback["from"], state.fallback["to"], state.embedded) == ("openai", "none", 0)
-        (link,) = state.links
-        assert (link.state, link.cause, link.next_try, link.failed_at) == (
-            "paused",
-            "server error",
-            time.at + 30,
-            time.at,
-        )
-        play.usual = well
-        time.at += 31
-        assert engine.index.sync().error == ""
-        assert engine.search.search("walrus").mode == "hybrid"
-        assert engine.status().links[0].error == ""
-
-
 @pytest.mark.parametrize("first", [0, 2])
 def test_the_fallback_makes_the_index_and_says_so(play, notes, tmp_path, time, first):
     """Both make vectors of 256 numbers, so that nothing but their identity tells them apart half way."""
     for number in range(60 * first):
-        (notes / f"n{number}.md").write_text(f"Note {number}: {'cake and tea ' * 400}\n")
+        (notes / "memory" / f"n{number}.md").write_text(f"Note {number}: {'cake and tea ' * 400}\n")
     play.say(*[well] * first)
     play.usual = DOWN
     with Engine.open(options(tmp_path, play, "builtin")) as engine:
@@ -227,7 +160,7 @@ def test_words_find_a_note_while_a_provider_never_answers(play, notes, tmp_path)
 
 def test_no_more_requests_run_at_once_than_is_set(play, notes, tmp_path):
     for number in range(150):
-        (notes / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
+        (notes / "memory" / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
     met, early = threading.Barrier(2), threading.Semaphore(2)
 
     def together(handler, asked):
@@ -236,8 +169,7 @@ def test_no_more_requests_run_at_once_than_is_set(play, notes, tmp_path):
         well(handler, asked)
 
     play.usual = together
-    chosen = options(tmp_path, play)
-    with Engine.open(replace(chosen, changes=(*chosen.changes, ("remote.concurrency", "2")))) as engine:
+    with Engine.open(options(tmp_path, play, changes=(("remote.concurrency", "2"),))) as engine:
         assert engine.index.sync().error == ""
         assert engine.status().embedded == engine.status().chunks
     assert play.most_at_once == 2
@@ -245,7 +177,7 @@ def test_no_more_requests_run_at_once_than_is_set(play, notes, tmp_path):
 
 def test_what_was_sent_when_indexing_is_paused_is_kept_and_not_sent_again(play, notes, tmp_path):
     for number in range(300):
-        (notes / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
+        (notes / "memory" / f"n{number}.md").write_text(f"Note {number} " + "word " * 300)
     let, begun = threading.Event(), threading.Event()
 
     def later(handler, asked):

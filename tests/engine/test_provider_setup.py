@@ -5,52 +5,19 @@ import json
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.plan import Options
-from tests.support.provider_server import Play, serving, status
+from tests.support.embed import configure, options
+from tests.support.provider_server import status
 
-
-@pytest.fixture
-def host():
-    """A provider on loopback, and its address."""
-    play = Play()
-    with serving(play):
-        yield play, play.url
-
-
-@pytest.fixture
-def workspace(tmp_path):
-    (tmp_path / "notes" / "memory").mkdir(parents=True)
-    (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    return tmp_path / "notes"
-
-
-def configuration(tmp_path, section):
-    path = tmp_path / "openclaw.json"
-    path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
-    return str(path)
+pytest_plugins = ("tests.support.provided",)
 
 
 def test_a_remote_provider_is_asked_at_the_configured_address_with_the_configured_key(
-    host, workspace, tmp_path, monkeypatch
+    play, notes, tmp_path, monkeypatch
 ):
-    play, address = host
     monkeypatch.setenv("MY_KEY", "sk-from-the-environment")
-    config = configuration(
-        tmp_path,
-        {
-            "provider": "openai",
-            "model": "small",
-            "remote": {"baseUrl": f"{address}/v1", "apiKey": "${MY_KEY}", "headers": {"X-Team": "home"}},
-        },
-    )
-    options = Options(
-        workspace=str(workspace),
-        config=config,
-        provider="openai",
-        index=str(tmp_path / "i"),
-        changes=(("profile", "recommended"),),
-    )
-    with Engine.open(options) as engine:
+    remote = {"baseUrl": f"{play.url}/v1", "apiKey": "${MY_KEY}", "headers": {"X-Team": "home"}}
+    configure(tmp_path, play.url, remote=remote)
+    with Engine.open(options(tmp_path, provider="openai")) as engine:
         report = engine.index.sync()
         assert report.error == ""
         assert engine.search.search("omada").mode == "hybrid"
@@ -63,18 +30,16 @@ def test_a_remote_provider_is_asked_at_the_configured_address_with_the_configure
     assert any("Omada" in text for request in play.asked for text in request.texts)
 
 
-def test_a_change_of_profile_pays_for_no_vector_twice(host, workspace, tmp_path, monkeypatch):
+def test_a_change_of_profile_pays_for_no_vector_twice(play, notes, tmp_path, monkeypatch):
     """Texts that both ways of cutting have in common are sent once; of an index that cannot be read it is said."""
-    play, address = host
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for day in range(1, 4):
-        (workspace / "memory" / f"2026-11-0{day}.md").write_text(f"# Day {day}\n\nThe vlan of port {day}.\n")
-    (workspace / "MEMORY.md").write_text("# Facts\n\n- Router: Omada ER605\n- Anna: Graz\n")
-    config = configuration(tmp_path, {"provider": "openai", "remote": {"baseUrl": f"{address}/v1", "apiKey": "sk-1"}})
+        (notes / "memory" / f"2026-11-0{day}.md").write_text(f"# Day {day}\n\nThe vlan of port {day}.\n")
+    (notes / "MEMORY.md").write_text("# Facts\n\n- Router: Omada ER605\n- Anna: Graz\n")
+    configure(tmp_path, play.url)
 
     def opened(profile):
-        options = Options(workspace=str(workspace), config=config, provider="openai", changes=(("profile", profile),))
-        return Engine.open(options)
+        return Engine.open(options(tmp_path, index=None, provider="openai", changes=(("profile", profile),)))
 
     def sent():
         trial = "memory"
@@ -119,16 +84,14 @@ def test_a_change_of_profile_pays_for_no_vector_twice(host, workspace, tmp_path,
     assert older.read_bytes().endswith(b"x"), "it is only read"
 
 
-def test_an_outage_keeps_the_vectors_that_are_there(host, workspace, tmp_path):
-    play, address = host
-    config = configuration(tmp_path, {"provider": "openai", "remote": {"baseUrl": f"{address}/v1", "apiKey": "sk-1"}})
-    options = Options(workspace=str(workspace), config=config, provider="openai", index=str(tmp_path / "i"))
-    with Engine.open(options) as engine:
+def test_an_outage_keeps_the_vectors_that_are_there(play, notes, tmp_path):
+    configure(tmp_path, play.url)
+    with Engine.open(options(tmp_path)) as engine:
         engine.index.sync()
         before = engine.status().embedded
     play.usual = status(401, {"error": {"message": "Incorrect API key provided"}})
-    with Engine.open(options) as engine:
-        (workspace / "memory" / "new.md").write_text("quokka\n")
+    with Engine.open(options(tmp_path)) as engine:
+        (notes / "memory" / "new.md").write_text("quokka\n")
         report = engine.index.sync()
         assert not report.rebuilt
         assert report.error
@@ -138,21 +101,18 @@ def test_an_outage_keeps_the_vectors_that_are_there(host, workspace, tmp_path):
         assert engine.search.search("quokka").mode == "keywords only"
 
 
-def test_transcripts_are_a_source_when_the_configuration_asks_twice(workspace, tmp_path, monkeypatch):
+def test_transcripts_are_a_source_when_the_configuration_asks_twice(notes, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
     sessions = tmp_path / "state" / "agents" / "main" / "sessions"
     sessions.mkdir(parents=True)
-    said = {"type": "message", "message": {"role": "user", "content": "the walrus password is hunter2"}}
+    said = {"type": "message", "message": {"role": "user", "content": "the hippo password is hunter2"}}
     (sessions / "one.jsonl").write_text(json.dumps({"type": "session"}) + "\n" + json.dumps(said) + "\n")
 
     def found(**section):
-        config = configuration(tmp_path, {"provider": "scripted", **section})
-        options = Options(
-            workspace=str(workspace), config=config, index=str(tmp_path / "i"), changes=(("profile", "recommended"),)
-        )
-        with Engine.open(options) as engine:
+        configure(tmp_path, "", provider="scripted", remote={}, **section)
+        with Engine.open(options(tmp_path)) as engine:
             engine.index.sync(reason="cli")
-            return [hit.chunk.citation for hit in engine.search.search("walrus").recalled if hit.bm25 is not None]
+            return [hit.chunk.citation for hit in engine.search.search("hippo").recalled if hit.bm25 is not None]
 
     assert found(sources=["memory", "sessions"]) == []
     assert found(sources=["memory", "sessions"], experimental={"sessionMemory": True}) == ["sessions/one.jsonl#L2-L2"]

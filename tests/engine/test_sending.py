@@ -12,75 +12,35 @@ from memory_tui.approval import Approvals
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.inbox import checks
-from memory_tui.plan import Options
 from memory_tui.providers import registry
+from tests.support.embed import ELSEWHERE, KEY, configure, options
 from tests.support.provider_server import Play, serving, status
 
-KEY = "sk-sending-0123456789"
+pytest_plugins = ("tests.support.provided",)
+
 SECRET = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
 
 
 @pytest.fixture
-def play(monkeypatch):
-    """A provider elsewhere: the server on loopback is the proxy on the way to any host."""
-    with serving(Play()) as server:
-        monkeypatch.setenv("HTTP_PROXY", server.url)
-        yield server
+def play(elsewhere):
+    return elsewhere
 
 
 @pytest.fixture
-def workspace(tmp_path):
-    folder = tmp_path / "notes" / "memory"
-    folder.mkdir(parents=True)
-    (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    (folder / "2026-01-02.md").write_text(f"# Accounts\n\nThe walrus forge: {SECRET}\n")
-    return folder.parent
+def workspace(notes):
+    (notes / "memory" / "2026-01-02.md").write_text(f"# Accounts\n\nThe walrus forge: {SECRET}\n")
+    return notes
 
 
 @pytest.fixture
 def config(workspace, tmp_path):
-    path = tmp_path / "openclaw.json"
-    section = {"provider": "openai", "remote": {"baseUrl": "http://embed.example/v1", "apiKey": KEY}}
-    path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
-    return path
+    return configure(tmp_path, ELSEWHERE, model="text-embedding-3-small")
 
 
 @pytest.fixture
-def options(workspace, config, tmp_path):
-    return Options(
-        workspace=str(workspace),
-        config=str(config),
-        index=str(tmp_path / "i.sqlite"),
-        changes=(("profile", "recommended"),),
-    )
-
-
-@pytest.fixture
-def agreed(options, workspace):
+def agreed(config, workspace, tmp_path):
     Approvals(workspace).approve("openai", "embed.example", "test")
-    return options
-
-
-@pytest.fixture
-def run(options, capsys):
-    def go(*words):
-        code = main.main(
-            [
-                *words,
-                "--workspace",
-                str(options.workspace),
-                "--config",
-                str(options.config),
-                "--index",
-                str(options.index),
-                "--profile",
-                "recommended",
-            ]
-        )
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return go
+    return options(tmp_path)
 
 
 class Typed(io.StringIO):
@@ -164,8 +124,8 @@ def test_it_is_sent_when_that_is_wished_and_not_again_when_it_is_not(play, agree
     assert SECRET in sent(play)
 
 
-def test_a_server_on_this_machine_gets_secrets_only_after_a_person_says_that_they_stay(options, run, config, workspace):
-    with Engine.open(replace(options, provider="builtin")) as engine:
+def test_a_server_here_gets_secrets_only_after_a_person_says_that_they_stay(run, config, workspace, tmp_path):
+    with Engine.open(options(tmp_path, provider="builtin")) as engine:
         engine.index.sync()
         assert (engine.status().withheld, engine.status().embedded) == ((), engine.status().chunks)
     with serving(Play()) as here:
@@ -218,7 +178,7 @@ def test_a_chunk_that_was_withheld_is_not_sent_to_measure_it(play, agreed, works
 # --- what would be sent --------------------------------------------------------------------------------------------
 
 
-def test_a_dry_run_tells_what_where_and_at_what_price_and_sends_nothing(play, run):
+def test_a_dry_run_tells_what_where_and_at_what_price_and_sends_nothing(play, run, config):
     code, out, err = run("index", "--dry-run")
     assert (code, err) == (0, "")
     assert "openai text-embedding-3-small at embed.example" in out
@@ -243,7 +203,7 @@ def test_a_dry_run_tells_what_where_and_at_what_price_and_sends_nothing(play, ru
         (("provider", "--stays-here", "openai"), 2, "is not this machine"),
     ],
 )
-def test_no_flag_but_yes_approves(play, run, workspace, words, code, step):
+def test_no_flag_but_yes_approves(play, run, config, workspace, words, code, step):
     for _ in range(2):
         found, out, err = run(*words)
         assert (found, play.asked, Approvals(workspace).every()) == (code, [], ())
@@ -256,7 +216,7 @@ def test_no_flag_but_yes_approves(play, run, workspace, words, code, step):
 
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("\n", 1)])
-def test_on_a_terminal_a_person_is_asked_in_words(play, run, workspace, monkeypatch, answer, code):
+def test_on_a_terminal_a_person_is_asked_in_words(play, run, config, workspace, monkeypatch, answer, code):
     monkeypatch.setattr(sys, "stdin", Typed(answer))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     found, _, err = run("index", "--provider", "openai")
@@ -265,7 +225,7 @@ def test_on_a_terminal_a_person_is_asked_in_words(play, run, workspace, monkeypa
     assert "Text that looks like a secret is withheld. Approve? [y/N]" in err
 
 
-def test_the_dry_run_is_right_about_what_is_sent_then(play, run, workspace):
+def test_the_dry_run_is_right_about_what_is_sent_then(play, run, config, workspace):
     for number in range(40):
         (workspace / "memory" / f"n{number}.md").write_text(f"Note {number % 30} " + "word " * 200)
     before = json.loads(run("index", "--dry-run", "--json")[1])
@@ -280,7 +240,7 @@ def test_the_dry_run_is_right_about_what_is_sent_then(play, run, workspace):
     assert (after["cached"], after["send"], after["approved"]) == (before["send"], 0, True)
 
 
-def test_a_dry_run_on_this_machine_says_that_nothing_leaves_it(run):
+def test_a_dry_run_on_this_machine_says_that_nothing_leaves_it(run, config):
     out = run("index", "--dry-run", "--provider", "builtin")[1]
     assert "on this machine: nothing leaves it" in out
     assert "Price" not in out
@@ -304,7 +264,7 @@ def told(run, *words):
     return json.loads(run("provider", "--json", *words)[1])
 
 
-def test_the_command_shows_agrees_and_takes_back(play, run):
+def test_the_command_shows_agrees_and_takes_back(play, run, config):
     before = told(run)
     assert [(link["name"], link["approved"], link["cause"]) for link in before["links"]] == [
         ("openai", False, "needs approval")
@@ -332,7 +292,7 @@ def test_who_agrees_for_nothing_is_told_why(run, config):
     assert "voyage cannot be approved before it is complete: No API key" in run("provider", "--approve")[1]
 
 
-def test_a_test_makes_one_call_and_fails_with_the_providers_words(play, run):
+def test_a_test_makes_one_call_and_fails_with_the_providers_words(play, run, config):
     code, out, _ = run("provider", "--test")
     assert code == 0
     assert re.search(

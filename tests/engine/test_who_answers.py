@@ -13,19 +13,18 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import plan
-from memory_tui.cli import main
 from memory_tui.doctor import CHECKS, examine
 from memory_tui.engine.engine import Engine
 from memory_tui.events import ProviderChanged
 from memory_tui.mcp.tools import memory_search
-from memory_tui.plan import Options
 from memory_tui.providers.options import RequestLimits
 from memory_tui.tui.session import Session, lamp, provider_pane
-from tests.support.embed import Time
-from tests.support.provider_server import Play, Reply, hang, refusing, serving, status, well
+from tests.support.embed import KEY, configure, options
+from tests.support.provider_server import Reply, hang, refusing, status, well
 from tests.support.waiting import LONG
 
-KEY = "sk-who-0123456789"
+pytest_plugins = ("tests.support.provided",)
+
 QUESTION = "walrus"
 
 
@@ -79,74 +78,6 @@ def no_keys(monkeypatch):
         monkeypatch.delenv(f"{name}_API_KEY", raising=False)
 
 
-@pytest.fixture
-def time(monkeypatch):
-    """Time that stands still, calls that wait for nothing, and answers that are given up after a moment."""
-    usual, found = plan.settings, Time()
-    quick = replace(RequestLimits(), query_seconds=1.0, batch_seconds=1.0)
-    monkeypatch.setattr(
-        plan,
-        "settings",
-        lambda choices, approvals: replace(usual(choices, approvals), clock=found.clock(), batches=quick),
-    )
-    return found
-
-
-@pytest.fixture
-def play():
-    with serving(Play()) as server:
-        yield server
-
-
-@pytest.fixture
-def notes(tmp_path):
-    folder = tmp_path / "notes" / "memory"
-    folder.mkdir(parents=True)
-    (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    (folder / "2026-01-02.md").write_text("The walrus likes cake.\n")
-    return folder.parent
-
-
-def write(tmp_path, url, **more):
-    section: dict[str, Any] = {
-        "provider": "openai",
-        "model": "small",
-        "remote": {"baseUrl": f"{url}/v1", "apiKey": KEY},
-        **more,
-    }
-    if section["provider"] != "openai":
-        del section["model"]
-    path = tmp_path / "openclaw.json"
-    path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
-    return path
-
-
-def options(tmp_path):
-    return Options(
-        workspace=str(tmp_path / "notes"),
-        config=str(tmp_path / "openclaw.json"),
-        index=str(tmp_path / "i.sqlite"),
-        changes=(("profile", "recommended"), ("sync.watch", "false")),
-    )
-
-
-@pytest.fixture
-def run(tmp_path, capsys):
-    """Run a command on the workspace, as a process of its own would."""
-
-    def go(*arguments):
-        capsys.readouterr()
-        code = main.main(
-            [
-                *("--workspace", str(tmp_path / "notes"), "--config", str(tmp_path / "openclaw.json")),
-                *("--index", str(tmp_path / "i.sqlite"), "--set", "profile=recommended", *arguments),
-            ]
-        )
-        return code, *capsys.readouterr()
-
-    return go
-
-
 def told(found):
     """What a record of a fallback says, without its times."""
     return (found["from"], found["to"], found["reason"]) if found else None
@@ -184,7 +115,7 @@ def test_nobody_disagrees_about_who_answers(name, play, notes, tmp_path, time, r
     play.usual = case.reply
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(refusing()) if case.nobody_listens else play.url
-        write(tmp_path, url, **dict(case.config))
+        configure(tmp_path, url, **dict(case.config))
         with Engine.open(options(tmp_path)) as engine:
             engine.index.sync()
             who = engine.providers.who()
@@ -224,7 +155,7 @@ def by_commands(run, who):
 
 
 def test_a_question_that_fails_is_told_of_by_the_same_record(play, notes, tmp_path, time):
-    write(tmp_path, play.url)
+    configure(tmp_path, play.url)
     with Engine.open(options(tmp_path)) as engine:
         engine.index.sync()
         assert engine.providers.who().standing == "ok"
@@ -237,7 +168,7 @@ def test_a_question_that_fails_is_told_of_by_the_same_record(play, notes, tmp_pa
 
 
 def test_while_the_index_is_still_of_the_first_choice_the_fallback_only_starts(play, notes, tmp_path, time):
-    write(tmp_path, play.url, fallback="builtin")
+    configure(tmp_path, play.url, fallback="builtin")
     with Engine.open(options(tmp_path)) as engine:
         engine.index.sync()
         engine.index.pause()
@@ -249,13 +180,11 @@ def test_while_the_index_is_still_of_the_first_choice_the_fallback_only_starts(p
 
 
 def test_an_index_of_another_model_is_told_before_anybody_is_asked(play, notes, tmp_path, time):
-    write(tmp_path, play.url)
+    configure(tmp_path, play.url)
     with Engine.open(options(tmp_path)) as engine:
         engine.index.sync()
-    write(tmp_path, play.url, model="large")
-    with Engine.open(
-        replace(options(tmp_path), changes=(("profile", "recommended"), ("sync.onSearch", "false")))
-    ) as engine:
+    configure(tmp_path, play.url, model="large")
+    with Engine.open(options(tmp_path, changes=(("profile", "recommended"), ("sync.onSearch", "false")))) as engine:
         who = engine.providers.who()
         assert (who.standing, who.mode, who.answers) == ("other model", "keywords only", "")
         assert "openai small" in who.reason
@@ -264,7 +193,7 @@ def test_an_index_of_another_model_is_told_before_anybody_is_asked(play, notes, 
 
 
 def test_the_log_and_the_doctor_name_who_answered(play, notes, tmp_path, time):
-    write(tmp_path, play.url, fallback="builtin")
+    configure(tmp_path, play.url, fallback="builtin")
     play.usual = refusal(401, "Incorrect API key provided")
     heard: list[ProviderChanged] = []
     with Engine.open(options(tmp_path)) as engine:
@@ -280,7 +209,7 @@ def test_the_log_and_the_doctor_name_who_answered(play, notes, tmp_path, time):
 
 @pytest.mark.parametrize("fallback", ["none", "builtin"])
 def test_a_test_call_that_works_ends_the_pause_of_every_process(play, notes, tmp_path, time, run, fallback):
-    write(tmp_path, play.url, fallback=fallback)
+    configure(tmp_path, play.url, fallback=fallback)
     assert run("index")[0] == 0
     back = Event()
     with Engine.open(options(tmp_path)) as engine:
@@ -316,7 +245,7 @@ def test_a_test_call_that_works_ends_the_pause_of_every_process(play, notes, tmp
 def test_a_host_that_is_down_costs_one_command_its_wait_and_the_outage_keeps_its_beginning(
     play, notes, tmp_path, time, run
 ):
-    write(tmp_path, play.url)
+    configure(tmp_path, play.url)
     play.usual = refusal(503, "overloaded")
     first = json.loads(run("search", "--json", QUESTION)[1])["fallback"]
     assert first["to"] == "none"
@@ -340,10 +269,10 @@ def test_a_host_that_is_down_costs_one_command_its_wait_and_the_outage_keeps_its
 
 
 def test_nothing_is_called_ready_or_advised_that_does_not_work(play, notes, tmp_path, time, run):
-    write(tmp_path, play.url, provider="builtin")
+    configure(tmp_path, play.url, provider="builtin")
     assert run("index")[0] == 0
     play.usual = refusal(503, "overloaded")
-    write(tmp_path, play.url, fallback="none")
+    configure(tmp_path, play.url, fallback="none")
     out = "".join(run("index")[1:])
     assert "overloaded" in out
     said = run("status")[1]
@@ -372,7 +301,7 @@ def test_a_search_waits_for_its_question_alone_and_asks_no_test_text(
         return replace(found, batches=replace(limits, probe=found.batches.probe))
 
     monkeypatch.setattr(plan, "settings", quick)
-    write(tmp_path, play.url)
+    configure(tmp_path, play.url)
     if indexed:
         assert run("index")[0] == 0
     if changed:

@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from memory_tui.errors import ProviderError
-from memory_tui.providers.failures import Cause, ProviderFailure, state_of
-from memory_tui.providers.options import ProviderSettings, Secret
+from memory_tui.providers.failures import Cause, state_of
 from tests.support.embed import KEY, Time
 from tests.support.provider_server import hang, status, well
 from tests.support.waiting import LONG
@@ -206,15 +205,6 @@ def test_trying_out_makes_one_real_call_at_once_and_shows_no_key(play, chain):
     assert (answer["provider"], answer["dims"], answer["host"]) == ("openai", 256, play.url.removeprefix("http://"))
     assert (answer["norm"], answer["selfSimilarity"], answer["ms"] > 0) == (pytest.approx(1), pytest.approx(1), True)
     assert made.try_out("nobody") == {"ok": False}
-
-
-# --- all of it -------------------------------------------------------------------------------------------------------
-
-
-def test_settings_never_show_a_key():
-    settings = ProviderSettings(api_keys=(Secret(KEY),), headers={"X-Key": KEY})
-    assert KEY not in repr(settings) + str(settings)
-    assert KEY not in str(ProviderFailure(Cause.NO_KEY, "none").as_dict())
 
 
 QUIT = """

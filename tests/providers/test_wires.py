@@ -4,7 +4,6 @@ import hashlib
 import json
 import subprocess
 import sys
-import threading
 from importlib.machinery import ModuleSpec
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 
 from memory_tui import manual
 from memory_tui.config import keys
-from memory_tui.errors import Cancelled, ProviderError
+from memory_tui.errors import ProviderError
 from memory_tui.providers import local, registry
 from memory_tui.providers.chain import ChainMember
 from memory_tui.providers.failures import Cause, ProviderFailure
@@ -20,8 +19,7 @@ from memory_tui.providers.options import ProviderSettings, Secret, on_this_machi
 from memory_tui.providers.registry import wire
 from tests.support.embed import KEY, settings_for
 from tests.support.local_model import STAND_IN
-from tests.support.provider_server import hang, status, vector
-from tests.support.waiting import LONG
+from tests.support.provider_server import status, vector
 
 TEXTS = ["the router", "a tomato plant", "the router"]
 
@@ -205,18 +203,6 @@ def test_a_provider_without_vectors_says_so_on_purpose():
 
 
 @pytest.mark.parametrize("name", REMOTE)
-@pytest.mark.parametrize(("code", "state"), [(401, Cause.BAD_KEY), (404, Cause.UNKNOWN_MODEL), (503, Cause.SERVER)])
-def test_a_failure_has_a_state_a_sentence_and_a_next_step_and_no_key(name, play, model, code, state):
-    play.usual = status(code, {"error": {"message": f"not for {KEY}"}})
-    provider = registry.create(name, settings(name, play, model))
-    with pytest.raises(ProviderFailure) as caught:
-        provider.embed(TEXTS, "document")
-    assert (caught.value.state, bool(caught.value.message), bool(caught.value.next_step)) == (state, True, True)
-    assert KEY not in f"{caught.value.message} {caught.value.next_step} {provider.detail}"
-    provider.close()
-
-
-@pytest.mark.parametrize("name", REMOTE)
 def test_nothing_is_sent_without_approval(name, play, model):
     chosen = settings(
         name, play, model, may_send=lambda provider, host: False, base_url="http://elsewhere.example:9/v1"
@@ -224,25 +210,6 @@ def test_nothing_is_sent_without_approval(name, play, model):
     with pytest.raises(ProviderFailure) as caught:
         ChainMember(name, "chosen", chosen, lambda member, error, known: False).embed(TEXTS, "document")
     assert caught.value.state is Cause.NEEDS_APPROVAL
-
-
-@pytest.mark.parametrize("name", REMOTE)
-def test_closing_ends_a_call_at_once(name, play, model):
-    play.usual, outcome = hang, []
-    provider = registry.create(name, settings(name, play, model))
-
-    def ask():
-        try:
-            provider.embed(["now"], "document")
-        except (Cancelled, ProviderError) as error:
-            outcome.append(type(error))
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    assert play.hanging.acquire(timeout=LONG)
-    provider.close()
-    thread.join(LONG)
-    assert outcome == [Cancelled]
 
 
 # --- what is sent ----------------------------------------------------------------------------------------------------

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from memory_tui.cancel import Stop
+from memory_tui.plan import Options
 from memory_tui.providers import registry
 from memory_tui.providers.options import ProviderSettings, RequestLimits, RetryClock, Secret
 from tests.support.provider_server import Play
@@ -56,3 +59,27 @@ def provider_for(play: Play, name: str = "openai", **more: Any) -> Any:
 def quick(seconds: float = 0.15, **more: Any) -> RequestLimits:
     """Batches whose calls may take `seconds`."""
     return replace(RequestLimits(most_bytes=8000), query_seconds=seconds, batch_seconds=seconds, **more)
+
+
+# --- a workspace that names one ---------------------------------------------------------------------------------------
+
+ELSEWHERE = "http://embed.example"
+PLACES = {"workspace": "notes", "config": "openclaw.json", "index": "i.sqlite"}
+
+
+def configure(tmp_path: Path, url: str, **more: Any) -> Path:
+    """Write a configuration that names OpenAI at `url`, or what `more` says."""
+    remote = {"baseUrl": f"{url}/v1", "apiKey": KEY}
+    section: dict[str, Any] = {"provider": "openai", "model": "small", "remote": remote, **more}
+    if section["provider"] != "openai":
+        del section["model"]
+    path = tmp_path / "openclaw.json"
+    path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+    return path
+
+
+def options(tmp_path: Path, **more: Any) -> Options:
+    """Options for the notes under the configuration."""
+    changes = (("profile", "recommended"), ("sync.watch", "false"))
+    places = {name: str(tmp_path / file) for name, file in PLACES.items()}
+    return Options(**{**places, "changes": changes, **more})

@@ -1,0 +1,61 @@
+"""A workspace with two notes whose provider is the server of the test; loaded with `pytest_plugins`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from memory_tui import plan
+from memory_tui.cli import main
+from memory_tui.providers.options import RequestLimits
+from tests.support.embed import PLACES, Time
+from tests.support.provider_server import Play, serving
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def play() -> Iterator[Play]:
+    with serving(Play()) as server:
+        yield server
+
+
+@pytest.fixture
+def elsewhere(play: Play, monkeypatch: pytest.MonkeyPatch) -> Play:
+    """A provider elsewhere: the server on loopback is the proxy on the way to any host."""
+    monkeypatch.setenv("HTTP_PROXY", play.url)
+    return play
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    """Time that stands still, calls that wait for nothing, and answers that are given up after a moment."""
+    usual, clock = plan.settings, Time()
+    quick = replace(RequestLimits(), query_seconds=1.0, batch_seconds=1.0)
+    monkeypatch.setattr(plan, "settings", lambda *args: replace(usual(*args), clock=clock.clock(), batches=quick))
+    return clock
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes" / "memory"
+    folder.mkdir(parents=True)
+    (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    (folder / "2026-01-02.md").write_text("The walrus likes cake.\n")
+    return folder.parent
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command on the workspace, as a process of its own would; what it returns and prints."""
+    places = [word for name, file in PLACES.items() for word in (f"--{name}", str(tmp_path / file))]
+
+    def go(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main.main([*places, "--set", "profile=recommended", *words])
+        return code, *capsys.readouterr()
+
+    return go
