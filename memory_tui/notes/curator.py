@@ -28,16 +28,7 @@ from memory_tui.notes.git import History
 from memory_tui.notes.journal import Journal, JournalEntry
 from memory_tui.notes.links import LinkIndex
 from memory_tui.notes.planner import Planner
-from memory_tui.notes.write import (
-    SameLinesChanged,
-    current,
-    deadline,
-    planned,
-    refuse_unwritable,
-    standing,
-    tag,
-    write,
-)
+from memory_tui.notes.write import SameLinesChanged, current, deadline, planned, standing, tag, write
 from memory_tui.openclaw import trust as trusted
 from memory_tui.openclaw.dreaming import require_whole
 from memory_tui.openclaw.trust import Trust
@@ -122,11 +113,13 @@ class Curator:
             until, first = deadline(), True
             while True:
                 try:
-                    files = self._planned(change, merging=merging)
+                    files = planned(self.roots, change.files, merging=merging)
                 except SameLinesChanged as news:
                     raise self._conflict(change, news.view, draft) from None
                 if not files and first and not change.of:
                     raise NothingToChange("The notes already have this change.", "Nothing was written.")
+                for file in files if change.kind not in ("undo", "redo", "restore") else ():
+                    require_whole(file.path, file.before, file.after)
                 first, movable = False, self._movable(files)
                 try:
                     entry, result = self._written(change, files, until)
@@ -292,21 +285,15 @@ class Curator:
         notes = (f"Trust: {path} becomes {state} in OpenClaw's ledger again." for path in last.paths)
         return target, replace(change, notes=tuple(notes))
 
-    def _planned(self, change: Change, *, merging: bool) -> tuple[FileChange, ...]:
-        """Return the notes that differ, as they are now with the change in them. Raises SameLinesChanged, ReadOnly."""
-        files = planned(self.roots, change.files, merging=merging)
-        for file in files:
-            if change.kind not in ("undo", "redo", "restore"):
-                require_whole(file.path, file.before, file.after)
-            refuse_unwritable(self.roots, file.path)
-        return files
-
     def _written(
         self, change: Change, files: tuple[FileChange, ...], until: float
     ) -> tuple[JournalEntry, tuple[FileChange, ...]]:
         """Write `files`, which `change` was planned to. Raises SameLinesChanged; then nothing of it is left."""
         # What somebody took back by hand counts as taken back, with the texts that it takes to make it again.
-        noted = tuple(self._standing(file) for file in files or change.files)
+        noted = tuple(
+            FileChange(file.path, file.before, file.after, *standing(self.roots, file.path))
+            for file in files or change.files
+        )
         entry = self.journal.begin(replace(change, files=noted))
         result, left = [], list[str]()
         try:
@@ -329,11 +316,6 @@ class Curator:
             if end.state != "done" or end.reason:
                 raise
             return end, self.journal.change_of(end).files
-
-    def _standing(self, file: FileChange) -> FileChange:
-        """Return `file` with mode and time that its note has now, for when it is taken back."""
-        mode, mtime_ns = standing(self.roots, file.path)
-        return replace(file, mode=mode, mtime_ns=mtime_ns)
 
     def _conflict(self, change: Change, view: ThreeWay, draft: int) -> Conflict:
         what = "was removed" if view.other is None else "is there already" if view.base is None else "has changed"

@@ -214,7 +214,7 @@ def standing(roots: Roots, path: str) -> tuple[int, int]:
     return (status.st_mode & 0o7777, status.st_mtime_ns) if status else (0, 0)
 
 
-def refuse_unwritable(roots: Roots, path: str) -> None:
+def _refuse_unwritable(roots: Roots, path: str) -> None:
     """Raise ReadOnly when the note may not be written: its folder would let it be replaced all the same."""
     with parent(roots, path) as (folder, name):
         status = folder.status(name) if folder is not None else None
@@ -232,7 +232,7 @@ def refuse_unwritable(roots: Roots, path: str) -> None:
 def planned(roots: Roots, files: tuple[FileChange, ...], *, merging: bool) -> tuple[FileChange, ...]:
     """Return those of `files` that differ, against what is on disk now: as they are, or with `merging` merged with it.
 
-    What others wrote meanwhile to a note that moves goes along to its new path. Raises SameLinesChanged.
+    What others wrote meanwhile to a note that moves goes along to its new path. Raises SameLinesChanged, ReadOnly.
     """
     by_path = {file.path: file for file in files}
     for old, new in moves(files).items() if merging else ():
@@ -242,7 +242,10 @@ def planned(roots: Roots, files: tuple[FileChange, ...], *, merging: bool) -> tu
         if taken is not None:
             by_path[old], by_path[new] = replace(source, before=other), replace(target, after=taken)
     upon = [_now(by_path[file.path], current(roots, file.path), merging=merging) for file in files]
-    return tuple(file for file in upon if file.before != file.after)
+    changed = tuple(file for file in upon if file.before != file.after)
+    for file in changed:
+        _refuse_unwritable(roots, file.path)
+    return changed
 
 
 def _now(change: FileChange, other: bytes | None, *, merging: bool) -> FileChange:

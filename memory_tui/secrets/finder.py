@@ -24,22 +24,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from memory_tui import jsstring
-from memory_tui.secrets.labels import (
-    LABELLED,
-    NOTHING_KNOWN,
-    OF_SECRETS,
-    Known,
-    Label,
-    Span,
-    columns,
-    in_columns,
-    labelled,
-    listed,
-    pairs,
-    placeholder,
-    prefix_of,
-    strewn,
-)
+from memory_tui.secrets.labels import LABELLED, NOTHING_KNOWN, Known, Label, Span, placeholder, prefix_of, written
 
 
 class KeyFormat(NamedTuple):
@@ -73,9 +58,6 @@ def formats() -> tuple[KeyFormat, ...]:
 _LONGEST_PIECE = 8000
 """Characters that are looked at together, because some patterns take quadratic time; cut between lines where it can."""
 
-_WINDOW, _OVERLAP = 600, 200
-"""Characters of a long line in which a label and its value are looked for together, and those looked at twice."""
-
 MASK = "***"
 
 _PRIVATE_KEY = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
@@ -84,7 +66,7 @@ _CUT_FOR_SHOW = re.compile(r"\.{3}|…")
 _ID = re.compile(r"(?<![\w/-])[A-Za-z][A-Za-z0-9]{1,20}[_-][A-Za-z0-9_-]{12,80}")
 _ADDRESS = re.compile(r"https?://\S{8,400}")
 _ADDRESS_PART = re.compile(r"[\w-]{16,}")
-_FEWEST_IDS = 3
+_FEWEST_IDS, _BEFORE = 3, 200
 
 
 class Finding(Struct, frozen=True):
@@ -105,7 +87,7 @@ def find(text: str, known: Known = NOTHING_KNOWN) -> tuple[Finding, ...]:
     spans = [
         (at + start, at + end, kind, label)
         for at, piece in _pieces(text)
-        for start, end, kind, label in (*_by_maker(piece), *_written(piece, known))
+        for start, end, kind, label in (*_by_maker(piece), *written(piece, known))
     ]
     spans += _private(text)
     findings: list[Finding] = []
@@ -143,7 +125,7 @@ def known_of(texts: Iterable[str], cleared: Collection[tuple[str, str]] = ()) ->
             parts.update(_ADDRESS_PART.findall(address))
         for match in _ID.finditer(text):
             values[prefix_of(match[0])].add(match[0])
-            around[prefix_of(match[0])].add(text[max(0, match.start() - _OVERLAP) : match.end()].rpartition("\n")[2])
+            around[prefix_of(match[0])].add(text[max(0, match.start() - _BEFORE) : match.end()].rpartition("\n")[2])
     ids = set()
     for name, seen in values.items():
         if len(seen) >= _FEWEST_IDS:
@@ -225,36 +207,6 @@ def _end(text: str, end: int) -> int:
     """Return where the key that a match ends in at `end` ends itself: some patterns know only how a key starts."""
     rest = _REST.match(text, end)
     return rest.end() if rest else end
-
-
-def _written(text: str, known: Known) -> Iterator[Span]:
-    """Yield what people write down as a secret."""
-    at, before = 0, ""
-    labels: dict[int, str] = {}
-    for line in text.split("\n"):
-        if "|" not in line:
-            labels = {}
-        elif labels:
-            yield from _moved(in_columns(line, labels), at)
-        else:
-            labels = columns(line)
-        hinted, after = OF_SECRETS.search(line.lower()) is not None, False
-        for cut in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
-            window = line[cut : cut + _WINDOW]
-            if hinted:
-                yield from _moved(labelled(window, known), at + cut)
-                yield from _moved(strewn(window, known), at + cut)
-            for span in listed(window, before) if hinted or before else ():
-                after = True
-                yield from _moved((span,), at + cut)
-            if hinted or "/" in window or "@" in window:
-                yield from _moved(pairs(window), at + cut)
-        at += len(line) + 1
-        before = line[:_OVERLAP] if hinted else before if after else ""
-
-
-def _moved(spans: Iterable[Span], by: int) -> Iterator[Span]:
-    return ((start + by, end + by, kind, label) for start, end, kind, label in spans)
 
 
 _GAP = re.compile(r"(?:[<{].*|.*\*{3}.*|x{3,}|\.{3,}|pass(?:word)?|pw|pwd|secret|token)", re.IGNORECASE)

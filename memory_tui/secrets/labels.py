@@ -79,7 +79,7 @@ _LOGIN = (
     r"|アカウント|로그인|계정|tài khoản|đăng nhập|giriş|panel|web ?ui"
 )
 _ADMIN = r"root|admin\w*|imap|smtp|auth\w*|keepass\w*|user(?:name)?|benutzer\w*|utilisateur|用户名?"
-OF_SECRETS = _pattern(
+_OF_SECRETS = _pattern(
     f"{_STRONG}|{_SHORT}|{_PASS}|{_NET}|{_WEAK}|{_WALLET}|{_CODE_LABEL}|(?<![^\\W_])(?:{_LOGIN}|{_ADMIN})"
 )
 """What a line holds, in lower case, where a secret may stand in it or in the next one."""
@@ -220,7 +220,32 @@ def prefix_of(value: str) -> str:
     return match[0] if match else ""
 
 
-def labelled(line: str, known: Known) -> Iterator[Span]:
+_WINDOW, _OVERLAP = 600, 200
+"""Characters of a long line in which a label and its value are looked for together, and those looked at twice."""
+
+
+def written(text: str, known: Known) -> Iterator[Span]:
+    """Yield what people write down as a secret."""
+    at, before = 0, ""
+    labels: dict[int, str] = {}
+    for line in text.split("\n"):
+        is_row = "|" in line
+        spans = [(0, span) for span in _in_columns(line, labels)] if labels and is_row else []
+        labels = labels or _columns(line) if is_row else {}
+        hinted, after = _OF_SECRETS.search(line.lower()) is not None, False
+        for cut in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
+            window = line[cut : cut + _WINDOW]
+            words = [*_listed(window, before)] if hinted or before else []
+            after = after or bool(words)
+            values = [*_labelled(window, known), *_strewn(window, known)] if hinted else []
+            beside = _pairs(window) if hinted or "/" in window or "@" in window else ()
+            spans += [(cut, span) for span in (*values, *words, *beside)]
+        yield from ((at + cut + start, at + cut + end, kind, label) for cut, (start, end, kind, label) in spans)
+        at += len(line) + 1
+        before = line[:_OVERLAP] if hinted else before if after else ""
+
+
+def _labelled(line: str, known: Known) -> Iterator[Span]:
     """Yield the values after a label in a line, with the label."""
     end = 0
     for match in _LABEL.finditer(line):
@@ -280,7 +305,7 @@ def _of_net(value: str) -> bool:
     return bool(_NET_CODE.fullmatch(value) or (fits and not _OF_NET.fullmatch(value)))
 
 
-def strewn(line: str, known: Known) -> Iterator[Span]:
+def _strewn(line: str, known: Known) -> Iterator[Span]:
     """Yield what has the form of a password in a line that speaks of a login: all classes of signs in one word."""
     cleared = {prefix for _, prefix in known.cleared}
     logins = [match.end() for match in _OF_LOGIN.finditer(line)]
@@ -383,7 +408,7 @@ def _key(value: str, name: str, known: Known, *, bare: bool) -> bool:
     return not bare or bool(_HEX.fullmatch(value)) or _classes(value) >= 3
 
 
-def pairs(line: str) -> Iterator[Span]:
+def _pairs(line: str) -> Iterator[Span]:
     """Yield the passwords beside a user's name: after a login, a machine, or an address of mail."""
     for sign, pattern in _PAIRS.items():
         for match in pattern.finditer(line):
@@ -426,7 +451,7 @@ _NUMBERED, _PHRASES = _pattern(r"\W*\d{1,2}[.):]\s*([a-z]{3,8})\s*"), _pattern(_
 _WALLET_LABEL, _CODES_LABEL = _pattern(_WALLET, re.IGNORECASE), _pattern(_CODE_LABEL, re.IGNORECASE)
 
 
-def listed(line: str, before: str) -> Iterator[Span]:
+def _listed(line: str, before: str) -> Iterator[Span]:
     """Yield the words of a wallet and codes for emergencies, beside their label or in the lines after it."""
     for label, kind in ((_WALLET_LABEL, SEED), (_CODES_LABEL, CODES)):
         here = label.search(line)
@@ -450,13 +475,13 @@ def _is_phrase(text: str, labelled: bool) -> bool:
     return len(_FUNCTION.findall(text)) < fewest and len(words) % 3 == 0 and 4 * len(set(words)) >= 3 * len(words)
 
 
-def columns(line: str) -> dict[int, str]:
+def _columns(line: str) -> dict[int, str]:
     """Return the cells of a table's first row that are the label of a password: number -> label."""
     cells = (cell.strip(" *`").lower() for cell in line.split("|"))
     return {at: cell for at, cell in enumerate(cells) if _COLUMN.fullmatch(cell)}
 
 
-def in_columns(line: str, labels: dict[int, str]) -> Iterator[Span]:
+def _in_columns(line: str, labels: dict[int, str]) -> Iterator[Span]:
     """Yield the cells below such a label."""
     at = 0
     for number, cell in enumerate(line.split("|")):
