@@ -616,31 +616,50 @@ _FOR_MANY: frozenset[Action] = frozenset(
 """What can be done about several suggestions as one change."""
 
 
-def changes(suggestions: Sequence[Suggestion], action: Action, curator: Curator) -> Change:
-    """What `action` does to the notes about all of `suggestions`, as one change. Raises EditRefused like `change`."""
-    if len(suggestions) == 1 and action != "mask":
-        return change(suggestions[0], action, curator)
-    if action == "trash note":
-        return curator.plan.trash(*dict.fromkeys(row.place.path for row in suggestions))
-    if action == "overtake":
-        others = [(row.other, row.other_digest) for row in suggestions if row.other is not None]
-        return curator.plan.overtaken([_seen(curator.plan, *other) for other in others])
-    if action == "restore":
-        return bring_back(curator, [(row.place.path, row.change) for row in suggestions])
-    if action not in ("delete", "merge", "mask", "move back"):
+_FOR_ONE: frozenset[Action] = frozenset(("rename", "archive note", "convert", "demote", "merge other", "edit"))
+
+
+def changes(rows: Sequence[Suggestion], action: Action, curator: Curator) -> Change:
+    """What `action` does to the notes about all of `rows`, as one change.
+
+    Raises EditRefused where the lines changed since, nothing would, or it is for one suggestion at a time.
+    """
+    planner, path = curator.plan, rows[0].place.path
+    if len(rows) > 1 and action in _FOR_ONE:
         raise EditRefused(f"{action.capitalize()} is for one suggestion at a time.", "Take the marks away first.")
-    spots = [_seen(curator.plan, row.place, row.digest) for row in suggestions]
+    match action:
+        case "trash note":
+            return planner.trash(*dict.fromkeys(row.place.path for row in rows))
+        case "restore":
+            return bring_back(curator, [(row.place.path, row.change) for row in rows])
+        case "rename":
+            return planner.rename(path, rows[0].new_name)
+        case "archive note":
+            return planner.rename(path, f"{ARCHIVE}/{posixpath.basename(path)}")
+        case "convert":
+            return planner.with_trust(to_utf8(path, curator.read(path)))
+    twins = [_seen(planner, row.other, row.other_digest) for row in rows if row.other is not None]
+    if action == "overtake" and twins:
+        return planner.overtaken(twins)
+    return _of_lines([_seen(planner, row.place, row.digest) for row in rows], twins, action, curator)
+
+
+def _of_lines(spots: list[Spot], twins: list[Spot], action: Action, curator: Curator) -> Change:
+    planner = curator.plan
     if action == "mask":
-        return curator.plan.with_trust(_masked(spots, Known(cleared=cleared(curator.roots.workspace))))
+        return planner.with_trust(_masked(spots, Known(cleared=cleared(curator.roots.workspace))))
     if action == "move back":
-        return curator.plan.with_trust(move_back(spots, curator.read))
-    if action == "merge":
-        for row in suggestions:
-            if row.other is not None:
-                _seen(curator.plan, row.other, row.other_digest)
+        return planner.with_trust(move_back(spots, curator.read))
+    if action == "demote":
+        return planner.demote(spots[0], _topic(spots[0]))
+    if len(spots) == 1 and twins and action in ("merge", "merge other"):
+        survivor, duplicate = (twins[0], spots[0]) if action == "merge" else (spots[0], twins[0])
+        return planner.merge_duplicates(survivor, [duplicate])
+    if action not in ("delete", "merge"):
+        raise EditRefused(f"{action.capitalize()} changes no note.", "Choose another action.")
     files = plural(len({spot.path for spot in spots}), "note")
-    title = f"Move {plural(len(spots), 'passage')} of {files} to the trash"
-    return curator.plan.delete_lines(spots, kind="merge" if action == "merge" else "trash", title=title)
+    title = f"Move {plural(len(spots), 'passage')} of {files} to the trash" if len(spots) > 1 else ""
+    return planner.delete_lines(spots, kind="merge" if action == "merge" else "trash", title=title)
 
 
 def _masked(spots: Sequence[Spot], known: Known) -> Change:
@@ -677,34 +696,6 @@ def rewritten(suggestion: Suggestion, text: str, curator: Curator) -> Change:
         "edit", f"Edit {spot.path}:{spot.last}", (FileChange(spot.path, spot.data, Lines(note.bom, lines).data),)
     )
     return curator.plan.with_trust(edit)
-
-
-def change(suggestion: Suggestion, action: Action, curator: Curator) -> Change:
-    """Return what `action` does to the notes. Raises EditRefused where the lines changed since, or nothing would."""
-    place, planner = suggestion.place, curator.plan
-    if action == "restore":
-        return bring_back(curator, [(place.path, suggestion.change)])
-    if action in ("trash note", "rename", "archive note"):
-        if action == "trash note":
-            return planner.trash(place.path)
-        new = suggestion.new_name if action == "rename" else f"{ARCHIVE}/{posixpath.basename(place.path)}"
-        return planner.rename(place.path, new)
-    if action == "convert":
-        return planner.with_trust(to_utf8(place.path, curator.read(place.path)))
-    spot = _seen(planner, suggestion.place, suggestion.digest)
-    if action == "move back":
-        return planner.with_trust(move_back([spot], curator.read))
-    if action == "overtake" and suggestion.other is not None:
-        return planner.overtaken([_seen(planner, suggestion.other, suggestion.other_digest)])
-    if action in ("merge", "merge other") and suggestion.other is not None:
-        other = _seen(planner, suggestion.other, suggestion.other_digest)
-        survivor, duplicate = (other, spot) if action == "merge" else (spot, other)
-        return planner.merge_duplicates(survivor, [duplicate])
-    if action == "demote":
-        return planner.demote(spot, _topic(spot))
-    if action == "delete":
-        return planner.delete_lines([spot], kind="trash")
-    raise EditRefused(f"{action.capitalize()} changes no note.", "Choose another action.")
 
 
 def _seen(planner: Planner, place: Passage, seen: str) -> Spot:

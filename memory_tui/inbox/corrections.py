@@ -20,8 +20,8 @@ from itertools import pairwise
 from msgspec import Struct
 
 from memory_tui.errors import Cancelled
-from memory_tui.inbox.entries import DatedNote
-from memory_tui.notes.changes import FENCE, HEADING
+from memory_tui.inbox.entries import DatedNote, lines_of
+from memory_tui.notes.changes import HEADING
 from memory_tui.workspace.annotations import is_marked, is_overtaken, without_mark
 
 _LONGEST = 300
@@ -118,15 +118,11 @@ def terms(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def lines_of(note: DatedNote) -> Iterator[Line]:
+def _lines(note: DatedNote) -> Iterator[Line]:
     """Yield the lines of a note that say something, outside fences."""
-    fence, heading, day = "", "", note.day
-    for number, raw in enumerate(note.text.removeprefix("\ufeff").split("\n"), 1):
-        text = raw.removesuffix("\r")
-        mark = FENCE.match(text)
-        if mark:
-            fence = "" if fence else mark[1]
-        elif not fence and HEADING.match(text):
+    heading, day = "", note.day
+    for number, text, fence in lines_of(note):
+        if not fence and HEADING.match(text):
             heading = text.strip("# ").lower()
             day = note.day or _day(text) or (day if not text.startswith("# ") else None)
         elif not fence and text.strip() and len(text) <= _LONGEST:
@@ -146,7 +142,7 @@ class Corrections:
     """The pairs of a workspace's lines."""
 
     def __init__(self, notes: Sequence[DatedNote], stopped: Callable[[], bool]) -> None:
-        self.lines = [line for note in notes for line in lines_of(note)]
+        self.lines = [line for note in notes for line in _lines(note)]
         self._stopped = stopped
         self._holders: dict[str, list[int]] = defaultdict(list)
         for at, line in enumerate(self.lines):

@@ -170,32 +170,35 @@ class NoteItem(Struct, frozen=True):
     fenced: bool = False
 
 
+def lines_of(note: DatedNote) -> Iterator[tuple[int, str, int]]:
+    """Yield number and text of each line, and the line with which the fence begins that it is in, 0 for none."""
+    fence, start = "", 0
+    for number, raw in enumerate(note.text.removeprefix("\ufeff").split("\n"), 1):
+        text = raw.removesuffix("\r")
+        mark = FENCE.match(text)
+        opens = mark is not None and not fence
+        if mark and opens:
+            fence, start = mark[1], number
+        yield number, text, start
+        if mark and not opens and mark[1].startswith(fence):
+            fence, start = "", 0
+
+
 def note_items(note: DatedNote) -> Iterator[NoteItem]:
     """Yield the list items, paragraphs and fenced blocks of a note in order; a heading is none of them."""
-    texts = [line.removesuffix("\r") for line in note.text.removeprefix("\ufeff").split("\n")]
-    start, fence = 0, ""
-    for number, text in enumerate(texts, 1):
-        mark = FENCE.match(text)
-        if fence:
-            if mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence):
-                yield _item(note, texts, start, number, fenced=True)
-                start, fence = 0, ""
-        elif mark:
-            if start:
-                yield _item(note, texts, start, number - 1)
-            start, fence = number, mark[1]
-        elif not text.strip() or HEADING.match(text):
-            if start:
-                yield _item(note, texts, start, number - 1)
-            start = 0
-        elif start and ITEM.match(text):
-            yield _item(note, texts, start, number - 1)
-            start = number
-        elif not start:
-            start = number
-    if start:
-        last = max(number for number, text in enumerate(texts, 1) if text.strip())
-        yield _item(note, texts, start, last, fenced=bool(fence))
+    texts: list[str] = []
+    first = fence = 0
+    for number, text, start in lines_of(note):
+        is_aside = not start and (not text.strip() or HEADING.match(text) is not None)
+        if texts and (is_aside or start != fence or (not start and ITEM.match(text))):
+            yield _item(note, first, texts, fenced=fence > 0)
+            texts = []
+        fence = start
+        if not is_aside:
+            first = first if texts else number
+            texts.append(text)
+    if texts:
+        yield _item(note, first, texts, fenced=fence > 0)
 
 
 def plain(text: str) -> str:
@@ -204,9 +207,9 @@ def plain(text: str) -> str:
     return " ".join(words.lower().split())
 
 
-def _item(note: DatedNote, texts: Sequence[str], first: int, last: int, *, fenced: bool = False) -> NoteItem:
-    text = "\n".join(texts[first - 1 : last])
-    return NoteItem(note, first, last, text, fenced)
+def _item(note: DatedNote, first: int, texts: Sequence[str], *, fenced: bool) -> NoteItem:
+    text = "\n".join(texts).rstrip("\n")
+    return NoteItem(note, first, first + text.count("\n"), text, fenced)
 
 
 _FOREVER = "keep"

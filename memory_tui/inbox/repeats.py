@@ -14,8 +14,8 @@ from itertools import combinations, takewhile
 from msgspec import Struct
 
 from memory_tui.errors import Cancelled
-from memory_tui.inbox.entries import DatedNote, plain
-from memory_tui.notes.changes import FENCE, HEADING, ITEM
+from memory_tui.inbox.entries import DatedNote, lines_of, plain
+from memory_tui.notes.changes import HEADING, ITEM
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.workspace.days import date_of
 
@@ -324,20 +324,16 @@ def _rows(at: int, note: DatedNote) -> Iterator[_Row]:
     lines = note.text.removeprefix("\ufeff").split("\n")
     dreams = {line for block in dream_blocks(note.text) for line in range(block.first, block.last + 1)}
     front = lines.index("---", 1) + 1 if lines[0].strip() == "---" and "---" in lines[1:40] else 0
-    fence, heading = "", ""
-    for number, text in enumerate(lines, 1):
-        mark = FENCE.match(text)
+    heading = ""
+    for number, text, fence in lines_of(note):
         if number <= front or not text.strip():
             continue
-        code = bool(fence or mark)
-        if mark:
-            fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
-        elif not fence and HEADING.match(text):
+        if not fence and HEADING.match(text):
             heading = " ".join(text.lower().split())
             yield _Row(at, number, text, heading, heading, counts=False)
-            continue
-        counts = not code and number not in dreams and not _HOST_LINE.match(text)
-        yield _Row(at, number, text, f"`{text.strip()}" if code else plain(text), heading, counts)
+        else:
+            counts = not fence and number not in dreams and not _HOST_LINE.match(text)
+            yield _Row(at, number, text, f"`{text.strip()}" if fence else plain(text), heading, counts)
 
 
 def _families(edges: Iterable[tuple[int, int]]) -> list[set[int]]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
-from memory_tui.inbox.checks import change
+from memory_tui.inbox.checks import changes
 from memory_tui.notes.changes import to_utf8
 from memory_tui.plan import Options
 from memory_tui.workspace.notes import utf16_of
@@ -73,7 +73,7 @@ def test_its_words_are_found_once_it_was_converted_and_undo_puts_its_bytes_back(
 
         assert not found()
         [suggestion] = [one for one in engine.inbox.examine().suggestions if one.kind == "encoding"]
-        engine.notes.curator.apply(change(suggestion, "convert", engine.notes.curator))
+        engine.notes.curator.apply(changes([suggestion], "convert", engine.notes.curator))
         assert found()
         assert not [one for one in engine.inbox.examine().suggestions if one.kind == "encoding"]
         engine.notes.curator.undo()

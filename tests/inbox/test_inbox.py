@@ -295,7 +295,7 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine, workspace):
     assert len(over) == 1, "one cause is one finding"
     assert over[0].place.first > 100
     assert over[0].place.last > over[0].place.first + 100
-    change = inbox_examine.change(over[0], "demote", engine.notes.curator)
+    change = inbox_examine.changes([over[0]], "demote", engine.notes.curator)
     assert change.paths == ("memory/facts.md", "MEMORY.md")
 
 
@@ -306,7 +306,7 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine, workspace):
 def test_an_action_is_made_and_undone_to_the_byte(kind, action, engine, workspace):
     before = {path: path.read_bytes() for path in workspace.rglob("*.md")}
     one = of(engine, kind)
-    engine.notes.curator.apply(inbox_examine.change(one, action, engine.notes.curator))
+    engine.notes.curator.apply(inbox_examine.changes([one], action, engine.notes.curator))
     assert {path: path.read_bytes() for path in workspace.rglob("*.md")} != before
     assert one.id not in {other.id for other in engine.inbox.examine().suggestions}
     engine.notes.curator.undo()
@@ -318,14 +318,14 @@ def test_either_of_two_passages_stays(engine, workspace):
     one, curator = of(engine, "said twice"), engine.notes.curator
     assert (one.place.path, one.other.path if one.other else "") == ("memory/network.md", "MEMORY.md")
     log = (workspace / "memory/network.md").read_bytes()
-    curator.apply(inbox_examine.change(one, "merge other", curator))
+    curator.apply(inbox_examine.changes([one], "merge other", curator))
     assert (workspace / "MEMORY.md").read_text() == "# Home\n- renew the domain by 2026-01-01 please\n"
     assert (workspace / "memory/network.md").read_bytes() == log
     curator.undo()
     text = (workspace / "MEMORY.md").read_text()
     (workspace / "MEMORY.md").write_text(text.replace("VLAN 20", "VLAN 30"))
     with pytest.raises(EditRefused, match="changed since"):
-        inbox_examine.change(one, "merge other", curator)
+        inbox_examine.changes([one], "merge other", curator)
 
 
 @pytest.mark.parametrize("action", ["merge", "merge other"])
@@ -342,19 +342,19 @@ def test_either_of_two_passages_is_what_was_looked_at_to_its_end(tmp_path, actio
             was = note.read_text()
             note.write_text(was.replace("VLAN 20", "VLAN 30"))
             with pytest.raises(EditRefused, match="changed since"):
-                inbox_examine.change(one, action, engine.notes.curator)
+                inbox_examine.changes([one], action, engine.notes.curator)
             note.write_text(was)
-        assert inbox_examine.change(one, action, engine.notes.curator).paths
+        assert inbox_examine.changes([one], action, engine.notes.curator).paths
 
 
 def test_lines_that_changed_since_are_not_touched(engine, workspace):
     one = of(engine, "stale date")
     (workspace / "MEMORY.md").write_text("# Home\n- x\n- something else stands here now\n")
     with pytest.raises(EditRefused, match="changed since the inbox examined it"):
-        inbox_examine.change(one, "delete", engine.notes.curator)
+        inbox_examine.changes([one], "delete", engine.notes.curator)
     seen = replace(one, digest=inbox_entries.digest("- something else stands here now"))
     with pytest.raises(EditRefused, match="changes no note"):
-        inbox_examine.change(seen, "keep", engine.notes.curator)
+        inbox_examine.changes([seen], "keep", engine.notes.curator)
 
 
 def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine):

@@ -54,7 +54,7 @@ def test_an_overwritten_note_gets_its_lines_back_beside_the_new_ones(notes, prof
         (one,) = lost(engine)
         assert (one.place.path, one.actions[0]) == (DAY, "restore")
         assert "lost 3 lines to somebody" in one.reason
-        made = engine.notes.curator.apply(checks.change(one, "restore", engine.notes.curator))
+        made = engine.notes.curator.apply(checks.changes([one], "restore", engine.notes.curator))
         assert lost_lines(TEXT, (notes / DAY).read_text()) == lost_lines(OTHER, (notes / DAY).read_text()) == []
         assert lost(engine) == []
         engine.notes.curator.undo(made.entry.id)
@@ -68,7 +68,7 @@ def test_a_vanished_note_comes_back_to_the_letter(notes):
         engine.index.sync()
         (one,) = lost(engine)
         assert "is not there any more" in one.reason
-        engine.notes.curator.apply(checks.change(one, "restore", engine.notes.curator))
+        engine.notes.curator.apply(checks.changes([one], "restore", engine.notes.curator))
         assert (notes / DAY).read_text() == TEXT
 
 
