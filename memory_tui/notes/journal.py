@@ -30,7 +30,7 @@ from memory_tui.errors import EditFailed, EditRefused, IndexUnavailable, MemoryT
 from memory_tui.locks import Holder, WriterLock, is_alive, process_start
 from memory_tui.notes.changes import Busy, Change, FileChange, ThreeWay
 from memory_tui.notes.merge import merge
-from memory_tui.notes.record import EDITOR, KEEP_DAYS, Author, Record, Sight, T, rows, storable, unusable, value
+from memory_tui.notes.record import EDITOR, KEEP_DAYS, Author, Record, Sight, T, storable, unusable, value
 from memory_tui.notes.write import NEW, OLD, Folder, SameLinesChanged, contents, current, parent, quiet, tag, write
 from memory_tui.secrets.finder import masked
 from memory_tui.workspace.roots import Roots
@@ -221,19 +221,15 @@ class Journal(Record):
         return RecordedNote(file.path, before, self._keep(connection, file.after, before), file.mode, file.mtime_ns)
 
     def _set_aside(self, connection: apsw.Connection, made: JournalEntry, since: int) -> None:
-        """Name the editor for what was seen meanwhile, where it led to this change; what tells the same goes."""
-        sql = """SELECT e.id, before, after FROM note_edit AS e JOIN note_path AS p ON p.id = e.path
-            JOIN note_scope AS s ON s.id = e.scope WHERE s.name = ?1 AND p.path = ?2 AND e.id > ?3 AND e.id < ?4
-            AND rule IS NULL AND e.id NOT IN (SELECT id FROM note_change WHERE scope = ?1) ORDER BY e.id"""
+        """Name the editor for what was seen of the note meanwhile; what tells the same as this change goes."""
         scope, note = self._scope_id(connection), made.files[0]
-        seen = rows(connection, sql, self._scope, storable(note.path), since, made.id)
-        steps = [note.before, *(after for _, _, after in seen)]
-        if not seen or [before for _, before, _ in seen] != steps[:-1] or steps[-1] != note.after:
-            return
-        if len(seen) == 1:
-            connection.execute("DELETE FROM note_edit WHERE scope = ? AND id = ?", (scope, seen[0][0]))
-        sql = "UPDATE note_edit SET host = '', session = '', rule = ? WHERE scope = ? AND id = ?"
-        connection.executemany(sql, [(EDITOR.rule, scope, number) for number, _, _ in seen])
+        these = """WHERE scope = ?1 AND path = (SELECT id FROM note_path WHERE scope = ?1 AND path = ?2) AND id > ?3
+            AND id < ?4 AND rule IS NULL AND id NOT IN (SELECT id FROM note_change WHERE scope = ?5)"""
+        values = scope, storable(note.path), since, made.id, self._scope
+        same = "AND before IS ?6 AND after IS ?7"
+        connection.execute(f"DELETE FROM note_edit {these} {same}", (*values, note.before, note.after))
+        sql = f"UPDATE note_edit SET host = '', session = '', rule = ?6 {these}"
+        connection.execute(sql, (*values, EDITOR.rule))
 
     # --- the journal of 0.2 ------------------------------------------------------------------------------------------
 
