@@ -149,14 +149,17 @@ class PromptBudget(Struct, frozen=True):
         return f"All files of the prompt: {self.taken:,} of {self.limit:,} characters."
 
 
-def prompt_limits(config: Config) -> tuple[int, int]:
-    """OpenClaw 2026.9's limits of one file and of all, as `config` sets them."""
-    limits = []
-    for key, usual in (("bootstrapMaxChars", MAX_CHARS), ("bootstrapTotalMaxChars", NEWER_TOTAL_CHARS)):
+def _limits(config: Config, total: int) -> tuple[tuple[int, str], tuple[int, str]]:
+    """OpenClaw's limits of one file and of all, `total` unless `config` sets it, each with its origin."""
+
+    def limit(key: str, usual: int) -> tuple[int, str]:
         entry = config.entries.get(f"agents.defaults.{key}")
-        value = entry.value if entry is not None else usual
-        limits.append(value if isinstance(value, int) and value > 0 else usual)
-    return limits[0], limits[1]
+        value = entry.value if entry is not None else 0
+        if entry is None or not isinstance(value, int) or value <= 0:
+            return usual, "OpenClaw's default"
+        return value, str(entry.places[-1])
+
+    return limit("bootstrapMaxChars", MAX_CHARS), limit("bootstrapTotalMaxChars", total)
 
 
 def prompt(
@@ -193,7 +196,7 @@ def prompt_of(plan: Plan, trust: Trust | None, path: str = "", data: bytes | Non
     if plan.config.layout != _NEWER:
         return None
     root = plan.roots.workspace
-    limits = prompt_limits(plan.config)
+    (one, _), (total, _) = _limits(plan.config, NEWER_TOTAL_CHARS)
 
     def read(name: str) -> bytes | None:
         with suppress(OSError):
@@ -201,7 +204,7 @@ def prompt_of(plan: Plan, trust: Trust | None, path: str = "", data: bytes | Non
         return None
 
     if plan.config.value(INJECTION) == "never":
-        limits, excluded = (limits[0], 0), dict.fromkeys(PROMPT_FILES, "contextInjection is never")
+        total, excluded = 0, dict.fromkeys(PROMPT_FILES, "contextInjection is never")
     else:
         states = {name: trust.of(name) for name in ROOT_NOTES_2026_9} if trust is not None else {}
         excluded = {
@@ -209,7 +212,7 @@ def prompt_of(plan: Plan, trust: Trust | None, path: str = "", data: bytes | Non
             for name, state in states.items()
             if state is not None and state.state in ("untrusted", "ignored")
         }
-    return prompt(read, limits, lambda name: str(root / name), excluded)
+    return prompt(read, (one, total), lambda name: str(root / name), excluded)
 
 
 def _prompt_file(path: str, data: bytes, most: int, left: int, excluded: str) -> PromptFile:
@@ -238,16 +241,8 @@ def hosts(config: Config, workspace: Path) -> tuple[HostLimit, ...]:
     if config.value(INJECTION) == "never":
         return HostLimit("openclaw", 0, True, str(config.entries[INJECTION].places[-1])), CLAUDE_CODE
     newer = config.layout == _NEWER
-    host = HostLimit("openclaw", newer=newer)
-    usual = {"bootstrapMaxChars": MAX_CHARS, "bootstrapTotalMaxChars": NEWER_TOTAL_CHARS if newer else TOTAL_CHARS}
-    for key in usual:
-        entry = config.entries.get(f"agents.defaults.{key}")
-        if entry is not None and isinstance(entry.value, int):
-            if key == "bootstrapMaxChars" or entry.value < host.limit:
-                host = HostLimit("openclaw", entry.value, newer, str(entry.places[-1]))
-        elif usual[key] < host.limit:
-            host = replace(host, limit=usual[key])
-    return host, CLAUDE_CODE
+    limit, origin = min(_limits(config, NEWER_TOTAL_CHARS if newer else TOTAL_CHARS), key=lambda each: each[0])
+    return HostLimit("openclaw", limit, newer, origin), CLAUDE_CODE
 
 
 def effect(before: bytes | None, after: bytes | None, host: HostLimit) -> str:
