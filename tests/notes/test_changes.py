@@ -193,14 +193,6 @@ def test_moving_takes_the_lines_away_and_keeps_line_ends():
     assert b"nuts.\r\n- two (from memory/2026-01-12.md)\r\n\r\n" in after(change, "MEMORY.md")
 
 
-def test_without_a_heading_the_title_names_the_note_once():
-    for into in (None, b"", b"- zero\n"):
-        change = promote.promote(spot(b"- one\n", 1), "MEMORY.md", into)
-        assert change.title == "Promote memory/2026-01-12.md:1 to MEMORY.md"
-    named = promote.promote(spot(b"- one\n", 1), "MEMORY.md", b"", to="Home")
-    assert named.title == "Promote memory/2026-01-12.md:1 to MEMORY.md, Home"
-
-
 def test_headings_and_blank_lines_are_not_promoted_and_a_copy_or_move_loses_nothing():
     data = b"# 2026-01-12\n\n## Home\n\n- one\n\n## Work\nplain\n```\n# a comment\n```\n\n## Empty\n"
     copied = promote.promote(spot(data, 1, 13), "MEMORY.md", b"")
@@ -240,15 +232,6 @@ def test_deleting_closes_the_gap_and_counts_a_line_once():
     assert after(
         planner.deletion_of([Spot("x.md", data, 5, 6), Spot("x.md", data, 6, 6), Spot("x.md", data, 1, 1)])
     ) == (b"b\n\n")
-
-
-def test_duplicates_leave_the_one_that_is_kept(tmp_path):
-    workspace(tmp_path / "notes")
-    keep, other = Spot("a.md", b"- x\n", 1, 1), Spot("b.md", b"- y\n- x\n", 2, 2)
-    change = curator(tmp_path / "notes").plan.merge_duplicates(keep, [other])
-    assert [(file.path, file.after) for file in change.files] == [("b.md", b"- y\n")]
-    with pytest.raises(EditRefused, match="kept and deleted"):
-        curator(tmp_path / "notes").plan.merge_duplicates(keep, [keep])
 
 
 def test_only_old_daily_logs_are_archived_and_none_twice(tmp_path):
@@ -294,16 +277,6 @@ def left(text, *gone, kept=()):
         ("# T\n## A\n### C\n- a\n## B\n- b\n", (4,), "# T\n## B\n- b\n"),
         ("# T\n## A\n- own\n### C\n- a\n", (5,), "# T\n## A\n- own\n"),
         ("# T\n## A\n- own\n### C\n- a\n", (3,), "# T\n## A\n### C\n- a\n"),
-    ],
-    ids=["between", "airy", "last", "no line end", "CRLF", "more below", "both levels", "text above", "text below"],
-)
-def test_a_heading_goes_with_the_last_line_below_it(text, gone, wanted):
-    assert left(text, *gone) == wanted
-
-
-@pytest.mark.parametrize(
-    ("text", "gone", "wanted"),
-    [
         ("# T\n- a\n", (2,), "# T\n"),
         ("## Only\n- a\n", (2,), "## Only\n"),
         ("## T\n- a\n### B\n- b\n", (2, 4), "## T\n"),
@@ -311,9 +284,8 @@ def test_a_heading_goes_with_the_last_line_below_it(text, gone, wanted):
         ("# T\n## A\n- a\n### Later\n## B\n- b\n", (3,), "# T\n## A\n### Later\n## B\n- b\n"),
         ("# T\n## A\n```\n# code\n```\n- a\n", (6,), "# T\n## A\n```\n# code\n```\n"),
     ],
-    ids=["title", "the only one", "above all", "empty before", "an empty one below", "code"],
 )
-def test_titles_and_what_was_empty_before_stay(text, gone, wanted):
+def test_a_heading_goes_with_the_last_line_below_it_and_titles_and_what_was_empty_stay(text, gone, wanted):
     assert left(text, *gone) == wanted
 
 
@@ -340,6 +312,8 @@ def test_a_merge_in_the_inbox_shows_that_the_heading_goes_and_undo_brings_it_bac
     one = curator(folder)
     change = one.plan.merge_duplicates(one.plan.spot("MEMORY.md", 4), [one.plan.spot("memory/2026-01-12.md", 4)])
     assert change.notes == ("Nothing is left below the heading Bins, so it goes too.",)
+    with pytest.raises(EditRefused, match="kept and deleted"):
+        one.plan.merge_duplicates(one.plan.spot("MEMORY.md", 4), [one.plan.spot("MEMORY.md", 4)])
     one.apply(change)
     assert log.read_bytes() == b"# 2026-01-12\r\n\r\n## Work\r\n- met Ben"
     one.undo()

@@ -3,14 +3,12 @@
 import os
 import stat
 import sys
-import threading
 import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_tui import durable
 from memory_tui.errors import EditRefused, PathRefused
 from memory_tui.notes import journal, write
 from memory_tui.notes.changes import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
@@ -201,24 +199,6 @@ def test_what_others_changed_meanwhile_is_kept_and_a_change_is_made_whole_or_not
     assert one.undoable() == ()
 
 
-def test_the_second_note_fails_late_and_the_first_is_taken_back(folder, monkeypatch):
-    one = curator(folder)
-    before = one.read("MEMORY.md")
-    real = durable.calls.exchange
-    monkeypatch.setattr(durable.calls, "exchange", lambda *names: raise_full() if "a.md" in names else real(*names))
-    (folder / "memory" / "a.md").write_bytes(b"old\n")
-    files = FileChange("MEMORY.md", before, b"# New\n"), FileChange("memory/a.md", b"old\n", b"new\n")
-    with pytest.raises(EditRefused, match="full"):
-        one.apply(Change("promote", "two notes", files))
-    assert (one.read("MEMORY.md"), one.read("memory/a.md")) == (before, b"old\n")
-    assert hidden(folder) == []
-    assert one.history() == ()
-
-
-def raise_full():
-    raise OSError(28, "No space left on device")
-
-
 def test_a_text_that_touches_theirs_is_not_written_but_kept_as_a_draft(folder):
     one = curator(folder)
     before = one.read("MEMORY.md")
@@ -303,33 +283,6 @@ def test_a_writer_who_keeps_the_old_file_open_is_heard_by_the_next_start(folder,
     assert note.read_bytes() == before.replace(b"- one", b"- two") + b"- late\n"
     assert hidden(folder) == []
     assert not one.journal.has_unsettled()
-
-
-def test_two_curators_at_once_lose_nothing(folder):
-    path = "memory/a.md"
-    owners = (b"a", b"-", b"b", b"-")
-    (folder / path).write_bytes(b"".join(b"- %s %d\n" % (who, n) for n in range(10) for who in owners))
-    failed: list[BaseException] = []
-
-    def change(who):
-        one = curator(folder)
-        try:
-            for number in range(10):
-                now = one.read(path)
-                one.apply(put(path, now, now.replace(b"- %s %d\n" % (who, number), b"- %s %d new\n" % (who, number))))
-        except BaseException as error:  # noqa: BLE001 - it is looked at in the thread of the test
-            failed.append(error)
-
-    threads = [threading.Thread(target=change, args=(who,)) for who in (b"a", b"b")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
-    text = (folder / path).read_bytes()
-    assert text.count(b"new") == 20
-    assert text.count(b"- - ") == 20
-    assert len(curator(folder).undoable()) == 20
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.errors import EditRefused
 from memory_tui.notes.record import Author, Sight, counted
 from tests.support.curate import curator, journal_of, put, workspace
 
@@ -139,28 +138,6 @@ def test_the_oldest_make_way_and_each_note_as_it_is_stays(record):
     assert record.edits() == ()
     assert seen(record, b"- next\n")[-1].before is not None
     assert texts(record) == [(noise[5], b"- next\n")]
-
-
-def test_switched_off_it_forgets_what_others_did_and_undo_is_as_before(tmp_path):
-    one = curator(workspace(tmp_path / "notes"))
-    one.journal.observe([Sight(DAY, b"- a\n", 1.0, fresh=False)], began=1)
-    one.journal.observe([Sight(DAY, b"- b\n", 2.0)])
-    one.apply(put(OTHER, None, b"- c\n"))
-    one.journal.clear(others=True)
-    assert [edit.path for edit in one.journal.edits()] == [OTHER]
-    assert one.journal.heads() == ({}, None)
-    one.undo()
-    assert one.read(OTHER) is None
-
-
-def test_a_damaged_text_is_said_and_what_comes_after_it_is_whole(record):
-    first, *_ = seen(record, b"- a longer line\n" * 9)
-    with sqlite3.connect(record.database) as connection:
-        connection.execute("UPDATE note_blob SET data = x'28' WHERE id = ?", (first.after,))
-    *_, second = seen(record, b"- a longer line\n" * 9 + b"- b\n")
-    with pytest.raises(EditRefused, match="damaged"):
-        record.text(first.after)
-    assert record.text(second.after) == b"- a longer line\n" * 9 + b"- b\n"
 
 
 _TEXTS = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n"]), max_size=8).map(b"".join)
