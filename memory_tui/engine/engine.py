@@ -120,7 +120,7 @@ class Engine:
         self.index.start(self._recover)
         self.backend.start()
         index = self.index
-        self._publisher = shared.publisher(self.plan, index.reader_or_empty, index.leadership.leads, self._notice)
+        self._publisher = shared.publisher_of(self.plan, index.reader_or_empty, index.leadership.leads, self._notice)
 
     def close(self) -> None:
         """Stop everything within half a second; work that is under way is given up, and nothing of it is lost."""

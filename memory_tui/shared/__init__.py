@@ -37,7 +37,7 @@ def team_vectors(plan: Plan) -> TeamVectors | None:
     return partial(publish.vectors_of, access) if publish.consent(plan, access).kinds else None
 
 
-def publisher(
+def publisher_of(
     plan: Plan,
     reader: Callable[[], AbstractContextManager[Store]],
     leads: Callable[[], bool],

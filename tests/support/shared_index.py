@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from memory_tui.engine.engine import Engine
@@ -25,21 +27,25 @@ def shared_database(server: Server) -> str:
     return database
 
 
-def config(folder: Path, url: str, name: str, **more: Any) -> str:
-    """Write a configuration; return its path."""
+def config(folder: Path, url: str, name: str, beside: Mapping[str, object] = MappingProxyType({}), **more: Any) -> str:
+    """Write a configuration with `more` of the shared index, and what is `beside` that; return its path."""
     path = folder / f"{name.replace('/', '-')}.json"
-    path.write_text(json.dumps({"shared": {"url": url, "name": name, "password": "correct horse"} | more}))
+    path.write_text(json.dumps({"shared": {"url": url, "name": name, "password": "correct horse"} | more, **beside}))
     return str(path)
 
 
 class Home:
     """A machine: the notes, the index and the configuration of one workspace."""
 
-    def __init__(self, folder: Path, url: str, name: str, **more: Any) -> None:
+    def __init__(
+        self, folder: Path, url: str, name: str, beside: Mapping[str, object] = MappingProxyType({}), **more: Any
+    ) -> None:
         self.notes, self.name = folder / "notes", name
         (self.notes / "memory").mkdir(parents=True)
         self.options = Options(
-            workspace=str(self.notes), config=config(folder, url, name, **more), index=str(folder / "index.sqlite")
+            workspace=str(self.notes),
+            config=config(folder, url, name, beside, **more),
+            index=str(folder / "index.sqlite"),
         )
 
     def write(self, **notes: str) -> None:

@@ -1,0 +1,143 @@
+"""Each thing that can be wrong with a database is named by a code, a sentence and a next step, without a secret."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from memory_tui.plan import Options, plan
+from memory_tui.shared import connection, schema
+from memory_tui.shared.connection import FAULTS, SharedUnavailable
+from tests.support.postgres import DEBIAN, Server
+from tests.support.shared_index import Home, config, shared_database
+
+
+@pytest.fixture
+def team(server):
+    return shared_database(server)
+
+
+def refused(tmp_path, url, **more):
+    """The error that a command meets with this address."""
+    options = Options(workspace=str(tmp_path), config=config(tmp_path, url, "anna/laptop", **more))
+
+    def meet():
+        with connection.joined(connection.access(plan(options))):
+            pass
+
+    with pytest.raises(SharedUnavailable) as caught:
+        meet()
+    error = caught.value
+    assert error.next_step
+    assert error.message
+    assert "correct horse" not in json.dumps(error.as_dict())
+    assert "hunter2" not in json.dumps(error.as_dict())
+    return error.code
+
+
+def test_a_wrong_address_is_named(server, team, tmp_path):
+    url = server.url(team, "anna")
+    assert refused(tmp_path, url.replace(str(server.port), "1")) == "shared_unreachable"
+    assert refused(tmp_path, "postgresql://anna@no-such-host.invalid/team") == "shared_host"
+    assert refused(tmp_path, server.url("nowhere", "anna")) == "shared_database"
+    assert refused(tmp_path, url, password="hunter2") == "shared_password"
+    assert refused(tmp_path, url, password="") == "shared_password"
+    assert refused(tmp_path, server.url(team, "nobody at all")) in ("shared_password", "shared_setting")
+    assert refused(tmp_path, "mysql://team") == "shared_setting"
+    assert refused(tmp_path, "") == "shared_setting"
+    assert refused(tmp_path, url.replace("anna@", "anna:hunter2@")) == "shared_setting"
+    assert refused(tmp_path, f"{url}?service=team") == "shared_setting"
+
+
+def test_nothing_is_sent_to_another_machine_without_proof_of_its_name(server, team, tmp_path):
+    # The address is of this machine, but the name is not: the server has no certificate of it.
+    url = server.url(team, "anna").replace("127.0.0.1", "db.example.com") + "?hostaddr=127.0.0.1"
+    assert refused(tmp_path, url) == "shared_certificate"
+    for mode in ("disable", "prefer", "require", "verify-ca"):
+        assert refused(tmp_path, f"{url}&sslmode={mode}") == "shared_setting"
+    assert refused(tmp_path, server.url(team, "anna") + "?hostaddr=192.0.2.1&sslmode=require") == "shared_setting"
+
+
+def test_what_a_server_cannot_do_is_named(server, team, tmp_path):
+    url = server.url(team, "anna")
+    server.run("update pg_extension set extversion = '0.6.2' where extname = 'vector'", team)
+    assert refused(tmp_path, url) == "shared_no_extension"
+    server.run("update pg_extension set extversion = '0.8.0' where extname = 'vector'", team)
+    for setting, undo, code in (
+        ("connection limit 0", "connection limit -1", "shared_connections"),
+        ("set role = 'bob'", "reset role", "shared_pooled"),
+    ):
+        server.run("grant bob to anna")
+        server.run(f"alter role anna {setting}")
+        try:
+            assert refused(tmp_path, url) == code
+        finally:
+            server.run(f"alter role anna {undo}")
+            server.run("revoke bob from anna")
+    server.run("revoke usage on schema memory_tui from memory_tui_member", team)
+    assert refused(tmp_path, url) == "shared_no_right"
+    server.run("alter table memory_tui.about rename column version to edition", team)
+    assert refused(tmp_path, server.socket_url(team)) == "shared_altered"
+
+
+def test_a_server_that_is_too_old_is_named(server, team, tmp_path, monkeypatch):
+    monkeypatch.setattr(connection, "OLDEST_SERVER", 99)
+    assert refused(tmp_path, server.url(team, "anna")) == "shared_old_server"
+
+
+def test_a_publisher_meets_a_database_that_is_read_only_or_altered(server, team, tmp_path):
+    home = Home(tmp_path / "laptop", server.url(team, "anna"), "anna/laptop")
+    home.write(garden="# Garden\n\nThe roses.\n")
+    home.join()
+    for sql, undo, code in (
+        (
+            f"alter database {team} set default_transaction_read_only = on",
+            f"alter database {team} reset all",
+            "read_only",
+        ),
+        ("alter table memory_tui.chunk rename to passage", "alter table memory_tui.passage rename to chunk", "altered"),
+        ("alter table memory_tui.chunk add extra int", "alter table memory_tui.chunk drop extra", ""),
+    ):
+        server.run(sql, team)
+        if code:
+            with pytest.raises(SharedUnavailable) as caught:
+                home.publish()
+            assert caught.value.code == f"shared_{code}"
+        with server.connected(team) as connection:
+            connection.execute("set default_transaction_read_only = off")
+            connection.execute(undo)
+    assert home.publish().files == 1
+
+
+def test_a_workspace_that_has_not_joined_is_told_how(server, team, tmp_path):
+    home = Home(tmp_path / "laptop", server.url(team, "anna"), "anna/laptop")
+    home.write(garden="# Garden\n\nThe roses.\n")
+    home.join()
+    server.run("delete from memory_tui.workspace", team)
+    with pytest.raises(SharedUnavailable, match="has not joined") as caught:
+        home.publish()
+    assert caught.value.next_step == "memory-tui shared join."
+
+
+def test_a_server_without_pgvector_is_refused_with_what_to_install(tmp_path):
+    assert DEBIAN.is_dir(), "Debian's postgresql-15 is not here: apt-get install postgresql-15"
+    bare = Server(DEBIAN)
+    try:
+        options = Options(workspace=str(tmp_path), config=config(tmp_path, bare.socket_url(), "anna/laptop"))
+        there = connection.access(plan(options))
+        with connection.connect(there) as hung, pytest.raises(SharedUnavailable) as caught:
+            schema.init(hung, there)
+        assert caught.value.code == "shared_no_extension"
+        assert "create extension vector" in caught.value.next_step
+        assert refused(tmp_path, bare.socket_url()) == "shared_no_schema"
+    finally:
+        bare.remove()
+
+
+def test_each_fault_has_a_next_step_that_can_be_filled_in():
+    for fault in FAULTS:
+        fields = {"where": "W", "login": "L", "detail": "D"}
+        assert fault.text.format(**fields)
+        assert fault.next_step.format(**fields)
+    assert len({fault.code for fault in FAULTS}) == len(FAULTS)

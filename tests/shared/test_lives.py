@@ -1,0 +1,208 @@
+"""Publishers that die, that are two, that are silent; a server that goes away under them; and vectors of the team."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+import psycopg
+import pytest
+from msgspec.structs import replace
+
+from memory_tui import events
+from memory_tui.engine.engine import Engine
+from memory_tui.shared import publish, publisher, verify
+from memory_tui.shared.connection import SharedUnavailable
+from tests.support.paths import ROOT
+from tests.support.provider_server import Play, serving
+from tests.support.shared_index import Home, shared_database
+from tests.support.waiting import LONG
+
+HALF = """
+select count(*) from memory_tui.file f where state <> 'gone' and chunks <> (
+    select count(*) from memory_tui.chunk c where (c.tenant, c.ws, c.path) = (f.tenant, f.ws, f.path))
+"""
+
+
+@pytest.fixture
+def team(server):
+    return shared_database(server)
+
+
+def machine(folder, server, team, name="anna/laptop", login="anna", **more):
+    home = Home(folder, server.url(team, login), name, **more)
+    home.write(garden="# Garden\n\nThe roses are by the gate.\n", router="# Router\n\nIt is an Omada.\n")
+    home.join()
+    return home
+
+
+@pytest.fixture
+def laptop(server, team, tmp_path):
+    return machine(tmp_path / "laptop", server, team)
+
+
+def until(what):
+    """Wait until `what` is true; each look asks the database."""
+    end = time.monotonic() + LONG
+    while not (value := what()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return value
+
+
+def wrong(home):
+    """What `shared verify` finds."""
+    with Engine.open(home.options) as engine, engine.index.reader() as store:
+        return verify.verify(home.access, store, publish.consent(engine.plan, home.access), engine.plan.roots)
+
+
+# --- one publisher ---------------------------------------------------------------------------------------------------
+
+
+def take(connection, who, silent=600.0):
+    row = connection.execute(
+        "select epoch from memory_tui.take('default', 'anna/laptop', %s, %s, 'r', 's', 0, 'i', %s, 0)",
+        (who, silent, uuid.uuid4()),
+    ).fetchone()
+    return row[0]
+
+
+def test_an_epoch_that_has_passed_changes_nothing(server, team, laptop):
+    laptop.publish()
+    state = "select path, state, generation from memory_tui.file order by path"
+    with server.connected(team, "anna") as connection:
+        server.run("update memory_tui.workspace set recipe = 'r', publisher = ''", team)
+        old = take(connection, "a 1")
+        now = take(connection, "a 1")
+        assert now == old + 1
+        before = server.run(state, team)
+        for call in (
+            "drop_file('default', 'anna/laptop', %s, 'memory/garden.md')",
+            "finish('default', 'anna/laptop', %s, 'x')",
+        ):
+            with pytest.raises(psycopg.DatabaseError) as caught:
+                connection.execute(f"select memory_tui.{call}", (old,))
+            assert caught.value.sqlstate == "MT001"
+        assert server.run(state, team) == before
+        connection.execute("select memory_tui.drop_file('default', 'anna/laptop', %s, 'memory/garden.md')", (now,))
+        assert server.run(state, team) != before
+
+
+def test_a_second_machine_of_the_same_name_waits_for_silence_and_takes_over(
+    server, team, laptop, tmp_path, monkeypatch
+):
+    laptop.publish()
+    mine = os.environ["XDG_STATE_HOME"]
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "other"))
+    other = machine(tmp_path / "desktop", server, team)
+    with pytest.raises(SharedUnavailable, match=r"did so .* s ago") as caught:
+        other.publish()
+    assert (caught.value.code, "shared.name" in caught.value.next_step) == ("shared_taken", True)
+    # By the clock of the server, whatever that of a machine says.
+    server.run("update memory_tui.workspace set heard = now() - interval '601 s'", team)
+    assert other.publish().files == 2
+    assert wrong(other) == []
+    monkeypatch.setenv("XDG_STATE_HOME", mine)
+    with pytest.raises(SharedUnavailable) as caught:
+        laptop.publish()
+    assert caught.value.code == "shared_taken"
+
+
+# --- what dies --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("when", [3, 60, 150])
+def test_a_publisher_that_is_killed_leaves_whole_notes_and_another_run_the_rest(when, server, team, laptop):
+    laptop.write(**{f"note{n}": f"# Note {n}\n\n{'It grows. ' * 400}\n" for n in range(200)})
+    with Engine.open(laptop.options) as engine:
+        engine.index.sync()
+    words = ["shared", "publish", "--once", "--workspace", str(laptop.notes), "--config", str(laptop.options.config)]
+    command = [sys.executable, "-m", "memory_tui", *words, "--index", str(laptop.options.index)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        count = "select count(*) from memory_tui.file"
+        until(lambda: child.poll() is not None or server.run(count, team)[0][0] >= when)
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+        assert child.returncode == -signal.SIGKILL
+    assert server.run(HALF, team) == [(0,)]
+    [(there,)] = server.run(count, team)
+    assert when <= there < 202
+    assert laptop.publish().files == 202 - there
+    assert wrong(laptop) == []
+
+
+def test_a_keeper_goes_on_when_the_server_is_there_again(server, team, tmp_path, monkeypatch):
+    monkeypatch.setattr(publisher, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(publisher, "_BETWEEN_SECONDS", 0.01)
+    home = machine(tmp_path / "laptop", server, team, publish=True)
+    news = []
+
+    def published(path):
+        return server.run("select 1 from memory_tui.file where path = %s and state <> 'gone'", team, values=(path,))
+
+    with Engine.open(home.options, news.append) as engine:
+        engine.start()
+        until(lambda: published("memory/garden.md"))
+        for name in ("bees", "hives"):
+            server.kill()
+            home.write(**{name: "# Bees\n\nA new hive.\n"})
+            engine.index.sync()
+            until(lambda: any("cannot be reached" in e.text for e in news if isinstance(e, events.Noticed)))
+            server.start()
+            until(lambda name=name: published(f"memory/{name}.md"))
+            news.clear()
+    assert server.run(HALF, team) == [(0,)]
+    assert wrong(home) == []
+
+
+def test_who_listens_is_told_to_look_and_nothing_else(server, team, laptop):
+    with server.connected(team, "bob") as connection:
+        connection.execute("listen memory_tui")
+        laptop.publish()
+        [notice] = connection.notifies(timeout=LONG, stop_after=1)
+        assert (notice.channel, notice.payload) == ("memory_tui", "")
+        assert laptop.publish().files == 0
+        assert list(connection.notifies(timeout=0.2)) == []
+
+
+# --- vectors of the team ----------------------------------------------------------------------------------------------
+
+
+def test_a_second_machine_with_the_same_notes_embeds_nothing(server, team, tmp_path):
+    with serving(Play()) as play:
+        remote = {"baseUrl": play.url, "apiKey": "k"}
+        beside = {"provider": "openai-compatible", "model": "small", "remote": remote}
+        laptop = machine(tmp_path / "laptop", server, team, beside=beside)
+        desktop = machine(tmp_path / "desktop", server, team, "anna/desktop", beside=beside)
+        stranger = machine(tmp_path / "bob", server, team, "bob/laptop", "bob", beside=beside)
+
+        for home in (laptop, desktop, stranger):
+            # Long enough for windows, which have vectors of their own.
+            home.write(diary="# Diary\n\n" + "".join(f"On day {n} the hive grew by {n} frames.\n" for n in range(40)))
+
+        def embedded(home, index):
+            sent = len(play.asked)
+            with Engine.open(replace(home.options, index=f"{home.options.index}.{index}")) as engine:
+                report = engine.index.sync()
+            texts = [text for ask in play.asked[sent:] for text in ask.texts if text != "memory"]
+            assert len(texts) == report.embedded
+            return report.embedded, report.shared
+
+        alone = embedded(laptop, 1)
+        assert (alone[0] > 5, alone[1]) == (True, 0)
+        laptop.publish()
+        assert embedded(desktop, 1) == (0, alone[0])
+        # Who may not read her notes learns no vector by the hash of a text.
+        assert embedded(stranger, 1) == alone
+        publish.allow(laptop.access, "bob", reads=True)
+        assert embedded(stranger, 2) == (0, alone[0])
+        # Where the database is away, the provider is asked, and the report says why.
+        server.run("alter role bob connection limit 0")
+        try:
+            assert embedded(stranger, 3) == alone
+        finally:
+            server.run("alter role bob connection limit -1")
