@@ -196,7 +196,7 @@ def disconnect(args: argparse.Namespace) -> int:
     may = agreed(args, connection.difference(files), _question(changed, row.title))
     if not args.dry_run:
         _require(may)
-        connection.restore_files(link, files)
+        connection.restore_files(link)
     endings = [{"path": str(file.path), "ending": file.ending} for file in files]
     data = {"host": row.name, "scope": scope, "written": not args.dry_run, "files": endings}
     lines = [*(f"{file.path}: {file.ending}." for file in files), f"{row.title} is disconnected."]

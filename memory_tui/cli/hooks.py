@@ -155,7 +155,7 @@ def _coding_agent(args: argparse.Namespace) -> int:
     try:
         call = claude_code.event(sys.stdin.read())
         if args.workspace is None:
-            args.workspace = str(claude_code.workspace(call.folder))
+            args.workspace = str(claude_code.workspace(Path(call.cwd)))
         answer = _answer(args, call)
     except MemoryTuiError as error:
         # Exit code 2 would stop what the host was about to do; a note that cannot be read is no reason for that.

@@ -14,55 +14,54 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Literal, get_args
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, field
 
 from memory_tui.durable import read_regular
 from memory_tui.errors import QueryError
 from memory_tui.workspace.markdown import front_matter
 from memory_tui.workspace.roots import Roots
 
-EVENTS = ("SessionStart", "PreCompact", "SessionEnd")
+Event = Literal["SessionStart", "PreCompact", "SessionEnd"]
+EVENTS: tuple[str, ...] = get_args(Event)
 COMMAND = "memory-tui hook claude-code"
 _LONGEST_KEY = 200
 _SHORTEST_FOLDER = 3
 
 
 class HookCall(Struct, frozen=True):
-    """One call of a hook; `why` is its source, trigger or reason, empty where it says none."""
+    """One call of a hook, as the host writes it; `why` is its source, trigger or reason, empty where it says none."""
 
-    name: str
-    session: str
-    transcript: Path | None
-    folder: Path
-    why: str
+    name: Event = field(name="hook_event_name")
+    session: str = field(default="unknown", name="session_id")
+    transcript_path: str | None = None
+    cwd: str = "."
+    source: str | None = None
+    trigger: str | None = None
+    reason: str | None = None
+
+    @property
+    def transcript(self) -> Path | None:
+        """Return where the transcript lies."""
+        return Path(self.transcript_path).expanduser() if self.transcript_path else None
+
+    @property
+    def why(self) -> str:
+        """Say why it was called."""
+        return self.source or self.trigger or self.reason or ""
 
 
 def event(text: str) -> HookCall:
     """Return the event in what a hook reads from its standard input. Raises QueryError."""
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise QueryError(f"The hook's input is not JSON: {error}.", f"Claude Code calls {COMMAND} itself.") from error
-    if not isinstance(data, dict) or data.get("hook_event_name") not in EVENTS:
+        return msgspec.json.decode(text, type=HookCall)
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise QueryError(
-            "The hook's input names no event that is answered here.",
-            f"Register it for {', '.join(EVENTS)}: memory-tui connect does that.",
-        )
-    transcript = _text(data, "transcript_path")
-    return HookCall(
-        str(data["hook_event_name"]),
-        _text(data, "session_id") or "unknown",
-        Path(transcript).expanduser() if transcript else None,
-        Path(_text(data, "cwd") or "."),
-        _text(data, "source") or _text(data, "trigger") or _text(data, "reason"),
-    )
-
-
-def _text(data: Mapping[str, Any], key: str) -> str:
-    value = data.get(key)
-    return value if isinstance(value, str) and "\0" not in value else ""
+            f"The hook's input is no event that is answered here: {error}.",
+            f"{COMMAND} is called by the host itself: memory-tui connect registers it.",
+        ) from error
 
 
 def context(text: str) -> dict[str, object]:

@@ -141,17 +141,11 @@ def _difference(file: PlannedFile) -> Iterable[str]:
     return difflib.unified_diff(before, after, old, new, lineterm="")
 
 
-class Overtaken(ConfigError):
-    """A file was written by somebody else after it was planned."""
-
-
-_TRIES = 3
-"""How often a plan is made again for a host that writes its own file meanwhile."""
-
-
-def connect(host: Host, wiring: Wiring, files: Sequence[PlannedFile], tries: int = _TRIES) -> HostConnection:
-    """Write `files` as planned. Raises ConfigError; then every file is as it was."""
-    record = _record_path(host.name, wiring.scope, wiring.project)
+def connect(host: Host, wiring: Wiring, agreed: Sequence[PlannedFile]) -> HostConnection:
+    """Write what was `agreed` to, beside what the files hold by now. Raises ConfigError; then no file was written."""
+    files, record = planned(host, wiring), _record_path(host.name, wiring.scope, wiring.project)
+    if [file.changes for file in files] != [file.changes for file in agreed]:
+        raise _overtaken(files[0].path)
     earlier = _read(record)
     folders = {folder for file in earlier.files for folder in file.folders} if earlier else set()
     written = tuple(_backed_up(file, folders) for file in files if file.changes)
@@ -159,15 +153,15 @@ def connect(host: Host, wiring: Wiring, files: Sequence[PlannedFile], tries: int
         host.name, wiring.scope, wiring.project, host.start(wiring), wiring.profile, time.time(), written
     )
     entry = PlannedFile(record, read(record), json.dumps(to_builtins(connection, enc_hook=str), indent=1).encode())
-    try:
-        _write_all([entry, *files])
-    except Overtaken:
-        again = planned(host, wiring)
-        # What was agreed to is written, beside whatever else the file holds now.
-        if not tries or [file.changes for file in again] != [file.changes for file in files]:
-            raise
-        return connect(host, wiring, again, tries - 1)
+    _write_all([entry, *files])
     return connection
+
+
+def _overtaken(path: Path) -> ConfigError:
+    return ConfigError(
+        f"{path} was changed by somebody else in the meantime; nothing was written.",
+        "Look at the new difference and try again.",
+    )
 
 
 def _backed_up(file: PlannedFile, earlier: Collection[str]) -> ConnectedFile:
@@ -194,10 +188,7 @@ def _write_all(files: Sequence[PlannedFile]) -> None:
     for file in files:
         try:
             if read(file.path) != file.now:
-                raise Overtaken(
-                    f"{file.path} was changed by somebody else in the meantime; nothing was written.",
-                    "Look at the new difference and try again.",
-                )
+                raise _overtaken(file.path)
             folders[:0] = [parent for parent in file.path.parents if not parent.exists()]
             _put(file.path, file.now, file.then)
         except (OSError, ConfigError) as error:
@@ -265,17 +256,11 @@ def _restoration(file: ConnectedFile) -> PlannedFile:
     return PlannedFile(file.path, now, then, ending="changes taken out")
 
 
-def restore_files(connection: HostConnection, files: Sequence[PlannedFile], tries: int = _TRIES) -> None:
-    """Write `files`, forget the connection. Raises ConfigError; then every file is as it was."""
+def restore_files(connection: HostConnection) -> None:
+    """Bring the files back, forget the connection. Raises ConfigError; then every file is as it was."""
     record = _record_path(connection.host, connection.scope, connection.project)
-    try:
-        # The last file first: what names another one goes before it.
-        _write_all([*reversed(files), PlannedFile(record, read(record), None)])
-    except Overtaken:
-        if not tries:
-            raise
-        restore_files(connection, restorations(connection), tries - 1)
-        return
+    # The last file first: what names another one goes before it.
+    _write_all([*reversed(restorations(connection)), PlannedFile(record, read(record), None)])
     _remove_empty(Path(path) for file in connection.files for path in file.folders)
 
 

@@ -290,16 +290,19 @@ def test_folders_made_for_files_go_when_one_cannot_be_written(home, run, monkeyp
 
 
 @pytest.mark.usefixtures("unasked")
-@pytest.mark.parametrize(("times", "code"), [(3, 0), (4, 2)])
-def test_a_host_that_writes_its_own_file_meanwhile_loses_nothing(times, code, home, run, monkeypatch):
+@pytest.mark.parametrize(("when", "code"), [("before the first write", 0), ("within the writes", 2)])
+def test_a_host_that_writes_its_own_file_meanwhile_loses_nothing(when, code, home, run, monkeypatch):
     fill(home)
-    path, counts = home / ".claude.json", list(range(10, 10 + times))
+    path, prove = home / ".claude.json", connection.prove
 
     def write(what):
-        if counts and what.startswith("rename") and what.endswith("/claude-code.json"):
-            path.write_text(json.dumps({**json.loads(path.read_bytes()), "numStartups": counts.pop()}))
+        if "claude-code.json" in what:
+            path.write_text(json.dumps({**json.loads(path.read_bytes()), "numStartups": 10}))
 
-    monkeypatch.setattr(durable, "calls", Disk(write))
+    if code:
+        monkeypatch.setattr(durable, "calls", Disk(write))
+    else:
+        monkeypatch.setattr(connection, "prove", lambda *args: (write("claude-code.json"), prove(*args))[1])
     run("connect", "claude-code", "--yes", code=code)
     data = json.loads(path.read_bytes())
     assert data["numStartups"] == 10

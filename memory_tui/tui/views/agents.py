@@ -193,7 +193,7 @@ class AgentsView(View):
             files = connection.restorations(made)
 
             def deed(_engine: Engine) -> str:
-                connection.restore_files(made, files)
+                connection.restore_files(made)
                 return f"{title} is disconnected."
 
             text = coloured(connection.difference(files))
