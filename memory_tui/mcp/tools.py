@@ -30,7 +30,8 @@ from memory_tui.recalls import rerun
 from memory_tui.recalls.recall_log import NONE_NEAR, LoggedHit, RecallEntry
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search import excerpts
-from memory_tui.search.trace import Candidate, EmptyIndex, Mode, Trace
+from memory_tui.search.excerpts import Excerpt
+from memory_tui.search.trace import EmptyIndex, Mode, Trace
 from memory_tui.secrets import instructions
 from memory_tui.workspace import roots
 from memory_tui.workspace.annotations import Annotations, is_overtaken, overtaken_in, without_markers
@@ -40,7 +41,6 @@ from memory_tui.workspace.roots import NoteMissing, lost, named_lines
 
 if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
-    from memory_tui.search.excerpts import Excerpt
     from memory_tui.search.level import AnswerLevel
     from memory_tui.settings import Settings
     from memory_tui.workspace.roots import RootState
@@ -70,8 +70,8 @@ class TracedAnswer(Struct, frozen=True):
 
     answer: dict[str, Any]
     trace: Trace | None
-    delivered: tuple[tuple[Candidate, int, int], ...] = ()
-    """What went out of `trace` after every cut, each hit with its first and its last line."""
+    delivered: tuple[Excerpt, ...] = ()
+    """What went out of `trace` after every cut."""
 
 
 def memory_search(
@@ -102,22 +102,23 @@ def memory_search(
         rank = partial(memory.search.ranked, request["query"], settings, cancel, source)
         trace, evidence = rank(by_words=True) if by_words else _waited(memory, rank, cancel)
         most = settings.whole("query.maxCharacters")
-        passages = excerpts.excerpts(trace, evidence, most) if most else ()
+        parts = excerpts.excerpts(trace, evidence, most) if most else ()
     except (QueryError, Cancelled):
         raise
     except MemoryTuiError as error:
         return TracedAnswer(unavailable(error), None)
-    nearest, most = request.get("nearest", False), settings.whole("query.maxResults")
-    reply = _ranked_answer(trace, memory.plan.provider, manner, most, nearest=nearest, passages=passages)
+    most = settings.whole("query.maxResults")
+    parts = parts or tuple(
+        Excerpt(hit, hit.chunk.start_line, hit.last_line, hit.snippet) for hit in trace.recalled[:most]
+    )
+    reply = _ranked_answer(trace, parts, memory.plan.provider, manner, nearest=request.get("nearest", False))
     _say_what_is_lost(reply, memory.index.root_watch.states())
     if memory.backend.is_qmd and (failed := memory.backend.fallback()) is not None:
         reply["backend"] = "builtin"
         reason = one_line(f"{failed.reason} {failed.next_step}".strip())
         since = {"since": failed.since, "retryAt": failed.retry_at}
         reply["fallback"] = {"from": "qmd", "to": "builtin", "reason": reason, **since}
-    places = [(passage.hit, passage.first, passage.last) for passage in passages]
-    places = places or [(hit, hit.chunk.start_line, hit.last_line) for hit in trace.recalled]
-    return TracedAnswer(reply, trace, tuple(places[: len(reply["results"])]))
+    return TracedAnswer(reply, trace, parts[: len(reply["results"])])
 
 
 def _of_qmd(
@@ -205,20 +206,15 @@ def _wait(memory: Engine, seconds: float, cancel: Stop) -> None:
 
 
 def _ranked_answer(
-    trace: Trace, provider: str, manner: AnswerRules, most: int, *, nearest: bool, passages: Sequence[Excerpt]
+    trace: Trace, parts: Sequence[Excerpt], provider: str, manner: AnswerRules, *, nearest: bool
 ) -> dict[str, Any]:
-    """Return what an agent is told of a ranking, `most` hits; `provider` is the one that was asked for.
+    """Return what an agent is told of a ranking; `provider` is the one that was asked for.
 
-    Where there are `passages`, they are told in place of the hits. Where nothing holds what was asked there is neither,
-    unless the `nearest` are wanted.
+    Where nothing holds what was asked there are no `parts` of notes, unless the `nearest` are wanted.
     """
     reply: dict[str, Any] = {
         "about": UNTRUSTED,
-        "results": [_row(part.hit, part.first, part.last, part.text, part.first, part.also_in) for part in passages]
-        or [
-            _row(hit, hit.chunk.start_line, hit.last_line, hit.snippet, hit.snippet_line, ())
-            for hit in trace.recalled[:most]
-        ],
+        "results": [_row(part) for part in parts],
         "provider": trace.provider,
         "citations": manner.citations,
         "mode": _MODES[trace.mode],
@@ -236,9 +232,19 @@ def _ranked_answer(
             "sentence": one_line(sentence),
             "nextStep": one_line(step),
         }
-        reply["nearestMisses"] = [_miss(lost) for lost in trace.lost[:NEAREST_MISSES]]
+        reply["nearestMisses"] = [
+            {
+                "path": lost.chunk.path,
+                "startLine": lost.chunk.start_line,
+                "endLine": lost.last_line,
+                "score": lost.score,
+                "reason": one_line(wording.sentence(lost.verdict)),
+            }
+            for lost in trace.lost[:NEAREST_MISSES]
+        ]
     _cite_and_clamp(reply, manner)
-    _say_what_is_stale(reply, trace)
+    if (waiting := words.notes_lacking(trace, "memory_get", by_itself=True)) is not None:
+        reply["stale"], (reply["warning"], reply["action"]) = True, waiting
     # What OpenClaw would have answered helps a person, not an agent.
     if notices := [notice for notice in trace.notices if not notice.not_copied]:
         reply["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
@@ -277,40 +283,30 @@ def visible(text: str) -> str:
     return "\t".join(safe(part, keep_newlines=True) for part in instructions.marked(text).split("\t"))
 
 
-def _row(hit: Candidate, first: int, last: int, text: str, at: int, also: Sequence[str]) -> dict[str, Any]:
-    """Return the lines `first` to `last` with the scores of `hit`; `text` of them begins on the line `at`."""
+def _row(part: Excerpt) -> dict[str, Any]:
+    """Return the lines and the text of a part with the scores of its hit."""
+    hit = part.hit
     row: dict[str, Any] = {
         "path": hit.chunk.path,
-        "startLine": first,
-        "endLine": last,
+        "startLine": part.first,
+        "endLine": part.last,
         "score": hit.score,
         "vectorScore": hit.vector,
         "textScore": hit.text,
-        "snippet": visible(text),
+        "snippet": visible(part.text),
         "source": hit.chunk.source,
     }
-    if also := also or [*dict.fromkeys(copy.path for copy in hit.copies if copy.path != hit.chunk.path)]:
+    if also := part.also_in or [*dict.fromkeys(copy.path for copy in hit.copies if copy.path != hit.chunk.path)]:
         row |= {"copies": len(also), "alsoIn": list(also)}
     if hit.newer:
         row["newerValue"] = hit.newer
-    return row | _overtaken(text, at)
+    return row | _overtaken(part.text, hit.snippet_line if part.text == hit.snippet else part.first)
 
 
 def _overtaken(text: str, first: int) -> dict[str, Any]:
     """Which lines of what is given say that a newer one overtook them; nothing where none does."""
     lines = overtaken_in(text, first)
     return {"overtaken": True, "overtakenLines": lines} if lines else {}
-
-
-def _miss(lost: Candidate) -> dict[str, Any]:
-    chunk, first, last = lost.chunk, lost.chunk.start_line, lost.last_line
-    return {
-        "path": chunk.path,
-        "startLine": first,
-        "endLine": last,
-        "score": lost.score,
-        "reason": one_line(wording.sentence(lost.verdict)),
-    }
 
 
 def _cite_and_clamp(answer: dict[str, Any], manner: AnswerRules) -> None:
@@ -340,13 +336,6 @@ def clamp(results: list[dict[str, Any]], most: int) -> dict[str, Any] | None:
     return None
 
 
-def _say_what_is_stale(answer: dict[str, Any], trace: Trace) -> None:
-    waiting = words.notes_lacking(trace, "memory_get", by_itself=True)
-    if waiting is not None:
-        answer["stale"] = True
-        answer["warning"], answer["action"] = waiting
-
-
 def _say_what_is_lost(answer: dict[str, Any], states: Iterable[RootState]) -> None:
     """Name the roots whose notes cannot be read: hits from there are what the index keeps of them."""
     for root in lost(states):
@@ -366,22 +355,20 @@ _QUOTA = re.compile(r"insufficient_quota|quota|429")
 def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> dict[str, Any]:
     """What an agent is told when there was no search: that the memory was not asked, why, and what to do."""
     reason = one_line(error.message) or "memory search unavailable"
-    if isinstance(error, ProviderError) and _QUOTA.search(reason.lower()):
-        warning = "Memory search is unavailable: the quota of the embedding provider is exhausted."
-        action = "Top up or switch the embedding provider, then ask again."
-    elif isinstance(error, ProviderError):
+    warning, action = "Memory search is unavailable. Tell the user that the memory was not searched.", error.next_step
+    if isinstance(error, ProviderError):
         warning = "Memory search is unavailable: the embedding provider failed."
-        action = one_line(error.next_step) or "Check the configuration of the embedding provider, then ask again."
-    else:
-        warning = "Memory search is unavailable. Tell the user that the memory was not searched."
-        action = one_line(error.next_step) or "Run memory-tui status."
+        action = action or "Check the configuration of the embedding provider, then ask again."
+        if _QUOTA.search(reason.lower()):
+            warning = "Memory search is unavailable: the quota of the embedding provider is exhausted."
+            action = "Top up or switch the embedding provider, then ask again."
     answer: dict[str, Any] = {
         "results": [],
         "disabled": True,
         "unavailable": True,
         "error": reason,
         "warning": warning,
-        "action": action,
+        "action": one_line(action) or "Run memory-tui status.",
     }
     if timed_out:
         answer["timedOut"] = True
@@ -551,7 +538,8 @@ def _search(memory: Engine, call: Call) -> dict[str, Any]:
     too_late = cancel.is_set()
     if traced.trace is not None:
         is_cut = "clamped" in answer and bool(answer["clamped"]["cut"])
-        entry = rerun.with_trace(entry, traced.trace, () if too_late else traced.delivered, is_cut=is_cut)
+        parts = () if too_late else traced.delivered
+        entry = rerun.with_trace(entry, traced.trace, parts, is_cut=is_cut)
     elif answer.get("backend") == "qmd" and not too_late:
         entry = _with_hits_of_qmd(entry, answer)
     call.log(replace(entry, outcome=TOO_LATE, level="") if too_late else entry)

@@ -16,8 +16,9 @@ from memory_tui.openclaw.prompt import GET, SEARCH, citation
 from memory_tui.recalls.recall_log import LOG_RECALLS, NOTHING, Log, LoggedHit, RecallEntry, Reply, moment
 from memory_tui.sanitize import one_line
 from memory_tui.search.evidence import Evidence
+from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import rank
-from memory_tui.search.trace import Candidate, Trace
+from memory_tui.search.trace import Trace
 from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 
 _AGENT = "the agent"
@@ -77,29 +78,26 @@ def level_of(trace: Trace) -> str:
     return trace.level.level if trace.level is not None and trace.recalled else ""
 
 
-def with_trace(
-    entry: RecallEntry, trace: Trace, delivered: Sequence[tuple[Candidate, int, int]], *, is_cut: bool = False
-) -> RecallEntry:
+def with_trace(entry: RecallEntry, trace: Trace, delivered: Sequence[Excerpt], *, is_cut: bool = False) -> RecallEntry:
     """Return `entry` with what is to be logged of `trace`: what was searched, at which clock, by which knobs, the hits.
 
-    The candidates `delivered` went out, each with its first and last line, the last of them shortened where it
-    `is_cut`.
+    The parts `delivered` went out, the last of them shortened where it `is_cut`.
     """
     hits = tuple(
         LoggedHit(
-            hit.chunk.path,
-            hit.chunk.start_line,
-            hit.chunk.end_line,
-            hit.score,
-            hit.vector,
-            hit.text,
-            hit.chunk.id,
+            part.hit.chunk.path,
+            part.hit.chunk.start_line,
+            part.hit.chunk.end_line,
+            part.hit.score,
+            part.hit.vector,
+            part.hit.text,
+            part.hit.chunk.id,
             is_cut and count == len(delivered),
-            getattr(hit.verdict, "place", 0),
-            first,
-            last,
+            getattr(part.hit.verdict, "place", 0),
+            part.first,
+            part.last,
         )
-        for count, (hit, first, last) in enumerate(delivered, 1)
+        for count, part in enumerate(delivered, 1)
     )
     values = trace.settings.values
     return replace(
