@@ -38,7 +38,7 @@ from memory_tui.engine import providers
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import Forecast, ProviderChoice, Providers
 from memory_tui.engine.status import Status, VectorSearch, WordSearch
-from memory_tui.errors import ConfigError, SettingError
+from memory_tui.errors import ConfigError, MemoryTuiError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import plural
@@ -329,11 +329,22 @@ def status(args: argparse.Namespace) -> int:
         outcome = _synced(engine) if args.sync else None
         now = engine.status(deep=args.sync or args.deep)
         others = beside(engine.plan.roots)
+        shared = _shared(engine)
     aside = f"{plural(others, 'Markdown file')} of this folder are no memory: --whole yes reads them."
-    show(args, plain(now), [*status_lines(now), *([aside] if others else [])])
+    sentences = [*([aside] if others else []), *([shared["sentence"]] if shared else [])]
+    show(args, plain(now) | ({"shared": shared} if shared else {}), [*status_lines(now), *sentences])
     if outcome and outcome.error:
         say(outcome.error)
     return 1 if outcome and (outcome.error or outcome.failed) else 0
+
+
+def _shared(engine: Engine) -> dict[str, Any]:
+    """Return how the mirror stands that is kept of a shared index, with a sentence; nothing where none is."""
+    try:
+        standing = engine.of_scope(engine.scopes.kept)[1]
+    except MemoryTuiError as error:
+        return {"sentence": one_line(f"{error.message} {error.next_step}"), "error": error.as_dict()}
+    return {"sentence": standing.sentence, **standing.as_dict()} if standing is not None else {}
 
 
 _ALWAYS = ("pending", "failed", "left out")

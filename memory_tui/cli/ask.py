@@ -23,6 +23,8 @@ from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.trace import Trace, overtaken_words
 from memory_tui.settings import Settings
+from memory_tui.shared.scope import workspace_of
+from memory_tui.shared.states import Standing
 from memory_tui.workspace import notes, roots
 
 # --- search --------------------------------------------------------------------------------------------------------
@@ -44,30 +46,44 @@ def search(args: argparse.Namespace) -> int:
         return 0
     if args.query is None or not args.query.strip():
         raise QueryError("There is no query.", 'For instance: memory-tui search "router vlan".')
-    with opened(args, plan) as engine:
+    with opened(args, plan) as own:
+        engine, standing = _asked(own, args)
         answer = _answer(engine, args.query, plan.settings, args.max_characters, args)
         if args.json:
-            print_json(_data(engine, answer, args.explain))
+            print_json(_data(engine, answer, args.explain) | _shared(standing))
         elif isinstance(answer, QmdAnswer):
             for remark in answer.remarks:
                 say(remark.sentence)
             print_lines(qmd.qmd_lines(answer, explain=args.explain))
         else:
+            if standing is not None:
+                say(standing.sentence)
             _print(engine, *answer, args)
     return 0
+
+
+def _asked(own: Engine, args: argparse.Namespace) -> tuple[Engine, Standing | None]:
+    """Return who answers for the scope that is asked, and how its mirror stands."""
+    if args.scope:
+        own.index.catch_up()
+    return own.of_scope(args.scope)
+
+
+def _shared(standing: Standing | None) -> dict[str, Any]:
+    return {"shared": standing.as_dict()} if standing is not None else {}
 
 
 def _answer(engine: Engine, query: str, settings: Settings, characters: int | None, args: argparse.Namespace) -> Answer:
     most = settings.whole("query.maxResults") if args.stdin else None
     if (answer := engine.backend.ask(query, most, source=args.source)) is not None:
         return answer
-    if not args.stdin:
+    if not args.stdin and not args.scope:
         engine.index.catch_up()
     trace, evidence = engine.search.ranked(query, settings, source=args.source)
     return trace, evidence, excerpts(trace, evidence, characters) if characters else None
 
 
-def _of_line(engine: Engine, text: str, args: argparse.Namespace) -> dict[str, Any]:
+def _of_line(own: Engine, text: str, args: argparse.Namespace) -> dict[str, Any]:
     """Return the answer to one line, a query or an object with `query`, `id` and `options`; `error` for none."""
     number: object = None
     try:
@@ -80,11 +96,13 @@ def _of_line(engine: Engine, text: str, args: argparse.Namespace) -> dict[str, A
             raise _unreadable("it has no query, or its options are no object")
         budgets = {f"query.{name}": chosen.get(name) for name in ("maxResults", "minScore", "maxCharacters")}
         budgets = {key: value for key, value in budgets.items() if value is not None}
-        settings = engine.plan.settings.update(budgets, "the question")
+        settings = own.plan.settings.update(budgets, "the question")
         # A budget of the query goes before that of the command line.
         chosen_there = "query.maxCharacters" in budgets
         characters = settings.whole("query.maxCharacters") if chosen_there else args.max_characters
-        return {"id": number, **_data(engine, _answer(engine, query, settings, characters, args), args.explain)}
+        engine, standing = own.of_scope(args.scope)
+        answer = _answer(engine, query, settings, characters, args)
+        return {"id": number, **_data(engine, answer, args.explain), **_shared(standing)}
     except MemoryTuiError as error:
         return {"id": number, "error": error.as_dict()}
 
@@ -164,10 +182,10 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
 def get(args: argparse.Namespace) -> int:
     """Print a note, or some of its lines."""
     plan, start = planned(args), getattr(args, "from")
-    if plan.backend == "builtin":
+    if plan.backend == "builtin" and not workspace_of(args.path):
         note = notes.note_lines(roots.note(plan.roots, args.path), start, args.lines)
     else:
-        # A file of QMD's is known to an engine alone.
+        # A file of QMD's, and a note of somebody else, is known to an engine alone.
         with opened(args, plan) as engine:
             note = engine.notes.get(args.path, start, args.lines)
     if start > max(1, note.total_lines):

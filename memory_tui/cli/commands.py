@@ -153,6 +153,7 @@ search  ask:search answers  search the notes as an agent would
   --max-characters N                  print passages of so many characters in all, as agents get
   --min-score SCORE                   what a hit has to score
   --source memory|sessions@           only hits of this source
+  --scope SCOPE@                      of a shared index: OWNER/NAME, group:ROLE or all, several apart by commas
   --full                              on a terminal: the whole text of each hit
   --explain                           how each hit got its score, why others were dropped; with --json, all of it
 get  ask:get  print a note, or some of its lines

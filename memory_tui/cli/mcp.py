@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from memory_tui import plan
 from memory_tui.cli.context import engine_options, passed_on
 from memory_tui.cli.output import print_json, say
+from memory_tui.config import load as configuration
 from memory_tui.errors import MemoryTuiError
 from memory_tui.hosts import wiring
 from memory_tui.mcp.server import ServedMemory, ServerOptions, serve
@@ -42,6 +43,7 @@ def mcp(args: argparse.Namespace) -> int:
         entries=choices is not None and choices.recalls_entries,
         allow_write=args.allow_write and not args.read_only,
         disabled=choices.config.disabled if choices is not None else "",
+        shared=choices is not None and bool(configuration.own(choices.config).value("shared.url")),
     )
 
     def engine() -> Engine:

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Collection, Mapping
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
@@ -17,10 +19,12 @@ from msgspec.structs import replace
 from memory_tui import events, shared
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
+from memory_tui.config.keys import BACKEND
 from memory_tui.engine import status
 from memory_tui.engine.backend import Backend
 from memory_tui.engine.index import Index
 from memory_tui.engine.providers import Providers, who_answers
+from memory_tui.engine.scopes import Scopes
 from memory_tui.engine.search import Search, with_provider_notice
 from memory_tui.engine.status import Status
 from memory_tui.errors import ProviderError
@@ -32,6 +36,8 @@ from memory_tui.openclaw.trust import Trust
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.providers.options import DownloadProgress
+from memory_tui.shared.scope import OWN
+from memory_tui.shared.states import Standing
 from memory_tui.workspace.notes import hindrance
 
 if TYPE_CHECKING:
@@ -53,12 +59,15 @@ class Engine:
     the index take milliseconds to seconds and belong on a worker thread, `search.rank` and the properties do not.
     """
 
-    def __init__(self, plan: Plan, listener: Listener | None = None) -> None:
+    def __init__(self, plan: Plan, listener: Listener | None = None, chain: Chain | None = None) -> None:
         self.plan = plan
         """What was decided when it was opened: settings, workspace, configuration."""
         self._listener = listener
-        approvals = Approvals(plan.workspace)
-        chain = Chain(replace(plans.settings(plan, approvals), on_progress=self._model_fetched), self._provider_failed)
+        approvals, self._borrowed = Approvals(plan.workspace), chain is not None
+        """Whether its providers are those of another engine, which closes them."""
+        chain = chain or Chain(
+            replace(plans.settings(plan, approvals), on_progress=self._model_fetched), self._provider_failed
+        )
         self.index = Index(plan, chain, self._emit)
         """Keeps the index up to date."""
         self.search = Search(plan, chain, self.index, self._around)
@@ -75,6 +84,8 @@ class Engine:
         """Who makes vectors, approvals, and what would be sent."""
         self.index.seen = self._record
         self._publisher: Publisher | None = None
+        self._of_scopes: dict[Path, Engine] = {}
+        self._lock = threading.Lock()
 
     # A search needs neither of these, and they would double what it loads.
     @cached_property
@@ -82,7 +93,7 @@ class Engine:
         """Return what reads, lists, explains and changes notes."""
         from memory_tui.engine.notes import Notes
 
-        return Notes(self.plan, self.index, self.search, self.backend, self._notice)
+        return Notes(self.plan, self.index, self.search, self.backend, self._notice, self.scopes.note)
 
     @cached_property
     def inbox(self) -> Inbox:
@@ -97,6 +108,25 @@ class Engine:
         from memory_tui.backends.memories import Memories
 
         return Memories(self.plan, self.providers.approvals, self.providers.chain)
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """Return what is asked of a shared index."""
+        return Scopes(self.plan, self.index)
+
+    def of_scope(self, scope: str) -> tuple[Engine, Standing | None]:
+        """Return who answers for `scope`, and how its mirror stands; this workspace is answered by its own index.
+
+        Waits for the shared index no longer than shared.askTimeoutMs. Raises MemoryTuiError.
+        """
+        if scope in ("", OWN):
+            return self, None
+        path, standing = self.scopes.mirror(scope)
+        with self._lock:
+            if path not in self._of_scopes:
+                plan = replace(self.plan, index=path, backend_values={**self.plan.backend_values, BACKEND: "builtin"})
+                self._of_scopes[path] = Engine(plan, self._listener, self.providers.chain)
+            return self._of_scopes[path], standing
 
     # --- opening and closing ---------------------------------------------------------------------------------------
 
@@ -134,7 +164,10 @@ class Engine:
         self.backend.close()
         if "memories" in self.__dict__:
             self.memories.close()
-        self.providers.chain.close()
+        for engine in self._of_scopes.values():
+            engine.close()
+        if not self._borrowed:
+            self.providers.chain.close()
         self.index.close()
 
     def reread(self) -> None:

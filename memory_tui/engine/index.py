@@ -311,7 +311,9 @@ class Index:
             raise
 
     def _sync(self, store: Store, reason: str, force: bool, accept_shrink: bool) -> SyncReport:
-        """Run the one loop: scan, compare, bring up to date, compare again, tell."""
+        """Run the one loop: scan, compare, bring up to date, compare again, tell. A copied index has nothing to do."""
+        if not store.has_folder:
+            return SyncReport(reason)
         before = self.compared
         if reason == "search" and not self.opener.resident:
             self.unseen = True
@@ -384,6 +386,9 @@ class Index:
 
         What has changed is left to the writer, after the search: so its answer and what it says are of one moment.
         """
+        if not store.has_folder:
+            yield ()
+            return
         self._follow_sessions()
         stale = self._compare_if_cheap(store)
         due = time.monotonic() - self._compared_at > _ASKED_SECONDS and not self.watcher.on
@@ -413,6 +418,8 @@ class Index:
 
     def freshness(self, store: Store, seen: Scan | None) -> Freshness:
         """Compare disk (as `seen`, None: as it is now) and index, and remember what a search could not find."""
+        if not store.has_folder:
+            return Freshness(0, 0, {}, ())
         has, roots, rows = store.recipe(), self._plan.roots, store.indexed()
         self.batches.waiting = batch_jobs.waiting(store)
         rebuild = schema.differences(has, recipe_for(roots, *self._next_maker(has.identity))) if has else ()

@@ -38,10 +38,17 @@ class Notes:
     """The notes of `plan`, which is the engine's as it is now; `notice` gets what a person should know."""
 
     def __init__(
-        self, plan: Plan, index: Index, search: Search, backend: Backend | None, notice: Callable[[str], None]
+        self,
+        plan: Plan,
+        index: Index,
+        search: Search,
+        backend: Backend | None,
+        notice: Callable[[str], None],
+        shared: Callable[[str], Document | None] = lambda _: None,
     ) -> None:
         self.plan = plan
         self._index, self._search, self._backend, self._notice = index, search, backend, notice
+        self._shared = shared
 
     @cached_property
     def curator(self) -> Curator:
@@ -53,10 +60,13 @@ class Notes:
         return document(self.plan.roots, path)
 
     def get(self, path: str, start: int = 1, lines: int | None = None) -> NoteLines:
-        """Return some lines of a note: at most 120, and the characters configured. Raises PathRefused, Unreadable."""
+        """Return some lines of a note: at most 120, and the characters configured. Raises PathRefused, Unreadable.
+
+        A note of somebody else comes from the shared index, read-only.
+        """
         source = self._backend.document(path) if self._backend is not None else None
         most = self.plan.config.value(MEMORY_GET)
-        source = source or note(self.plan.roots, path)
+        source = source or self._shared(path) or note(self.plan.roots, path)
         return note_lines(source, start, lines, most if isinstance(most, int) else None)
 
     def files(self) -> tuple[FileRow, ...]:

@@ -66,19 +66,22 @@ def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vect
 
     With `vector`, which an evidence has that lacks cosines, the store is asked for the exact place of the chunks.
     """
-    note, stored, gate = _on_disk(roots, store, path)
-    row, stale = store.file(stored), False
+    note, stored, gate = _on_disk(roots, store, path) if store.has_folder else (None, path, None)
+    row, stale = store.note(stored), False
+    gate = gate if row or note or gate else notice("no_such_file", detail="no note of this scope")
     if note is not None and (state := state_of(note, row, difference(note, row), None)):
         stale = state.state != "failed"
         gate = notice("unreadable_file", rule="failed", detail=state.detail)
         gate = notice("changed_since_indexed", change=state.detail) if stale else gate
     chunks = [
         ChunkRef(c.rowid, c.chunk_id, stored, row.source, c.start_line, c.end_line)
-        for c in (store.chunks_of(stored) if row else ())
+        for c in (store.chunks_of(row.path, row.workspace) if row else ())
         if row and c.occurrence == 0
     ]
     holding = [c for c in chunks if line is None or c.start_line <= line <= c.end_line]
     lines = _lines(roots, note) if note is not None and (stale or not holding) else []
+    if note is None and row is not None and not holding:
+        lines = store.last_text(row).removesuffix("\n").split("\n")
     sought = lines[line - 1] if stale and line is not None and 1 <= line <= len(lines) else ""
     if sought.strip():
         # In an older text the line may stand elsewhere, or nowhere.

@@ -275,6 +275,7 @@ class Database:
         self.identified = file_at(path) if connection.filename else None
         self.frozen: tuple[int, ...] | None = None
         """What the files were when they were opened without locks, or copied; None for a connection with locks."""
+        self._writing = False
         self._meta: dict[str, Any] | None = None
         """The whole table `meta` while a snapshot lasts, so that what is asked again and again is read once."""
 
@@ -390,11 +391,15 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Make one generation of what is written inside; everything or nothing of it is kept.
+        """Make one generation of what is written inside, several writes perhaps; all or nothing of it is kept.
 
         BEGIN IMMEDIATE is explicit because apsw's `with connection` holds the GIL while it waits for the lock.
         """
+        if self._writing:
+            yield
+            return
         self.query("BEGIN IMMEDIATE")
+        self._writing = True
         try:
             self.query("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
             yield
@@ -403,6 +408,8 @@ class Database:
             if not self.connection.get_autocommit():
                 self.connection.execute("ROLLBACK")
             raise
+        finally:
+            self._writing = False
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

@@ -161,7 +161,7 @@ class NewFile(Struct, frozen=True):
     dated: str
     chunks: Sequence[NewChunk]
     workspace: str = ""
-    """owner/name of somebody else's workspace; empty for one's own."""
+    first_seq: int = 0
 
 
 # --- files ---------------------------------------------------------------------------------------------------------
@@ -174,13 +174,15 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
         last = store.value("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'") or 0
         rows, bodies, annotations, rowid = [], [], [], last
         for file in files:
+            values = astuple(file)
             file_id = store.value(
                 "INSERT INTO files(path, source, hash, mtime, size, state, detail, indexed_at, title, dated, chunks, "
-                "workspace) VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?, ?, ?, ?) ON CONFLICT(path, workspace) DO UPDATE SET "
+                "workspace, first_seq) VALUES (?, ?, ?, ?, ?, 'ok', ?, ?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT(path, workspace) DO UPDATE SET first_seq = excluded.first_seq, "
                 "source = excluded.source, hash = excluded.hash, mtime = excluded.mtime, size = excluded.size, "
                 "state = 'ok', detail = excluded.detail, indexed_at = excluded.indexed_at, title = excluded.title, "
                 "dated = excluded.dated, chunks = excluded.chunks RETURNING id",
-                (*astuple(file)[:9], sum(not chunk.occurrence for chunk in file.chunks), file.workspace),
+                (*values[:9], sum(not chunk.occurrence for chunk in file.chunks), *values[10:]),
             )
             for ordinal, chunk in enumerate(file.chunks):
                 rowid += 1

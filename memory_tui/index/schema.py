@@ -36,7 +36,7 @@ NO_FOLDER = "no_folder"
 KEYWORDS_ONLY = ("none", "fts-only")
 """Provider and model of an index without vectors, as documented."""
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 """Raised when a table changes; an older index is made anew, with the vectors it has."""
 TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
@@ -45,8 +45,8 @@ CREATE TABLE files(
     hash TEXT NOT NULL, mtime INTEGER NOT NULL, size INTEGER NOT NULL,
     state TEXT NOT NULL, detail TEXT NOT NULL DEFAULT '', indexed_at REAL NOT NULL, title TEXT NOT NULL DEFAULT '',
     dated TEXT NOT NULL DEFAULT '', chunks INTEGER NOT NULL DEFAULT 0,
-    -- owner/name of somebody else's workspace that the note is copied from; empty for a note of one's own.
-    workspace TEXT NOT NULL DEFAULT '', UNIQUE(path, workspace));
+    -- owner/name of the workspace that the note is copied from, and its place in the order there; empty for one's own.
+    workspace TEXT NOT NULL DEFAULT '', first_seq INTEGER NOT NULL DEFAULT 0, UNIQUE(path, workspace));
 -- Texts come last, so that the columns before them are read without walking over them. `above` are the words that
 -- stemmed full-text search sees besides those of the text: the day of the note, and the headings above the chunk.
 CREATE TABLE chunks(

@@ -61,6 +61,8 @@ class IndexedNote(NamedTuple):
     chunks: int
     workspace: str = ""
     """owner/name of somebody else's workspace that it is copied from; empty for a note of one's own."""
+    first_seq: int = 0
+    """The place of its first chunk there."""
 
     @property
     def shown(self) -> str:
@@ -362,7 +364,8 @@ def _token(word: str, form: Form) -> str | None:
 # --- the store -------------------------------------------------------------------------------------------------------
 
 FILE = (
-    "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, title, dated, chunks, workspace FROM files"
+    "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, title, dated, chunks, workspace, "
+    "first_seq FROM files"
 )
 """Reads what a IndexedNote holds."""
 MAX_NEIGHBOURS = 4096
@@ -515,6 +518,20 @@ class Store(Database):
         rows = self.query(f"{FILE} WHERE path = ? AND workspace = ?", (path, workspace))
         return IndexedNote._make(rows[0]) if rows else None
 
+    def note(self, shown: str) -> IndexedNote | None:
+        """Return the row of a note by its path as people see it."""
+        return self.file(shown) if self.has_folder else self.indexed().get(shown)
+
+    def copies_of(self, workspace: str) -> dict[str, IndexedNote]:
+        """Return the notes that are copied from a workspace, by path."""
+        rows = map(IndexedNote._make, self.query(f"{FILE} WHERE workspace = ?", (workspace,)))
+        return {row.path: row for row in rows}
+
+    def noted(self, prefix: str) -> list[str]:
+        """Return how the keys in `meta` that begin with `prefix` go on."""
+        rows = self.query("SELECT substr(key, 1 + length(?1)) FROM meta WHERE key GLOB ?1 || '*'", (prefix,))
+        return [key for (key,) in rows]
+
     def paths_holding(self, phrases: Sequence[str]) -> frozenset[str] | None:
         """List the notes in which the words of any of `phrases` follow each other; None where it cannot be told.
 
@@ -532,13 +549,13 @@ class Store(Database):
             )
         return frozenset(path for (path,) in rows)
 
-    def chunks_of(self, path: str) -> list[ChunkRow]:
+    def chunks_of(self, path: str, workspace: str = "") -> list[ChunkRow]:
         """Return the chunks of a note in their order, repeats included."""
         rows = self.query(
             "SELECT c.id, c.chunk_id, c.ordinal, c.occurrence, c.start_line, c.end_line, c.hash, c.model, "
             "c.embedding_id IS NOT NULL, f.source FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.path = ? "
-            "ORDER BY c.ordinal",
-            (path,),
+            "AND f.workspace = ? ORDER BY c.ordinal",
+            (path, workspace),
         )
         return [ChunkRow._make((*row[:-2], bool(row[-2]), row[-1])) for row in rows]
 
@@ -574,6 +591,15 @@ class Store(Database):
             if not all(holds(passage.text, passage.hash) for passage in passages):
                 raise ValueError("a text is not what was indexed")
         return passages
+
+    def last_text(self, note: IndexedNote) -> str:
+        """Return a note as its chunks have it, the lines that are in none of them empty. Raises IndexDamaged."""
+        lines: dict[int, str] = {}
+        for passage in self.passages(note):
+            for number, line in enumerate(passage.text.split("\n"), passage.start_line):
+                # A line that is longer than a chunk stands in several.
+                lines[number] = before if line in (before := lines.get(number, "")) else before + line
+        return "\n".join(lines.get(number, "") for number in range(1, max(lines, default=0) + 1))
 
     def texts(self, rowids: Sequence[int] | RowIds) -> dict[int, str]:
         """Return texts of chunks by rowid; those that are gone are missing. Raises IndexDamaged where one changed."""

@@ -82,7 +82,7 @@ class Handlers(Struct):
         options = self.host.options
         return [
             tool
-            for name, tool in schemas.tools().items()
+            for name, tool in schemas.tools(shared=options.shared).items()
             if (options.allow_write or tool["annotations"]["readOnlyHint"])
             and (options.entries or name not in (RECALL, STORE, FORGET))
         ]
@@ -254,6 +254,8 @@ class ServerOptions(Struct, frozen=True):
     """Whether the agent may correct lines of the notes, and store and forget long-term memories."""
     disabled: str = ""
     """Why the configuration gives the agent no memory search, as a sentence; empty where it does."""
+    shared: bool = False
+    """Whether a search may ask a shared index."""
 
 
 class ServedMemory:

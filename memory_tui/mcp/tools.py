@@ -21,7 +21,7 @@ from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathR
 from memory_tui.explain import wording, words
 from memory_tui.explain.trace_json import plain
 from memory_tui.hosts.wiring import PROOF_CLIENT
-from memory_tui.mcp.schemas import CORRECT, UNTRUSTED, arguments
+from memory_tui.mcp.schemas import CORRECT, OTHERS, UNTRUSTED, arguments
 from memory_tui.mcp.wire import Caller
 from memory_tui.notices import kind
 from memory_tui.openclaw import prompt
@@ -33,6 +33,7 @@ from memory_tui.search import excerpts
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import EmptyIndex, Mode, Trace
 from memory_tui.secrets import instructions
+from memory_tui.shared.scope import workspace_of
 from memory_tui.workspace import roots
 from memory_tui.workspace.annotations import Annotations, is_overtaken, overtaken_in, without_markers
 from memory_tui.workspace.chunking import Chunk
@@ -86,7 +87,7 @@ def memory_search(
 
     A memory that cannot be asked is an answer too (`disabled`). Raises QueryError and Cancelled.
     """
-    request = arguments(SEARCH, args)
+    request = arguments(SEARCH, args, shared=memory.scopes.configured)
     if not jsstring.trim(request["query"]):
         raise QueryError("query required", "Say what to look for.")
     manner, cancel = manner or AnswerRules(), cancel or Stop()
@@ -94,6 +95,7 @@ def memory_search(
     source = "" if corpus == "all" else corpus
     try:
         memory.plan.require_enabled()
+        memory, standing = memory.of_scope(request.get("scope", ""))
         _require(memory, source)
         knobs = {knob: request[name] for name, knob in _KNOBS.items() if name in request}
         settings = memory.plan.settings.update(knobs, "the agent")
@@ -112,7 +114,10 @@ def memory_search(
         Excerpt(hit, hit.chunk.start_line, hit.last_line, hit.snippet) for hit in trace.recalled[:most]
     )
     reply = _ranked_answer(trace, parts, memory.plan.provider, manner, nearest=request.get("nearest", False))
-    _say_what_is_lost(reply, memory.index.root_watch.states())
+    if standing is None:
+        _say_what_is_lost(reply, memory.index.root_watch.states())
+    else:
+        reply |= {"about": f"{OTHERS} {UNTRUSTED}", "shared": standing.as_dict()}
     if memory.backend.is_qmd and (failed := memory.backend.fallback()) is not None:
         reply["backend"] = "builtin"
         reason = one_line(f"{failed.reason} {failed.next_step}".strip())
@@ -397,7 +402,7 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
     except MemoryTuiError as error:
         return refused(path, error)
     answer: dict[str, Any] = {
-        "about": UNTRUSTED,
+        "about": f"{OTHERS} {UNTRUSTED}" if workspace_of(note.path) else UNTRUSTED,
         "status": "ok",
         "path": note.path,
         "text": visible(note.text.removesuffix("\n")),

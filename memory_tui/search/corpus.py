@@ -45,16 +45,24 @@ _EPOCH = dt.date(1970, 1, 1).toordinal()
 Answer = TypeVar("Answer")
 
 
+_NOTES = (
+    "SELECT id, path, source, mtime, dated, chunks, "
+    "CASE workspace WHEN '' THEN path ELSE workspace || ':' || path END FROM files"
+)
+
+
 class Files(Struct, frozen=True):
     """The notes of a corpus by file index: stored `paths`, `sources`, modification times in nanoseconds, and dates.
 
-    A date is a day, week or month as in ISO 8601, empty where a note has none.
+    `shown` are the paths as people see them, with the workspace before those of somebody else. A date is a day, week or
+    month as in ISO 8601, empty where a note has none.
     """
 
     paths: tuple[str, ...]
     sources: tuple[str, ...]
     mtimes_ns: Indices
     dates: tuple[str, ...]
+    shown: tuple[str, ...]
 
 
 @lru_cache(100_000)
@@ -219,13 +227,13 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         Without `vectors` only `cosines_of_nearest` can compare. Raises IndexUnavailable, Cancelled.
         """
         with store.snapshot(), store.making_sense():
-            identity, notes = store.identity(), store.query("SELECT id, path, source, mtime, dated, chunks FROM files")
-            ids, paths, sources, mtimes, dates, counts = zip(*notes, strict=True) if notes else ((),) * 6
+            identity, notes = store.identity(), store.query(_NOTES)
+            ids, paths, sources, mtimes, dates, counts, shown = zip(*notes, strict=True) if notes else ((),) * 7
             dims, count = identity.dims if identity and vectors else 0, sum(counts)
             if count > _MOST_CHUNKS or dims > MOST_DIMS:
                 raise ValueError("numbers that cannot be")
             # There are few sources: what a store reads is a string of its own for each note.
-            files = Files(paths, tuple(map(sys.intern, sources)), np.array(mtimes, np.int64), dates)
+            files = Files(paths, tuple(map(sys.intern, sources)), np.array(mtimes, np.int64), dates, shown)
             place, after, pages = dict(zip(ids, range(len(ids)), strict=True)), 0, list[ChunkPage]()
             matrix, at = np.zeros((count if last is None else 0, dims), np.float32), 0
             while len(page := store.page(after, _PAGE, vectors=vectors and last is None)):
@@ -241,7 +249,7 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
             )
             chunk_ids = np.array([*(chunk_id for page in pages for chunk_id in page.chunk_ids)], object)
             file_of = np.array([place[number] for number in note_ids.tolist()], np.int32)
-            refs = Chunks(rowids, file_of, lines[0], lines[1], chunk_ids, files.paths, files.sources)
+            refs = Chunks(rowids, file_of, lines[0], lines[1], chunk_ids, files.shown, files.sources)
             if last is not None:
                 matrix, pointing = _carried(store, last, rowids, embedded, pointing)
             matrix = matrix[: len(refs)]

@@ -404,7 +404,8 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
     rowids = corpus.rowids[rows].tolist()
     texts, words = store.texts(rowids), core_tokens.words_of(query)
     gains = {
-        row: boost(words, texts.get(rowid, ""), corpus.refs[row].path) for row, rowid in zip(rows, rowids, strict=True)
+        row: boost(words, texts.get(rowid, ""), corpus.files.paths[int(corpus.file_of[row])])
+        for row, rowid in zip(rows, rowids, strict=True)
     }
     lists = [merged([_by_text(corpus, item, term, gains, levels), item.paths]) for term, item in enumerate(each)]
     hits = limited(sorted(merged(lists), key=order_k))

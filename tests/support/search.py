@@ -63,7 +63,7 @@ def evidence(
         pointless=False,
         full_text=True,
         texts=dict(enumerate(texts if texts is not None else [f"text {i}" for i in range(n)])),
-        notes=Files(tuple(paths), ("memory",) * n, np.zeros(n, np.int64), tuple(map(date_of, paths))),
+        notes=Files(tuple(paths), ("memory",) * n, np.zeros(n, np.int64), tuple(map(date_of, paths)), tuple(paths)),
         of_named_time=dict.fromkeys(named, 1.0),
         of_days=np.empty(0, dtype=np.int64),
         unsearchable=(),

@@ -1,0 +1,98 @@
+"""The scopes of a shared index, each with its mirror on this machine."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memory_tui.config import load as configuration
+from memory_tui.engine.index import Index
+from memory_tui.errors import IndexUnavailable, MemoryTuiError
+from memory_tui.formatting import install_extra
+from memory_tui.plan import Plan
+from memory_tui.shared.scope import Scope, workspace_of
+from memory_tui.shared.states import Standing
+from memory_tui.workspace.notes import Document
+
+if TYPE_CHECKING:
+    from memory_tui.shared.connection import Access
+    from memory_tui.shared.mirror import Mirror
+
+
+class Scopes:
+    """What a workspace of this `plan` and `index` asks of a shared index, of which nothing is imported before that."""
+
+    def __init__(self, plan: Plan, index: Index) -> None:
+        self._plan, self._index = plan, index
+        self._mirrors: dict[Path, Mirror] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def configured(self) -> bool:
+        """Return whether there is a shared index."""
+        return bool(self._value("shared.url"))
+
+    def _value(self, key: str) -> object:
+        return configuration.own(self._plan.config).value(key)
+
+    @property
+    def kept(self) -> str:
+        """Return the scope that is mirrored all the time; empty for none."""
+        return str(self._value("shared.mirror.scope") or "") if self.configured else ""
+
+    def mirror(self, scope: str) -> tuple[Path, Standing]:
+        """Return the index that answers for `scope`, and how it stands.
+
+        Waits for the shared index no longer than shared.askTimeoutMs. Raises MemoryTuiError.
+        """
+        access = self._access()
+        mirror = self._mirror(access, scope)
+        return mirror.path, mirror.within(access.timeout_ms / 1000)
+
+    def fill(self, scope: str) -> Standing:
+        """Bring the mirror of `scope` up to date, however long that takes. Raises MemoryTuiError."""
+        mirror = self._mirror(self._access(), scope)
+        mirror.refresh()
+        return mirror.within(0)
+
+    def note(self, shown: str) -> Document | None:
+        """Return a note of somebody else, `owner/name:path`, as a mirror has it; None where there is none.
+
+        Where no mirror has it, its workspace is asked for it. Raises MemoryTuiError.
+        """
+        name = workspace_of(shown)
+        if not name or not self.configured:
+            return None
+        with self._index.reader_or_empty() as store:
+            if store.file(shown) is not None:
+                return None
+        access = self._access()
+        from memory_tui.shared.mirror import copy_of
+
+        if (copy := copy_of(access, shown)) is None:
+            self.mirror(name)
+        return copy or copy_of(access, shown)
+
+    def _access(self) -> Access:
+        try:
+            from memory_tui.shared.connection import access
+        except ModuleNotFoundError:
+            raise MemoryTuiError("A shared index needs the extra postgres.", f"{install_extra('postgres')}.") from None
+        return access(self._plan)
+
+    def _mirror(self, access: Access, text: str) -> Mirror:
+        from memory_tui.shared.mirror import Mirror
+
+        plan = self._plan
+        with self._index.reader_or_empty() as store:
+            recipe = store.recipe()
+        if recipe is None:
+            raise IndexUnavailable(
+                "Nothing is indexed here yet, so nobody knows how notes are cut.", f"{plan.index_command}."
+            )
+        most = self._value("shared.mirror.maxChunks")
+        vec0 = plan.settings.on("store.vector.enabled")
+        mirror = Mirror(access, Scope.of(text, access.name), recipe, most if isinstance(most, int) else 0, vec0=vec0)
+        with self._lock:
+            return self._mirrors.setdefault(mirror.path, mirror)

@@ -1,0 +1,345 @@
+"""A mirror keeps the notes of a scope of a shared index in an ordinary index on this machine.
+
+Every note comes with the generation that wrote it, so what is new is all that is fetched. A workspace is brought up to
+date in one transaction, which ends with its position: the incarnation and the generation that the mirror has of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+import platformdirs
+from msgspec.structs import replace
+from psycopg.rows import class_row
+
+from memory_tui.errors import IndexUnavailable, MemoryTuiError, SettingError
+from memory_tui.index import index_write, schema
+from memory_tui.index.index_write import NewChunk, NewFile
+from memory_tui.index.schema import Recipe
+from memory_tui.index.store import IndexedNote, Store
+from memory_tui.shared.connection import Access, Connection, SharedUnavailable, explaining, joined
+from memory_tui.shared.scope import Scope
+from memory_tui.shared.states import Record, Standing, standing
+from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
+from memory_tui.workspace.chunking import Chunk
+from memory_tui.workspace.notes import Document
+
+_NOTES = 400
+"""Notes that are fetched and written together."""
+_SPARE = 10_000
+"""Vectors of texts that are gone which a mirror keeps."""
+_YOUNG_SECONDS = 1.0
+"""What was fetched so lately is not asked for again."""
+_POSITION = "position of "
+"""With the name of a workspace the key in `meta` of what the mirror has of it."""
+
+
+# --- what the shared index holds -------------------------------------------------------------------------------------
+
+
+class _Workspace(NamedTuple):
+    name: str
+    ws: int
+    recipe: str
+    incarnation: str
+    generation: int
+    changes_from: int
+    silence: float
+
+    @property
+    def position(self) -> str:
+        return f"{self.incarnation} {self.generation}"
+
+
+class _File(NamedTuple):
+    path: str
+    source: str
+    hash: str
+    mtime: int
+    size: int
+    state: str
+    detail: str
+    indexed_at: float
+    title: bytes
+    dated: str
+    first_seq: int
+
+
+class _Chunk(NamedTuple):
+    path: str
+    seq: int
+    chunk_id: str
+    occurrence: int
+    start_line: int
+    end_line: int
+    hash: str
+    annotations: str
+    prefix: bytes
+    text: bytes
+
+    def cut(self) -> NewChunk:
+        notes_of = Annotations(*msgspec.json.decode(self.annotations)) if self.annotations else NOTHING_SAID
+        piece = Chunk(self.start_line, self.end_line, self.text.decode(), self.hash)
+        return NewChunk.of(self.chunk_id, self.occurrence, piece, self.prefix.decode(), notes_of)
+
+
+class _Vector(NamedTuple):
+    seq: int
+    place: int
+    hash: str
+    vec: bytes
+
+
+_WORKSPACES = """
+select name, ws, recipe, incarnation::text, generation, changes_from,
+    extract(epoch from clock_timestamp() - heard)::float8 as silence
+from memory_tui.workspace w where tenant = %s and (%s or name = any(%s) or exists (
+    select from memory_tui.member m where m.tenant = w.tenant and m.ws = w.ws and m.who = any(%s)))
+order by name
+"""
+_SIZE = "select coalesce(sum(chunks), 0) from memory_tui.file where tenant = %s and ws = any(%s)"
+_FILES = f"""
+select {", ".join(_File._fields)} from memory_tui.file where tenant = %s and ws = %s and generation > %s
+order by first_seq, path
+"""
+_CHUNKS = f"""
+select {", ".join(_Chunk._fields)} from memory_tui.chunk where tenant = %s and ws = %s and path = any(%s)
+order by path, seq
+"""
+_VECTORS = """
+select seq, place, v.hash, vec from memory_tui.vec v join memory_tui.chunk c using (tenant, ws, seq)
+where tenant = %s and ws = %s and path = any(%s) order by seq, place
+"""
+
+
+# --- the mirror ------------------------------------------------------------------------------------------------------
+
+
+def folder(access: Access) -> Path:
+    """Return where the mirrors of a shared index are, as `access` may read it."""
+    key = repr((access.where, access.login, access.tenant, access.name, schema.SCHEMA_VERSION))
+    cache = platformdirs.user_cache_path("memory-tui", appauthor=False)
+    return cache / "shared" / hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+class Mirror:
+    """The mirror of `scope`, with what is cut and embedded by `recipe`; `most` chunks, the index is at `path`."""
+
+    def __init__(self, access: Access, scope: Scope, recipe: Recipe, most: int, *, vec0: bool = True) -> None:
+        self._access, self._scope, self._most, self._vec0 = access, scope, most, vec0
+        self._recipe = _comparable(recipe)
+        key = str(scope).encode() + msgspec.json.encode(self._recipe)
+        self.path = folder(access) / f"{hashlib.sha256(key).hexdigest()[:16]}.sqlite"
+        self._lock = threading.Lock()
+        self._thread = threading.Thread()
+        self._failure: MemoryTuiError | None = None
+        self._told = 0.0
+
+    @property
+    def _beside(self) -> Path:
+        return self.path.with_suffix(".json")
+
+    def within(self, seconds: float) -> Standing:
+        """Fetch what is new, for no longer than that, and go on behind; say how the mirror stands.
+
+        Raises SharedUnavailable, IndexUnavailable while there is nothing to answer from, SettingError.
+        """
+        with self._lock:
+            if not self._thread.is_alive() and time.monotonic() - self._told > _YOUNG_SECONDS:
+                self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
+                self._thread.start()
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
+        failure = None if self._thread.is_alive() else self._failure
+        record, answered = Record.read(self._beside), not self._thread.is_alive() and failure is None
+        if failure is not None and (not record.as_of or isinstance(failure, SettingError)):
+            raise failure
+        if not record.as_of:
+            raise IndexUnavailable(
+                f"The mirror of {self._scope} is being filled for the first time.",
+                f"Ask again in a moment, or wait for it: memory-tui shared mirror {self._scope}.",
+            )
+        return standing(str(self._scope), record, failure, answered=answered)
+
+    def _run(self) -> None:
+        self._failure = None
+        try:
+            self.refresh()
+            self._told = time.monotonic()
+        except MemoryTuiError as error:
+            self._failure = error
+
+    def refresh(self) -> None:
+        """Fetch what is new. Raises SharedUnavailable, IndexUnavailable, SettingError."""
+        before = Record.read(self._beside)
+        try:
+            with joined(self._access) as connection, explaining(self._access), connection.transaction():
+                connection.execute("set transaction isolation level repeatable read, read only")
+                record = self._fetched(connection)
+        except SharedUnavailable as error:
+            since, newer = before.lost_since or time.time(), error.fault == "new_schema"
+            replace(before, lost_since=since, newer=newer).write(self._beside)
+            raise
+        record.write(self._beside)
+
+    def _fetched(self, connection: Connection) -> Record:
+        """Bring every workspace of the scope up to date, and drop those that may not be read any more."""
+        asked, scope = (self._access.tenant, self._scope.every), self._scope
+        with connection.cursor(row_factory=class_row(_Workspace)) as cursor:
+            rows = cursor.execute(_WORKSPACES, (*asked, list(scope.names), list(scope.groups))).fetchall()
+        fitting = [row for row in rows if _fits(row.recipe, self._recipe)]
+        with closing(Store.open(self.path, vec0=self._vec0, expected=lambda: True)) as store:
+            if store.recipe() is None:
+                with store.writing():
+                    index_write.reset(store, self._recipe)
+                    index_write.remember(store, schema.NO_FOLDER, "1")
+            index_write.prepare_full_text(store, schema.tokenizer(self._recipe.fts_tokenizer))
+            index_write.prepare_vec0(store, self._recipe.identity.dims)
+            names = {row.name: self._label(row.name) for row in fitting}
+            for name in store.noted(_POSITION):
+                if name not in names:
+                    with store.writing():
+                        index_write.remove_files(store, [*store.copies_of(self._label(name)).values()])
+                        index_write.remember(store, _POSITION + name, "")
+            new = [row for row in fitting if store.meta(_POSITION + row.name) != row.position]
+            if new:
+                self._require_room(connection, [row.ws for row in fitting])
+            for row in new:
+                self._bring_up_to_date(store, connection, row)
+            if new:
+                index_write.prune(store, _SPARE)
+        missing = [name for name in scope.names if name not in {row.name for row in rows}]
+        return Record(
+            as_of=time.time(),
+            silent={row.name: row.silence for row in fitting if row.silence > self._access.silent_seconds},
+            missing=tuple(missing or ([] if rows else [str(scope)])),
+            elsewise=tuple(row.name for row in rows if row.recipe and row not in fitting),
+            workspaces=tuple(names),
+        )
+
+    def _label(self, name: str) -> str:
+        """Return what the mirror calls a workspace: one's own has no name before its paths."""
+        return "" if name == self._access.name else name
+
+    def _require_room(self, connection: Connection, numbers: list[int]) -> None:
+        row = connection.execute(_SIZE, (self._access.tenant, numbers)).fetchone()
+        if row is not None and row[0] > self._most:
+            raise SettingError(
+                f"{self._scope} holds {row[0]:,} passages, and a mirror at most {self._most:,}.",
+                "Name fewer workspaces, or raise shared.mirror.maxChunks.",
+            )
+
+    def _bring_up_to_date(self, store: Store, connection: Connection, row: _Workspace) -> None:
+        """Write what is new of a workspace, all or nothing of it, with its position."""
+        label, key = self._label(row.name), (self._access.tenant, row.ws)
+        with store.writing():
+            incarnation, _, generation = str(store.meta(_POSITION + row.name) or "").partition(" ")
+            since = int(generation or 0) if incarnation == row.incarnation else 0
+            since = since if since >= row.changes_from else 0
+            has = store.copies_of(label)
+            with connection.cursor(binary=True, row_factory=class_row(_File)) as cursor:
+                files = cursor.execute(_FILES, (*key, since)).fetchall()
+            there = {file.path for file in files if file.state != "gone"}
+            # From the beginning, what is not told of is gone too.
+            told = has.keys() & {file.path for file in files} if since else has.keys()
+            index_write.remove_files(store, [has[path] for path in told if path not in there])
+            rest = [file for file in files if file.path in there]
+            for first in range(0, len(rest), _NOTES):
+                _put(store, connection, key, rest[first : first + _NOTES], has, label)
+            index_write.remember(store, _POSITION + row.name, row.position)
+
+
+def _comparable(recipe: Recipe) -> Recipe:
+    """Return `recipe` without what says which notes there are, and not how they are cut and embedded."""
+    return replace(recipe, sources=(), scope_hash="")
+
+
+def _fits(text: str, recipe: Recipe) -> bool:
+    try:
+        return _comparable(msgspec.json.decode(text, type=Recipe)) == recipe
+    except msgspec.MsgspecError:
+        # It is of another program, or nothing was published yet.
+        return False
+
+
+def _put(
+    store: Store,
+    connection: Connection,
+    key: tuple[str, int],
+    files: Sequence[_File],
+    has: Mapping[str, IndexedNote],
+    label: str,
+) -> None:
+    """Write `files` in their order, which breaks ties; of those whose chunks the mirror has, what else is new."""
+    asked = (*key, [file.path for file in files])
+    with connection.cursor(binary=True, row_factory=class_row(_Chunk)) as cursor:
+        chunks = {
+            path: list(group)
+            for path, group in groupby(cursor.execute(_CHUNKS, asked).fetchall(), key=attrgetter("path"))
+        }
+    with connection.cursor(binary=True, row_factory=class_row(_Vector)) as cursor:
+        vectors = cursor.execute(_VECTORS, asked).fetchall()
+    recipe = store.recipe()
+    assert recipe is not None
+    ids = index_write.add_embeddings(
+        store, recipe.identity, {row.hash: np.frombuffer(row.vec, np.float32) for row in vectors if row.hash}
+    )
+    same = [file for file in files if _has_chunks(store, has.get(file.path), file, chunks.get(file.path, []))]
+    index_write.replace_files(
+        store,
+        [_new(file, chunks.get(file.path, []), label) for file in files if file not in same],
+        recipe.identity.model,
+        ids,
+    )
+    index_write.touch_files(
+        store,
+        [
+            has[file.path]._replace(
+                mtime_ns=file.mtime, size=file.size, state=file.state, detail=file.detail, indexed_at=file.indexed_at
+            )
+            for file in same
+        ],
+    )
+    lacking = [chunk for file in same for chunk in store.chunks_of(file.path, label) if not chunk.embedded]
+    index_write.attach(store, {row.rowid: ids[row.hash] for row in lacking if not row.occurrence and row.hash in ids})
+    texts = {chunk.seq: chunk.hash for each in chunks.values() for chunk in each}
+    windows = groupby((row for row in vectors if row.place), key=attrgetter("seq"))
+    # One without a hash stands for a text that has no windows of its own.
+    index_write.attach_windows(
+        store,
+        {texts[seq]: [ids[row.hash or texts[seq]] for row in rows] for seq, rows in windows},
+    )
+
+
+def _has_chunks(store: Store, note: IndexedNote | None, file: _File, chunks: Sequence[_Chunk]) -> bool:
+    """Say whether the mirror has the chunks of `file` already, in the same place of the order."""
+    if note is None or note.first_seq != file.first_seq:
+        return False
+    rows = store.chunks_of(note.path, note.workspace)
+    return [(row.chunk_id, row.occurrence) for row in rows] == [(chunk.chunk_id, chunk.occurrence) for chunk in chunks]
+
+
+def _new(file: _File, chunks: Sequence[_Chunk], label: str) -> NewFile:
+    times = file.hash, file.mtime, file.size, file.detail, file.indexed_at
+    cut = [chunk.cut() for chunk in chunks]
+    return NewFile(file.path, file.source, *times, file.title.decode(), file.dated, cut, label, file.first_seq)
+
+
+def copy_of(access: Access, shown: str) -> Document | None:
+    """Return a note by its path as people see it, from the newest mirror that holds it. Raises IndexUnavailable."""
+    paths = [path for path in folder(access).glob("*.sqlite") if path.stat().st_size]
+    for path in sorted(paths, key=lambda path: path.with_suffix(".json").stat().st_mtime, reverse=True):
+        with closing(Store.open(path, read_only=True, vec0=False)) as store, store.snapshot():
+            if (note := store.note(shown)) is not None:
+                return Document(shown, store.last_text(note), note.hash, note.size, note.mtime_ns, 0, False)
+    return None
