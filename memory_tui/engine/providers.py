@@ -188,7 +188,7 @@ class SyncProvider:
         """Call `sync` with who makes the vectors, why nobody does, and how texts get there; again with who takes over
         when that one fails. What was never indexed is so by words first, when the provider has to be asked for more.
         """
-        if store.recipe() is None and self._chain.provider() is not None and self._chain.known_identity() is None:
+        if store.recipe() is None and self._chain.provider() is not None and self._chain.space_to_make() is None:
             sync(None, "", self.manner(None))
         while True:
             provider = self.provider(store)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-import struct
 import threading
 import unicodedata
 import zipfile
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise
@@ -33,8 +31,6 @@ DIMS = 256
 MODEL = "minilm-trained-256"
 TABLE = Path(__file__).parent / "table" / "minilm-trained-256.npz"
 UNKNOWN = "[UNK]"
-_LOCAL_HEADER = 30
-"""Bytes before the name of a member in a zip file; the lengths of name and extra field are the last four."""
 HASHES = "hash-256"
 LONGEST_WORD = 100
 """Characters of a word beyond which BERT's tokenizer takes it for unknown."""
@@ -54,47 +50,24 @@ def _means(piece: str) -> bool:
 
 
 class StaticTable:
-    """The token vectors, `q` int8 (tokens, DIMS), mapped so that processes share it, and the `scale` float32 (tokens,)
-    of its rows; and how text is cut into tokens, as the `tokenizers` package does. Safe to call from several threads.
+    """The token vectors, `q` int8 (tokens, DIMS), and the `scale` float32 (tokens,) of its rows; and how text is cut
+    into tokens, as the `tokenizers` package does. Safe to call from several threads.
     """
 
     def __init__(self, path: Path) -> None:
         import numpy as np
 
-        self._whole: npt.NDArray[np.uint8] = np.asarray(np.memmap(path, np.uint8, "r"))
-        with zipfile.ZipFile(path) as archive:
-            self._members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        self._checked = set[str]()
-        # A token that has another's vector misleads one question, where no number is left every score is lost.
-        self.check("scale", "vocabulary")
-        self.q: npt.NDArray[np.int8] = self._numbers("q").view(np.int8).reshape(-1, DIMS)
-        self.scale: npt.NDArray[np.float32] = self._numbers("scale").copy().view(np.float32)
-        vocabulary = self._numbers("vocabulary").tobytes().decode().split("\n")
+        # Each part is compared with its checksum where it is read.
+        with path.open("rb") as file, np.load(file) as parts:
+            self.q: npt.NDArray[np.int8] = parts["q"]
+            self.scale: npt.NDArray[np.float32] = parts["scale"]
+            vocabulary = parts["vocabulary"].tobytes().decode().split("\n")
         if not len(self.q) == len(self.scale) == len(vocabulary):
             raise ValueError("its parts differ in length")
         self._ids = {token: at for at, token in enumerate(vocabulary)}
         self._longest = max(map(len, vocabulary))
         self.line_ids = WordMemory(self.word_ids).of
         """Token ids of a text, without special tokens, not cut, with END_OF_LINE where one is."""
-
-    def _bytes(self, name: str) -> npt.NDArray[np.uint8]:
-        """Return the bytes of a member, mapped. Raises KeyError, ValueError."""
-        info = self._members[name]
-        header = info.header_offset + _LOCAL_HEADER
-        begin = header + sum(struct.unpack_from("<2H", self._whole.data, header - 4))
-        return self._whole[begin : begin + info.file_size]
-
-    def _numbers(self, name: str) -> npt.NDArray[np.uint8]:
-        """Return the bytes of an array behind its header, whose length is in the ninth and tenth."""
-        data = self._bytes(name)
-        return data[10 + int.from_bytes(data[8:10].tobytes(), "little") :]
-
-    def check(self, *names: str) -> None:
-        """Compare the parts `names`, or all, with their checksums, each once. Raises ValueError, KeyError."""
-        for name in {*(names or self._members)} - self._checked:
-            if zlib.crc32(self._bytes(name).data) != self._members[name].CRC:
-                raise ValueError(f"{name}.npy is damaged")
-            self._checked.add(name)
 
     # Text to tokens.
 
@@ -201,26 +174,23 @@ _loaded: dict[Path, StaticTable] = {}
 """The tables that were opened. They stay: without a provider no engine holds what its questions ask."""
 
 
-def static_table(path: Path = TABLE, *, checked: bool = False) -> StaticTable:
-    """The table at `path`, opened in about 20 ms unless somebody has it; with `checked` held against all its checksums.
+def static_table(path: Path = TABLE) -> StaticTable:
+    """The table at `path`, opened in about 30 ms unless somebody has it.
 
     Raises ProviderError when it cannot be read, or is not what it was.
     """
     with _loading:
-        table = _loaded.get(path)
         try:
-            if table is None:
-                table = _loaded[path] = StaticTable(path)
-            if checked:
-                table.check()
-        except (OSError, ValueError, KeyError, struct.error, zipfile.BadZipFile) as error:
+            if path not in _loaded:
+                _loaded[path] = StaticTable(path)
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             message = f"The table of the built-in provider cannot be read ({path.name}: {error})."
             raise ProviderError(message, "Install memory-tui again, or use `--provider none`.") from error
-        return table
+        return _loaded[path]
 
 
 class Builtin(Provider):
-    """The provider "builtin". Opens its table at the first call of `embed`, in about 20 ms."""
+    """The provider "builtin". Opens its table at the first call of `embed`, in about 30 ms."""
 
     def __init__(self, table: Path = TABLE) -> None:
         self._path = table
@@ -232,13 +202,12 @@ class Builtin(Provider):
         """How it works, in a few words."""
         return "embedded table, no network" if self._path in _loaded else "ready, loads at first use"
 
-    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:  # noqa: ARG002
         """Return float32 (len(texts), 256) of unit vectors, or zeros for a text without any known token.
 
-        Notes and questions are embedded alike; what is stored is made by a table that was compared with its checksums.
-        Raises ProviderError when it cannot be read.
+        Notes and questions are embedded alike. Raises ProviderError when the table cannot be read.
         """
-        return static_table(self._path, checked=kind == "document").vectors(texts)
+        return static_table(self._path).vectors(texts)
 
 
 class NoProvider(Provider):

@@ -463,11 +463,6 @@ class Chain:
         member = self.provider()
         return member.batches() if member else None
 
-    def known_identity(self) -> Identity | None:
-        """Return the space of the vectors of the provider in use, where that can be told without asking anybody."""
-        member = self.provider()
-        return member.identity if member and member.identity_known else None
-
     def state(self) -> ChainState:
         """Return the chain as it is now, whichever process met it so. Ask nobody."""
         if self.name == NONE:
@@ -500,20 +495,23 @@ class Chain:
     @property
     def proposal(self) -> MemberState | None:
         """The provider that would be used once a person approves it; None when that is not it."""
-        if self.name == NONE:
+        waiting = self._waiting()
+        if waiting is None:
             return None
-        with self._lock:
-            if self._all()[0].lacks_approval:
-                return self._members[0].show(self._active == 0, self._active > 0)
-            return next((member.show_passed_over() for member in self._passed if member.lacks_approval), None)
+        return (
+            waiting.show_passed_over()
+            if waiting in self._passed
+            else waiting.show(not self._active, bool(self._active))
+        )
 
     def next_maker(self) -> ChainMember | None:
         """Return the provider that waits for a person's word, else the one in use; None without any. Ask nobody."""
-        waiting = self.proposal
-        if waiting is None:
-            return self.provider()
+        return self._waiting() or self.provider()
+
+    def _waiting(self) -> ChainMember | None:
         with self._lock:
-            return next(member for member in (*self._all(), *self._passed) if member.name == waiting.name)
+            first = self._all()[:1]
+            return next((member for member in (*first, *self._passed) if member.lacks_approval), None)
 
     # What a person does.
 
@@ -605,13 +603,14 @@ class Chain:
         others = (member for at, member in enumerate(members) if at != active and member.name == space.provider)
         return next((member for member in others if member.lacks() is None), None) or self.provider()
 
-    def space_to_make(self, space: Identity | None) -> Identity | None:
+    def space_to_make(self, space: Identity | None = None) -> Identity | None:
         """Return the space that an index should be made in, as far as is known without asking anybody; `space` is the
         one that it has. None where nothing is known: then what is there should stay.
         """
+        member = self.provider()
         if space is None:
-            return self.known_identity()
-        return _expected(self.provider(), space)
+            return member.identity if member and member.identity_known else None
+        return _expected(member, space)
 
     # What happens by itself.
 
