@@ -94,6 +94,8 @@ _NOT_THERE_YET = re.compile(
     re.IGNORECASE,
 )
 """A line with one of these says itself why what it names is not there."""
+_TELLING = 20_000
+"""Characters at the beginning of an item that tell whether it is output: its first words stand in them."""
 _OUTPUT = (
     (re.compile(r"\x1b\[[0-9;]*m"), "it holds colour codes of a terminal"),
     (
@@ -120,9 +122,9 @@ _OUTPUT = (
 
 def passed(entry: NoteItem, today: dt.date) -> Notice | None:
     """Say why a date in an item of a lasting note has passed; None where it has not."""
-    text = _QUOTED.sub(" ", entry.text)
+    text = "" if entry.fenced or is_dated(entry.note) else _QUOTED.sub(" ", entry.text)
     days = [day for year, month, number in _DATE.findall(text) if (day := _day(year, month, number))]
-    if not days or max(days) >= today or entry.fenced or is_dated(entry.note):
+    if not days or max(days) >= today:
         return None
     ahead = _ahead(text)
     if ahead is not None:
@@ -181,7 +183,7 @@ def names_of(notes: Iterable[DatedNote]) -> frozenset[str]:
 
 def output(entry: NoteItem) -> str:
     """Say why an item looks like the output of a tool; empty where it does not."""
-    matches = ((pattern.search(entry.text), reason) for pattern, reason in _OUTPUT)
+    matches = ((pattern.search(entry.text, 0, _TELLING), reason) for pattern, reason in _OUTPUT)
     # What somebody explains first is an example.
     reason = next((reason for match, reason in matches if match and len(entry.text[: match.start()].split()) < 12), "")
     return reason or ("it is data, not words" if _is_data(entry.text) else "")

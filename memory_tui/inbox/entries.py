@@ -140,6 +140,8 @@ def digest(lines: str) -> str:
     return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
+_LONGEST = 200
+"""Lines of an item: nothing else runs while a pattern is looked for in it, and a note may have 30 MB in one."""
 _FIRST_MARK = re.compile(rf"(?<!\s){ITEM.pattern}")
 """A list mark with the blanks before it. From the middle of those no search begins: many would take minutes."""
 _SOURCE = re.compile(r"(?<!\s)\s*\(from [^()\s]+\.md\)\s*$")
@@ -190,7 +192,7 @@ def note_items(note: DatedNote) -> Iterator[NoteItem]:
     first = fence = 0
     for number, text, start in lines_of(note):
         is_aside = not start and (not text.strip() or HEADING.match(text) is not None)
-        if texts and (is_aside or start != fence or (not start and ITEM.match(text))):
+        if texts and (is_aside or start != fence or (not start and (ITEM.match(text) or len(texts) == _LONGEST))):
             yield _item(note, first, texts, fenced=fence > 0)
             texts = []
         fence = start

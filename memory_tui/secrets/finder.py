@@ -120,7 +120,8 @@ def known_of(texts: Iterable[str], cleared: Collection[tuple[str, str]] = ()) ->
     parts: set[str] = set()
     values: dict[str, set[str]] = defaultdict(set)
     around: dict[str, set[str]] = defaultdict(set)
-    for text in texts:
+    # Piece by piece, because nothing else runs while a pattern is looked for, and a note may have 30 MB.
+    for text in (piece for whole in texts for _, piece in _pieces(whole)):
         for address in _ADDRESS.findall(text):
             parts.update(_ADDRESS_PART.findall(address))
         for match in _ID.finditer(text):

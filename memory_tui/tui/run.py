@@ -24,7 +24,7 @@ from memory_tui.tui.session import opener_of
 if TYPE_CHECKING:
     from memory_tui.plan import Options
 
-QUIT_SECONDS = 0.3
+QUIT_SECONDS = 0.2
 """How long threads that do not hear that the app ends are waited for."""
 HANG_SECONDS = 3.0
 """In how many seconds an app ends by itself after a signal; then the terminal is restored behind its back."""

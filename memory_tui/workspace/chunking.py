@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -39,6 +39,9 @@ WINDOW, WINDOW_CJK = 420, 200
 MAX_CHUNKED_UNITS = 1 << 28
 """UTF-16 units all chunks of one note may hold; the repeats after long lines could otherwise fill the memory."""
 
+Check = Callable[[], object]
+"""Is called before each chunk of a note, which may have 30 MB, and raises where that is not wanted any more."""
+
 
 class Chunk(NamedTuple):
     """A run of lines (1-based, inclusive); `hash` is the SHA-256 of `text`, which has no lone surrogates."""
@@ -49,19 +52,19 @@ class Chunk(NamedTuple):
     hash: str
 
 
-def chunk_text(text: str, tokens: int = 400, overlap: int = 80) -> list[Chunk]:
+def chunk_text(text: str, tokens: int = 400, overlap: int = 80, check: Check = str) -> list[Chunk]:
     """Return the chunks of `text`, of about `tokens` x 4 UTF-16 units, `overlap` x 4 of them repeated; no blank ones.
 
     The overlap is made of whole segments, and a chunk takes one new segment whatever its length: a chunk can reach
     twice the size, and a line of nearly full size is repeated in a chunk for each short line that follows it.
-    Raises Unreadable when those repeats pass MAX_CHUNKED_UNITS.
+    Raises Unreadable when those repeats pass MAX_CHUNKED_UNITS, and what `check` raises before each chunk.
     """
     size = max(32, tokens * 4)
     segments, numbers, sums = _segments(jsstring.well_formed(text), size)
-    return _joined(segments, numbers, sums, _runs(sums, size, max(0, overlap * 4)))
+    return _joined(segments, numbers, sums, _runs(sums, size, max(0, overlap * 4)), check)
 
 
-def chunk_sections(text: str, path: str, tokens: int = 400, overlap: int = 80) -> list[Chunk]:
+def chunk_sections(text: str, path: str, tokens: int = 400, overlap: int = 80, check: Check = str) -> list[Chunk]:
     """Return the chunks of the note `path`, which end before headings; longer sections are cut as `chunk_text` does.
 
     No chunk begins inside a fence, a comment or a table that is no longer than a chunk. Raises Unreadable as it does.
@@ -88,11 +91,11 @@ def chunk_sections(text: str, path: str, tokens: int = 400, overlap: int = 80) -
         of_section = _runs([sums[at] - sums[start] for at in places], size, max(0, overlap * 4))
         runs += [(places[first], places[last]) for first, last in of_section]
         start = end
-    return _joined(segments, numbers, sums, runs)
+    return _joined(segments, numbers, sums, runs, check)
 
 
 def _joined(
-    segments: Sequence[str], numbers: Sequence[int], sums: Sequence[int], runs: Sequence[tuple[int, int]]
+    segments: Sequence[str], numbers: Sequence[int], sums: Sequence[int], runs: Sequence[tuple[int, int]], check: Check
 ) -> list[Chunk]:
     """Return the chunks of `runs` of segments. Raises Unreadable where these repeat too much."""
     if sum(sums[end] - sums[start] for start, end in runs) > MAX_CHUNKED_UNITS:
@@ -102,6 +105,7 @@ def _joined(
         )
     chunks = []
     for start, end in runs:
+        check()
         piece = "\n".join(segments[start:end])
         if jsstring.trim(piece):
             chunks.append(sealed(numbers[start], numbers[end - 1], piece))

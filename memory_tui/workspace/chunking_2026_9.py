@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from memory_tui.workspace.chunking import (
     AT_HEADINGS,
     CURATED,
     MAX_INPUT_BYTES,
+    Check,
     Chunk,
     cap_bytes,
     chunk_sections,
@@ -86,12 +87,7 @@ class _Segment(NamedTuple):
 
 
 def chunk_note(
-    text: str,
-    path: str,
-    *,
-    limit: int = MAX_INPUT_BYTES,
-    plain: bool = False,
-    check: Callable[[], object] = lambda: None,
+    text: str, path: str, *, limit: int = MAX_INPUT_BYTES, plain: bool = False, check: Check = str
 ) -> list[AnnotatedChunk]:
     """Return the chunks of the note `path`, none of them blank, longer ones than `limit` bytes of UTF-8 cut on.
 
@@ -121,12 +117,12 @@ def chunks_of(
     limit: int = MAX_INPUT_BYTES,
     *,
     plain: bool = False,
-    check: Callable[[], object] = lambda: None,
+    check: Check = str,
 ) -> list[AnnotatedChunk]:
     """Return the chunks of a note by the rules of `chunking`; `sizes` are tokens of a chunk and of its overlap."""
     if chunking == VERSION:
         return chunk_note(text, path, limit=limit, plain=plain, check=check)
-    pieces = chunk_sections(text, path, *sizes) if chunking == AT_HEADINGS else chunk_text(text, *sizes)
+    pieces = chunk_text(text, *sizes, check) if chunking != AT_HEADINGS else chunk_sections(text, path, *sizes, check)
     return [AnnotatedChunk(piece, NOTHING_SAID) for piece in cap_bytes(pieces, limit)]
 
 

@@ -243,6 +243,12 @@ def test_it_can_be_stopped_and_tells_how_far_it_is():
         examine(InboxInputs((), TODAY, lambda _: True), stopped=lambda: True)
 
 
+def test_a_paragraph_without_an_end_is_looked_at_in_parts():
+    items = [*note_items(DatedNote("MEMORY.md", "no blank line between these\n" * 1_000, None))]
+    assert [(item.first, item.last) for item in items][:2] == [(1, 200), (201, 400)]
+    assert items[-1].last == 1_000
+
+
 # --- what is done --------------------------------------------------------------------------------------------------
 
 

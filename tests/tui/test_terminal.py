@@ -1,8 +1,10 @@
 """The app on a real terminal: signals, odd windows, noise of libraries, keys typed before it is there."""
 
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pytest
 
@@ -96,6 +98,17 @@ def test_the_end_waits_for_no_thread(tmp_path):
         began = time.monotonic()
         leave(terminal)
         assert time.monotonic() - began < 20, "the thread sleeps for sixty"
+
+
+def test_the_end_waits_for_no_huge_note(tmp_path):
+    with opened(tmp_path) as terminal:
+        terminal.until(READY)
+        (tmp_path / "notes" / "memory" / "huge.md").write_text("- one of many words in a line\n" * 1_000_000, "utf-8")
+        terminal.type("i")
+        terminal.until("indexing")
+        leave(terminal)
+    with closing(sqlite3.connect(tmp_path / "i.sqlite")) as index:
+        assert index.execute("SELECT sum(chunks) FROM files WHERE path = 'memory/huge.md'").fetchone() == (None,)
 
 
 LOUD = """

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui import jsstring
-from memory_tui.errors import Unreadable
+from memory_tui.errors import Cancelled, Unreadable
 from memory_tui.workspace import notes, roots
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, cap_bytes, chunk_id, chunk_sections, chunk_text
 
@@ -152,6 +152,19 @@ def test_one_line_of_two_megabytes_is_cut():
     """Cost that grows with the square of the length would take minutes here."""
     count = 400_000
     assert len(cap_bytes(chunk_text("x🚀" * count), 2048)) > count // 800
+
+
+@pytest.mark.parametrize("cut", [lambda text, **how: chunk_sections(text, "a.md", **how), chunk_text])
+def test_each_chunk_may_be_the_last(cut):
+    looks = []
+
+    def check():
+        looks.append(0)
+        if len(looks) == 3:
+            raise Cancelled
+
+    with pytest.raises(Cancelled):
+        cut("some words in a line\n" * 5_000, check=check)
 
 
 def test_repeats_that_would_fill_the_memory_are_refused():
