@@ -128,9 +128,7 @@ def _saved(plan: Plan, args: argparse.Namespace, transcript: Path, session: str,
     ended = session_note.EndedSession(user_time(plan, args), args.key, session, reason)
     workspace, write = plan.roots.workspace, functools.partial(write_note, curator(plan))
     # A coding agent calls at each end of a session that goes on later; OpenClaw once, and its notes are as documented.
-    if args.name == "session-memory":
-        return session_note.save(workspace, ended, content, write)
-    return session_note.keep(workspace, ended, content, write)
+    return session_note.save(workspace, ended, content, write, goes_on=args.name != "session-memory")
 
 
 def write_note(curator: Curator, path: str, before: bytes | None, after: bytes) -> bool:

@@ -90,8 +90,13 @@ def reminder(file: str, written: bool) -> dict[str, object]:
 
 def home() -> Path:
     """Return Claude Code's own folder: CLAUDE_CONFIG_DIR, else ~/.claude."""
-    named = os.environ.get("CLAUDE_CONFIG_DIR", "").strip()
-    return Path(named).expanduser() if named else Path.home() / ".claude"
+    return named_folder("CLAUDE_CONFIG_DIR") or Path.home() / ".claude"
+
+
+def named_folder(variable: str) -> Path | None:
+    """Return the folder that a variable of the environment names."""
+    named = os.environ.get(variable, "").strip()
+    return Path(named).expanduser() if named else None
 
 
 def auto_memory(project: Path) -> Path:

@@ -270,8 +270,7 @@ _TOOLS = ("memory_search", "memory_get")
 
 
 def _claude_edits(wiring: Wiring) -> tuple[FileEdit, ...]:
-    named = os.environ.get("CLAUDE_CONFIG_DIR", "").strip()
-    user_file = (Path(named).expanduser() if named else Path.home()) / ".claude.json"
+    user_file = (claude_code.named_folder("CLAUDE_CONFIG_DIR") or Path.home()) / ".claude.json"
     _require("Claude Code", "claude", user_file)
     program, *words = wiring.server()
     # With `alwaysLoad` Claude Code waits for the server before the first turn, up to 5 s, instead of going on without
@@ -311,8 +310,7 @@ def _codex_edits(wiring: Wiring) -> tuple[FileEdit, ...]:
 
 def codex_memory() -> Path:
     """Return where Codex keeps its memory, whether it is there or not: below CODEX_HOME, else ~/.codex."""
-    named = os.environ.get("CODEX_HOME", "").strip()
-    return (Path(named).expanduser() if named else Path.home() / ".codex") / "memories"
+    return (claude_code.named_folder("CODEX_HOME") or Path.home() / ".codex") / "memories"
 
 
 def is_codex_memory(workspace: Path) -> bool:

@@ -123,7 +123,11 @@ class Handlers(Struct):
             meta = {"_meta": {PROFILE: self.host.profile()}} if caller.meta.get(PROFILE) else {}
             return {**_result(answer), **meta}
         if name in (SEARCH, GET):
-            return _result(_timed_out(name, args))
+            from memory_tui.mcp import tools
+
+            waited = f"No answer within {seconds + LAST_SECONDS:g} seconds."
+            late = IndexUnavailable(waited, "Ask again in a moment.")
+            return _result(tools.failed(name, args, late, timed_out=True))
         before = "Read the line before you correct it again." if name == CORRECT else "Recall before you store again."
         return _failed(f"No answer within {seconds:g} seconds. {before}")
 
@@ -177,14 +181,6 @@ def _result(answer: Answer) -> dict[str, Any]:
         "structuredContent": data,
         "isError": data.get("status") == "error",
     }
-
-
-def _timed_out(tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said when not even words were looked for in time."""
-    from memory_tui.mcp import tools
-
-    late = IndexUnavailable(f"No answer within {PATIENCE_SECONDS + LAST_SECONDS:g} seconds.", "Ask again in a moment.")
-    return tools.failed(tool, args, late, timed_out=True)
 
 
 def _failed(message: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A session note is the end of a conversation, saved as memory/YYYY-MM-DD-HHMM.md.
 
-Secrets are masked before anything is written. `save` never overwrites a note; `keep` has one note a
-session, which it goes on with as long as nobody else wrote into it. What a conversation quotes of the memory is left
+Secrets are masked before anything is written. No note is overwritten; a session that goes on has one note, as long as
+nobody else wrote into it. What a conversation quotes of the memory is left
 out, so that a note is not found in place of the one that it quotes.
 """
 
@@ -97,19 +97,23 @@ Write = Callable[[str, bytes | None, bytes], bool]
 stays."""
 
 
-def save(workspace: Path, ended: EndedSession, content: str, write: Write) -> Path:
-    """Write the note under a name that is free. Raises MemoryTuiError."""
+def save(workspace: Path, ended: EndedSession, content: str, write: Write, *, goes_on: bool = False) -> Path:
+    """Write the note of a session under a name that is free; return its path. Raises MemoryTuiError.
+
+    With `goes_on` a session has one note. One that somebody else wrote into stays as it is, and the session gets
+    another.
+    """
     folder = workspace / "memory"
     try:
+        if goes_on:
+            # The hooks of a user and of a project call at the same time.
+            with _alone(folder):
+                return _keep(folder, ended, content, write)
         return _create(folder, ended, note(ended, content).encode("utf-8", "replace"), write)
     except OSError as error:
-        raise _unwritten(folder, error) from error
-
-
-def _unwritten(folder: Path, error: OSError) -> MemoryTuiError:
-    return MemoryTuiError(
-        f"The note cannot be written to {folder}: {error.strerror or error}.", "Check permissions and free space."
-    )
+        raise MemoryTuiError(
+            f"The note cannot be written to {folder}: {error.strerror or error}.", "Check permissions and free space."
+        ) from error
 
 
 def _create(folder: Path, ended: EndedSession, data: bytes, write: Write) -> Path:
@@ -214,20 +218,6 @@ def _without(message: Message, recalled: Mapping[str, str]) -> Message:
 # --- one note a session --------------------------------------------------------------------------------------------
 
 _FRONT = re.compile(r"---\nsession: (?P<session>[^\n]+)\nwritten: (?P<sum>[0-9a-f]{16})\n---\n")
-
-
-def keep(workspace: Path, ended: EndedSession, content: str, write: Write) -> Path:
-    """Write the one note of a session, or go on with it by `write`; returns its path. Raises MemoryTuiError.
-
-    A note that somebody else wrote into stays as it is, and the session gets another one.
-    """
-    folder = workspace / "memory"
-    try:
-        # The hooks of a user and of a project call at the same time.
-        with _alone(folder):
-            return _keep(folder, ended, content, write)
-    except OSError as error:
-        raise _unwritten(folder, error) from error
 
 
 def _alone(folder: Path) -> locks.WriterLock:

@@ -151,7 +151,6 @@ class Trust:
         self._workspace = workspace
         self._expected = expected
         self._database = database
-        self._hashes: dict[str, tuple[tuple[int, int, int], str]] = {}
         self._last: tuple[open_foreign.Traces, Ledger] | None = None
 
     # --- reading ---------------------------------------------------------------------------------------------------
@@ -172,7 +171,7 @@ class Trust:
     def report(self, paths: Iterable[str]) -> TrustReport:
         """Return the trust of those of `paths` that the ledger covers, and of what else it has rows of.
 
-        Reads the notes that the ledger has rows of, again only when they change.
+        Reads the notes that the ledger has rows of.
         """
         ledger = self.ledger()
         more = (path for path in (*_ROOT, *ledger.classes) if os.path.lexists(self._workspace / path))
@@ -215,16 +214,11 @@ class Trust:
         return ledger.of(path, self._hash(path) if path in ledger.classes else "")
 
     def _hash(self, path: str) -> str:
-        """Return the hash of a note on disk, empty if it cannot be read; taken again when its size or times change."""
-        file = self._workspace / path
+        """Return the hash of a note on disk, empty if it cannot be read."""
         try:
-            status = file.stat()
-            mark = status.st_mtime_ns, status.st_size, status.st_ino
-            if self._hashes.get(path, ((), ""))[0] != mark:
-                self._hashes[path] = mark, text_hash(file.read_bytes())
+            return text_hash((self._workspace / path).read_bytes())
         except (OSError, ValueError):
             return ""
-        return self._hashes[path][1]
 
     # --- what an edit does -----------------------------------------------------------------------------------------
 

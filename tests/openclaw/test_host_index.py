@@ -45,6 +45,12 @@ def db(tmp_path):
     return tmp_path / "state" / "memory" / "main.sqlite"
 
 
+def change(db, sql, *bindings):
+    with closing(apsw.Connection(str(db))) as connection:
+        schema.vec0(connection=connection)
+        return connection.execute(sql, bindings).fetchall()
+
+
 def against(workspace, db, wanted=None):
     found = compare.compare_workspace(Roots.open(workspace), db, wanted)
     assert isinstance(found, IndexComparison), found
@@ -112,16 +118,7 @@ def test_missing_stale_and_extra_notes(workspace, db, write):
         "memory/work.md": ("stale",),
         "memory/empty.md": ("extra",),
     }
-    assert found.summary == {
-        "same": 2,
-        "missing": 1,
-        "stale": 1,
-        "extra": 1,
-        "other model": 0,
-        "other chunking": 0,
-        "without vector": 0,
-        "not compared": 0,
-    }
+    assert {name: n for name, n in found.summary.items() if n} == {"same": 2, "missing": 1, "stale": 1, "extra": 1}
 
 
 def test_a_file_left_out_on_disk_is_extra_with_the_reason(workspace, db):
@@ -163,9 +160,8 @@ def test_what_differs_in_a_file_has_a_name_and_a_sentence(workspace, db, write, 
 
 def test_what_the_whole_lacks_is_remarked(workspace, db):
     own_file(db, content(workspace, vectorDims=3072))
-    with closing(apsw.Connection(str(db))) as connection:
-        connection.execute("DELETE FROM chunks_fts WHERE path = 'MEMORY.md'; ALTER TABLE files ADD COLUMN mood TEXT")
-        connection.execute("INSERT INTO meta VALUES('memory_vector_rebuild_v1', '1'); PRAGMA user_version = 99")
+    change(db, "DELETE FROM chunks_fts WHERE path = 'MEMORY.md'; ALTER TABLE files ADD COLUMN mood TEXT")
+    change(db, "INSERT INTO meta VALUES('memory_vector_rebuild_v1', '1'); PRAGMA user_version = 99")
     remarks = " ".join(against(workspace, db).remarks)
     for sentence in ("in its full-text table", "vectors rebuilt", "newer OpenClaw"):
         assert sentence in remarks
@@ -196,10 +192,8 @@ def test_long_chunks_are_cut_to_what_the_provider_takes(workspace, db, provider,
 @BOTH
 def test_chunks_that_vec0_has_lost(workspace, db, write):
     write(db, content(workspace))
-    with closing(apsw.Connection(str(db))) as connection:
-        schema.vec0(connection=connection)
-        ((name,),) = connection.execute("SELECT name FROM sqlite_schema WHERE sql LIKE '%USING vec0%'").fetchall()
-        connection.execute(f"DELETE FROM {name} WHERE id = (SELECT id FROM {name.removesuffix('_vec')} LIMIT 1)")
+    ((name,),) = change(db, "SELECT name FROM sqlite_schema WHERE sql LIKE '%USING vec0%'")
+    change(db, f"DELETE FROM {name} WHERE id = (SELECT id FROM {name.removesuffix('_vec')} LIMIT 1)")
     found = against(workspace, db)
     assert found.counts.vectors == found.counts.chunks - 1
     assert found.counts.vector_dims == 2
@@ -220,17 +214,9 @@ def test_transcripts_among_the_sources_are_compared_like_notes(workspace, db, tm
             told = read(found)
             made.files[found.path] = told.hash, told.size
             for piece in on_lines_of_file(told, chunk_text(told.text)):
-                made.chunks.append(
-                    Row(
-                        chunk_id("sessions", found.path, piece, MODEL),
-                        found.path,
-                        piece.start_line,
-                        piece.end_line,
-                        piece.hash,
-                        piece.text,
-                        source="sessions",
-                    )
-                )
+                key = chunk_id("sessions", found.path, piece, MODEL)
+                lines_of = piece.start_line, piece.end_line
+                made.chunks.append(Row(key, found.path, *lines_of, piece.hash, piece.text, source="sessions"))
     own_file(db, made)
     with (tmp_path / "sessions/grown.jsonl").open("a") as file:
         file.write(json.dumps(lines[1]) + "\n")
@@ -258,10 +244,9 @@ def test_the_identity_is_held_against_the_configuration(workspace, db):
 )
 def test_a_record_that_makes_no_sense(workspace, db, record):
     own_file(db, content(workspace))
-    with closing(apsw.Connection(str(db))) as connection:
-        connection.execute("DELETE FROM meta")
-        if record is not None:
-            connection.execute("INSERT INTO meta VALUES('memory_index_meta_v1', ?)", (record,))
+    change(db, "DELETE FROM meta")
+    if record is not None:
+        change(db, "INSERT INTO meta VALUES('memory_index_meta_v1', ?)", record)
     found = against(workspace, db)
     assert found.remarks
     assert found.identity is None
@@ -271,10 +256,9 @@ def test_a_record_that_makes_no_sense(workspace, db, record):
 
 def test_columns_that_hold_anything(workspace, db):
     own_file(db, content(workspace))
-    with closing(apsw.Connection(str(db))) as connection:
-        connection.execute("UPDATE chunks SET start_line = 'x', end_line = x'ff', hash = 3 WHERE path = 'MEMORY.md'")
-        connection.execute("UPDATE files SET size = 'many', hash = 1e300 WHERE path = 'memory/work.md'")
-        connection.execute("INSERT INTO files VALUES(NULL, 'memory', '', 0, 0)")
+    change(db, "UPDATE chunks SET start_line = 'x', end_line = x'ff', hash = 3 WHERE path = 'MEMORY.md'")
+    change(db, "UPDATE files SET size = 'many', hash = 1e300 WHERE path = 'memory/work.md'")
+    change(db, "INSERT INTO files VALUES(NULL, 'memory', '', 0, 0)")
     assert {"MEMORY.md", "memory/work.md", ""} <= set(differences(against(workspace, db)))
 
 
@@ -324,8 +308,7 @@ def test_what_is_no_database(tmp_path):
 
 def test_other_schemas_are_shown_by_their_tables(workspace, db, tmp_path):
     agent_database(db, content(workspace))
-    with closing(apsw.Connection(str(db))) as connection:
-        connection.execute("ALTER TABLE memory_index_chunks RENAME COLUMN hash TO digest")
+    change(db, "ALTER TABLE memory_index_chunks RENAME COLUMN hash TO digest")
     before = traces(db.parent)
     newer = problem(db)
     assert newer.state == "unknown schema"
@@ -334,8 +317,7 @@ def test_other_schemas_are_shown_by_their_tables(workspace, db, tmp_path):
     assert traces(db.parent) == before
 
     other = tmp_path / "other.sqlite"
-    with closing(apsw.Connection(str(other))) as connection:
-        connection.execute("CREATE TABLE photos(name)")
+    change(other, "CREATE TABLE photos(name)")
     assert (problem(other).state, problem(other).tables) == ("unknown schema", ("photos",))
     (tmp_path / "empty.sqlite").touch()
     assert (problem(tmp_path / "empty.sqlite").state, problem(tmp_path / "empty.sqlite").tables) == (
@@ -539,8 +521,7 @@ def test_the_command_finds_the_index_of_the_default_agent(workspace, db, run):
     assert "4 same, 1 missing" in out
     assert "missing: memory/new.md" in out
     newer = db.parents[1] / "agents" / "main" / "agent" / "openclaw-agent.sqlite"
-    with closing(apsw.Connection(str(_parents(newer)))) as connection:
-        connection.execute("CREATE TABLE sessions(id)")
+    change(_parents(newer), "CREATE TABLE sessions(id)")
     assert "before 2026.7" in run()[1], "an agent's database without a memory is not its index"
     newer.unlink()
     agent_database(newer, content(workspace))
@@ -595,8 +576,7 @@ def test_hostile_names_in_their_index_are_shown_and_obeyed_by_nobody(workspace, 
     made.files["memory/\x1b[2J\u202eevil\x9b.md"] = "", 0
     made.meta = {**made.meta, "model": "m\x1b]0;x\x07", "sources": ["\x1b[31m"]}
     own_file(db, made)
-    with closing(apsw.Connection(str(db))) as connection:
-        connection.execute('ALTER TABLE files ADD COLUMN "x\x1b[2J" TEXT')
+    change(db, 'ALTER TABLE files ADD COLUMN "x\x1b[2J" TEXT')
     controls = {chr(n) for n in (*range(32), *range(0x7F, 0xA0), 0x202E)} - {"\n"}
     for arguments in ((), ("--json",)):
         _, out, err = run(*arguments)

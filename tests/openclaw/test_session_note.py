@@ -14,7 +14,7 @@ from memory_tui.cli import hooks, main
 from memory_tui.hosts import claude_code
 from memory_tui.notes import curator
 from memory_tui.notes.curator import Curator
-from memory_tui.openclaw import prompt, session_note
+from memory_tui.openclaw import session_note
 from memory_tui.openclaw.session_note import EndedSession, Message
 from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots
@@ -42,17 +42,6 @@ def run(capsys, *arguments):
 
 
 # --- prompt --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("citations", "said"), [("auto", "Source: <path#line>"), ("on", "Source: <path#line>"), ("off", "Citations: off")]
-)
-def test_the_section_has_the_rule_and_the_citation_line(citations, said):
-    text = prompt.recall_rule(citations)
-    assert text.startswith("## Memory Recall\n")
-    assert said in text
-    assert "memory_search" in text
-    assert "memory_get" in text
 
 
 def test_the_prompt_has_the_notes_of_the_session(workspace, capsys):
@@ -422,7 +411,9 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(workspace, tmp_path,
 def test_hooks_that_call_at_once_leave_one_note(workspace, tmp_path):
     write = writer(workspace, tmp_path)
     ended = EndedSession(dt.datetime(2026, 11, 22, 9, 30, tzinfo=dt.UTC), session="abc")
-    at_once(*(partial(session_note.keep, workspace, ended, f"user: {number}", write) for number in range(6)))
+    at_once(
+        *(partial(session_note.save, workspace, ended, f"user: {number}", write, goes_on=True) for number in range(6))
+    )
     [name] = notes_of(workspace)
     said = (workspace / "memory" / name).read_text().split("## Conversation Summary\n\n")[1]
     assert sorted(said.split("\n")) == ["", *(f"user: {number}" for number in range(6))]
