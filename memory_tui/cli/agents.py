@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from memory_tui import plan, profiles
 from memory_tui.cli.context import agreed, confirmed, engine_options, names_a_memory, opened, passed_on
 from memory_tui.cli.output import print_lines, show, waiting
@@ -65,7 +67,7 @@ def connect(args: argparse.Namespace) -> int:
         refused = f"Nothing was written: the server that {row.title} would start gives no answer. {error.message}"
         raise NoAnswer(refused, error.next_step) from error
     link = connection.connect(row, chosen, files)
-    report |= {"written": bool(changed), "proof": answer.as_dict()}
+    report |= {"written": bool(changed), "proof": to_builtins(answer)}
     way = f"To undo it: memory-tui disconnect {link.host}{' --project' if link.scope == 'project' else ''}"
     return show(args, report, [answer.sentence(), f"{row.title} is connected. {row.after}", way])
 
@@ -152,7 +154,7 @@ def _state(host: Host, link: HostConnection, args: argparse.Namespace) -> dict[s
         newest = connected_agents.newest(host, connected_agents.workspace_of(link))
         row["outdated"] = registry.outdated_plugin(registry.installed_folder()) if link.host == "openclaw" else []
         row["lastQuery"], row["lastError"] = map(_logged, newest)
-        return {**row, "proof": _proof(link.start, args).as_dict()}
+        return {**row, "proof": to_builtins(_proof(link.start, args))}
     except MemoryTuiError as error:
         return {**row, "error": f"{error.message} {error.next_step}".rstrip()}
 

@@ -299,7 +299,7 @@ class NoAnswer(MemoryTuiError):
     code = "no_answer"
 
 
-class Proof(Struct, frozen=True):
+class Proof(Struct, frozen=True, rename="camel"):
     """Who answered: milliseconds until the tools were listed and for the question, hits, the first one's place."""
 
     server: str
@@ -311,11 +311,6 @@ class Proof(Struct, frozen=True):
     question: str
     hits: int
     first: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the proof as JSON-ready fields."""
-        fields = {name: getattr(self, name) for name in self.__struct_fields__ if not name.endswith("_ms")}
-        return {**fields, "toolsMs": round(self.tools_ms, 1), "answerMs": round(self.answer_ms, 1)}
 
     def sentence(self) -> str:
         """Return what a person is told."""
@@ -396,8 +391,8 @@ def _proof(process: subprocess.Popen[bytes], log: IO[bytes], late: threading.Tim
     return Proof(
         str(info.get("name", "")),
         str(info.get("version", "")),
-        (times[2] - times[0]) * 1000,
-        (times[3] - times[2]) * 1000,
+        round((times[2] - times[0]) * 1000, 1),
+        round((times[3] - times[2]) * 1000, 1),
         str((result.get("_meta") or {}).get(PROFILE, "")),
         str(answer.get("provider", "")),
         question,

@@ -56,6 +56,11 @@ def record_of(line: str | bytes) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
+def answer_in(text: str) -> dict[str, Any]:
+    """Return the answer of a memory as data in what a tool gave; empty where there is none that can be read."""
+    return record_of("{" + text.partition("{")[2])
+
+
 def texts(content: object) -> list[str]:
     """Return the texts of a message's content, which is one or a list of blocks."""
     if isinstance(content, str):

@@ -6,7 +6,6 @@ tokens come near the context window, or when its transcript has grown past a siz
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -292,12 +291,11 @@ def _facts(entry: Mapping[str, Any], *, newer: bool = False) -> Session:
 def _entries(agent: Agent) -> _Entries:
     """Read the host's sessions.json; empty where there is none that can be read."""
     try:
-        data = json.loads(read_regular(session_folder(agent.id) / "sessions.json"))
-    except (OSError, ValueError):
+        data = agent_sessions.record_of(read_regular(session_folder(agent.id) / "sessions.json"))
+    except OSError:
         return {}
-    entries = data.items() if isinstance(data, dict) else ()
     return {
         entry["sessionId"]: (key, entry)
-        for key, entry in entries
+        for key, entry in data.items()
         if isinstance(entry, dict) and isinstance(entry.get("sessionId"), str)
     }

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from msgspec import Struct
 
 from memory_tui import durable, jsstring, locks
 from memory_tui.errors import IndexBusy, MemoryTuiError
-from memory_tui.openclaw.agent_sessions import ROLES, record_of, tail, texts, unreadable
+from memory_tui.openclaw.agent_sessions import ROLES, answer_in, record_of, tail, texts, unreadable
 from memory_tui.secrets.finder import redact
 
 MESSAGES = 15
@@ -190,11 +189,8 @@ def _parts(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _lines_of(answer: str) -> Iterator[tuple[str, str]]:
     """Yield the lines in an answer of memory_search or memory_get, with their note."""
-    try:
-        data = json.loads(answer[answer.index("{") :])
-    except (ValueError, RecursionError):
-        return
-    hits = data.get("results") if isinstance(data.get("results"), list) else [data]
+    data = answer_in(answer)
+    hits = data["results"] if isinstance(data.get("results"), list) else [data]
     for hit in hits:
         text = (hit.get("snippet") or hit.get("text")) if isinstance(hit, dict) else None
         for line in text.splitlines() if isinstance(text, str) else ():

@@ -6,7 +6,6 @@ the answer shares four words in a row with it that no other hit has, nor the per
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from memory_tui.formatting import minute, plural
 from memory_tui.hosts import claude_code, connection
 from memory_tui.notes import agent_acts
 from memory_tui.notes.agent_acts import HostSession, Said, ToolUse
+from memory_tui.openclaw.agent_sessions import answer_in
 from memory_tui.openclaw.prompt import GET, SEARCH, citation
 from memory_tui.recalls import connected_agents, recall_log
 from memory_tui.recalls.recall_log import Log, LoggedHit, RecallEntry, is_partial, shortened
@@ -146,7 +146,8 @@ def _turns(session: HostSession, log: Log) -> Iterator[AgentTurn]:
 
 def _recall(session: HostSession, use: ToolUse, log: Log, said: str, answer: str) -> TurnRecall:
     """Return one recall with what became of it."""
-    result = _result(use)
+    is_told = "results" in use.details or "path" in use.details
+    result = use.details if is_told else answer_in(use.text)
     hits = [hit for hit in result.get("results", [result]) if isinstance(hit, dict)] if use.succeeded else []
     texts = [(_hit(hit), str(hit.get("snippet") or hit.get("text") or "")) for hit in hits]
     texts = [(hit, text) for hit, text in texts if hit.path]
@@ -159,17 +160,6 @@ def _recall(session: HostSession, use: ToolUse, log: Log, said: str, answer: str
     entry = _entry(session, use, result, [hit for hit, _ in texts])
     logged = [each for each in log.entries if _is_same(each, entry, use.end)]
     return TurnRecall(logged[-1] if logged else entry, tuple(quoted), 0 if quoted else sum(map(bool, shared)))
-
-
-def _result(use: ToolUse) -> Mapping[str, Any]:
-    """Return the answer of a memory as data; empty where there is none."""
-    if "results" in use.details or "path" in use.details:
-        return use.details
-    try:
-        data = json.loads(use.text[use.text.index("{") :])
-    except (ValueError, RecursionError):
-        return {}
-    return data if isinstance(data, dict) else {}
 
 
 def _hit(hit: Mapping[str, Any]) -> LoggedHit:
