@@ -145,8 +145,7 @@ class BatchService:
             _, request = self._wire.request([""], "document")
             params = {name: value for name, value in request.items() if name != "input"}
             body = {**body, "completion_window": "12h", "request_params": params}
-        content = json.dumps(body, ensure_ascii=False).encode()
-        return self._name(_text(self._http.ask("POST", path, _CALL_SECONDS, content), "id", "name"))
+        return self._name(_text(self._http.post(path, body, _CALL_SECONDS), "id", "name"))
 
     def find(self, file_id: str) -> str:
         """Return the job that was made of the file, empty when there is none, or no list."""

@@ -18,7 +18,7 @@ import platformdirs
 from memory_tui import durable
 from memory_tui.cancel import Stop
 from memory_tui.providers.failures import RETRIED, Cause, ProviderFailure, diagnose
-from memory_tui.providers.http import PLAIN, Http, HttpAnswer
+from memory_tui.providers.http import PLAIN, Answer, Http
 from memory_tui.providers.options import DownloadProgress, ProviderSettings, host_of
 
 _HF = re.compile(r"hf:([\w.-]+)/([\w.-]+)/([^#]+\.gguf)(?:#([\w./-]+))?")
@@ -151,17 +151,21 @@ def _server(source: ModelSource, stop: Stop) -> Iterator[Http]:
 
 
 @contextmanager
-def _answer(http: Http, url: str, source: ModelSource, **headers: str) -> Iterator[HttpAnswer]:
-    with http.answer("GET", url, _HEADERS.with_more(headers), seconds=_SILENCE_SECONDS, in_all=False) as answer:
-        if answer.status not in _GOOD and not answer.redirects:
-            state, words, wait = diagnose(answer.status, answer.headers, "")
+def _answer(http: Http, url: str, source: ModelSource, **headers: str) -> Iterator[Answer]:
+    with http.answer("GET", url, _HEADERS.with_more(headers), seconds=_SILENCE_SECONDS, in_all=False) as (
+        answer,
+        parts,
+    ):
+        status = answer.status_code
+        if status not in _GOOD and not answer.is_redirect:
+            state, words, wait = diagnose(status, answer.headers, "")
             raise ProviderFailure(
-                Cause.NO_FILE if answer.status == HTTPStatus.NOT_FOUND else state,
-                f"{host_of(source.url)} answered {answer.status} for {source.name}{words and ': '}{words}",
+                Cause.NO_FILE if status == HTTPStatus.NOT_FOUND else state,
+                f"{host_of(source.url)} answered {status} for {source.name}{words and ': '}{words}",
                 "Check local.modelPath; a model that asks for consent needs HF_TOKEN.",
                 wait,
             )
-        yield answer
+        yield answer, parts
 
 
 def _look_up(http: Http, source: ModelSource, settings: ProviderSettings) -> ModelFile:
@@ -171,12 +175,12 @@ def _look_up(http: Http, source: ModelSource, settings: ProviderSettings) -> Mod
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     for _ in range(_MOST_HOPS):
         # Not HEAD, because addresses that are signed for GET refuse it.
-        with _answer(http, url, source, Range="bytes=0-0", **headers) as answer:
+        with _answer(http, url, source, Range="bytes=0-0", **headers) as (answer, _):
             fields = answer.headers
         linked = fields.get("x-linked-etag", "").strip('"')
         sha256 = sha256 or (linked if _SHA256.fullmatch(linked) else "")
         size = size or _number(fields.get("x-linked-size", ""))
-        if not answer.redirects:
+        if not answer.is_redirect:
             whole = fields.get("content-range", "").rpartition("/")[2] or fields.get("content-length", "")
             tag = sha256 or fields.get("etag", "") or fields.get("last-modified", "")
             path = cache_folder(settings) / source.name
@@ -209,11 +213,11 @@ def _complete(http: Http, file: ModelFile, part: Path, settings: ProviderSetting
         return
     rest = {"Range": f"bytes={have}-"} if 0 < have < file.size and file.tag else {}
     last = 0.0
-    with _answer(http, file.url, file.source, **rest) as answer:
+    with _answer(http, file.url, file.source, **rest) as (answer, parts):
         goes_on = answer.headers.get("content-range", "").startswith(f"bytes {have}-")
-        have = have if goes_on and answer.status == HTTPStatus.PARTIAL_CONTENT else 0
+        have = have if goes_on and answer.status_code == HTTPStatus.PARTIAL_CONTENT else 0
         with durable.growing(part, have) as write:
-            for piece in answer.parts:
+            for piece in parts:
                 write(piece)
                 have += len(piece)
                 if 0 < file.size < have:

@@ -37,7 +37,6 @@ from memory_tui.providers.base import (
 )
 from memory_tui.providers.failures import OF_THE_TEXT, PASSING, RETRIED, Cause, ProviderFailure, diagnose
 from memory_tui.providers.options import ProviderSettings, Redactor, Wire, host_of, on_this_machine
-from memory_tui.secrets.discreet import Discreet
 
 _MOST_BYTES = 64 << 20
 """A longer answer is none that a request can have."""
@@ -69,19 +68,8 @@ class SentHeaders(dict[str, tuple[str, str]]):
 PLAIN = SentHeaders().with_more({"Accept-Encoding": "gzip, deflate", "User-Agent": f"memory-tui/{__version__}"})
 
 
-class HttpAnswer(Discreet, frozen=True):
-    """Status, headers by their names in lower case, and the body in `parts`, unpacked."""
-
-    HIDDEN = ("headers",)
-
-    status: int
-    headers: Mapping[str, str]
-    parts: Iterator[bytes]
-
-    @property
-    def redirects(self) -> bool:
-        """Whether it points to another address."""
-        return 300 <= self.status < 400
+Answer = tuple[httpx.Response, Iterator[bytes]]
+"""Status and headers of an answer, and its body in parts, unpacked."""
 
 
 class _LeftError(Exception):
@@ -208,8 +196,8 @@ class Http:
         for _ in self._keys:
             key = self._keys[0]
             try:
-                with self.answer(method, path, key.with_more(headers), content, seconds=seconds) as answer:
-                    text = self._text(answer)
+                with self.answer(method, path, key.with_more(headers), content, seconds=seconds) as (answer, parts):
+                    text = self._text(parts)
                 return self._value(answer, text)
             except ProviderFailure as error:
                 if error.state not in _NEXT_KEY:
@@ -229,13 +217,13 @@ class Http:
         ProviderFailure, Cancelled.
         """
         for headers in (self._keys[0], PLAIN):
-            with self.answer("GET", path, headers, seconds=seconds, in_all=False) as answer:
-                if answer.status == HTTPStatus.OK:
-                    for part in answer.parts:
+            with self.answer("GET", path, headers, seconds=seconds, in_all=False) as (answer, parts):
+                if answer.status_code == HTTPStatus.OK:
+                    for part in parts:
                         into.write(part)
                     return
-                text = self._text(answer)
-            if not answer.redirects:
+                text = self._text(parts)
+            if not answer.is_redirect:
                 break
             with suppress(httpx.InvalidURL):
                 path = str(self.address(path).join(answer.headers.get("location", "")))
@@ -251,7 +239,7 @@ class Http:
         *,
         seconds: float,
         in_all: bool = True,
-    ) -> Iterator[HttpAnswer]:
+    ) -> Iterator[Answer]:
         """Send one request; it has `seconds` in all, or else no pause that is longer.
 
         Raises ProviderFailure, Cancelled.
@@ -268,14 +256,7 @@ class Http:
                 response = next(items, None)
                 self._stop.check()
                 assert isinstance(response, httpx.Response)
-                yield HttpAnswer(
-                    response.status_code,
-                    {
-                        name.decode("latin-1").lower(): text.decode("utf-8", "replace")
-                        for name, text in response.headers.raw
-                    },
-                    (part for part in items if isinstance(part, bytes)),
-                )
+                yield response, (part for part in items if isinstance(part, bytes))
                 self._stop.check()
             except (httpx.RequestError, httpx.InvalidURL) as error:
                 late = isinstance(error, httpx.TimeoutException) and (
@@ -314,10 +295,10 @@ class Http:
                 self._clients[key] = _new_client(url, environment=key[1])
             return self._clients[key]
 
-    def _text(self, answer: HttpAnswer) -> str:
+    def _text(self, parts: Iterator[bytes]) -> str:
         """Return the body, or as much of it as the limit allows, without secrets: it may repeat what it was sent."""
         body = bytearray()
-        for part in answer.parts:
+        for part in parts:
             body += part
             if len(body) >= _MOST_BYTES:
                 break
@@ -334,10 +315,10 @@ class Http:
         failure.broke_off = isinstance(error, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
         return failure
 
-    def _value(self, answer: HttpAnswer, text: str) -> object:
+    def _value(self, answer: httpx.Response, text: str) -> object:
         """Return the JSON value of an answer. Raises ProviderFailure."""
-        status = answer.status
-        if answer.redirects:
+        status = answer.status_code
+        if answer.is_redirect:
             to = host_of(answer.headers.get("location", "")) or self.host
             why = f"{self.label} answered {status} and points to {to}, where key and text were not sent."
             raise ProviderFailure(Cause.REFUSED, why, "If that address is right, make it the remote.baseUrl.")
