@@ -182,7 +182,8 @@ def _token_end(text: str, at: int) -> int:
 # --- edits ------------------------------------------------------------------------------------------------------------
 
 _SPACES = re.compile(r"[ \t]*")
-_NAME = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
+_KEY = re.compile(r'"([A-Za-z_$][\w$]*)":', re.ASCII)
+"""A key in quotes that could be written without; in a text a quote has a backslash."""
 _TAIL = re.compile(r"(?:[ \t]|/\*(?:[^*\n]|\*(?!/))*\*/)*(?://[^\n]*)?", re.DOTALL)
 """What may follow a value on its line: spaces and comments."""
 
@@ -211,16 +212,25 @@ def replace(node: Node, value: Scalar) -> Splice:
 
 
 def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
-    """Put new members at the end of the object `parent`, laid out as its others are.
+    """Put new members at the end of the object `parent`, on lines and without quotes where its others are.
 
     A member is a scalar, or a mapping that becomes an object. Comments stay with the member they stand beside.
     """
-    style = _Style.of(parent)
-    items = [style.member(key, value) for key, value in members.items()]
-    if not (siblings := _siblings(parent)):
-        return [_into_empty(parent, style, items)]
-    broken = "\n" in parent.source.text[siblings[-1].end : parent.end]
-    return _behind(siblings[-1], parent, items, style.indent if broken else None)
+    text, siblings, at = parent.source.text, _siblings(parent), parent.start + 1
+    comment = "" if siblings else text[at : parent.end - 1].strip()
+    broken = bool(comment) or "\n" in (text[siblings[-1].end : parent.end] if siblings else text)
+    newline, outer, step = _newline(text), _indent(text, parent.start), _step(text)
+    indent = _indent(text, siblings[-1].start) if siblings else outer + step
+    whole = json.dumps(members, ensure_ascii=False, indent=step if broken else None)
+    whole = whole if _quoted(text) else _KEY.sub(r"\1:", whole)
+    lines = [line.removeprefix(step) for line in whole.split("\n")[1:-1]] if broken else [whole[1:-1]]
+    inside = f"{newline}{indent}".join(lines)
+    if siblings:
+        return _behind(siblings[-1], parent, inside, indent if broken else None)
+    if not broken:
+        return [Splice(at, parent.end - 1, f" {inside} ")]
+    inside = f"{newline}{indent}{inside}"
+    return [Splice(at, at, f"{inside},") if comment else Splice(at, parent.end - 1, f"{inside}{newline}{outer}")]
 
 
 def append(array: Node, value: object) -> list[Splice]:
@@ -230,20 +240,17 @@ def append(array: Node, value: object) -> list[Splice]:
         at = array.end - 1
         return [Splice(array.start + 1 if not text[array.start + 1 : at].strip() else at, at, item)]
     broken = "\n" in text[array.start : siblings[-1].start]
-    return _behind(siblings[-1], array, [item], _indent(text, siblings[-1].start) if broken else None)
+    return _behind(siblings[-1], array, item, _indent(text, siblings[-1].start) if broken else None)
 
 
-def _behind(last: Node, parent: Node, items: list[str], indent: str | None) -> list[Splice]:
-    """Put `items` behind the last one, each on a line with `indent` if there is one; a comma at the end stays there."""
+def _behind(last: Node, parent: Node, item: str, indent: str | None) -> list[Splice]:
+    """Put `item` behind the last one, on a line with `indent` if there is one; a comma at the end stays there."""
     text = parent.source.text
     comma = _comma_after(text, last.end)
     at = last.end if comma is None else comma + 1
     if indent is None:
-        added = ", ".join(items)
-        return [Splice(at, at, f", {added}" if comma is None else f" {added},")]
-    at, newline = _line_end(text, at), "\r\n" if "\r\n" in text else "\n"
-    lines = f",{newline}".join(f"{indent}{item}" for item in items)
-    added = f"{newline}{lines}{',' if comma is not None else ''}"
+        return [Splice(at, at, f", {item}" if comma is None else f" {item},")]
+    at, added = _line_end(text, at), f"{_newline(text)}{indent}{item}{',' if comma is not None else ''}"
     return [Splice(at, at, added)] if comma is not None else [Splice(last.end, last.end, ","), Splice(at, at, added)]
 
 
@@ -272,54 +279,6 @@ def remove(parent: Node, child: Node) -> list[Splice]:
     return [*splices, Splice(begin, end, "")]
 
 
-def _into_empty(parent: Node, style: _Style, items: list[str]) -> Splice:
-    """Put the first members into an object in which nothing, or only what is not a value of its own, stands yet."""
-    text = parent.source.text
-    inside = text[parent.start + 1 : parent.end - 1]
-    at = parent.start + 1
-    if not inside.strip() and not style.broken:
-        return Splice(at, parent.end - 1, f" {', '.join(items)} ")
-    lines = "".join(f"{style.newline}{style.indent}{item}," for item in items)
-    if inside.strip():
-        return Splice(at, at, lines)
-    return Splice(at, parent.end - 1, f"{lines[:-1]}{style.newline}{style.outer}")
-
-
-class _Style(Struct, frozen=True):
-    """How an object is laid out: `indent` of its members, `outer` of its closing bracket, one level `step`."""
-
-    indent: str
-    outer: str
-    step: str
-    newline: str
-    quoted: bool
-    broken: bool
-
-    @classmethod
-    def of(cls, parent: Node) -> _Style:
-        text, siblings = parent.source.text, _siblings(parent)
-        newline = "\r\n" if "\r\n" in text else "\n"
-        outer = _indent(text, parent.start)
-        broken = "\n" in text[parent.start : parent.end] if siblings else "\n" in text
-        step = _step(text)
-        indent = _indent(text, siblings[-1].start) if siblings and broken else outer + step
-        return cls(indent, outer, step, newline, _quoted(text), broken)
-
-    def member(self, key: str, value: object) -> str:
-        name = key if not self.quoted and _NAME.match(key) else json.dumps(key, ensure_ascii=False)
-        return f"{name}: {self._value(value, self.indent)}"
-
-    def _value(self, value: object, indent: str) -> str:
-        if not isinstance(value, Mapping):
-            return json.dumps(value, ensure_ascii=False)
-        inner = _Style(indent + self.step, indent, self.step, self.newline, self.quoted, self.broken)
-        items = [inner.member(key, item) for key, item in value.items()]
-        if not self.broken:
-            return f"{{ {', '.join(items)} }}"
-        lines = f",{self.newline}".join(f"{inner.indent}{item}" for item in items)
-        return f"{{{self.newline}{lines}{self.newline}{indent}}}"
-
-
 def _siblings(parent: Node) -> list[Node]:
     """Return the members or items that stand between the brackets of `parent` itself, in the order of the text."""
     nodes = parent.value if isinstance(parent.value, list) else [node for _, node in parent.children()]
@@ -331,6 +290,10 @@ def _indent(text: str, at: int) -> str:
     """Return the white space that the line of a character begins with."""
     match = _SPACES.match(text, text.rfind("\n", 0, at) + 1)
     return match[0] if match else ""
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 def _step(text: str) -> str:

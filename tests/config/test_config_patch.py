@@ -68,9 +68,9 @@ def test_a_value_that_is_there_is_replaced_and_nothing_else(commented):
 def test_a_value_that_is_missing_is_added_where_it_belongs(commented):
     before = commented.read_text()
     found = plan_of(commented, ("query.maxResults", "9"), ("query.hybrid.mmr.enabled", "on"))
-    assert text_of(found) == before.replace("textWeight: 0.3 }", "textWeight: 0.3, mmr: { enabled: true } }").replace(
-        "textWeight: 0.3, mmr: { enabled: true } },\n",
-        "textWeight: 0.3, mmr: { enabled: true } },\n          maxResults: 9,\n",
+    assert text_of(found) == before.replace("textWeight: 0.3 }", "textWeight: 0.3, mmr: {enabled: true} }").replace(
+        "textWeight: 0.3, mmr: {enabled: true} },\n",
+        "textWeight: 0.3, mmr: {enabled: true} },\n          maxResults: 9,\n",
     )
 
 
@@ -83,10 +83,10 @@ def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("{}", '{ "b": { "c": 1 } }'),
+        ("{}", '{ "b": {"c": 1} }'),
         ("{}\n", '{\n  "b": {\n    "c": 1\n  }\n}\n'),
-        ("{a: 1}", "{a: 1, b: { c: 1 }}"),
-        ("{a: 1,}", "{a: 1, b: { c: 1 },}"),
+        ("{a: 1}", "{a: 1, b: {c: 1}}"),
+        ("{a: 1,}", "{a: 1, b: {c: 1},}"),
         ("{\r\n\ta: 1,\r\n}\r\n", "{\r\n\ta: 1,\r\n\tb: {\r\n\t\tc: 1\r\n\t},\r\n}\r\n"),
         ("{\n  // nothing yet\n}\n", '{\n  "b": {\n    "c": 1\n  },\n  // nothing yet\n}\n'),
         ("{\n  a: 1 /* x */ , // y\n}", "{\n  a: 1 /* x */ , // y\n  b: {\n    c: 1\n  },\n}"),
