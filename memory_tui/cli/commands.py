@@ -327,6 +327,8 @@ shared join  shared:join extra=postgres  agree that this workspace is published 
   --yes                               agree without being asked
 shared publish  shared:publish extra=postgres  publish the index now and, with shared.publish, after each change
   --once                              end after the first time
+shared mirror  shared:mirror extra=postgres  bring the mirror of a scope up to date, however long that takes
+  scope SCOPE                         OWNER/NAME, group:ROLE or all, several apart by commas
 shared verify  shared:check extra=postgres  compare what is published with the index
   --against-disk                      also with the notes
 # Maintenance

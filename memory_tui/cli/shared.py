@@ -1,4 +1,4 @@
-"""Commands of a shared index: init, join, publish, verify."""
+"""Commands of a shared index: init, join, publish, mirror, verify."""
 
 from __future__ import annotations
 
@@ -101,6 +101,15 @@ def _published(report: Published, there: Access) -> Iterator[str]:
     for kind, count in report.left.items():
         option = "--memory-md" if kind == MEMORY else "--transcripts"
         yield f"{plural(count, 'file')} stay here without your consent: memory-tui shared join {option}."
+
+
+def mirror(args: argparse.Namespace) -> int:
+    """Bring the mirror of a scope up to date."""
+    with opened(args) as engine:
+        engine.index.catch_up()
+        with waiting("Fetching"):
+            standing = engine.scopes.fill(args.scope)
+    return show(args, standing.as_dict(), [standing.sentence])
 
 
 def check(args: argparse.Namespace) -> int:

@@ -245,7 +245,8 @@ class Mirror:
         with store.writing():
             incarnation, _, generation = str(store.meta(_POSITION + row.name) or "").partition(" ")
             since = int(generation or 0) if incarnation == row.incarnation else 0
-            since = since if since >= row.changes_from else 0
+            # Of a restored backup the generation is lower than the one that is known.
+            since = since if row.changes_from <= since <= row.generation else 0
             has = store.copies_of(label)
             with connection.cursor(binary=True, row_factory=class_row(_File)) as cursor:
                 files = cursor.execute(_FILES, (*key, since)).fetchall()

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from memory_tui import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
+from memory_tui.search.evidence import Evidence
 from memory_tui.shared import publish
 from tests.support.shared_index import Home, shared_database
 
@@ -80,16 +81,14 @@ def told(engine: Engine, question: str) -> dict:
     return _bare(trace_json.answer(trace))
 
 
-def why(engine: Engine, question: str, path: str, line: int) -> dict:
-    evidence = engine.search.gather(question)
-    place = f"{WHERE}{path}" if engine.index.opener.path.parent.parent.name == "shared" else path
-    return _bare(trace_json.why(engine.search.why(evidence, place, line)))
+def why(engine: Engine, evidence: Evidence, path: str, line: int) -> dict:
+    return _bare(trace_json.why(engine.search.why(evidence, path, line)))
 
 
 def _bare(value):
     if isinstance(value, dict):
         # Whoever wrote them, the notes of somebody else are untrusted.
-        left = ("rowid", "timings", "generation", "unsearchable", "files", "notices", "originClass")
+        left = ("rowid", "timings", "generation", "originClass")
         return {name: _bare(part) for name, part in value.items() if name not in left}
     if isinstance(value, list):
         return [_bare(part) for part in value]
@@ -103,9 +102,11 @@ def assert_same_answers(home: Home, other: Home, lines: int = 3) -> None:
         own.index.sync()
         for question in QUESTIONS:
             assert told(mirror, question) == told(own, question), question
-        for path in ("MEMORY.md", *[f"memory/{file.name}" for file in sorted((home.notes / "memory").glob("*.md"))]):
+        here, there = own.search.gather(QUESTIONS[0]), mirror.search.gather(QUESTIONS[0])
+        for file in sorted(home.notes.rglob("*.md")):
+            path = file.relative_to(home.notes).as_posix()
             for line in range(1, lines + 1):
-                assert why(mirror, QUESTIONS[0], path, line)["verdict"] == why(own, QUESTIONS[0], path, line)["verdict"]
+                assert why(mirror, there, WHERE + path, line) == why(own, here, path, line), (path, line)
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -1,0 +1,337 @@
+"""Scopes of a shared index, as people and agents ask them: two homes, one server, and every state in its words."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+from msgspec.structs import replace
+
+from memory_tui.cli import main
+from memory_tui.engine.engine import Engine
+from memory_tui.errors import QueryError, SettingError
+from memory_tui.index import index_write
+from memory_tui.mcp import schemas
+from memory_tui.mcp.tools import memory_get, memory_search
+from memory_tui.shared import publish
+from memory_tui.shared.connection import SharedUnavailable
+from memory_tui.shared.scope import Scope, workspace_of
+from tests.support.shared_index import Home, shared_database
+
+ROSES = "# Garden\n\nThe roses by the gate are called Gertrude.\n"
+
+
+@pytest.fixture
+def team(server):
+    return shared_database(server)
+
+
+@pytest.fixture
+def laptop(server, team, tmp_path):
+    """Anna's machine, whose notes bob may read."""
+    home = Home(tmp_path / "laptop", server.url(team, "anna"), "anna/laptop")
+    home.write(MEMORY="# Facts\n\nThe router of anna is an Omada.\n", **{"2026-03-10": ROSES})
+    home.join()
+    home.publish()
+    publish.allow(home.access, "bob", reads=True)
+    return home
+
+
+@pytest.fixture
+def desk(server, team, tmp_path, laptop):
+    """Bob's machine."""
+    home = Home(tmp_path / "desk", server.url(team, "bob"), "bob/desk", askTimeoutMs=20_000)
+    home.write(MEMORY="# Facts\n\nThe kettle of bob is green.\n", **{"2026-03-11": "# Day\n\nBob mowed the lawn.\n"})
+    home.join()
+    home.publish()
+    return home
+
+
+@pytest.fixture
+def run(desk, capsys):
+    """Run a command at bob's desk."""
+
+    def go(*words):
+        options = desk.options
+        where = ["--workspace", options.workspace, "--config", options.config, "--index", options.index]
+        code = main.main([*words, *where])
+        return code, *capsys.readouterr()
+
+    return go
+
+
+def configure(home, **shared):
+    path = Path(home.options.config)
+    place = json.loads(path.read_text())
+    path.write_text(json.dumps({"shared": place["shared"] | shared}))
+
+
+def standing(home, scope):
+    with Engine.open(home.options) as engine:
+        engine.index.sync()
+        return engine.of_scope(scope)[1]
+
+
+def paths(home, scope, question):
+    with Engine.open(home.options) as engine:
+        engine.index.sync()
+        return [hit.chunk.path for hit in engine.of_scope(scope)[0].search.search(question).recalled]
+
+
+# --- asking ----------------------------------------------------------------------------------------------------------
+
+
+def test_bob_finds_a_note_of_anna_by_its_citation_and_reads_it(run):
+    code, out, _ = run("search", "who is Gertrude", "--scope", "all", "--json")
+    answer = json.loads(out)
+    assert (code, answer["shared"]["state"]) == (0, "live")
+    assert answer["shared"]["workspaces"] == ["anna/laptop", "bob/desk"]
+    assert answer["results"][0]["path"] == "anna/laptop:memory/2026-03-10.md"
+    assert answer["results"][0]["citation"] == "anna/laptop:memory/2026-03-10.md#L1-L4"
+    code, out, _ = run("get", "anna/laptop:memory/2026-03-10.md", "--json")
+    note = json.loads(out)
+    assert (code, note["path"], note["text"]) == (0, "anna/laptop:memory/2026-03-10.md", ROSES)
+    code, out, err = run("search", "who is Gertrude", "--scope", "anna/laptop")
+    assert (code, err.split("\n")[0]) == (0, "memory-tui: Shared index, anna/laptop: live.")
+    assert "anna/laptop:memory/2026-03-10.md#L1" in out
+    assert "Gertrude" not in run("search", "who is Gertrude")[1]
+
+
+def test_a_note_is_read_without_a_search_before_and_one_of_ones_own_keeps_its_path(run, desk):
+    assert run("get", "anna/laptop:MEMORY.md")[1].endswith("The router of anna is an Omada.\n")
+    code, _, err = run("get", "anna/laptop:memory/none.md")
+    assert (code, "There is no note" in err) == (2, True)
+    (desk.notes / "memory" / "x:y.md").write_text("# Odd\n\nA note with a colon.\n")
+    assert "A note with a colon." in run("get", "memory/x:y.md")[1]
+    assert paths(desk, "all", "the kettle of bob")[0] == "MEMORY.md"
+
+
+def test_agents_search_a_scope_read_a_citation_and_are_told_whose_it_is(desk):
+    with Engine.open(desk.options) as engine:
+        engine.index.sync()
+        answer = memory_search(engine, {"query": "who is Gertrude", "scope": "all"}).answer
+        jsonschema.validate(answer, schemas.tools(shared=True)["memory_search"]["outputSchema"])
+        assert answer["shared"]["state"] == "live"
+        assert answer["about"].startswith(schemas.OTHERS)
+        hit = answer["results"][0]
+        note = memory_get(engine, {"path": f"{hit['path']}#L{hit['startLine']}-L{hit['endLine']}"})
+        jsonschema.validate(note, schemas.tools()["memory_get"]["outputSchema"])
+        assert (note["path"], note["text"]) == (hit["path"], ROSES.removesuffix("\n"))
+        assert note["about"].startswith(schemas.OTHERS)
+        assert "shared" not in memory_search(engine, {"query": "kettle"}).answer
+
+
+def test_who_configured_nothing_meets_no_word_of_it(tmp_path):
+    assert "scope" not in schemas.tools()["memory_search"]["inputSchema"]["properties"]
+    assert "shared" not in schemas.tools()["memory_search"]["outputSchema"]["properties"]
+    (tmp_path / "MEMORY.md").write_text("# Facts\n\nThe kettle is green.\n")
+    code = (
+        "import sys\nfrom memory_tui.cli.main import main\n"
+        "for words in (['search', 'kettle', '--json'], ['status', '--json'], ['get', 'MEMORY.md', '--json']):\n"
+        f"    main([*words, '--workspace', {str(tmp_path)!r}, '--index', {str(tmp_path / 'i.sqlite')!r}])\n"
+        "sys.exit('psycopg' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, '"shared":' in done.stdout) == (0, False), done.stderr
+    with Engine.open(replace(Home(tmp_path / "h", "", "").options, config=None)) as engine, pytest.raises(QueryError):
+        memory_search(engine, {"query": "kettle", "scope": "all"})
+
+
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.9"])
+def test_notes_of_several_workspaces_keep_their_dates_and_what_memory_is(laptop, desk, profile):
+    changes = (("profile", profile), ("query.hybrid.temporalDecay.enabled", "true"), ("query.minScore", "0"))
+    for home in (laptop, desk):
+        home.options = replace(home.options, changes=changes)
+        home.publish()
+    bases = {}
+    for home, scope in ((laptop, "this"), (desk, "this"), (desk, "all")):
+        with Engine.open(home.options) as engine:
+            engine.index.sync()
+            trace = engine.of_scope(scope)[0].search.search("anna bob router kettle lawn roses")
+            hits = (*trace.recalled, *trace.lost)
+            bases[home.name, scope] = {hit.chunk.path: (hit.age_basis, round(hit.age_days or 0)) for hit in hits}
+    there = {f"anna/laptop:{path}": basis for path, basis in bases["anna/laptop", "this"].items()}
+    assert len(there) == 2
+    assert bases["bob/desk", "all"] == there | bases["bob/desk", "this"]
+
+
+def test_a_group_means_what_its_role_may_read(server, team, laptop, desk):
+    server.run("create role builders; grant builders to bob")
+    assert standing(desk, "group:builders").words == ("live", "no right to read group:builders")
+    publish.allow(laptop.access, "builders", reads=True)
+    assert standing(desk, "group:builders").workspaces == ("anna/laptop",)
+
+
+def test_a_scope_is_read_as_it_is_written():
+    assert str(Scope.of(" group:team, bob/desk,this ", "anna/laptop")) == "anna/laptop,bob/desk,group:team"
+    assert str(Scope.of("bob/desk,all", "anna/laptop")) == "all"
+    for text in ("", "bob", "a/b/c", "group:"):
+        with pytest.raises(SettingError):
+            Scope.of(text, "anna/laptop")
+    assert workspace_of("anna/laptop:MEMORY.md") == "anna/laptop"
+    assert {workspace_of(path) for path in ("MEMORY.md", "a:b.md", "/x:y", "C:/x/y.md", "a/b/c:d.md", "a/b:")} == {""}
+
+
+# --- states ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_stopped_server_is_told_the_mirror_answers_and_is_live_again(server, run):
+    assert run("search", "Gertrude", "--scope", "all")[0] == 0
+    server.stop()
+    try:
+        code, out, err = run("search", "Gertrude", "--scope", "all", "--json")
+        answer = json.loads(out)
+        assert (code, answer["shared"]["state"]) == (0, "unreachable")
+        assert answer["results"][0]["path"] == "anna/laptop:memory/2026-03-10.md"
+        clock = time.strftime("%H:")
+        assert answer["shared"]["words"][0].startswith(f"store unreachable since {clock}")
+        assert f", mirror of {clock}" in answer["shared"]["words"][0]
+        code, out, err = run("search", "Gertrude", "--scope", "all")
+        assert (code, "store unreachable since" in err.split("\n")[0]) == (0, True)
+        assert run("get", "anna/laptop:memory/2026-03-10.md")[1] == ROSES
+        code, _, err = run("search", "Gertrude", "--scope", "anna/laptop")
+        assert (code, "cannot be reached" in err) == (1, True)
+    finally:
+        server.start()
+    began = time.monotonic()
+    while json.loads(run("search", "Gertrude", "--scope", "all", "--json")[1])["shared"]["state"] != "live":
+        assert time.monotonic() - began < 10
+
+
+def test_status_tells_how_the_mirror_stands_that_is_kept(run, desk):
+    assert "shared" not in json.loads(run("status", "--json")[1])
+    configure(desk, mirror={"scope": "anna/laptop"})
+    assert json.loads(run("status", "--json")[1])["shared"]["words"] == ["live"]
+    assert "Shared index, anna/laptop: live." in run("status")[1]
+
+
+def test_who_waits_longer_than_that_is_answered_from_the_mirror(server, team, laptop, desk):
+    configure(desk, askTimeoutMs=300)
+    assert standing(desk, "all").state == "live"
+    laptop.write(bees="# Bees\n\nA new hive called Beatrice.\n")
+    laptop.publish()
+    with server.connected(team) as other, Engine.open(desk.options) as engine, other.transaction():
+        other.execute("lock table memory_tui.file in access exclusive mode")
+        began = time.monotonic()
+        mirror, state = engine.of_scope("all")
+        assert time.monotonic() - began < 2
+        assert (state.state, state.words[0].endswith(" s behind")) == ("behind", True)
+        assert mirror.search.search("Gertrude").recalled
+    assert standing(desk, "all").state == "live"
+    assert paths(desk, "all", "Beatrice")[0] == "anna/laptop:memory/bees.md"
+
+
+def test_a_silent_publisher_a_lost_right_and_a_newer_schema_are_told(server, team, laptop, desk):
+    server.run("update memory_tui.workspace set heard = now() - interval '3 hours 5 min' where ws = 1", team)
+    assert standing(desk, "all").words == ("live", "publisher of anna/laptop silent for 3 h")
+    assert standing(desk, "anna/laptop,anna/other").words[1:] == (
+        "publisher of anna/laptop silent for 3 h",
+        "no right to read anna/other",
+    )
+    server.run("update memory_tui.about set version = 99", team)
+    state = standing(desk, "all")
+    assert (state.state, state.words[0].split(",")[0]) == ("newer", "schema newer than this program")
+    assert paths(desk, "all", "Gertrude")[0] == "anna/laptop:memory/2026-03-10.md"
+    server.run("update memory_tui.about set version = 1", team)
+    publish.allow(laptop.access, "bob", reads=False)
+    assert standing(desk, "anna/laptop").words == ("live", "no right to read anna/laptop")
+    assert standing(desk, "all").workspaces == ("bob/desk",)
+    assert "anna/laptop:memory/2026-03-10.md" not in paths(desk, "all", "Gertrude")
+
+
+def test_what_is_cut_otherwise_or_too_much_is_not_mirrored_and_told(laptop, desk):
+    laptop.options = replace(laptop.options, changes=(("chunking.tokens", "100"),))
+    laptop.publish()
+    assert standing(desk, "anna/laptop").words == ("live", "anna/laptop is cut or embedded otherwise, and not searched")
+    configure(desk, mirror={"maxChunks": 1})
+    with pytest.raises(SettingError, match="2 passages, and a mirror at most 1"):
+        standing(desk, "bob/desk")
+
+
+# --- what can go wrong -----------------------------------------------------------------------------------------------
+
+
+def _rows(home, scope="all"):
+    """Every note of the mirror, with its passages."""
+    with Engine.open(home.options) as engine:
+        engine.index.sync()
+        mirror = engine.of_scope(scope)[0]
+        assert mirror.search.problems() == ()
+        with mirror.index.reader() as store:
+            return {note.shown: [row[1:8] for row in store.passages(note)] for note in store.indexed().values()}
+
+
+def test_a_restored_backup_is_noticed(server, team, laptop, desk):
+    for table in ("workspace", "file", "chunk", "vec"):
+        server.run(f"create table public.old_{table} as table memory_tui.{table}", team)
+    before = _rows(desk)
+    laptop.write(bees="# Bees\n\nA new hive.\n", **{"2026-03-10": "# Garden\n\nNo roses.\n"})
+    laptop.publish()
+    assert _rows(desk).keys() - before.keys() == {"anna/laptop:memory/bees.md"}
+    columns = "generation = o.generation, incarnation = o.incarnation, index_state = o.index_state"
+    server.run(f"update memory_tui.workspace w set {columns} from public.old_workspace o where o.ws = w.ws", team)
+    for table in ("vec", "chunk", "file"):
+        server.run(f"delete from memory_tui.{table}", team)
+        server.run(f"insert into memory_tui.{table} select * from public.old_{table}", team)
+    assert _rows(desk) == before
+    laptop.publish()
+    after = _rows(desk)
+    assert after.keys() - before.keys() == {"anna/laptop:memory/bees.md"}
+    assert "No roses" in str(after["anna/laptop:memory/2026-03-10.md"])
+    publish.leave(engine_plan(laptop), laptop.access)
+    laptop.join()
+    laptop.publish()
+    publish.allow(laptop.access, "bob", reads=True)
+    assert _rows(desk) == after
+
+
+def engine_plan(home):
+    with Engine.open(home.options) as engine:
+        return engine.plan
+
+
+def test_a_workspace_is_there_whole_or_not_at_all(server, team, desk):
+    server.run("revoke select on memory_tui.vec from memory_tui_member", team)
+    with pytest.raises(SharedUnavailable):
+        standing(desk, "anna/laptop")
+    server.run("grant select on memory_tui.vec to memory_tui_member", team)
+    assert len(_rows(desk, "anna/laptop")) == 2
+
+
+def test_a_note_whose_vectors_came_later_keeps_its_place_and_windows_come_along(laptop, desk):
+    before = _ids(desk)
+    with Engine.open(laptop.options) as engine:
+        engine.index.sync()
+
+        def change(store):
+            with store.writing():
+                store.query("UPDATE files SET mtime = mtime + 1 WHERE path = 'MEMORY.md'")
+            digest = store.passages(store.file("MEMORY.md"))[0].hash
+            ids = store.cached(store.identity(), [digest])
+            index_write.attach_windows(store, {digest: [ids[digest], ids[digest]]})
+            return store.windows()[1].tolist()
+
+        windows = engine.index.writer.run(change)
+        with engine.index.reader() as store:
+            publish.publish(store, laptop.access, publish.consent(engine.plan, laptop.access))
+    assert _ids(desk) == before
+    with Engine.open(desk.options) as engine:
+        mirror = engine.of_scope("anna/laptop")[0]
+        with mirror.index.reader() as store:
+            assert store.windows()[1].tolist() == windows
+            assert not store.has_folder
+        assert not mirror.index.sync(force=True).changed
+
+
+def _ids(home):
+    with Engine.open(home.options) as engine:
+        engine.index.sync()
+        with engine.of_scope("anna/laptop")[0].index.reader() as store:
+            return [
+                row.rowid for note in store.indexed().values() for row in store.chunks_of(note.path, note.workspace)
+            ]
