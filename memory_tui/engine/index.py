@@ -136,14 +136,6 @@ class Index:
         return self._paused.is_set()
 
     @property
-    def watched_state(self) -> Mark | None:
-        """Return what stands for the notes as they are: which index it is that holds all of them, and its generation.
-
-        None while a save would not be noticed, or while one that was noticed is not indexed yet.
-        """
-        return self._mark if self.watcher.on and self.writer.wait_idle(0) else None
-
-    @property
     def written_elsewhere(self) -> bool:
         """Return whether another process is writing the index now, or is about to because nothing is indexed yet."""
         who = locks.living(self.opener.path)

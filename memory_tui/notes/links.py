@@ -11,10 +11,9 @@ from __future__ import annotations
 import posixpath
 import re
 import threading
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 from urllib.parse import unquote
@@ -119,21 +118,14 @@ class LinkIndex:
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
         self._lock = threading.Lock()
-        self._state: Hashable = None
         self._notes: dict[str, tuple[NoteFile, str]] = {}
         self._names = Names(())
         self._links: dict[str, tuple[NoteLink, ...]] = {}
 
-    def about(self, path: str, state: Hashable = None) -> NoteLinks:
-        """Return all of a note's links, both ways, with one look at the disk.
-
-        `state` stands for all notes as somebody who watches them knows them: while it stays the same, only the note
-        itself is looked at. None where nobody watches.
-        """
+    def about(self, path: str) -> NoteLinks:
+        """Return all of a note's links, both ways."""
         with self._lock:
-            if state is None or state != self._state or self._changed(path):
-                self._refresh()
-            self._state = state
+            self._refresh()
             back = (link for link in self._back({path}) if link.source != path)
             return NoteLinks(self._links.get(path, ()), tuple(back))
 
@@ -159,27 +151,20 @@ class LinkIndex:
     def _back(self, targets: Collection[str]) -> list[NoteLink]:
         return [link for path in sorted(self._links) for link in self._links[path] if link.target in targets]
 
-    def _changed(self, path: str) -> bool:
-        """Return whether a note is not the one that was read."""
-        try:
-            note = self._notes[path][0]
-            status = Path(note.absolute).lstat()
-        except (KeyError, OSError):
-            return True
-        return (status.st_mtime_ns, status.st_size) != (note.mtime_ns, note.size)
-
     def _refresh(self) -> None:
-        before, self._notes = self._notes, {}
-        for note in scan(self._roots).notes:
+        before, files = self._notes, [note for note in scan(self._roots).notes if note.path.endswith(".md")]
+        if files == [note for note, _ in before.values()]:
+            return
+        self._notes = {}
+        for note in files:
             old, text = before.get(note.path, (None, ""))
-            if note.path.endswith(".md") and old != note:
+            if old != note:
                 try:
                     text = notes.read(note).text
                 except Unreadable:
                     # The list of files says so; what nobody can read has no links.
                     text = ""
-            if note.path.endswith(".md"):
-                self._notes[note.path] = note, text
+            self._notes[note.path] = note, text
         fronts = ((path, front_matter(text)) for path, (_, text) in self._notes.items())
         called = {name: path for path, front in fronts for name in (front.get("title"), front.get("name")) if name}
         names = Names(self._notes, called)

@@ -251,8 +251,7 @@ def today_of(plan: Plan) -> dt.date:
 
 def links_of(engine: Engine, path: str) -> NoteLinks:
     """Return the links of a note both ways; the first look reads every note."""
-    index = engine.notes.curator.links
-    return index.about(path, engine.index.watched_state)
+    return engine.notes.curator.links.about(path)
 
 
 def recalls(workspace: Path, path: str) -> str:

@@ -161,16 +161,11 @@ def _spoken_line(record: Any) -> str:  # noqa: ANN401
     speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
     if speaker is None:
         return ""
-    blocks = (
-        [content]
-        if isinstance(content, str)
-        else [
-            block["text"]
-            for block in content
-            if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
-        ]
-        if isinstance(content, list)
-        else []
+    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    texts = (
+        block["text"]
+        for block in (blocks if isinstance(blocks, list) else ())
+        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str)
     )
-    text = " ".join(filter(None, (_SPACES.sub(" ", block).strip(" ") for block in blocks)))
+    text = " ".join(filter(None, (_SPACES.sub(" ", block).strip(" ") for block in texts)))
     return f"{speaker}: {redact(text)}" if text else ""

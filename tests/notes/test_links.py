@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.notes.links import LinkIndex, Names, links
-from memory_tui.workspace.roots import Roots, scan
+from memory_tui.workspace.roots import Roots
 from tests.support.curate import curator, workspace
 
 PATHS = ("MEMORY.md", "memory/2026-01-12.md", "memory/home-network.md", "memory/work/notes.md", "memory/读书笔记.md")
@@ -94,27 +94,6 @@ def test_backlinks_follow_the_notes(tmp_path):
     (folder / "memory/network.md").unlink()
     assert index.about("memory/network.md").back == ()
     assert {link.source for link in index.broken()} == {"MEMORY.md"}
-
-
-def test_while_nothing_changes_only_the_note_itself_is_looked_at(tmp_path, monkeypatch):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("see [[garden]]\n")
-    (folder / "memory" / "garden.md").write_text("roses\n")
-    index = LinkIndex(Roots.open(folder))
-    assert [link.source for link in index.about("memory/garden.md", 1).back] == ["MEMORY.md"]
-    looked = []
-    monkeypatch.setattr("memory_tui.notes.links.scan", lambda roots: looked.append(roots) or scan(roots))
-    assert [link.source for link in index.about("memory/garden.md", 1).back] == ["MEMORY.md"]
-    assert not looked
-    (folder / "memory" / "garden.md").write_text("roses, see [[MEMORY]]\n")
-    assert [link.target for link in index.about("memory/garden.md", 1).links] == ["MEMORY.md"]
-    assert len(looked) == 1
-    (folder / "MEMORY.md").write_text("nothing\n")
-    assert not index.about("memory/garden.md", 2).back
-    assert not index.about("memory/none.md", 2).links
-    assert index.about("MEMORY.md").back
-    assert len(looked) == 4
 
 
 def test_links_follow_a_note_that_is_renamed(tmp_path):
