@@ -26,6 +26,7 @@ from memory_tui.errors import EditRefused
 from memory_tui.formatting import plural
 from memory_tui.notes import agent_acts
 from memory_tui.notes.agent_acts import HostSession, ToolUse
+from memory_tui.notes.changes import FileChange
 from memory_tui.notes.git import GitFailed, History, Move
 from memory_tui.notes.record import Author, Edit, Record
 from memory_tui.openclaw.trust import LedgerRow, Trust, text_hash
@@ -48,16 +49,13 @@ Bytes = bytes | None
 """What a note holds; None where it is not there."""
 
 
-class NoteChange(Struct, frozen=True):
+class NoteChange(FileChange, frozen=True):
     """One change of the note at the absolute `path`, at `at` by the clock of its file.
 
     `since` is when the text before it was there already. Times are in epoch seconds.
     """
 
-    path: str
-    before: bytes | None
-    after: bytes | None
-    at: float
+    at: float = 0.0
     since: float = 0.0
 
 
@@ -93,6 +91,11 @@ class Act(Struct, frozen=True):
     claims: tuple[Claim, ...] = ()
     command: str = ""
     cwd: str = ""
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        """Return the host and its session."""
+        return self.session.host, self.session.id
 
     @property
     def goes_on(self) -> bool:
@@ -132,7 +135,7 @@ class Authors:
         sessions: Iterable[HostSession],
         ledger: Mapping[str, LedgerRow] | None = None,
         moves: Iterable[Move] = (),
-        made: Callable[[Move, NoteChange], bool] = lambda *_: False,
+        made: Callable[[Move, FileChange], bool] = lambda *_: False,
     ) -> None:
         acts = [_act(session, use) for session in sessions for use in session.items if isinstance(use, ToolUse)]
         self._commands = sorted((act for act in acts if act.command), key=lambda act: act.use.at)
@@ -145,7 +148,7 @@ class Authors:
         self._used: set[tuple[str, str, str | None]] = set()
 
     def of(self, change: NoteChange) -> Author:
-        """Return who made `change`; of one of many bytes the lines are not compared."""
+        """Return who made `change`."""
         rules = {
             "bytes": self._by_bytes,
             "chain": self._by_chain,
@@ -154,8 +157,6 @@ class Authors:
             "words": self._by_words,
             "deed": self._by_deed,
         }
-        if len(change.before or b"") + len(change.after or b"") > _MOST_COMPARED:
-            del rules["words"]
         for rule, fits in rules.items():
             acts = fits(change)
             if isinstance(acts, Author):
@@ -167,7 +168,7 @@ class Authors:
     def _only(self, change: NoteChange, acts: list[Act], rule: str) -> Author:
         """Return the one session of `acts`, where there is one that did not explain these bytes before."""
         fresh = [self._explains(act.use.id, change) for act in acts]
-        owners = {(act.session.host, act.session.id) for act in acts}
+        owners = {act.owner for act in acts}
         return Author(*owners.pop(), rule) if any(fresh) and len(owners) == 1 else UNKNOWN
 
     def _explains(self, act: str, change: NoteChange) -> bool:
@@ -213,8 +214,7 @@ class Authors:
     def _by_git(self, change: NoteChange) -> Author | list[Act]:
         for move in self._moves:
             if move.since - _GIT_BEFORE <= change.at <= move.at + _GIT_AFTER and self._made(move, change):
-                acts = [act for act in self._running(change) if re.search(r"\bgit\b", act.command)]
-                owners = {(act.session.host, act.session.id) for act in acts}
+                owners = {act.owner for act in self._running(change) if re.search(r"\bgit\b", act.command)}
                 # An agent's command ran git: it is the agent's doing.
                 return Author(*owners.pop(), "git") if len(owners) == 1 else Author("git", move.what, "git")
         return []
@@ -234,7 +234,8 @@ class Authors:
 
     def _by_words(self, change: NoteChange) -> list[Act]:
         added, new_words = _additions(change)
-        if not any(new_words):
+        # Of one of many bytes the lines are not compared.
+        if not any(new_words) or len(change.before or b"") + len(change.after or b"") > _MOST_COMPARED:
             return []
         return [
             act
@@ -442,17 +443,14 @@ def name_authors(record: Record, roots: Roots, now: float) -> list[str]:
         except EditRefused:
             # A text that is gone proves nothing.
             return None
-        return NoteChange(_real(roots.workspace / edit.path), before, after, edit.at, since)
-
-    def made(move: Move, change: NoteChange) -> bool:
-        return history.made(move, change.path, change.before, change.after)
+        return NoteChange(_real(roots.workspace / edit.path), before, after, at=edit.at, since=since)
 
     def fits(move: Move, edit: Edit) -> bool:
         change = change_of(edit)
-        return change is not None and made(move, change)
+        return change is not None and history.made(move, change)
 
     moves = [_with_start(move, edits, fits) for move in moves]
-    authors, last, named = Authors(sessions, ledger, moves, made), dict[str, float](), []
+    authors, last, named = Authors(sessions, ledger, moves, history.made), dict[str, float](), []
     for edit in edits:
         since, last[edit.path] = last.get(edit.path, 0.0), edit.at
         if edit.kind:

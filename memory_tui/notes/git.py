@@ -21,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from memory_tui.errors import EditRefused
+from memory_tui.notes.changes import FileChange
 from memory_tui.secrets.finder import masked
 
 _SECONDS = 20.0
@@ -134,11 +135,11 @@ class History:
         moves = [Move(at := float(row["at"]), row["old"], row["new"], masked(row["what"]), since=at) for row in rows]
         return [move for move in moves if move.at >= since and not move.what.startswith("commit")]
 
-    def made(self, move: Move, path: str, before: bytes | None, after: bytes | None) -> bool:
-        """Tell whether a move made a change of the note `path`; what a reset overwrote is known to nobody."""
+    def made(self, move: Move, change: FileChange) -> bool:
+        """Tell whether a move made a change of a note; what a reset overwrote is known to nobody."""
         try:
-            fits = self._holds(move.new, path, after)
-            return fits and (move.what.startswith("reset") or self._holds(move.old, path, before))
+            fits = self._holds(move.new, change.path, change.after)
+            return fits and (move.what.startswith("reset") or self._holds(move.old, change.path, change.before))
         except GitFailed:
             # A commit that is gone since made nothing that can be proved.
             return False

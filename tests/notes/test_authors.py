@@ -61,7 +61,7 @@ def note(home):
 
 
 def changed(home, at, before=OLD, after=NEW):
-    return NoteChange(note(home), before, after, at)
+    return NoteChange(note(home), before, after, at=at)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_what_a_command_wrote_is_its_agents(command, case, home, at):
     assert authors(home, at).of(changed(home, at + 0.05, before, after)) == Author("claude-code", "s1", rule)
     for moment in (at - 0.03, at + 0.12):
         assert authors(home, at).of(changed(home, moment, before, after)).host == "", "it did not run then"
-    other = NoteChange(str(home / "notes" / "memory" / "2026-11-01.md"), before, after, at + 0.05)
+    other = NoteChange(str(home / "notes" / "memory" / "2026-11-01.md"), before, after, at=at + 0.05)
     if "-r" not in command:
         assert authors(home, at).of(other).host == "", "another note"
 
@@ -396,9 +396,7 @@ def test_git_is_held_against_both_sides(home, at, git):
 
     def by(change, *, session=False):
         sessions = agent_acts.sessions(began - 60)[0] if session else []
-        return Authors(sessions, {}, moves, lambda move, it: history.made(move, it.path, it.before, it.after)).of(
-            change
-        )
+        return Authors(sessions, {}, moves, history.made).of(change)
 
     moment = (folder / "MEMORY.md").stat().st_ctime
     made = by(changed(home, moment, NEW, OLD))
