@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -39,21 +39,16 @@ from memory_tui.inbox.entries import (
 )
 from memory_tui.inbox.repeats import Repeats, is_dated
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of, sections, to_utf8
-from memory_tui.notes.history import bring_back
-from memory_tui.notes.planner import ARCHIVE, move_back
+from memory_tui.notes.curator import Curator
+from memory_tui.notes.history import LostNote, bring_back
+from memory_tui.notes.planner import ARCHIVE, Planner, move_back
+from memory_tui.notes.promote import Spot
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
 from memory_tui.secrets.labels import Known
 from memory_tui.workspace.annotations import flaws, is_overtaken
-
-if TYPE_CHECKING:
-    from memory_tui.notes.curator import Curator
-    from memory_tui.notes.history import LostNote
-    from memory_tui.notes.planner import Planner
-    from memory_tui.notes.promote import Spot
-
 
 Severity = Literal["danger", "warning", "hint"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from memory_tui import profiles
 from memory_tui.errors import Unreadable
@@ -13,15 +12,13 @@ from memory_tui.hosts import claude_code
 from memory_tui.inbox.checks import InboxInputs
 from memory_tui.inbox.entries import DatedNote
 from memory_tui.notes import budget
+from memory_tui.notes.curator import Curator
+from memory_tui.notes.history import lost_notes
+from memory_tui.openclaw.trust import TrustReport
+from memory_tui.plan import Plan
 from memory_tui.workspace import chunking_2026_9, notes
 from memory_tui.workspace.days import date_of, span
 from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
-
-if TYPE_CHECKING:
-    from memory_tui.notes.curator import Curator
-    from memory_tui.notes.history import LostNote
-    from memory_tui.openclaw.trust import TrustReport
-    from memory_tui.plan import Plan
 
 
 def view(
@@ -52,7 +49,8 @@ def view(
         frozenset(note.path for note in notes if claude_code.in_folders(note.path, claude)),
         claude_code.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
         trust is not None or profiles.get(plan.settings.word("profile")).chunking == chunking_2026_9.VERSION,
-        _lost(curator, notes),
+        # None where the journal cannot be read, which the list of changes says.
+        lost_notes(curator.journal, curator.read, [(note.path, note.text) for note in notes]) if curator else (),
         cleared,
     )
 
@@ -62,15 +60,6 @@ def host_of(plan: Plan, path: str) -> budget.HostLimit:
     if claude_code.is_auto_memory(plan.roots.workspace / path):
         return budget.CLAUDE_CODE
     return budget.hosts(plan.config, plan.roots.workspace)[0]
-
-
-def _lost(curator: Curator | None, notes: tuple[DatedNote, ...]) -> tuple[LostNote, ...]:
-    """Return the notes that lack lines; none where the journal cannot be read, which the list of changes says."""
-    if curator is None:
-        return ()
-    from memory_tui.notes.history import lost_notes
-
-    return tuple(lost_notes(curator.journal, curator.read, [(note.path, note.text) for note in notes]))
 
 
 def _over(plan: Plan, notes: tuple[DatedNote, ...]) -> dict[str, tuple[int, int]]:
