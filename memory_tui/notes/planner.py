@@ -212,10 +212,10 @@ class Planner(Struct, frozen=True):
         title = f"Promote {count} of {plural(len(whence), 'note') if len(whence) > 1 else whence[0]} to {target}"
         return self._budgeted(Change("promote", title, tuple(files.values()), tuple(dict.fromkeys(notes))))
 
-    def demote(self, spot: Spot, target: str, *, to: str = "", move: bool = True) -> Change:
+    def demote(self, spot: Spot, target: str) -> Change:
         """Move lines to the topic note `target`, a path or a title."""
         path = self._stored(target if target.endswith(".md") else topic_path(target))
-        return self._budgeted(promoting.demote(spot, path, current(self.roots, path), to=to, move=move))
+        return self._budgeted(promoting.demote(spot, path, current(self.roots, path)))
 
     # --- lines and notes that go or move -----------------------------------------------------------------------------
 

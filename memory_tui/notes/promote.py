@@ -184,10 +184,10 @@ def promote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: 
     return _carry("promote", spot, items, target, into, to, removed=spot.below_headings() if move else ())
 
 
-def demote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: bool = True) -> Change:
+def demote(spot: Spot, target: str, into: bytes | None) -> Change:
     """Move lines, for instance of MEMORY.md, to the topic note `target`, which is made when it is not there."""
     items = _items(spot.texts(), "", timeless=False)
-    return _carry("demote", spot, items, target, into, to, removed=range(spot.first, spot.last + 1) if move else ())
+    return _carry("demote", spot, items, target, into, "", removed=range(spot.first, spot.last + 1))
 
 
 def promote_fact(

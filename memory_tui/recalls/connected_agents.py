@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from memory_tui import plan as plans
 from memory_tui.errors import MemoryTuiError
@@ -38,10 +37,6 @@ class AgentRanking(Struct, frozen=True):
     def profile(self) -> str:
         """The profile of the agent's answers."""
         return self.settings.word("profile")
-
-    def beside(self, here: Settings) -> AgentRanking:
-        """The same agent compared with a ranking by `here`."""
-        return replace(self, differing=tuple(_differing(self.settings, here)))
 
     @property
     def difference(self) -> str:
@@ -97,7 +92,8 @@ def _row(row: Host, made: HostConnection | None, plan: Plan) -> AgentProgram:
     memory, problem = "", ""
     if made is not None:
         try:
-            memory, lost = _other_memory(made, plan), tuple(connection.wired(made))
+            workspace, lost = workspace_of(made), tuple(connection.wired(made))
+            memory = "" if os.path.realpath(workspace) == os.path.realpath(plan.workspace) else str(workspace)
             ranking = _ranking(made, plan)
         except MemoryTuiError as error:
             problem = f"{error.message} {error.next_step}".rstrip()
@@ -112,7 +108,7 @@ def newest(row: Host, workspace: Path) -> tuple[RecallEntry | None, RecallEntry 
     """
     log = recall_log.read(recall_log.recall_log_path(workspace))
     mine = [entry for entry in reversed(log.entries) if entry.tool == SEARCH and entry.client.startswith(row.client)]
-    return next(iter(mine), None), next((entry for entry in mine if has_failed(entry)), None)
+    return next(iter(mine), None), next((entry for entry in mine if entry.reply == "no answer"), None)
 
 
 def workspace_of(made: HostConnection) -> Path:
@@ -120,21 +116,11 @@ def workspace_of(made: HostConnection) -> Path:
     return plans.choose(_options(made)).workspace
 
 
-def has_failed(entry: RecallEntry) -> bool:
-    """Whether a query got no ranking at all: the memory could not be searched, or not in time."""
-    return entry.reply == "no answer"
-
-
-def _other_memory(made: HostConnection, plan: Plan) -> str:
-    """The workspace of a connection's server, empty where it is that of `plan`. Raises MemoryTuiError."""
-    workspace = workspace_of(made)
-    return "" if os.path.realpath(workspace) == os.path.realpath(plan.workspace) else str(workspace)
-
-
 def _ranking(made: HostConnection, plan: Plan) -> AgentRanking:
     """How a connection's server ranks. Raises MemoryTuiError."""
-    settings = plans.choose(_options(made)).settings
-    return AgentRanking(host(made.host).title, settings, ()).beside(plan.settings)
+    settings, here = plans.choose(_options(made)).settings, plan.settings.values
+    differing = (BY_KEY[key].label for key in TUNE_KEYS if settings.values[key].value != here[key].value)
+    return AgentRanking(host(made.host).title, settings, tuple(differing))
 
 
 def _options(made: HostConnection) -> Options:
@@ -144,8 +130,3 @@ def _options(made: HostConnection) -> Options:
         # The plugin reads its profile from openclaw.json, where it may have been edited since.
         words = [word for at, word in enumerate(words) if "--profile" not in (word, words[at - 1])]
     return wiring.options_of(words)
-
-
-def _differing(agent: Settings, here: Settings) -> list[str]:
-    """The labels of the knobs of the ranking that have other values, the profile first."""
-    return [BY_KEY[key].label for key in TUNE_KEYS if agent.values[key].value != here.values[key].value]

@@ -83,22 +83,7 @@ def with_trace(entry: RecallEntry, trace: Trace, delivered: Sequence[Excerpt], *
 
     The parts `delivered` went out, the last of them shortened where it `is_cut`.
     """
-    hits = tuple(
-        LoggedHit(
-            part.hit.chunk.path,
-            part.hit.chunk.start_line,
-            part.hit.chunk.end_line,
-            part.hit.score,
-            part.hit.vector,
-            part.hit.text,
-            part.hit.chunk.id,
-            is_cut and count == len(delivered),
-            getattr(part.hit.verdict, "place", 0),
-            part.first,
-            part.last,
-        )
-        for count, part in enumerate(delivered, 1)
-    )
+    hits = (_logged(part, is_cut=is_cut and at == len(delivered)) for at, part in enumerate(delivered, 1))
     values = trace.settings.values
     return replace(
         entry,
@@ -111,9 +96,15 @@ def with_trace(entry: RecallEntry, trace: Trace, delivered: Sequence[Excerpt], *
         index=trace.uuid,
         now=trace.now,
         ranked=len(trace.recalled),
-        hits=hits,
+        hits=tuple(hits),
         level=level_of(trace),
     )
+
+
+def _logged(part: Excerpt, *, is_cut: bool) -> LoggedHit:
+    chunk, scores = part.hit.chunk, (part.hit.score, part.hit.vector, part.hit.text)
+    lines, place = (part.first, part.last), getattr(part.hit.verdict, "place", 0)
+    return LoggedHit(chunk.path, chunk.start_line, chunk.end_line, *scores, chunk.id, is_cut, place, *lines)
 
 
 def settings_of(logged: Mapping[str, Scalar], settings: Settings) -> Settings:
