@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from memory_tui import state_db
 from memory_tui.approval import decisions
-from memory_tui.errors import EditFailed, StateUnavailable
 from memory_tui.notes.changes import FENCE, HEADING, ITEM
 from memory_tui.notices import Notice
 
@@ -214,13 +213,10 @@ def _item(note: DatedNote, first: int, texts: Sequence[str], *, fenced: bool) ->
     return NoteItem(note, first, first + text.count("\n"), text, fenced)
 
 
-_FOREVER = "keep"
-
-
 class Decisions:
     """The decisions of the workspace whose changes are kept in `folder`; several processes may decide at once.
 
-    Everything may raise EditRefused; `notice` gets what a person should know.
+    Everything may raise StateUnavailable; `notice` gets what a person should know.
     """
 
     def __init__(self, folder: Path, notice: state_db.Tell = state_db.warn) -> None:
@@ -228,11 +224,8 @@ class Decisions:
         self._records = decisions(folder, self._read_old, notice)
 
     def _read_old(self) -> dict[str, Any]:
-        """Return what earlier releases kept in a file of its own. Raises OSError, ValueError."""
-        try:
-            data = json.loads(self._old.read_bytes())
-        except FileNotFoundError:
-            return {}
+        """Return what 0.2 kept in a file of its own. Raises OSError, ValueError."""
+        data = json.loads(self._old.read_bytes()) if self._old.exists() else {}
         return data if isinstance(data, dict) else {}
 
     def none(self, suggestion: Suggestion) -> None:
@@ -240,45 +233,27 @@ class Decisions:
 
         With a label its prefix tells none from now on; else, as with a key in the form of its maker, this value alone.
         """
-        self._set(suggestion.id, list(suggestion.label) if suggestion.label else _FOREVER)
+        self._records.put(suggestion.id, list(suggestion.label) if suggestion.label else "keep")
 
     def hidden(self, suggestions: Sequence[Suggestion], now: float) -> dict[str, float]:
         """Return id -> end of snooze (epoch seconds, infinite if dismissed) of each suggestion hidden at `now`."""
-        data = self._read()
-        return {
-            suggestion.id: data[suggestion.id] if isinstance(data[suggestion.id], int | float) else math.inf
-            for suggestion in suggestions
-            if _hidden(data.get(suggestion.id), now)
-        }
+        data = self._records.read()
+        ends = {row.id: data[row.id] for row in suggestions if row.id in data}
+        numbers = {id_: end if isinstance(end, int | float) else math.inf for id_, end in ends.items()}
+        return {id_: end for id_, end in numbers.items() if now < end}
 
     def decided(self) -> frozenset[str]:
         """Return the ids of all dismissed or snoozed suggestions, due again or not."""
-        return frozenset(self._read())
+        return frozenset(self._records.read())
 
     def keep(self, suggestion: Suggestion) -> None:
         """Dismiss a suggestion for good."""
-        self._set(suggestion.id, _FOREVER)
+        self._records.put(suggestion.id, "keep")
 
     def snooze(self, suggestion: Suggestion, until: float) -> None:
         """Hide a suggestion until `until` (epoch seconds)."""
-        self._set(suggestion.id, until)
+        self._records.put(suggestion.id, until)
 
     def reopen(self, identifier: str) -> bool:
         """Undo a decision; returns False when there was none."""
-        return self._set(identifier, None)
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            return self._records.read()
-        except StateUnavailable as error:
-            raise EditFailed(error.message, error.next_step) from error
-
-    def _set(self, identifier: str, value: str | float | list[str] | None) -> bool:
-        try:
-            return self._records.change(identifier, lambda _: value) is not None
-        except StateUnavailable as error:
-            raise EditFailed(error.message, error.next_step) from error
-
-
-def _hidden(decision: object, now: float) -> bool:
-    return decision == _FOREVER or isinstance(decision, list) or (isinstance(decision, int | float) and now < decision)
+        return self._records.remove(identifier)
