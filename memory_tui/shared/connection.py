@@ -43,121 +43,91 @@ class Fault(NamedTuple):
     """
 
     code: str
-    states: str
+    states: list[str]
     words: str
     text: str
     next_step: str
 
 
-_INIT = "memory-tui shared init, as the owner of the database"
-FAULTS = (
-    Fault(
-        "password",
-        "28P01",
-        "password authentication failed|no password supplied|authentication failed",
-        "The database {where} does not take the login {login}.",
-        "Check login and password: PGPASSWORD, PGPASSFILE or shared.password.",
-    ),
-    Fault(
-        "certificate",
-        "",
-        "certificate|not support SSL|SSL error",
-        "The connection to {where} is not safe, so nothing was sent: {detail}",
-        "Have the server use TLS with a certificate of its name; a private authority goes into sslrootcert=FILE.",
-    ),
-    Fault(
-        "not_let_in",
-        "28000",
-        "pg_hba.conf|no such user|role .* (does not exist|is not permitted)",
-        "The database {where} does not let {login} in: {detail}",
-        "Ask its owner to let this login in from here.",
-    ),
-    Fault(
-        "database",
-        "3D000",
-        r"database .* does not exist",
-        "There is no database as {where} names it.",
-        "Check shared.url, or make it: createdb.",
-    ),
-    Fault(
-        "connections",
-        "53300",
-        "too many (clients|connections)|connection slots",
-        "The database {where} has no free connection.",
-        "Try again later, or raise its max_connections.",
-    ),
-    Fault("disk", "53100", "No space left", "The disk of the database {where} is full.", "Make room there."),
-    Fault(
-        "host",
-        "",
-        "resolve host|translate host name|Name or service not known",
-        "There is no host as {where} names it.",
-        "Check shared.url and this machine's network.",
-    ),
-    Fault(
-        "read_only",
-        "25006",
-        "",
-        "The database {where} can only be read: it is a replica, or read-only.",
-        "Name the primary in shared.url.",
-    ),
-    Fault("slow", "57014", "", "The database {where} took too long.", "Try again, or raise shared.askTimeoutMs."),
-    Fault(
-        "no_right",
-        "42501",
-        "",
-        "The login {login} may not do that in {where}: {detail}",
-        "Ask the owner: memory-tui shared init --admit {login}.",
-    ),
-    Fault(
-        "no_extension",
-        "0A000 58P01 MT005",
-        "",
-        "The database {where} has no pgvector 0.7 or newer: {detail}",
-        "Install it on the server, then as a superuser: create extension vector; (or alter extension vector update).",
-    ),
-    Fault("fenced", "MT001", "", "Another process publishes this workspace now: {detail}", "It goes on there."),
-    Fault(
-        "taken",
-        "MT002",
-        "",
-        "Another machine publishes this workspace: {detail}",
-        "Give this machine another shared.name, or wait until the other one is silent for shared.silentAfterSeconds.",
-    ),
-    Fault(
-        "name",
-        "MT003",
-        "",
-        "The workspace cannot have this name: {detail}",
-        "A name is OWNER/NAME, where OWNER is the login or a role that it has.",
-    ),
-    Fault("not_joined", "MT004", "", "{detail}", "memory-tui shared join."),
-    Fault(
-        "altered",
-        "42P01 42P02 42703 42704 42883 42804 23502 3F000",
-        "",
-        "The schema memory_tui in {where} is not as memory-tui made it: {detail}",
-        f"{_INIT}; else drop the schema, and publish again.",
-    ),
-    Fault("no_schema", "", "", "The database {where} has no shared index.", f"{_INIT}."),
-    Fault("old_schema", "", "", "The shared index in {where} is of an older version.", f"{_INIT}."),
-    Fault("new_schema", "", "", "The shared index in {where} is of a newer version.", "Update memory-tui."),
-    Fault("old_server", "", "", "{where} is PostgreSQL {detail}.", f"Use PostgreSQL {OLDEST_SERVER} or newer."),
-    Fault(
-        "pooled",
-        "",
-        "",
-        "{where} gives {login} the rights of another login, as a pool does: everybody would have the same.",
-        "Name the database itself, or a pool that logs in as each person.",
-    ),
-    Fault(
-        "unreachable",
-        "57P01 57P02 57P03 08000 08001 08003 08006",
-        "",
-        "The database {where} cannot be reached: {detail}",
-        "See that it runs, and that host and port are right.",
-    ),
-)
+_TABLE = """
+password  28P01  password authentication failed|no password supplied|authentication failed
+  The database {where} does not take the login {login}.
+  Check login and password: PGPASSWORD, PGPASSFILE or shared.password.
+certificate  -  certificate|not support SSL|SSL error
+  The connection to {where} is not safe, so nothing was sent: {detail}
+  Have the server use TLS with a certificate of its name; a private authority goes into sslrootcert=FILE.
+not_let_in  28000  pg_hba.conf|no such user|role .* (does not exist|is not permitted)
+  The database {where} does not let {login} in: {detail}
+  Ask its owner to let this login in from here.
+database  3D000  database .* does not exist
+  There is no database as {where} names it.
+  Check shared.url, or make it: createdb.
+connections  53300  too many (clients|connections)|connection slots
+  The database {where} has no free connection.
+  Try again later, or raise its max_connections.
+disk  53100  No space left
+  The disk of the database {where} is full.
+  Make room there.
+host  -  resolve host|translate host name|Name or service not known
+  There is no host as {where} names it.
+  Check shared.url and this machine's network.
+read_only  25006  -
+  The database {where} can only be read: it is a replica, or read-only.
+  Name the primary in shared.url.
+slow  57014  -
+  The database {where} took too long.
+  Try again, or raise shared.askTimeoutMs.
+no_right  42501  -
+  The login {login} may not do that in {where}: {detail}
+  Ask the owner: memory-tui shared init --admit {login}.
+no_extension  0A000,58P01  -
+  The database {where} has no pgvector 0.7 or newer: {detail}
+  Install it on the server, then as a superuser: create extension vector; (or alter extension vector update).
+fenced  MT001  -
+  Another process publishes this workspace now: {detail}
+  It goes on there.
+taken  MT002  -
+  Another machine publishes this workspace: {detail}
+  Give this machine another shared.name, or wait until the other one is silent for shared.silentAfterSeconds.
+name  MT003  -
+  The shared index does not take this name: {detail}
+  A workspace is OWNER/NAME, where OWNER is the login or a role that it has; a reader is a login or a role.
+not_joined  MT004  -
+  {detail}
+  memory-tui shared join.
+altered  42P01,42P02,42703,42704,42883,42804,23502,3F000  -
+  The schema memory_tui in {where} is not as memory-tui made it: {detail}
+  memory-tui shared init, as the owner of the database; else drop the schema, and publish again.
+no_schema  -  -
+  The database {where} has no shared index.
+  memory-tui shared init, as the owner of the database.
+old_schema  -  -
+  The shared index in {where} is of an older version.
+  memory-tui shared init, as the owner of the database.
+new_schema  -  -
+  The shared index in {where} is of a newer version.
+  Update memory-tui.
+old_server  -  -
+  {where} is PostgreSQL {detail}.
+  Use PostgreSQL 15 or newer.
+pooled  -  -
+  {where} gives {login} the rights of another login, as a pool does: everybody would have the same.
+  Name the database itself, or a pool that logs in as each person.
+unreachable  57P01,57P02,57P03,08000,08001,08003,08006  -
+  The database {where} cannot be reached: {detail}
+  See that it runs, and that host and port are right.
+"""
+"""Code, SQLSTATEs and words of each fault, then its sentence and the next step; a dash for none."""
+
+
+def _faults() -> Iterator[Fault]:
+    lines = _TABLE.strip().split("\n")
+    for head, text, next_step in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
+        code, states, words = head.split("  ")
+        yield Fault(code, states.split(","), words.strip("-"), text.strip(), next_step.strip())
+
+
+FAULTS = tuple(_faults())
 _BY_CODE = {fault.code: fault for fault in FAULTS}
 
 
@@ -182,7 +152,7 @@ def explained(error: psycopg.Error, access: Access) -> SharedUnavailable:
     """Return what `error` means."""
     state, detail = error.sqlstate or "", " ".join((error.diag.message_primary or str(error)).split())
     for fault in FAULTS:
-        if state in fault.states.split() if state else fault.words and re.search(fault.words, detail):
+        if state in fault.states if state else fault.words and re.search(fault.words, detail):
             return failure(access, fault.code, detail)
     return failure(access, "unreachable", detail)
 
@@ -308,6 +278,13 @@ class _VectorLoader(Loader):
         return np.frombuffer(data, ">f4", offset=4).astype("<f4").tobytes()
 
 
+_USUAL = {
+    "connect_timeout": "10",
+    # A network that went away is noticed, not waited for.
+    "tcp_user_timeout": "30000",
+    "keepalives_idle": "30",
+    "application_name": "memory-tui",
+}
 _FACTS = """
 select current_setting('server_version'), current_setting('server_version_num')::int / 10000,
     current_user <> session_user, r.rolsuper or r.rolbypassrls,
@@ -326,7 +303,7 @@ def connect(access: Access) -> Connection:
     secret: dict[str, Any] = {"password": access.password} if access.password else {}
     with explaining(access):
         connection = psycopg.connect(
-            **{"connect_timeout": "10", "application_name": "memory-tui", **access.parameters, **secret},
+            **{**_USUAL, **access.parameters, **secret},
             autocommit=True,
             prepare_threshold=None,
         )

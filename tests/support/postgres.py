@@ -31,10 +31,13 @@ DEBIAN = Path("/usr/lib/postgresql/15/bin")
 """PostgreSQL 15 without pgvector."""
 LOGINS = ("anna", "bob", "carl")
 PASSWORD = "correct horse"
-_SETTINGS = """
+_HASTY = """
 fsync = off
 synchronous_commit = off
 full_page_writes = off
+"""
+"""What a test does without, and a measurement does not."""
+_SETTINGS = """
 listen_addresses = '127.0.0.1'
 max_connections = 40
 log_min_messages = fatal
@@ -46,7 +49,7 @@ _RIGHTS = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
 class Server:
     """A server in a folder of its own; the superuser is `owner`."""
 
-    def __init__(self, binaries: Path = PACKAGED) -> None:
+    def __init__(self, binaries: Path = PACKAGED, *, hasty: bool = True) -> None:
         self._binaries = binaries
         self.folder = Path(tempfile.mkdtemp(prefix="mtpg-", dir="/tmp"))
         self.data = self.folder / "data"
@@ -62,7 +65,9 @@ class Server:
         words = ("-U", "owner", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D", str(self.data))
         self._run("initdb", *words)
         with (self.data / "postgresql.conf").open("a") as settings:
-            settings.write(f"{_SETTINGS}port = {self.port}\nunix_socket_directories = '{self.folder}'\n")
+            settings.write(
+                f"{_HASTY if hasty else ''}{_SETTINGS}port = {self.port}\nunix_socket_directories = '{self.folder}'\n"
+            )
         (self.data / "pg_hba.conf").write_text(_RIGHTS)
         self._databases = 0
         self.start()
