@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import PurePosixPath
 
 import apsw
 from msgspec import Struct
@@ -81,6 +82,15 @@ _NAME = re.compile(r"(?<![^\W_])[A-Za-z\d]{0,64}?(?:[a-z][A-Z]|[A-Z]{2}[a-z]{2})
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
+APART = re.compile(r"[^\w\n]+|_+")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def letters_of(text: str) -> str:
+    """Return `text` as trigrams see it: lower case, words one space apart, a space at both ends."""
+    return f" {' '.join(APART.sub(' ', text.lower()).split())} "
+
+
 def _pieces(text: str) -> list[tuple[int, int]]:
     """Where the pieces of names in camel case stand in `text`: "HTTP" and "Server" of HTTPServer2, none of iPhone."""
     result = []
@@ -91,12 +101,18 @@ def _pieces(text: str) -> list[tuple[int, int]]:
 
 
 def words_above(path: str, headings: Sequence[str]) -> str:
-    """Return what full-text search sees above a chunk's text: the day in its file name in words, and the headings."""
-    result = re.search(r"\d{4}-\d{2}-\d{2}", path)
+    """Return what full-text search sees above a chunk's text: its file name, the day there in words, the headings.
+
+    MEMORY.md is called that whatever it holds, and a name that is a heading too is there already.
+    """
+    result = _DAY.search(path)
     day = result.group() if result else ""
     with suppress(ValueError):
         day = spelled(dt.date(*map(int, day.split("-"))))
-    return "\n".join((day, *headings))
+    name = letters_of(_DAY.sub(" ", PurePosixPath(path).stem)).strip()
+    told = ("memory", *(letters_of(each).strip() for each in headings))
+    names = [name] if name not in told and re.search(r"[^\W\d]", name) else []
+    return "\n".join((day, *names, *headings))
 
 
 def indexed_form(above: str, text: str) -> str:

@@ -72,6 +72,8 @@ def subset(evidence: Evidence, also: Sequence[int] = ()) -> tuple[Evidence, Rows
         pool=np.arange(len(rows)),
         cosine=None if evidence.cosine is None else evidence.cosine[rows],
         nearest=place[evidence.nearest],
+        of_days=place[evidence.of_days],
+        titled=place[evidence.titled],
         closest=replace(closest, cosine=closest.cosine[rows]) if (closest := evidence.closest) else None,
         openclaw=narrowed(evidence.openclaw),
         recommended=narrowed(evidence.recommended),

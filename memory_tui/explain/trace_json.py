@@ -229,6 +229,7 @@ def trace(value: Trace) -> dict[str, Any]:
         "time": plan.time or None,
         "timeWords": plan.time_words or None,
         "forNow": plan.for_now or None,
+        "value": plan.value or None,
         "ftsQuery": plan.fts_query or None,
         "candidates": value.candidate_limit,
         "keywordRank": [

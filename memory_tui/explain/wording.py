@@ -245,8 +245,13 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         lines.append(ScoreLine("order", how))
     if candidate.date_points:
         plan = trace.plan
-        asks = ("now", f'"{plan.for_now}": the newest of what says the same gains most') if plan.for_now else None
-        title, how = asks or ("day", f'"{plan.time_words}" names {plan.time}, or some days before')
+        title, how = "title", "the question is the title or file name of this note"
+        if plan.time:
+            title, how = "day", f'"{plan.time_words}" names {plan.time}, or some days before'
+        elif plan.for_now:
+            title, how = "now", f'"{plan.for_now}": the newest of what says the same gains most'
+        elif plan.value:
+            title, how = "value", f'"{plan.value}": a line holds such a value and the other words'
         lines.append(ScoreLine(title, how, "+", candidate.date_points))
     if candidate.second is not None and candidate.second.beside is not None:
         beside = f"{candidate.second.beside.citation}, which scores higher"
@@ -496,13 +501,13 @@ def floor_of(candidate: Candidate, trace: Trace) -> float:
 def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_how: bool = True) -> ScoreLine:
     """The words that stand in `text` with counts, those missing, those left out; with `say_how` what is odd about them.
 
-    With `chunk`, what is indexed with its text counts as well: the day in its name, and the headings above it.
+    With `chunk`, what is indexed with its text counts as well: its file name, the day in it, the headings above it.
     """
     plan, any_word = trace.plan, profiles.get(trace.profile).join == "OR"
     words = MatchedWords(plan, trace.profile)
     added = chunk is not None and any_word and not plan.inside and trace.mode != "vectors only"
     counts = words.counts(text)
-    in_date = words.counts(tokens.words_above(chunk.path, ())) if chunk and added else {}
+    in_name = words.counts(tokens.words_above(chunk.path, ())) if chunk and added else {}
     present: list[str] = []
     missing: list[str] = []
     unseen: list[str] = []
@@ -511,17 +516,17 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     for word in counts:
         by_run.setdefault(tokens.as_asked([word], trace.query)[0], []).append(word)
     for run, searched in by_run.items():
-        matched = [word for word in searched if counts[word] or in_date.get(word)]
+        matched = [word for word in searched if counts[word] or in_name.get(word)]
         if not matched:
             (unseen if holds(text, run) else missing).append(run)
         elif searched == [run]:
-            dated = in_date.get(run, 0)
-            share = f" ({dated} in the date)" if counts[run] else " (date)"
-            present.append(f"{run} {counts[run] + dated}x{share if dated else ''}")
+            named = in_name.get(run, 0)
+            share = f" ({named} in the name)" if counts[run] else " (name)"
+            present.append(f"{run} {counts[run] + named}x{share if named else ''}")
         else:
             present.append(f"{run} ({len(matched)} of {plural(len(searched), 'pair')} of characters)")
     # The headings above are indexed with a chunk, but not kept with it; above the first line there are none.
-    lacking = "not in its lines or date" if chunk and added and chunk.start_line > 1 else "missing"
+    lacking = "not in its lines or name" if chunk and added and chunk.start_line > 1 else "missing"
     dropped = [
         with_reason(_whole(claim.fields["words"], trace), claim.fields["reason"])
         for claim in left_out(plan, trace.profile)

@@ -27,7 +27,7 @@ from memory_tui.workspace.notes import MediaRules
 APPLICATION_ID = 0x6D747569
 """Marks an SQLite file as ours: "mtui"."""
 PAGE_SIZE = 16384
-WORDS_VERSION = 3
+WORDS_VERSION = 4
 """Raised when `tokens.indexed_form` changes, because that text is not kept and has to be made again."""
 RECIPE = "memory_index_meta_v1"
 """Key of the recipe in `meta`, as documented."""

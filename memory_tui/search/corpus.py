@@ -10,10 +10,12 @@ import datetime as dt
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
+from pathlib import PurePosixPath
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -25,6 +27,7 @@ from memory_tui.providers import registry
 from memory_tui.providers.base import MOST_DIMS, Identity, Vectors
 from memory_tui.search.spelling import Vocabulary
 from memory_tui.search.trace import Basis, Chunks
+from memory_tui.tokens import letters_of
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.days import NoteDate, date_of, note_date, note_date_2026_9, span
 
@@ -47,7 +50,7 @@ Answer = TypeVar("Answer")
 
 _NOTES = (
     "SELECT id, path, source, mtime, dated, chunks, "
-    "CASE workspace WHEN '' THEN path ELSE workspace || ':' || path END FROM files"
+    "CASE workspace WHEN '' THEN path ELSE workspace || ':' || path END, title FROM files"
 )
 
 
@@ -55,7 +58,7 @@ class Files(Struct, frozen=True):
     """The notes of a corpus by file index: stored `paths`, `sources`, modification times in nanoseconds, and dates.
 
     `shown` are the paths as people see them, with the workspace before those of somebody else. A date is a day, week or
-    month as in ISO 8601, empty where a note has none.
+    month as in ISO 8601, empty where a note has none; so is a title.
     """
 
     paths: tuple[str, ...]
@@ -63,6 +66,7 @@ class Files(Struct, frozen=True):
     mtimes_ns: Indices
     dates: tuple[str, ...]
     shown: tuple[str, ...]
+    titles: tuple[str, ...]
 
 
 @lru_cache(100_000)
@@ -200,6 +204,18 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         bounds = (np.searchsorted(numbers, passages, side).tolist() for side in ("left", "right"))
         return [order[first:last] for first, last in zip(*bounds, strict=True) if last - first > 1]
 
+    def titled(self, text: str) -> Sequence[int]:
+        """Return the first row of each note whose title or file name `text` is, whatever parts its words."""
+        return self.once("by title", self._by_title).get(letters_of(text), ()) if letters_of(text).strip() else ()
+
+    def _by_title(self) -> Mapping[str, Sequence[int]]:
+        files, rows = np.unique(self.file_of, return_index=True)
+        result: defaultdict[str, list[int]] = defaultdict(list)
+        for file, row in zip(files.tolist(), rows.tolist(), strict=True):
+            for name in {letters_of(self.files.titles[file]), letters_of(PurePosixPath(self.files.paths[file]).stem)}:
+                result[name].append(row)
+        return result
+
     def vocabulary(self, words: FullText) -> Vocabulary:
         """Return the words of the index, read when a query first needs them."""
         return self.once("vocabulary", lambda: Vocabulary(words.vocabulary()))
@@ -228,12 +244,12 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         """
         with store.snapshot(), store.making_sense():
             identity, notes = store.identity(), store.query(_NOTES)
-            ids, paths, sources, mtimes, dates, counts, shown = zip(*notes, strict=True) if notes else ((),) * 7
+            ids, paths, sources, mtimes, dates, counts, shown, titles = zip(*notes, strict=True) if notes else ((),) * 8
             dims, count = identity.dims if identity and vectors else 0, sum(counts)
             if count > _MOST_CHUNKS or dims > MOST_DIMS:
                 raise ValueError("numbers that cannot be")
             # There are few sources: what a store reads is a string of its own for each note.
-            files = Files(paths, tuple(map(sys.intern, sources)), np.array(mtimes, np.int64), dates, shown)
+            files = Files(paths, tuple(map(sys.intern, sources)), np.array(mtimes, np.int64), dates, shown, titles)
             place, after, pages = dict(zip(ids, range(len(ids)), strict=True)), 0, list[ChunkPage]()
             matrix, at = np.zeros((count if last is None else 0, dims), np.float32), 0
             while len(page := store.page(after, _PAGE, vectors=vectors and last is None)):

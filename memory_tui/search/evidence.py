@@ -193,6 +193,8 @@ class Evidence(Struct, frozen=True, dict=True):
     """Files of the days that the query names or of those soon after, with what they count."""
     of_days: Rows
     """What is of that time, the newest first, where the query says nothing else that a note holds."""
+    titled: Rows
+    """The first row of each note whose title or file name the query is, where it names no time."""
     notices: tuple[Notice, ...]
     timings: Mapping[str, float]
     unsearchable: tuple[FileState, ...] = ()

@@ -27,6 +27,7 @@ from memory_tui.search.newest import words_for_now
 from memory_tui.search.question_dates import Time, without
 from memory_tui.search.spelling import Correction, corrections
 from memory_tui.search.trace import QueryPlan, QuestionPart
+from memory_tui.search.values import value_asked
 
 _MOST_REPEATED = 32
 """Words up to which a question is asked with its repeats, as OpenClaw does; of a longer one they are added up here."""
@@ -118,6 +119,7 @@ class Matcher(Struct, frozen=True):
         dropped, matched = terms.stops + terms.common, _NOTHING
         if chosen and self.any_word:
             matched = self._by_any(chosen, terms.common) if self.full_text else self._weighed(chosen)
+        for_now = "" if time or not reads_time else words_for_now(query)
         plan = QueryPlan(
             chosen,
             dropped,
@@ -129,7 +131,8 @@ class Matcher(Struct, frozen=True):
             corrections=corrected,
             parts=_parts(rest, (*chosen, *dropped), corrected) if in_parts else (),
             time_alone=alone,
-            for_now="" if time or not reads_time else words_for_now(query),
+            for_now=for_now,
+            value="" if time or for_now else value_asked(query),
         )
         return KeywordSide(plan, self._postings(matched), frequency)
 

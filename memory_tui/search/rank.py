@@ -94,7 +94,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     table, stages, plan = ranking.table, ranking.candidates.stages, ranking.side.plan
     # Where vectors answer without full-text search nobody knows which words a window holds.
     knows = bool(stages) and (evidence.full_text or evidence.cosine is None)
-    of_its_days = bool(table["named"].any()) and not plan.for_now
+    of_its_days = bool(table["named"].any()) and not (plan.for_now or plan.value)
     level = level_of(stages[0].signals, settings, of_its_days=of_its_days) if knows else None
     ranking = replace(ranking, keeps_back=level is not None and level.keeps_back)
     passed = int(np.count_nonzero(table["passed"]))
@@ -205,6 +205,7 @@ def _notices(
         # Something is always nearest, however far it is.
         plan = replace(ranking.side.plan, elsewhere=evidence.elsewhere)
         near, dated = sum((hit.cosine or 0.0) > 0 for hit in recalled), sum(hit.date_points > 0 for hit in recalled)
+        dated = dated if plan.time else 0
         yield notice("found_by_meaning_alone", plan=plan, hits=len(recalled), near=near, dated=dated)
     elif evidence.elsewhere.held and not isinstance(empty, NothingMatched):
         yield notice("waiting_holds", elsewhere=evidence.elsewhere)

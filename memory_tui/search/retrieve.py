@@ -115,8 +115,7 @@ def _embedded(question: Question, needed: Identity, provider: Provider) -> Quest
 def gather(store: Store, corpus: Corpus, question: Question, now: float, source: str = "") -> Evidence:
     """Return what `corpus` and its store know about `question`; `source` keeps to one. Raises QueryError, Cancelled."""
     with store.snapshot():
-        laps = [time.perf_counter()]
-        text, vector, full_text, chunking = question.text, question.vector, store.words.cut(), store.chunking()
+        laps, text, vector, full_text = [time.perf_counter()], question.text, question.vector, store.words.cut()
         eligible = _of_source(corpus, source)
         named_time = _time(text, day_at(now, question.zone)) if question.reads_time else None
         matcher = Matcher(store.words, corpus, eligible, full_text, vector is None, question.any_word)
@@ -128,10 +127,11 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         cosine, nearest, nearest_by = _compared(store, corpus, vector, eligible, matched, question.most)
         laps.append(time.perf_counter())
         of_time, of_days = _of_time(corpus, named_time, recommended, eligible, question.most)
-        copies = _copies(corpus, [*nearest.tolist(), *matched, *of_days], of_time, eligible)
+        named = [*of_days, *(titled := _titled(corpus, recommended, text, eligible))]
+        copies = _copies(corpus, [*nearest.tolist(), *matched, *named], of_time, eligible)
         _compare_shown(store, corpus, shown := [*copies.values()], vector, cosine)
         language, share = _hardly_known(text, corpus.identity) if question.compares else ("", 1.0)
-        pool = list(dict.fromkeys([*nearest.tolist(), *matched, *of_days, *shown]))
+        pool = list(dict.fromkeys([*nearest.tolist(), *matched, *named, *shown]))
         texts = _texts(store, corpus.rowids[pool].tolist(), read)
         laps.append(time.perf_counter())
         return Evidence(
@@ -156,10 +156,11 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             notes=corpus.files,
             of_named_time=of_time,
             of_days=np.array(of_days, dtype=np.int64),
+            titled=np.array(titled, dtype=np.int64),
             copies=copies,
             zone=question.zone,
             lexical=lexical,
-            chunking=chunking,
+            chunking=store.chunking(),
             notices=(*question.notices, *_notices(corpus, text, recommended, full_text, vector=vector is not None)),
             timings=_spent(question, laps),
             withheld=_without_vector(store),
@@ -245,6 +246,13 @@ def _of_time(
         return files, []
     rows = np.flatnonzero(np.isin(corpus.file_of, list(files)) & (True if eligible is None else eligible))
     return files, sorted(rows.tolist(), key=lambda row: -files[int(corpus.file_of[row])])[:most]
+
+
+def _titled(corpus: Corpus, side: KeywordSide, text: str, eligible: Flags | None) -> list[int]:
+    """Return the first rows of the notes that `text` names by their title or file name, where it asks nothing else."""
+    if side.plan.time or side.plan.for_now or side.plan.value:
+        return []
+    return [row for row in corpus.titled(text) if eligible is None or eligible[row]]
 
 
 _ASIDE = re.compile(

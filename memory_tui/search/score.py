@@ -26,7 +26,8 @@ from memory_tui.search.evidence import (
 from memory_tui.search.formulas import Floats
 from memory_tui.search.newest import LOOKED_AT, asks, newness
 from memory_tui.search.second_stage import MEASURES, SecondStage
-from memory_tui.search.trace import Chunks, MeasurePart, Mode, SecondPart, Table
+from memory_tui.search.trace import Chunks, MeasurePart, Mode, QueryPlan, SecondPart, Table
+from memory_tui.search.values import holds_value
 from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.workspace.annotations import NOTHING_SAID
 
@@ -252,14 +253,14 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
     most = 0 if mode not in ("hybrid", "keywords only") else None if side.whole else rules.limit
     matched = side.postings.rows[:most]
     pooled = len(nearest), len(matched)
-    of_days = evidence.of_days if profile.second_stage else _NO_ROWS
+    named = np.concatenate([evidence.of_days, evidence.titled]) if profile.second_stage else _NO_ROWS
     if profile.one_place and evidence.copies:
         # The row that is shown has the first rank of all that it stands for.
-        nearest, matched, of_days = (
+        nearest, matched, named = (
             np.array([evidence.copies.get(row, row) for row in pool.tolist()], np.int64)
-            for pool in (nearest, matched, of_days)
+            for pool in (nearest, matched, named)
         )
-    rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist(), *of_days.tolist()])), dtype=np.int64)
+    rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist(), *named.tolist()])), dtype=np.int64)
     hits = {hit.row: hit for hit in evidence.lexical.hits} if profile.exact_paths else {}
     if profile.exact_paths:
         rows = _in_tie_order(evidence, rows, hits, mode)
@@ -297,8 +298,11 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
         table["project"] = [lexical_2026_9.project_factor(entry, lexical.active) for entry in notes]
     texts = [evidence.texts[rowid] for rowid in refs.rowids[rows].tolist()] if profile.second_stage else []
     stages = _stages(evidence, side, rules, table, texts) if texts else ()
-    newest = bool(stages and side.plan.for_now) and _has_newest(stages[0], rules, table, texts)
-    matches, dated = int(np.count_nonzero(~np.isnan(every))), bool(evidence.of_named_time) or newest
+    if stages:
+        _name(stages[0], side.plan, rules, table, texts)
+        table["named"][np.isin(rows, named[len(evidence.of_days) :])] = 1.0
+    matches = int(np.count_nonzero(~np.isnan(every)))
+    dated = bool(evidence.of_named_time) or bool(table["named"].any())
     if not profile.one_place:
         pooled = int(np.count_nonzero(table["vector_rank"])), int(np.count_nonzero(table["text_rank"]))
     return Candidates(table, vector_scale, text_scale, matches, pooled, dated, stages, texts)
@@ -324,12 +328,16 @@ def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared:
     return scale
 
 
-def _has_newest(stage: SecondStage, rules: Rules, table: Table, texts: Sequence[str]) -> bool:
-    """Fill in how new those are that say the same, where the query asks how things are now; whether some do."""
+def _name(stage: SecondStage, plan: QueryPlan, rules: Rules, table: Table, texts: Sequence[str]) -> None:
+    """Fill in how new those are that say the same, where the query asks for now, or who holds the value it asks for."""
+    if not (plan.for_now or plan.value):
+        return
     first = second_stage.first_of(_first_points(rules, table)[None, :], LOOKED_AT)[0]
-    held = stage.held_by_lines([texts[at] for at in first.tolist()], asks)
-    table["named"][first] = newness(held, table["age_days"][first])
-    return bool(table["named"].any())
+    near = [texts[at] for at in first.tolist()]
+    if plan.for_now:
+        table["named"][first] = newness(stage.held_by_lines(near, asks), table["age_days"][first])
+    else:
+        table["named"][first] = holds_value(near, plan.value, plan.words)
 
 
 def _first_points(rules: Rules, table: Table) -> Floats:

@@ -14,7 +14,6 @@ Passages follow Callan (1994), bm25 Robertson and Zaragoza (2009) with Lucene's 
 from __future__ import annotations
 
 import math
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -117,22 +116,16 @@ def stem_counts(keys: Ids, passages: Passages) -> Floats:
 
 # --- letters -------------------------------------------------------------------------------------------------------
 
-_APART = re.compile(r"[^\w\n]+|_+")
 _ASCII_APART = bytes(at if chr(at).isalnum() or chr(at) == "\n" else 32 for at in range(128)).ljust(256)
 _CJK_FROM = 0x2E80
 _SHIFT = 21
 """Bits of a character in the key of a trigram."""
 
 
-def letters_of(text: str) -> str:
-    """Return `text` as trigrams see it: lower case, words one space apart, a space at both ends."""
-    return f" {' '.join(_APART.sub(' ', text.lower()).split())} "
-
-
 def _codes_of(text: str, lines: Iterable[int]) -> tuple[Codes, Ids]:
-    """Return the characters of `letters_of(text)`, and how many are of each of `lines`, with a space."""
+    """Return the characters of `tokens.letters_of(text)`, and how many are of each of `lines`, with a space."""
     plain = text.isascii()
-    spelled = text.lower().encode().translate(_ASCII_APART).decode() if plain else _APART.sub(" ", text.lower())
+    spelled = text.lower().encode().translate(_ASCII_APART).decode() if plain else tokens.APART.sub(" ", text.lower())
     rows = spelled.split("\n")
     cut = [" ".join(rows[at].split()) for at in lines]
     whole = f" {' '.join(filter(None, cut))} "
@@ -152,7 +145,7 @@ def grams_of(words: Sequence[str]) -> Ids:
     """
     grams: set[str] = set()
     for word in words:
-        spelled = word.lower() if tokens.is_cjk(word) else letters_of(word)
+        spelled = word.lower() if tokens.is_cjk(word) else tokens.letters_of(word)
         grams |= {spelled[at : at + 3] for at in range(len(spelled) - 2)} or {spelled}
     keys = (sum(ord(item) << _SHIFT * (len(gram) - 1 - at) for at, item in enumerate(gram)) for gram in grams)
     return np.array(sorted(keys), dtype=np.int64)

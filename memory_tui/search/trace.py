@@ -377,6 +377,8 @@ class QueryPlan(Struct, frozen=True):
     time_alone: bool = False
     for_now: str = ""
     """The words that ask how things are now, where no time is named: the newest of what says the same comes first."""
+    value: str = ""
+    """The word for the value that is asked for, where neither holds: a line with such a value comes first."""
 
     @property
     def readings(self) -> tuple[str, ...]:
@@ -388,7 +390,8 @@ class QueryPlan(Struct, frozen=True):
         time = [f'"{self.time_words}" read as {self.time}'] if self.time else []
         parts = [f"asked in {len(self.parts)} parts"] if self.parts else []
         now = [f'"{self.for_now}" puts the newest of what says the same first'] if self.for_now else []
-        return (*words, *time, *now, *parts)
+        value = [f'"{self.value}" puts lines with such a value first'] if self.value else []
+        return (*words, *time, *now, *value, *parts)
 
     @property
     def unmatched(self) -> str:

@@ -95,7 +95,7 @@ def parts(hit: Candidate) -> list[Part]:
         Part("words", words, WORDS, "$success"),
         Part("meaning", meaning, MEANING, "$primary"),
         Part("age takes" if taken else "age", hit.age_points + taken, AGE, "$warning"),
-        Part("of the day you named", hit.date_points, AGE, "$warning"),
+        Part("named by the question", hit.date_points, AGE, "$warning"),
         Part(BESIDE, -(hit.second.lost if hit.second else 0.0)),
     ]
     for term, factor in others.items():

@@ -208,10 +208,10 @@ def test_words_of_the_date_that_is_indexed_with_a_chunk_are_not_missing(ask: Ask
     below = replace(first, start_line=9)
     trace, theirs = ask("sunday zebra"), ask("sunday zebra", "openclaw-2026.3")
     for chunk, text, answer, said in (
-        (first, "A walk.", trace, "sunday 1x (date); missing: zebra"),
-        (first, "Every Sunday.", trace, "sunday 2x (1 in the date); missing: zebra"),
+        (first, "A walk.", trace, "sunday 1x (name); missing: zebra"),
+        (first, "Every Sunday.", trace, "sunday 2x (1 in the name); missing: zebra"),
         (replace(first, path="MEMORY.md"), "A walk.", trace, "missing: sunday, zebra"),
-        (below, "A walk.", trace, "sunday 1x (date); not in its lines or date: zebra"),
+        (below, "A walk.", trace, "sunday 1x (name); not in its lines or name: zebra"),
         (below, "A walk.", theirs, "missing: sunday, zebra"),
     ):
         assert terms_line(text, answer, chunk=chunk).detail == said
