@@ -59,23 +59,21 @@ class Check(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """A check, what it found, and how long it took in milliseconds."""
+    """What the check with the key `check` found, and how long it took in milliseconds."""
 
-    check: Check
-    finding: CheckOutcome
+    check: str
+    group: Group
+    title: str
+    state: State
+    evidence: str
+    fix: str
     milliseconds: float
 
-    def as_dict(self) -> dict[str, object]:
-        """Return the result as JSON-ready fields."""
-        return {
-            "check": self.check.key,
-            "group": self.check.group,
-            "title": self.check.title,
-            "state": self.finding.state,
-            "evidence": self.finding.evidence,
-            "fix": self.finding.fix,
-            "milliseconds": round(self.milliseconds, 1),
-        }
+    @classmethod
+    def of(cls, check: Check, outcome: CheckOutcome, seconds: float) -> Result:
+        """Return the outcome of `check`."""
+        place = check.key, check.group, check.title
+        return cls(*place, outcome.state, outcome.evidence, outcome.fix, round(1000 * seconds, 1))
 
 
 def ok(evidence: str) -> CheckOutcome:
@@ -117,23 +115,16 @@ def examine(engine: Engine, checks: Sequence[Check], deadline: float = DEADLINE)
             result = done.get(timeout=room)
         except queue.Empty:
             break
-        del left[result.check.key]
+        del left[result.check]
         yield result
     for check in left.values():
-        yield Result(
-            check,
-            CheckOutcome(
-                "no answer",
-                f"Still running after {deadline:g} s.",
-                "Run it again. If it is still slow, the provider or the disk hangs.",
-            ),
-            deadline * 1000,
-        )
+        still = CheckOutcome("no answer", f"Still running after {deadline:g} s.", _SLOW)
+        yield Result.of(check, still, deadline)
 
 
 def verdict(results: Sequence[Result]) -> int:
     """Return the exit code: 1 when something failed or gave no answer, else 0; warnings are no failure."""
-    return int(any(result.finding.state in ("failed", "no answer") for result in results))
+    return int(any(result.state in ("failed", "no answer") for result in results))
 
 
 def _run_check(engine: Engine, check: Check) -> Result:
@@ -146,9 +137,10 @@ def _run_check(engine: Engine, check: Check) -> Result:
         finding = failed(error.message, error.next_step)
     except Exception as error:  # noqa: BLE001 - a check that breaks is a finding, not the end of the others
         finding = failed(f"The check itself broke: {type(error).__name__}: {error}", "Please report it.")
-    return Result(check, finding, (time.perf_counter() - began) * 1000)
+    return Result.of(check, finding, time.perf_counter() - began)
 
 
+_SLOW = "Run it again. If it is still slow, the provider or the disk hangs."
 _LEAST_FREE = 200_000_000
 _SIGHT_SECONDS = 3.0
 _PROOF_SECONDS = 15.0

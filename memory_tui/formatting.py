@@ -29,6 +29,11 @@ def minute(at: float) -> str:
     return dt.datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
 
 
+def second(at: float) -> str:
+    """The moment `at` (epoch seconds) to the second, in the same way: `2026-01-12 09:30:05`."""
+    return dt.datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M:%S")
+
+
 def camel(name: str) -> str:
     """`start_line` as `startLine`."""
     head, *rest = name.split("_")

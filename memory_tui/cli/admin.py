@@ -41,7 +41,7 @@ from memory_tui.engine.status import Status, VectorSearch, WordSearch
 from memory_tui.errors import ConfigError, MemoryTuiError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.explain.trace_json import plain
-from memory_tui.formatting import plural
+from memory_tui.formatting import plural, second
 from memory_tui.index.store import Rejected, Withheld
 from memory_tui.index.sync import SyncReport
 from memory_tui.openclaw.trust import trust_summary
@@ -130,11 +130,11 @@ def provider(args: argparse.Namespace) -> int:
         for link in links:
             lines += _link(link)
         if who.fallback is not None and who.retry_at and who.retry_at > time.time():
-            lines.append(f"{who.fallback.source} is asked again at {_time(who.retry_at)}.")
+            lines.append(f"{who.fallback.source} is asked again at {second(who.retry_at)}.")
         lines += [f"Approval withdrawn: {approval.provider} at {approval.host}." for approval in revoked]
         for approval in approvals:
             may = _MAY.get(approval.provider, "may get these notes")
-            since = f"since {_time(approval.at)} ({approval.how}){', just now' if approval == approved else ''}"
+            since = f"since {second(approval.at)} ({approval.how}){', just now' if approval == approved else ''}"
             lines.append(f"Approved: {approval.provider} at {approval.host} {may}, {since}.")
         if (proposal := chain.proposal) is not None:
             dry_run = f"{engine.plan.index_command} --dry-run shows what would be sent."
@@ -153,7 +153,7 @@ def _link(link: MemberState) -> Iterator[str]:
     if link.next_step and link.state != "passed over":
         yield f"    {link.next_step}"
     if link.next_try:
-        yield f"    Asked again at {_time(link.next_try)}."
+        yield f"    Asked again at {second(link.next_try)}."
     if link.calls:
         yield f"    Last call {link.last_ms:.0f} ms; {link.calls:,} calls, {link.texts:,} texts."
 
@@ -222,10 +222,6 @@ def _tested(test: dict[str, Any]) -> list[str]:
         f"Test of {test['provider']} {test['model']}{where}: {test['dims']} dimensions in {test['ms']:.0f} ms, "
         f"norm {test['norm']:.4f}, similarity to itself {test['selfSimilarity']:.4f}."
     ]
-
-
-def _time(at: float) -> str:
-    return dt.datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def dry_run(engine: Engine, args: argparse.Namespace) -> int:
@@ -423,15 +419,16 @@ def doctor(args: argparse.Namespace) -> int:
         engine.index.catch_up()
         checks = checks_of(engine)
         with waiting("Examining"):
-            results = sorted(examine(engine, checks, args.deadline), key=lambda r: checks.index(r.check))
+            order = [check.key for check in checks]
+            results = sorted(examine(engine, checks, args.deadline), key=lambda result: order.index(result.check))
     code = verdict(results)
-    counts = {state: sum(result.finding.state == state for result in results) for state in _MARKS}
-    data = {"ok": not code, "counts": counts, "checks": [result.as_dict() for result in results]}
+    counts = {state: sum(result.state == state for result in results) for state in _MARKS}
+    data = {"ok": not code, "counts": counts, "checks": plain(results)}
     lines = []
-    for check, finding in [(result.check, result.finding) for result in results]:
-        if args.all or finding.state not in ("ok", "skipped"):
-            lines += [f"{_MARKS[finding.state]} {check.title}", f"     {finding.evidence}"]
-            lines += [f"     Fix: {finding.fix}"] if finding.fix else []
+    for result in results:
+        if args.all or result.state not in ("ok", "skipped"):
+            lines += [f"{_MARKS[result.state]} {result.title}", f"     {result.evidence}"]
+            lines += [f"     Fix: {result.fix}"] if result.fix else []
     tally = ", ".join(f"{number} {state}" for state, number in counts.items() if number)
     lines.append(f"{len(results)} checks: {tally}.")
     return show(args, data, lines if args.all else [*lines, "Run memory-tui doctor --all to see all of them."], code)

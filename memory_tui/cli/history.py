@@ -18,7 +18,7 @@ from memory_tui.cli.context import opened
 from memory_tui.cli.notes import make
 from memory_tui.cli.output import print_lines, say, show
 from memory_tui.errors import EditRefused, PathRefused, QueryError, SettingError
-from memory_tui.formatting import minute, plural
+from memory_tui.formatting import minute, plural, second
 from memory_tui.notes import authors, diff
 from memory_tui.notes import history as histories
 from memory_tui.notes.curator import Curator
@@ -143,7 +143,7 @@ def blame(args: argparse.Namespace) -> int:
         rows = [_blamed(number, texts[number - 1].rstrip("\r"), edits[number - 1]) for number in numbers]
         width = max((len(row["by"]) for row in rows), default=0)
         lines = [
-            f"{_moment(row['at']) if row['at'] else ' ' * 19}  {row['by']:<{width}}  {row['line']:>4}  {row['text']}"
+            f"{second(row['at']) if row['at'] else ' ' * 19}  {row['by']:<{width}}  {row['line']:>4}  {row['text']}"
             for row in rows
         ]
         return show(args, rows, lines)
@@ -247,8 +247,4 @@ def _line(entry: JournalEntry, undoable: set[int]) -> str:
     if entry.state == "done" and mine and not (entry.undoes or entry.redoes or entry.id in undoable):
         state = " (undone)"
     reason = entry.reason and f": {entry.reason}"
-    return f"{entry.id:>4}  {_moment(entry.at)}  {entry.title}{state}{reason}"
-
-
-def _moment(at: float) -> str:
-    return dt.datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return f"{entry.id:>4}  {second(entry.at)}  {entry.title}{state}{reason}"

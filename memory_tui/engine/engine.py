@@ -23,7 +23,7 @@ from memory_tui.config.keys import BACKEND
 from memory_tui.engine import status
 from memory_tui.engine.backend import Backend
 from memory_tui.engine.index import Index
-from memory_tui.engine.providers import Providers, who_answers
+from memory_tui.engine.providers import Providers
 from memory_tui.engine.scopes import Scopes
 from memory_tui.engine.search import Search, with_provider_notice
 from memory_tui.engine.status import Status
@@ -177,9 +177,14 @@ class Engine:
 
     # --- its state -------------------------------------------------------------------------------------------------
 
-    def notices(self) -> tuple[Notice, ...]:
-        """Return what a person should know about configuration, index and provider before trusting an answer."""
-        return self._notices_of(self.providers.who())
+    def notices(self, who: ServingProvider | None = None) -> tuple[Notice, ...]:
+        """Return what a person should know about configuration, index and provider before trusting an answer.
+
+        `who` answers, where that is known already.
+        """
+        who = who or self.providers.who()
+        vectors = other_vectors(self.plan.settings.word("profile"), who.answers)
+        return with_provider_notice((*self._around()[0], *vectors), who)
 
     def status(self, deep: bool = False) -> Status:
         """Return the whole state, computed now; `deep` embeds one text with the provider."""
@@ -188,25 +193,11 @@ class Engine:
         def read(store: Store) -> Status:
             # First, because notices tell of it.
             freshness = self.index.freshness(store, None)
-            who = who_answers(store, self.providers.chain, self.plan.settings)
-            return status.status(
-                self.plan,
-                store,
-                freshness,
-                self.index,
-                self.providers,
-                who=who,
-                notices=self._notices_of(who),
-                probe=probe,
-                trust=self.notes.trust(),
-            )
+            now = status.status(self.plan, store, freshness, self.index, self.providers.chain)
+            notices = (*self.notices(now.who), *now.notices)
+            return replace(now, notices=notices, trust=self.notes.trust(), embedding_probe=probe)
 
         return self.backend.described(self.search.on_snapshot(read))
-
-    def _notices_of(self, who: ServingProvider) -> tuple[Notice, ...]:
-        """Return what a person should know, with whose vectors rank."""
-        vectors = other_vectors(self.plan.settings.word("profile"), who.answers)
-        return with_provider_notice((*self._around()[0], *vectors), who)
 
     def _around(self) -> tuple[tuple[Notice, ...], Mapping[str, str]]:
         """Return the same as `notices`, but for who answers; and who notes are from by the ledger, by path."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from memory_tui import locks
 from memory_tui.engine.index import Index
-from memory_tui.engine.providers import Providers, cache_hits
+from memory_tui.engine.providers import cache_hits, who_answers
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code
 from memory_tui.index import database, schema
@@ -25,7 +25,7 @@ from memory_tui.locks import Role
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.trust import TrustReport
 from memory_tui.plan import Plan
-from memory_tui.providers.chain import MemberState, ServingProvider
+from memory_tui.providers.chain import Chain, MemberState, ServingProvider
 from memory_tui.workspace.days import date_of, span
 from memory_tui.workspace.roots import Roots, RootState
 from memory_tui.workspace.scan import Scan
@@ -128,7 +128,6 @@ class Status(Struct, frozen=True):
     watch_detail: str
     read_only: bool
     freshness: Freshness
-    embedding_probe: dict[str, Any] | None
     who: ServingProvider
     """Who answers questions by meaning, and why it is not who was asked for."""
     notices: tuple[Notice, ...]
@@ -149,6 +148,8 @@ class Status(Struct, frozen=True):
     """The workspace, and every other place where notes are read: whether they can be."""
     in_part: tuple[PartlyIndexed, ...] = ()
     """Notes that are indexed as they are on disk, of which some words match no question."""
+    embedding_probe: dict[str, Any] | None = None
+    """The outcome of a deep check."""
     trust: TrustReport | None = None
     """What OpenClaw's ledger says of the notes; None where OpenClaw keeps none."""
     backend_state: str = "builtin"
@@ -239,18 +240,9 @@ def writer_process(index: Path, role: Role) -> WriterProcess | None:
     return WriterProcess(who.pid, who.since, who.is_this_process) if who else None
 
 
-def status(
-    plan: Plan,
-    store: Store,
-    freshness: Freshness,
-    index: Index,
-    providers: Providers,
-    who: ServingProvider,
-    notices: Sequence[Notice],
-    probe: dict[str, Any] | None,
-    trust: TrustReport | None,
-) -> Status:
-    """Return the whole state; `probe` is the outcome of a deep check."""
+def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: Chain) -> Status:
+    """Return the state of index and providers; its notices tell what full-text search and vectors do without."""
+    who = who_answers(store, chain, plan.settings)
     counts, identity, vec0 = store.counts(), store.identity(), schema.vec0(index.opener.vec0())
     profile, rejected = plan.settings.values["profile"], tuple(store.rejected())
     return Status(
@@ -285,17 +277,15 @@ def status(
         read_only=plan.read_only,
         freshness=freshness,
         in_part=tuple(PartlyIndexed(*row) for row in store.remarked() if row[0] not in freshness.stale),
-        embedding_probe=probe,
         paused=index.paused,
-        notices=(*notices, *_lost(plan, vec0, rejected)),
+        notices=(*_lost(plan, vec0, rejected),),
         keeper=writer_process(store.path, "keeper"),
         writer=writer_process(store.path, "lock"),
         storage=database.files(store.path, plan.siblings),
         withheld=tuple(store.withheld()),
         refused=rejected,
-        links=providers.chain.members(),
+        links=chain.members(),
         roots=index.root_watch.states(),
-        trust=trust,
     )
 
 

@@ -332,16 +332,15 @@ def doctor(engine: Engine) -> Iterator[Sequence[Fact]]:
 def outcomes(results: Sequence[Result]) -> Iterator[Fact]:
     """Yield each outcome with its evidence and what to do; what is well comes last, in one line each."""
     order = list(_STATES)
-    counts = {state: sum(result.finding.state == state for result in results) for state in order}
+    counts = {state: sum(result.state == state for result in results) for state in order}
     yield heading(", ".join(f"{count} {state}" for state, count in counts.items() if count))
-    for result in sorted(results, key=lambda row: order.index(row.finding.state)):
-        finding = result.finding
-        fine = finding.state in ("ok", "skipped")
-        title = one_line(result.check.title)
-        yield Fact(f"{title}: {one_line(finding.evidence)}" if fine else title, mark=_STATES[finding.state])
+    for result in sorted(results, key=lambda row: order.index(row.state)):
+        fine = result.state in ("ok", "skipped")
+        title = one_line(result.title)
+        yield Fact(f"{title}: {one_line(result.evidence)}" if fine else title, mark=_STATES[result.state])
         if not fine:
-            yield Fact(one_line(finding.evidence), indent=2)
-            yield from [Fact(f"To do: {one_line(finding.fix)}", indent=2)] if finding.fix else []
+            yield Fact(one_line(result.evidence), indent=2)
+            yield from [Fact(f"To do: {one_line(result.fix)}", indent=2)] if result.fix else []
 
 
 def storage(engine: Engine) -> Iterator[Sequence[Fact]]:

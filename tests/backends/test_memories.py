@@ -347,7 +347,7 @@ def examined(tmp_path, place, **more):
     options = Options(workspace=notes, config=str(config), index=index, **{"provider": "builtin", **more})
     with Engine.open(options) as engine:
         checks = [check for check in checks_of(engine) if check.key.startswith("ltm-")]
-        return {one.check.key: one.finding for one in examine(engine, checks, LONG)}
+        return {one.check: one for one in examine(engine, checks, LONG)}
 
 
 def test_the_doctor_names_each_fault_of_the_memories_and_what_mends_it(tmp_path, copied, monkeypatch):

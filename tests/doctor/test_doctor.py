@@ -57,7 +57,7 @@ def _sharp_eyes(monkeypatch):
 
 def found(engine, key):
     [result] = doctor.examine(engine, [check for check in doctor.CHECKS if check.key == key], LONG)
-    return result.finding
+    return result
 
 
 def test_each_check_has_a_name_of_its_own():
@@ -81,12 +81,12 @@ def test_a_note_of_which_some_words_are_not_found_is_no_clean_bill(workspace, op
 
 def test_a_healthy_memory_has_no_failure(open_engine):
     results = list(doctor.examine(open_engine(), doctor.CHECKS, LONG))
-    assert {result.check.key for result in results} == {check.key for check in doctor.CHECKS}
-    bad = {r.check.key: r.finding for r in results if r.finding.state in ("failed", "no answer")}
+    assert {result.check for result in results} == {check.key for check in doctor.CHECKS}
+    bad = {r.check: r for r in results if r.state in ("failed", "no answer")}
     assert bad == {}
     assert doctor.verdict(results) == 0
-    assert all(result.finding.evidence for result in results)
-    assert all(result.finding.fix for result in results if result.finding.state == "warning")
+    assert all(result.evidence for result in results)
+    assert all(result.fix for result in results if result.state == "warning")
 
 
 def test_a_workspace_without_notes_fails(open_engine, workspace):
@@ -201,7 +201,7 @@ def test_a_check_that_breaks_or_hangs_stops_no_other(open_engine, monkeypatch):
 
     monkeypatch.setattr(doctor, "time", SimpleNamespace(monotonic=now, perf_counter=time.perf_counter))
     for result in doctor.examine(engine, table, LONG):
-        results[result.check.key] = result.finding
+        results[result.check] = result
     never.set()
     assert {key: finding.state for key, finding in results.items()} == {
         "a": "failed",
@@ -221,7 +221,7 @@ def test_checks_run_side_by_side(open_engine):
         return CheckOutcome("ok", "met")
 
     table = [Check(str(n), "machine", "", meets) for n in range(4)]
-    assert [r.finding.state for r in doctor.examine(open_engine(), table, 2 * LONG)] == ["ok"] * 4
+    assert [r.state for r in doctor.examine(open_engine(), table, 2 * LONG)] == ["ok"] * 4
 
 
 def test_the_command_tells_what_is_wrong_first(workspace, tmp_path, capsys):

@@ -101,7 +101,7 @@ def agree(engine, who):
     assert (who.sentence in said) == (not who.fine)
     assert any(notice.startswith(who.sentence) for notice in answer.get("notices", ())) == (not who.fine)
     wanted = [check for check in CHECKS if check.key in ("provider", "vectors")]
-    found = {result.check.key: result.finding for result in examine(engine, wanted)}
+    found = {result.check: result for result in examine(engine, wanted)}
     assert (found["provider"].state in ("ok", "skipped")) == who.fine
     if not who.fine:
         assert who.sentence in found["provider"].evidence
@@ -204,7 +204,7 @@ def test_the_log_and_the_doctor_name_who_answered(play, notes, tmp_path, time):
     with Engine.open(options(tmp_path)) as engine:
         wanted = [check for check in CHECKS if check.key == "self-similarity"]
         (result,) = examine(engine, wanted)
-        assert result.finding.state == "ok", "vectors of the fallback are compared with the fallback"
+        assert result.state == "ok", "vectors of the fallback are compared with the fallback"
 
 
 @pytest.mark.parametrize("fallback", ["none", "builtin"])

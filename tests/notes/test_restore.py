@@ -236,7 +236,7 @@ def test_a_note_that_somebody_removes_is_a_loss_and_one_that_is_renamed_or_gone_
         assert said[0].startswith("MEMORY.md and 1 other note lost lines: ")
         [result] = doctor.examine(engine, [check for check in doctor.CHECKS if check.key == "curated"])
         [removed] = engine.notes.curator.journal.edits("MEMORY.md")
-        assert f"memory-tui restore MEMORY.md --before {removed.id}" in result.finding.fix
+        assert f"memory-tui restore MEMORY.md --before {removed.id}" in result.fix
     where = ["--workspace", str(notes), "--provider", "none"]
     assert main.main(["inbox", "--id", group.id, "--do", "restore", "--yes", *where]) == 0
     assert (notes / "MEMORY.md").read_text() == "# Facts\n\n- tea\n"
