@@ -31,6 +31,8 @@ from memory_tui.events import Event, Listener
 from memory_tui.index import batch_jobs, schema
 from memory_tui.index.batch_jobs import BatchJobs
 from memory_tui.index.connections import IndexOpener, Readers, Writer, condemn
+from memory_tui.index.embedding import EmbeddingMode
+from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.index.sync import (
     DEVICES,
@@ -41,7 +43,7 @@ from memory_tui.index.sync import (
     SyncRun,
     compare,
     devices_from,
-    recipe_for,
+    recipe_of,
     sync,
 )
 from memory_tui.index.watch import RootWatch, Seen, Watcher
@@ -51,7 +53,7 @@ from memory_tui.openclaw import agent_sessions
 from memory_tui.plan import Plan
 from memory_tui.providers.base import Identity, Provider
 from memory_tui.providers.chain import NONE, Chain
-from memory_tui.settings import Settings
+from memory_tui.workspace.chunking import MAX_INPUT_BYTES
 from memory_tui.workspace.roots import lost, reachable, scan
 from memory_tui.workspace.scan import Scan
 
@@ -324,29 +326,18 @@ class Index:
             self._compare_cost = time.monotonic() - began
             fresh = self.freshness(store, seen)
         terms = self.batches.terms()
-        run = SyncRun(
-            store,
-            self._plan.roots,
-            self._plan.settings,
-            seen,
-            reason=reason,
-            force=force,
-            accept_shrink=accept_shrink,
-            stop=self._stop,
-            listener=self._emit,
-        )
+
+        def run(provider: Provider | None, outage: str, manner: EmbeddingMode) -> SyncReport:
+            left = terms if provider else None
+            how = provider, outage, manner, left, reason, force, accept_shrink
+            return sync(SyncRun(store, self._plan.roots, self._plan.settings, seen, *how, self._stop, self._emit))
+
         try:
             with locks.wait_for(store.path, self._stop):
                 if self._mark not in (None, mark_of(store)):
                     # What a sync finds done already by another process is news all the same.
                     self._emit(events.IndexChanged(time.time()))
-                report = self._provider.run(
-                    store,
-                    self._stop,
-                    lambda provider, outage, manner: sync(
-                        replace(run, provider=provider, outage=outage, manner=manner, terms=terms if provider else None)
-                    ),
-                )
+                report = self._provider.run(store, self._stop, run)
                 # Under the lock, so that nothing counts as known that another process writes next.
                 self._mark = mark_of(store)
         finally:
@@ -357,7 +348,7 @@ class Index:
             self.batches.start()
         if report.changed or fresh.stale:
             # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
-            del seen, fresh, run
+            del seen, fresh
             fresh = self.freshness(store, scan(self._plan.roots, store.settled()))
         self._report_outcome(store, before if not report.changed else None, fresh)
         return report
@@ -414,7 +405,7 @@ class Index:
             return Freshness(0, 0, {}, ())
         has, roots, rows = store.recipe(), self._plan.roots, store.indexed()
         self.batches.waiting = batch_jobs.waiting(store)
-        rebuild = schema.differences(has, recipe_for(roots, *self._next_maker(has.identity))) if has else ()
+        rebuild = schema.differences(has, self._wish(has.identity)) if has else ()
         every = seen or reachable(roots, None if rebuild else store.settled())
         if rebuild and every.quiet:
             every = reachable(roots)
@@ -428,14 +419,14 @@ class Index:
         self.root_watch.record_comparison(now.moved, self._devices)
         return now
 
-    def _next_maker(self, has: Identity) -> tuple[Provider | None, Settings, Identity | None]:
-        """Return who would make the vectors of the next sync, the settings, and the space of them, which is `has` where
-        nothing else can be told without asking.
-        """
-        chain, settings = self._chain, self._plan.settings
+    def _wish(self, has: Identity) -> Recipe:
+        """Return what the next sync makes the index with, in the space that it `has` where only asking could tell."""
+        chain, roots, settings = self._chain, self._plan.roots, self._plan.settings
         if chain.name == NONE:
-            return None, settings, None
-        return chain.provider(), settings, chain.space_to_make(has if has.dims else None) or has
+            return recipe_of(roots, settings, None)
+        # What another process replaced stays so until the first choice has answered.
+        maker, space = chain.provider(), chain.space_to_make(has if has.dims else None) or has
+        return recipe_of(roots, settings, space, maker.max_input_bytes if maker else MAX_INPUT_BYTES)
 
     def _compare_only(self, store: Store) -> None:
         """Compare notes and index without writing, and report when the outcome is not what it was."""

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from typing import Any, Literal, Self
 
-from msgspec import Struct, field
+import msgspec
+from msgspec import MsgspecError, Struct, field
 from msgspec.structs import replace
 
 from memory_tui import events, profiles
@@ -33,7 +34,6 @@ from memory_tui.index.store import CHANGED, IndexedNote, Store
 from memory_tui.providers.base import Identity, Provider
 from memory_tui.settings import Settings
 from memory_tui.workspace import roots, transcripts
-from memory_tui.workspace import roots as note_roots
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, sealed, windows
 from memory_tui.workspace.notes import ChangedWhileRead
 from memory_tui.workspace.roots import FOLDER, MEMORY, WORKSPACE, Roots, devices_of, reachable
@@ -144,7 +144,7 @@ def state_of(
 
 def _reread(note: NoteFile, row: IndexedNote) -> Difference:
     try:
-        return "" if note_roots.read(note).hash == row.hash else "changed"
+        return "" if roots.read(note).hash == row.hash else "changed"
     except Unreadable:
         return "changed"
 
@@ -253,17 +253,11 @@ def compare(
     return Freshness(scan.total, fresh, stale, scan.left_out, rebuild, vanished.shrink, frozenset(vanished.moved))
 
 
-def recipe_for(roots: Roots, provider: Provider | None, settings: Settings, identity: Identity | None = None) -> Recipe:
-    """Return what an index of `roots` is made with; `identity` is the space of vectors during an outage.
-
-    Raises ProviderError when the provider has to be asked and does not answer.
-    """
-    identity = identity or (provider.identity if provider else schema.keywords_only())
-    return recipe_of(roots, settings, identity, provider.max_input_bytes if provider else MAX_INPUT_BYTES)
-
-
-def recipe_of(roots: Roots, settings: Settings, identity: Identity, max_input_bytes: int) -> Recipe:
-    """Return what an index of `roots` is made with, when a provider of that kind makes its vectors."""
+def recipe_of(
+    roots: Roots, settings: Settings, identity: Identity | None, max_input_bytes: int = MAX_INPUT_BYTES
+) -> Recipe:
+    """Return what an index of `roots` is made with, whose vectors are in the space `identity`; None for no vectors."""
+    identity = identity or schema.keywords_only()
     return Recipe(
         model=identity.model,
         provider=identity.provider,
@@ -353,11 +347,9 @@ def in_scope(roots: Roots, path: str) -> bool:
 
 def devices_from(text: object) -> dict[str, int]:
     """Return the devices that an index keeps as `text` (JSON); none where that makes no sense."""
-    try:
-        value = json.loads(text) if isinstance(text, str) else {}
-    except ValueError:
-        return {}
-    return {str(k): v for k, v in value.items() if isinstance(v, int)} if isinstance(value, dict) else {}
+    with suppress(MsgspecError):
+        return msgspec.json.decode(str(text or "{}"), type=dict[str, int])
+    return {}
 
 
 def _doubt(vanished: VanishedNotes, rows: Mapping[str, IndexedNote], roots: Roots, absent: set[str]) -> None:
@@ -398,11 +390,8 @@ def _outside(path: str) -> bool:
 
 def _upwards(path: str) -> Iterator[str]:
     """Return `path` and each folder above it, the workspace last where it is below that."""
-    first = path
-    while path:
-        yield path
-        path = path.rpartition("/")[0]
-    if not _outside(first):
+    yield from roots.upwards(path)
+    if not _outside(path):
         yield WORKSPACE
 
 
@@ -484,10 +473,10 @@ def sync(run: SyncRun) -> SyncReport:
     store, report = run.store, SyncReport(run.reason)
     started, before, error = time.monotonic(), store.generation(), ""
     try:
-        recipe = recipe_for(run.roots, run.provider, run.settings, store.identity() if run.outage else None)
+        recipe = _recipe(run)
     except ProviderError as failure:
         run = replace(run, provider=None, outage=failure.message)
-        recipe = recipe_for(run.roots, None, run.settings, store.identity())
+        recipe = _recipe(run)
     if run.force:
         embedding.clear_rejected(store)
     try:
@@ -517,6 +506,13 @@ def sync(run: SyncRun) -> SyncReport:
     report.generation = store.generation()
     report.changed = report.generation != before
     return report
+
+
+def _recipe(run: SyncRun) -> Recipe:
+    """Return what the index is to be made with; during an outage its vectors stay. Raises ProviderError."""
+    if run.provider is None:
+        return recipe_of(run.roots, run.settings, run.store.identity() if run.outage else None)
+    return recipe_of(run.roots, run.settings, run.provider.identity, run.provider.max_input_bytes)
 
 
 def _bring_up_to_date(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:

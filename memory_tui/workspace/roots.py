@@ -283,7 +283,7 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
     if below:
         return PathVerdict(stored, False, "folder", f"It is a folder; {below} of the notes are below it.")
     reasons = {left.path: left for left in seen.left_out}
-    for above in _upwards(stored):
+    for above in upwards(stored):
         if left := reasons.get(above):
             where = "" if above == stored else f"It lies below {above}. "
             return PathVerdict(stored, False, left.rule, where + left.detail)
@@ -338,7 +338,7 @@ def destination(roots: Roots, path: str, media: MediaRules | None = None) -> tup
             outside = not inside or os.path.lexists(absolute)
             what = f"{stored} is outside the places where notes are read" if outside else f"There is no note {stored}"
             raise PathRefused(f"{what}.", _PLACES)
-        if any(map(roots.excludes, _upwards(stored))):
+        if any(map(roots.excludes, upwards(stored))):
             raise PathRefused(f"The setting exclude leaves {stored} out.", "memory-tui config tells where it is set.")
         for link in _linked(root, absolute):
             raise PathRefused(f"{roots.stored(link)} is a symbolic link, which is not followed.", _PLACES)
@@ -423,7 +423,7 @@ def _linked(root: str, absolute: str) -> Iterator[str]:
             yield at
 
 
-def _upwards(stored: str) -> Iterator[str]:
+def upwards(stored: str) -> Iterator[str]:
     """Yield `stored`, then each folder above it."""
     while stored:
         yield stored

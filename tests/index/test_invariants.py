@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memory_tui.index import integrity as index_integrity
 from memory_tui.index.schema import differences
-from memory_tui.index.sync import compare, recipe_for
+from memory_tui.index.sync import compare, recipe_of
 from memory_tui.search.corpus import Corpus, cosines
 from memory_tui.workspace.roots import scan
 from tests.support.index import Counting, Memory, integrity, text_of
@@ -114,7 +114,8 @@ def synced(memory, force=False):
 
 
 def freshness(memory):
-    wanted = recipe_for(memory.roots, memory.provider, memory.settings)
+    maker = memory.provider
+    wanted = recipe_of(memory.roots, memory.settings, maker.identity, maker.max_input_bytes)
     return compare(
         scan(memory.roots),
         memory.store.indexed(),
