@@ -36,7 +36,6 @@ from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.index.sync import (
     DEVICES,
-    Devices,
     FileState,
     Freshness,
     SyncReport,
@@ -125,7 +124,6 @@ class Index:
         self._comparing = threading.Lock()
         """Taken while disk and index are compared: a search takes what a sync finds instead of scanning too."""
         self._compared_at = self._compare_cost = 0.0
-        self._devices: Devices = {}
         self._mark: Mark | None = None
         self._look_at = 0.0
         """From when on another process's change is looked for while that one writes."""
@@ -409,14 +407,14 @@ class Index:
         every = seen or reachable(roots, None if rebuild else store.settled())
         if rebuild and every.quiet:
             every = reachable(roots)
-        self._devices = devices_from(store.meta(DEVICES))
-        now = compare(every, rows, roots, self._plan.settings, rebuild=rebuild, devices=self._devices)
+        devices = devices_from(store.meta(DEVICES))
+        now = compare(every, rows, roots, self._plan.settings, rebuild=rebuild, devices=devices)
         waiting = (state for state in now.stale.values() if state.detail != "rebuild")
         self.unsearchable = (*waiting, *(FileState(left.path, "excluded", left.detail) for left in now.left_out))
         standing = who_answers(store, self._chain, self._plan.settings).standing
         self._provider_lost = standing in ("failed", "fallback failed")
         self.compared, self._compared_at = now, time.monotonic()
-        self.root_watch.record_comparison(now.moved, self._devices)
+        self.root_watch.record_comparison(now.moved, devices)
         return now
 
     def _wish(self, has: Identity) -> Recipe:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -33,6 +34,8 @@ from memory_tui.settings import Settings
 from memory_tui.workspace.roots import document
 
 Outcome = TypeVar("Outcome")
+Ask = Callable[[Identity | None], retrieve.Question]
+"""Makes of a query what is asked of an index with vectors in that space."""
 
 _TRIES = 3
 """How often a query is gathered again because the index was made anew meanwhile."""
@@ -145,8 +148,8 @@ class Search:
         index is made again first, where nobody does that in the background.
         Raises QueryError, Cancelled, IndexUnavailable.
         """
-        at, stop = self._plan.clock() if now is None else now, cancel or Stop()
-        arguments = (query, at, stop, source, by_words, as_written, settings)
+        ask = partial(self._question, query, by_words=by_words, as_written=as_written)
+        arguments = (ask, self._plan.clock() if now is None else now, cancel or Stop(), source, settings)
         try:
             return self._gathered(*arguments)
         except IndexDamaged as error:
@@ -155,25 +158,15 @@ class Search:
             self.index.replace_damaged(error, file_at(self.index.opener.path))
         return self._gathered(*arguments)
 
-    def _gathered(
-        self,
-        query: str,
-        now: float,
-        cancel: Stop,
-        source: str,
-        by_words: bool,
-        as_written: bool,
-        settings: Settings | None,
-    ) -> Evidence:
+    def _gathered(self, ask: Ask, now: float, cancel: Stop, source: str, settings: Settings | None) -> Evidence:
         """The provider is asked before the state is held, because a slow one would keep the log from being folded."""
         with self.reader() as store, self.index.searching(store) as unsearchable, cancel.around(store.interrupt):
             (notices, origins), latest = self._around(), self._latest
-            identity = store.identity() if latest is None else latest.identity
-            question = self._question(query, identity, by_words=by_words, as_written=as_written)
+            question = ask(store.identity() if latest is None else latest.identity)
             with self.state(store) as corpus:
                 if corpus.identity != question.identity:
                     # It was made anew with another model since.
-                    question = self._question(query, corpus.identity, by_words=by_words, as_written=as_written)
+                    question = ask(corpus.identity)
                 first, self.index.fresh_for_query = self.index.fresh_for_query, False
                 question = question if settings is None else question.ranked_by(settings)
                 evidence = retrieve.gather(store, corpus, question, now, source)

@@ -114,7 +114,7 @@ def publish(store: Store, beside: Store, stop: Stop) -> bool:
 def discard(index: Path) -> None:
     """Remove what was made beside `index`, if anything; what is not ours stays. Raises IndexUnavailable."""
     path = rebuild_of(index)
-    if not (is_private(path) or kind(path) in ("nothing", "empty", "ours", "zeros")):
+    if not path.exists() or not (is_private(path) or kind(path) in ("empty", "ours", "zeros")):
         return
     # The file itself last: without it nobody could tell whose its logs are.
     for side in reversed(SIDES):

@@ -191,7 +191,7 @@ class Watcher:
             self._sign(_SILENT_SECONDS)
             if not self.armed.is_set():
                 self._fail("")
-                self._see_all()
+                self._look_at(None)
                 self.armed.set()
             now = _View.of(self._roots)
             # A folder made at once in the place of another can have its identity.
@@ -200,24 +200,16 @@ class Watcher:
             news |= {path for path, _ in now.singles.items() ^ view.singles.items()}
             if replaced or now != view or news:
                 self._note(began=replaced)
-            if replaced:
-                self._see_all()
-            elif news:
-                # Many notes at once take longer to be read than a silent watcher is waited for.
-                self._sign(_BUSY_SECONDS)
-                self._see(news)
-                self._sign(_SILENT_SECONDS)
-            else:
-                self._see(news)
+            self._look_at(None if replaced else news)
             self._announce()
             if replaced:
                 return
             view = now
 
-    def _see_all(self) -> None:
-        # It takes as long as there are notes that changed.
+    def _look_at(self, changed: Collection[str] | None) -> None:
+        # Many notes take longer to be read than a silent watcher is waited for.
         self._sign(_BUSY_SECONDS)
-        self._see(None)
+        self._see(changed)
         self._sign(_SILENT_SECONDS)
 
     def _events(self, view: _View, stop: Stop) -> Iterator[Changes]:
