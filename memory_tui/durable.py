@@ -416,6 +416,15 @@ def _opened(path: Path, flags: int) -> int:
     return descriptor
 
 
+def file_at(path: Path) -> tuple[int, int] | None:
+    """Return device and inode of the file at `path`; None when there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 # --- the file system -------------------------------------------------------------------------------------------------
 
 _MOUNTS = Path("/proc/self/mountinfo")

@@ -151,7 +151,7 @@ def run(path: Path, how: Callable[[apsw.Connection], T], *, write: bool = False,
     A database that makes no sense is set aside first. Raises StateUnavailable.
     """
     for attempt in (1, 2):
-        seen = _identity(path)
+        seen = durable.file_at(path)
         try:
             with _opened(path, write=write or attempt == 2) as connection:
                 connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -193,7 +193,7 @@ def _set_aside(path: Path, seen: tuple[int, int] | None, error: Exception, tell:
     try:
         # Under the lock nobody takes the new database for the broken one.
         with locks.wait_for(path):
-            if seen is None or _identity(path) != seen:
+            if seen is None or durable.file_at(path) != seen:
                 return
             for end in ("-wal", "-shm", ""):
                 part = path.with_name(path.name + end)
@@ -212,13 +212,6 @@ def _unavailable(path: Path, error: Exception) -> StateUnavailable:
     if durable.room(path) in range(_LITTLE):
         reason = "No space left on device"
     return StateUnavailable(f"{path} cannot be used: {reason}.", "Check permissions and free space.")
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    with suppress(OSError):
-        status = path.stat()
-        return status.st_dev, status.st_ino
-    return None
 
 
 @contextmanager

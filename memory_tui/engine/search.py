@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from memory_tui import durable
 from memory_tui.cancel import Stop
 from memory_tui.engine.index import Index
 from memory_tui.engine.providers import provider_notice, who_answers, withheld_query
@@ -18,7 +19,6 @@ from memory_tui.explain import why_not
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.explain.words import UnindexedTexts, words_elsewhere
 from memory_tui.index import integrity
-from memory_tui.index.database import file_at
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
 from memory_tui.plan import Plan
@@ -71,7 +71,7 @@ class Search:
     @contextmanager
     def reader(self) -> Iterator[Store]:
         """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
-        met = file_at(self.index.opener.path)
+        met = durable.file_at(self.index.opener.path)
         try:
             with self.index.reader() as store:
                 if store is None:
@@ -94,7 +94,7 @@ class Search:
             with self.index.reader_or_empty() as store, store.snapshot():
                 return run(store)
         except IndexUnavailable as error:
-            self.index.report_unreadable(error, file_at(self.index.opener.path))
+            self.index.report_unreadable(error, durable.file_at(self.index.opener.path))
         with closing(Store.nothing(self.index.opener.path)) as nothing:
             return run(nothing)
 
@@ -155,7 +155,7 @@ class Search:
         except IndexDamaged as error:
             if self.index.opener.resident:
                 raise
-            self.index.replace_damaged(error, file_at(self.index.opener.path))
+            self.index.replace_damaged(error, durable.file_at(self.index.opener.path))
         return self._gathered(*arguments)
 
     def _gathered(self, ask: Ask, now: float, cancel: Stop, source: str, settings: Settings | None) -> Evidence:

@@ -15,7 +15,7 @@ from memory_tui.errors import PathRefused, Unreadable
 from memory_tui.explain.reranking import subset
 from memory_tui.explain.words import holds
 from memory_tui.index.store import CosineRank, Store
-from memory_tui.index.sync import difference, state_of
+from memory_tui.index.sync import state_of
 from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Vectors
 from memory_tui.search import lexical_2026_9, score
@@ -69,7 +69,7 @@ def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vect
     note, stored, gate = _on_disk(roots, store, path) if store.has_folder else (None, path, None)
     row, stale = store.note(stored), False
     gate = gate if row or note or gate else notice("no_such_file", detail="no note of this scope")
-    if note is not None and (state := state_of(note, row, difference(note, row), None)):
+    if note is not None and (state := state_of(note, row)):
         stale = state.state != "failed"
         gate = notice("unreadable_file", rule="failed", detail=state.detail)
         gate = notice("changed_since_indexed", change=state.detail) if stale else gate

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from memory_tui import locks
+from memory_tui import durable, locks
 from memory_tui.cancel import Stop
 from memory_tui.errors import (
     Cancelled,
@@ -229,7 +229,7 @@ class IndexOpener:
     @property
     def file(self) -> tuple[int, int] | None:
         """Return device and inode of the index file; None where there is none."""
-        return database.file_at(self.path)
+        return durable.file_at(self.path)
 
     @property
     def lost(self) -> bool:

@@ -150,15 +150,6 @@ def rebuild_of(index: Path) -> Path:
     return index.with_name(f"{index.name}.next")
 
 
-def file_at(path: Path) -> tuple[int, int] | None:
-    """Return device and inode of the file at `path`; None when there is none."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
-
-
 def create(path: Path) -> Path:
     """Make sure that `path` can be written by us and read by nobody else.
 
@@ -272,7 +263,7 @@ class Database:
         self.path = path
         self.read_only = read_only
         self.vec0 = vec0_state
-        self.identified = file_at(path) if connection.filename else None
+        self.identified = durable.file_at(path) if connection.filename else None
         self.frozen: tuple[int, ...] | None = None
         """What the files were when they were opened without locks, or copied; None for a connection with locks."""
         self._writing = False
@@ -289,7 +280,7 @@ class Database:
     @property
     def moved(self) -> bool:
         """Whether the file was deleted, or replaced by another one, since it was opened."""
-        return self.identified is not None and file_at(self.path) != self.identified
+        return self.identified is not None and durable.file_at(self.path) != self.identified
 
     @classmethod
     def open(

@@ -13,7 +13,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import msgspec
 from msgspec import MsgspecError, Struct, field
@@ -52,38 +52,27 @@ Devices = Mapping[str, int]
 # --- one note -------------------------------------------------------------------------------------------------------
 
 
-class Thresholds(Struct, frozen=True):
-    """How many bytes or messages more make a transcript due; 0 or less means any."""
-
-    bytes: int = 100_000
-    messages: int = 50
-
-    @classmethod
-    def of(cls, settings: Settings) -> Self:
-        """Return the thresholds in force."""
-        return cls(settings.whole("sync.sessions.deltaBytes"), settings.whole("sync.sessions.deltaMessages"))
-
-
-def waits(file: NoteFile, row: IndexedNote | None, thresholds: Thresholds) -> str:
+def waits(file: NoteFile, row: IndexedNote | None, settings: Settings) -> str:
     """Return what a changed transcript waits for, in words; empty when it is due, or is not a transcript.
 
-    It is due with at least that many bytes or lines more (OpenClaw 2026.3.13); one that shrank, or was never indexed,
-    counts whole.
+    It is due with at least as many bytes or lines more as set (OpenClaw 2026.3.13), with any where that is 0; one that
+    shrank, or was never indexed, counts whole.
     """
     changed = row is None or (row.state == "ok" and row.hash and row.size != file.size)
     if file.source != transcripts.SOURCE or not changed:
         return ""
+    least, messages = settings.whole("sync.sessions.deltaBytes"), settings.whole("sync.sessions.deltaMessages")
     start = row.size if row and file.size >= row.size else 0
     size, lines = file.size - start, 0
-    if thresholds.messages > 0 and not 0 < thresholds.bytes <= size:
+    if messages > 0 and not 0 < least <= size:
         # The sync that reads it tells why it cannot be read.
         with suppress(OSError):
             lines = transcripts.newlines(file, start)
-    if size >= max(1, thresholds.bytes) or lines >= max(1, thresholds.messages):
+    if size >= max(1, least) or lines >= max(1, messages):
         return ""
     return (
         f"{'grew by' if row else 'new, with'} {size:,} bytes and {lines:,} line{'' if lines == 1 else 's'}; "
-        f"it is indexed by itself after {thresholds.bytes:,} bytes or {thresholds.messages:,} lines, "
+        f"it is indexed by itself after {least:,} bytes or {messages:,} lines, "
         "or now by memory-tui index"
     )
 
@@ -128,17 +117,16 @@ def touched(file: NoteFile, row: IndexedNote) -> bool:
     return file.ctime_ns > round(row.indexed_at * 1e9)
 
 
-def state_of(
-    note: NoteFile, row: IndexedNote | None, differs: Difference, thresholds: Thresholds | None
-) -> FileState | None:
-    """Say how a note differs from its row, which `differs` by size and time; None when only its times do."""
+def state_of(note: NoteFile, row: IndexedNote | None, settings: Settings | None = None) -> FileState | None:
+    """Say how a note differs from its row; None when only its times do. By `settings` a transcript may wait."""
+    differs = difference(note, row)
     if row is not None and differs == "unsure":
         differs = _reread(note, row)
     if row is not None and differs == "failed":
         return FileState(note.path, "changed while read" if row.state == CHANGED else "failed", row.detail)
     if not differs:
         return None
-    patience = waits(note, row, thresholds) if thresholds else ""
+    patience = waits(note, row, settings) if settings else ""
     return FileState(note.path, "pending", patience or differs, bool(patience))
 
 
@@ -238,12 +226,8 @@ def compare(
     With `settings` a changed transcript says what it waits for; `rebuild` is what `schema.differences` says of the
     index's recipe; `devices` is for `sort_out`.
     """
-    thresholds = Thresholds.of(settings) if settings else None
-    stale: dict[str, FileState] = {}
-    for note in scan.notes:
-        row = rows.get(note.path)
-        if (differs := difference(note, row)) and (state := state_of(note, row, differs, thresholds)) is not None:
-            stale[note.path] = state
+    states = (state_of(note, rows.get(note.path), settings) for note in scan.notes)
+    stale = {state.path: state for state in states if state is not None}
     if rebuild:
         stale = {note.path: stale.get(note.path) or FileState(note.path, "pending", "rebuild") for note in scan.notes}
     fresh = scan.total - len(stale)
@@ -524,7 +508,7 @@ def _bring_up_to_date(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
         has = recipe
     anew = has != recipe or (bool(store.indexed()) and run.force) or rebuild.waits(store, recipe)
     same_space = run.provider is not None and has.identity == recipe.identity
-    patience = Thresholds.of(run.settings) if patient else None
+    patience = run.settings if patient else None
     live = _Pass(run, store, has, run.provider if same_space else None, report, patience)
     live.all_of(run.scan)
     if not anew:
@@ -585,7 +569,7 @@ class _Pass:
         recipe: Recipe,
         provider: Provider | None,
         report: SyncReport,
-        patience: Thresholds | None = None,
+        patience: Settings | None = None,
     ) -> None:
         self.vanished = VanishedNotes()
         self.embedder = Embedder(store, recipe.identity, provider, run.stop.check, run.manner, run.roots)

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import PathRefused
-from memory_tui.index.sync import SyncRun, Thresholds, compare, sync, waits
+from memory_tui.index.sync import SyncRun, compare, sync, waits
 from memory_tui.jsstring import sha256_hex
 from memory_tui.plan import Options
+from memory_tui.settings import Settings
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, scan
 from tests.support.index import Memory
@@ -135,7 +136,9 @@ def test_a_sync_by_itself_waits_until_a_transcript_has_grown(memory, reason):
 def test_when_growth_is_enough(memory, bytes_, messages, limits, expected):
     memory.told("a.jsonl", "x" * (bytes_ - messages) + "\n" * messages)
     note = next(n for n in scan(memory.roots).notes if n.source == transcripts.SOURCE)
-    assert (waits(note, None, Thresholds(*limits)) == "") is expected
+    names = ("sync.sessions.deltaBytes", "sync.sessions.deltaMessages")
+    settings = Settings.defaults().update(dict(zip(names, limits, strict=True)), "here")
+    assert (waits(note, None, settings) == "") is expected
 
 
 def test_a_transcript_that_shrank_counts_whole(memory):
@@ -143,7 +146,7 @@ def test_a_transcript_that_shrank_counts_whole(memory):
     memory.run("cli")
     memory.told("a.jsonl", CONVERSATION)
     note = next(n for n in scan(memory.roots).notes if n.source == transcripts.SOURCE)
-    words = waits(note, memory.store.file("sessions/a.jsonl"), Thresholds())
+    words = waits(note, memory.store.file("sessions/a.jsonl"), Settings.defaults())
     assert words.startswith(f"grew by {len(CONVERSATION):,} bytes and 5 lines; ")
 
 
