@@ -49,9 +49,13 @@ class Holder(Struct, frozen=True):
     since: float
 
     @property
-    def is_this_process(self) -> bool:
+    def here(self) -> bool:
         """Whether it is this process."""
         return self.pid == os.getpid() and self.started == process_start(self.pid)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return it as the status tells it."""
+        return {"pid": self.pid, "since": self.since, "ours": self.here}
 
 
 class WriterLock:

@@ -440,4 +440,4 @@ def test_a_lock_whose_holder_cannot_be_written_is_let_go(tmp_path):
                 if held is not None:
                     held.release()
             with WriterLock.acquire(tmp_path / "two"):
-                assert holder(tmp_path / "two").is_this_process
+                assert holder(tmp_path / "two").here

@@ -359,7 +359,7 @@ def status_lines(value: Status) -> Iterator[str]:
         maker = "no provider, words alone" if words_alone else "no provider yet, nothing is indexed"
     keeper = "nobody now; memory-tui index, or the open app, brings it up to date"
     if who is not None:
-        keeper = f"process {who.pid}{', this one' if who.ours else ''}{', writing now' if value.writer else ''}"
+        keeper = f"process {who.pid}{', this one' if who.here else ''}{', writing now' if value.writer else ''}"
     of_agents = f", of {', '.join(value.agents)}" if len(value.agents) > 1 else ""
     trust = value.trust if value.trust and value.trust.ledger else None
     groups = (

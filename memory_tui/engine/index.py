@@ -139,7 +139,7 @@ class Index:
     def written_elsewhere(self) -> bool:
         """Return whether another process is writing the index now, or is about to because nothing is indexed yet."""
         who = locks.living(self.opener.path)
-        return (who is not None and not who.is_this_process) or (self.leadership.refused and self._lacks(changes=False))
+        return (who is not None and not who.here) or (self.leadership.refused and self._lacks(changes=False))
 
     # --- opening and closing ---------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import apsw
@@ -21,7 +20,7 @@ from memory_tui.index.database import FileSize
 from memory_tui.index.schema import Vec0
 from memory_tui.index.store import Rejected, Store, Withheld
 from memory_tui.index.sync import Freshness
-from memory_tui.locks import Role
+from memory_tui.locks import Holder
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.trust import TrustReport
 from memory_tui.plan import Plan
@@ -131,9 +130,9 @@ class Status(Struct, frozen=True):
     who: ServingProvider
     """Who answers questions by meaning, and why it is not who was asked for."""
     notices: tuple[Notice, ...]
-    keeper: WriterProcess | None = None
+    keeper: Holder | None = None
     """The process that keeps the index up to date by itself."""
-    writer: WriterProcess | None = None
+    writer: Holder | None = None
     """The process that writes the index now."""
     paused: bool = False
     storage: tuple[FileSize, ...] = ()
@@ -163,14 +162,6 @@ class PartlyIndexed(Struct, frozen=True):
 
     path: str
     detail: str
-
-
-class WriterProcess(Struct, frozen=True):
-    """A process that may write the index: `since` is in epoch seconds, `ours` tells whether it is this one."""
-
-    pid: int
-    since: float
-    ours: bool
 
 
 def file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> tuple[FileRow, ...]:
@@ -234,12 +225,6 @@ def indexed_as(path: str, included: bool, store: Store, freshness: Freshness) ->
     return f"Not searchable as it is on disk{', ' if what else ': '}{what}{differs.detail}{then}"
 
 
-def writer_process(index: Path, role: Role) -> WriterProcess | None:
-    """Return who has the `role` now."""
-    who = locks.living(index, role)
-    return WriterProcess(who.pid, who.since, who.is_this_process) if who else None
-
-
 def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: Chain) -> Status:
     """Return the state of index and providers; its notices tell what full-text search and vectors do without."""
     who = who_answers(store, chain, plan.settings)
@@ -279,8 +264,8 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
         in_part=tuple(PartlyIndexed(*row) for row in store.remarked() if row[0] not in freshness.stale),
         paused=index.paused,
         notices=(*_lost(plan, vec0, rejected),),
-        keeper=writer_process(store.path, "keeper"),
-        writer=writer_process(store.path, "lock"),
+        keeper=locks.living(store.path, "keeper"),
+        writer=locks.living(store.path),
         storage=database.files(store.path, plan.siblings),
         withheld=tuple(store.withheld()),
         refused=rejected,

@@ -331,4 +331,4 @@ def condemn(error: IndexDamaged, met: tuple[int, int] | None) -> Callable[[Store
 def _held_elsewhere(index: Path) -> bool:
     """Return whether another process has `index` open to keep or to write it."""
     others = (locks.living(index, "keeper"), locks.living(index))
-    return any(who is not None and not who.is_this_process for who in others)
+    return any(who is not None and not who.here for who in others)

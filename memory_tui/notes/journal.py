@@ -457,7 +457,7 @@ class Unsaved(Struct, frozen=True):
     @property
     def is_left(self) -> bool:
         """Whether no other process that runs has it in its editor."""
-        return self.owner is None or self.owner.is_this_process or not is_alive(self.owner)
+        return self.owner is None or self.owner.here or not is_alive(self.owner)
 
 
 class Typing:

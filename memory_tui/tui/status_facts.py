@@ -12,9 +12,10 @@ from memory_tui.approval import Approval
 from memory_tui.doctor import Result, checks_of, examine
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import Forecast
-from memory_tui.engine.status import Status, WriterProcess
+from memory_tui.engine.status import Status
 from memory_tui.formatting import minute, plural
 from memory_tui.index.store import Rejected, Withheld
+from memory_tui.locks import Holder
 from memory_tui.openclaw import compare as index_text
 from memory_tui.openclaw import flush
 from memory_tui.openclaw.compare import FileComparison, compare_configured
@@ -150,7 +151,7 @@ def behind_freshness(status: Status) -> Iterator[Fact]:
     yield Fact(words, "watch", label="watcher", indent=2, does=switch, style="" if status.watching else WARN)
     writer = status.writer or status.keeper
     if writer is not None:
-        who = "this app" if writer.ours else f"process {writer.pid}"
+        who = "this app" if writer.here else f"process {writer.pid}"
         words = f"{who}, since {minute(writer.since)}{', writing now' if status.writer else ''}"
         yield Fact(words, label="kept by", indent=2)
     yield Fact(f"{status.embedded:,} of {plural(status.chunks, 'passage')}", label="with meaning", indent=2)
@@ -366,10 +367,10 @@ def storage(engine: Engine) -> Iterator[Sequence[Fact]]:
     yield [*rows, *(Fact(f"{size / 1e6:8.2f} MB  {name}", indent=1) for name, size in engine.search.tables())]
 
 
-def _who(process: WriterProcess | None) -> str:
+def _who(process: Holder | None) -> str:
     if process is None:
         return "nobody at the moment"
-    return f"{'this app' if process.ours else f'process {process.pid}'}, since {minute(process.since)}"
+    return f"{'this app' if process.here else f'process {process.pid}'}, since {minute(process.since)}"
 
 
 def _home(path: str) -> str:

@@ -151,7 +151,7 @@ def test_a_second_app_reads_and_takes_over_when_the_first_ends(engine, heard, wo
     assert engine.index.writer.wait_idle(LONG)
     status = engine.status()
     assert status.keeper is not None
-    assert (status.keeper.pid, status.keeper.ours) == (keeper.pid, False)
+    assert (status.keeper.pid, status.keeper.here) == (keeper.pid, False)
     assert status.freshness.fresh == 12
     assert not [event for event in heard.events if isinstance(event, events.SyncStarted)]
     keeper.kill()
@@ -162,7 +162,7 @@ def test_a_second_app_reads_and_takes_over_when_the_first_ends(engine, heard, wo
     assert engine.index.writer.wait_idle(LONG)
     status = engine.status()
     assert status.keeper is not None
-    assert status.keeper.ours
+    assert status.keeper.here
 
 
 def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(engine, workspace, monkeypatch):
