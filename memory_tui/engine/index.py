@@ -31,7 +31,6 @@ from memory_tui.events import Event, Listener
 from memory_tui.index import batch_jobs, schema
 from memory_tui.index.batch_jobs import BatchJobs
 from memory_tui.index.connections import IndexOpener, Readers, Writer, condemn
-from memory_tui.index.embedding import EmbeddingMode
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.index.sync import (
@@ -43,14 +42,13 @@ from memory_tui.index.sync import (
     compare,
     devices_from,
     recipe_of,
-    sync,
 )
 from memory_tui.index.watch import RootWatch, Seen, Watcher
 from memory_tui.locks import Leadership
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw import agent_sessions
 from memory_tui.plan import Plan
-from memory_tui.providers.base import Identity, Provider
+from memory_tui.providers.base import Identity
 from memory_tui.providers.chain import NONE, Chain
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES
 from memory_tui.workspace.roots import lost, reachable, scan
@@ -324,18 +322,14 @@ class Index:
             self._compare_cost = time.monotonic() - began
             fresh = self.freshness(store, seen)
         terms = self.batches.terms()
-
-        def run(provider: Provider | None, outage: str, manner: EmbeddingMode) -> SyncReport:
-            left = terms if provider else None
-            how = provider, outage, manner, left, reason, force, accept_shrink
-            return sync(SyncRun(store, self._plan.roots, self._plan.settings, seen, *how, self._stop, self._emit))
-
+        how = reason, force, accept_shrink, self._stop, self._emit
+        run = SyncRun(store, self._plan.roots, self._plan.settings, seen, terms, *how)
         try:
             with locks.wait_for(store.path, self._stop):
                 if self._mark not in (None, mark_of(store)):
                     # What a sync finds done already by another process is news all the same.
                     self._emit(events.IndexChanged(time.time()))
-                report = self._provider.run(store, self._stop, run)
+                report = self._provider.run(run)
                 # Under the lock, so that nothing counts as known that another process writes next.
                 self._mark = mark_of(store)
         finally:
@@ -346,7 +340,7 @@ class Index:
             self.batches.start()
         if report.changed or fresh.stale:
             # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
-            del seen, fresh
+            del seen, fresh, run
             fresh = self.freshness(store, scan(self._plan.roots, store.settled()))
         self._report_outcome(store, before if not report.changed else None, fresh)
         return report

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from memory_tui import plan as plans
 from memory_tui import profiles
 from memory_tui.approval import Approval, Approvals, cleared
-from memory_tui.cancel import Stop
 from memory_tui.config.config_patch import Patch, provider_patch
 from memory_tui.config.model import Config
 from memory_tui.errors import ConfigError, ProviderError, SettingError, Unreadable
@@ -24,7 +23,7 @@ from memory_tui.index import batch_jobs, embedding, index_write
 from memory_tui.index.embedding import HERE, SERVER, SLOW, EmbeddingMode
 from memory_tui.index.index_write import NewChunk, NewFile, cut
 from memory_tui.index.store import MOST_WITH_WINDOWS, Store
-from memory_tui.index.sync import SyncReport, recipe_of
+from memory_tui.index.sync import SyncReport, SyncRun, recipe_of, sync
 from memory_tui.notices import Notice, notice
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
@@ -182,19 +181,20 @@ class SyncProvider:
         self._restored = 0
         self._next_try: float | None = None
 
-    def run(
-        self, store: Store, stop: Stop, sync: Callable[[Provider | None, str, EmbeddingMode], SyncReport]
-    ) -> SyncReport:
-        """Call `sync` with who makes the vectors, why nobody does, and how texts get there; again with who takes over
-        when that one fails. What was never indexed is so by words first, when the provider has to be asked for more.
+    def run(self, run: SyncRun) -> SyncReport:
+        """Do the sync with who makes the vectors, again with who takes over when that one fails. What was never
+        indexed is so by words first, when the provider has to be asked for more.
         """
-        if store.recipe() is None and self._chain.provider() is not None and self._chain.space_to_make() is None:
-            sync(None, "", self.manner(None))
+        store, chain = run.store, self._chain
+        if store.recipe() is None and chain.provider() is not None and chain.space_to_make() is None:
+            sync(replace(run, terms=None))
         while True:
             provider = self.provider(store)
-            report = sync(provider, "" if provider else str(self._chain.error or ""), self.manner(provider))
-            moved = provider is not None and self._chain.provider() not in (provider, None)
-            if not report.error or stop.is_set() or not moved:
+            terms, outage = (run.terms, "") if provider else (None, str(chain.error or ""))
+            manner = self.manner(provider)
+            report = sync(replace(run, provider=provider, terms=terms, outage=outage, manner=manner))
+            moved = provider is not None and chain.provider() not in (provider, None)
+            if not report.error or run.stop.is_set() or not moved:
                 break
         self._settle(store, report)
         return report

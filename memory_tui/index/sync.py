@@ -401,15 +401,15 @@ class SyncRun(Struct, frozen=True):
     roots: Roots
     settings: Settings
     scan: Scan
-    provider: Provider | None = None
-    outage: str = ""
-    manner: EmbeddingMode = HERE
     terms: BatchTerms | None = None
     reason: str = "manual"
     force: bool = False
     accept_shrink: bool = False
     stop: Stop = field(default_factory=Stop)
     listener: Listener = events.ignore
+    provider: Provider | None = None
+    outage: str = ""
+    manner: EmbeddingMode = HERE
 
 
 class SyncReport(Struct):
