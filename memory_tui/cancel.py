@@ -99,16 +99,12 @@ def exit_status(number: int) -> int:
     return 128 + number
 
 
-def signal_sentence(number: int, more: str = "") -> str:
-    """Return one line about the end by signal `number`; `more` says what that means."""
-    what = "ctrl+c" if number == signal.SIGINT else signal.Signals(number).name
-    return f"memory-tui: stopped by {what}.{more and ' '}{more}"
-
-
 def report_signal(number: int, more: str = "") -> None:
-    """Write that line to stderr, where somebody may still read it."""
+    """Write one line about the end by signal `number` to stderr; `more` says what becomes of the work."""
+    what = "ctrl+c" if number == signal.SIGINT else signal.Signals(number).name
+    # Somebody may still read it, or nobody.
     with suppress(OSError, ValueError):
-        sys.stderr.write(f"{signal_sentence(number, more)}\n")
+        sys.stderr.write(f"memory-tui: stopped by {what}.{more and ' '}{more}\n")
         sys.stderr.flush()
 
 

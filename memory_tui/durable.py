@@ -50,10 +50,6 @@ class Calls:
         """Make one folder."""
         os.mkdir(path, mode)
 
-    def rmdir(self, path: str | Path) -> None:
-        """Remove one folder, which must be empty."""
-        os.rmdir(path)  # noqa: PTH106 - as the other calls
-
     def write(self, descriptor: int, data: bytes | memoryview) -> int:
         """Write some of `data`; returns how many bytes."""
         return os.write(descriptor, data)
@@ -91,10 +87,6 @@ class Calls:
     def link(self, old: str | Path, new: str | Path, at: int | None = None) -> None:
         """Give `old` the second name `new`, which must be free."""
         os.link(old, new, src_dir_fd=at, dst_dir_fd=at)
-
-    def symlink(self, target: str | Path, path: str | Path) -> None:
-        """Make `path` a link to `target`; the name must be free."""
-        os.symlink(target, path)  # noqa: PTH211 - as the other calls
 
     def unlink(self, path: str | Path, at: int | None = None) -> None:
         """Take a name away."""
@@ -190,7 +182,7 @@ def remove_empty_folder(path: Path) -> bool:
     """Remove the folder `path` for good where it is one and empty. Raises OSError."""
     if not path.is_dir() or any(path.iterdir()):
         return False
-    calls.rmdir(path)
+    path.rmdir()
     sync_folder(path.parent)
     return True
 

@@ -242,7 +242,7 @@ def choose(options: Options) -> Plan:
             backend_values[key.path] = configuration.typed(key, text)
             continue
         knob = _knob(name)
-        chosen[knob.key] = _typed(knob, text)
+        chosen[knob.key] = Value(parse(knob, text), "the command line")
     if options.backend:
         backend_values[keys.BACKEND] = configuration.typed(keys.BY_PATH[keys.BACKEND], options.backend)
     rules = _own_rules(config)
@@ -256,7 +256,8 @@ def choose(options: Options) -> Plan:
         provider = str(config.value("fallback") or "")
         provider = provider if provider in registry.NAMES else "none"
     workspace = folder or config.agent.workspace
-    settings = _compose(_profile_asked(chosen, config), config, rules, chosen)
+    named = chosen.get("profile") or config.values.get("profile")
+    settings = _compose(str(named.value) if named else "auto", config, rules, chosen)
     provider = DEFAULT_PROVIDER if automatic else provider
     chunking = profiles.get(settings.word("profile")).chunking
     return Plan(
@@ -274,17 +275,6 @@ def choose(options: Options) -> Plan:
         backend_values=backend_values,
         roots=_roots(options, config, workspace, provider, settings),
     )
-
-
-def _profile_asked(chosen: Mapping[str, Value], config: Config) -> str:
-    """Return the name of the profile that was asked for, now or by a configuration."""
-    named = chosen.get("profile") or config.values.get("profile")
-    return str(named.value) if named else "auto"
-
-
-def _typed(knob: Knob, text: str) -> Value:
-    """Return the value of `knob` that was typed. Raises SettingError."""
-    return Value(parse(knob, text), "the command line")
 
 
 def _knob(name: str) -> Knob:

@@ -108,7 +108,7 @@ class QmdFolder(Struct, frozen=True):
                 durable.make_folder(folder)
             usual = Path.home() / ".cache" / "qmd" / "models"
             if usual.is_dir() and not os.path.lexists(self.models):
-                durable.calls.symlink(usual, self.models)
+                self.models.symlink_to(usual)
         except OSError as error:
             raise QmdFailure(
                 "index", f"{self.folder} cannot be made: {error.strerror}.", "Name another folder with --qmd-home."

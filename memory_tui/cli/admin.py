@@ -27,6 +27,7 @@ from memory_tui.cli.context import (
     engine_options,
     moment,
     opened,
+    require_written,
     require_yes,
 )
 from memory_tui.cli.output import print_lines, say, show, tell, waiting
@@ -65,8 +66,7 @@ def _add(args: argparse.Namespace) -> int:
     if not args.json:
         print_lines([setup.answer, "", *(patch.diff().splitlines() or [f"{patch.target} says so already."])])
     agreed = bool(patch.files) and confirmed(f"Write to {patch.target}?", args)
-    if patch.files and not agreed:
-        raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
+    require_written(agreed or not patch.files)
     backups = [file.backup for file in patch.write()] if agreed else []
     data = {"target": str(patch.target), "diff": patch.diff(), "written": agreed, "backups": backups, "test": trial}
     return show(args, data, ["Written. To undo it: memory-tui config --undo. To use it: memory-tui index."] * agreed)
@@ -478,8 +478,7 @@ def config(args: argparse.Namespace) -> int:
         *change.diff().splitlines(),
     ]
     written = change.write() if agreed(args, lines, f"Write to {change.target}?" if change.files else "") else ()
-    if change.files and not written and not args.dry_run and not args.json:
-        raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
+    require_written(written or not change.files or args.dry_run or args.json)
     data = {
         "target": str(change.target),
         "changes": [to_builtins(each) for each in change.changes],

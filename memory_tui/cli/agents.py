@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from memory_tui import plan, profiles
-from memory_tui.cli.context import agreed, confirmed, engine_options, names_a_memory, opened, passed_on
+from memory_tui.cli.context import agreed, confirmed, engine_options, names_a_memory, opened, passed_on, require_written
 from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.engine import machine
 from memory_tui.engine.engine import Engine
@@ -60,7 +60,7 @@ def connect(args: argparse.Namespace) -> int:
     may = agreed(args, [*lines, *filter(None, [loss])], _question(changed, row.title) if changed else "")
     if args.dry_run:
         return show(args, report)
-    _require(may or not changed)
+    require_written(may or not changed)
     try:
         answer = _proof(start, args)
     except NoAnswer as error:
@@ -74,11 +74,6 @@ def connect(args: argparse.Namespace) -> int:
 
 def _question(files: int, title: str) -> str:
     return f"Write {plural(files, 'file')} of {title}?"
-
-
-def _require(agreed: bool) -> None:
-    if not agreed:
-        raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
 
 
 def _host_and_scope(args: argparse.Namespace) -> tuple[Host, Scope]:
@@ -197,7 +192,7 @@ def disconnect(args: argparse.Namespace) -> int:
     changed = sum(file.now != file.then for file in files)
     may = agreed(args, connection.difference(files), _question(changed, row.title))
     if not args.dry_run:
-        _require(may)
+        require_written(may)
         connection.restore_files(link)
     endings = [{"path": str(file.path), "ending": file.ending} for file in files]
     data = {"host": row.name, "scope": scope, "written": not args.dry_run, "files": endings}
@@ -301,7 +296,7 @@ def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
 def memories(args: argparse.Namespace) -> int:
     """List every memory on this machine, bring one after its project, or take that back."""
     if args.undo:
-        _require(agreed(args, [], "Take the last move of a memory back?"))
+        require_written(agreed(args, [], "Take the last move of a memory back?"))
         return show(args, {"written": True}, [machine.undo_move()])
     every = machine.memories()
     if args.move is None:
@@ -314,5 +309,5 @@ def memories(args: argparse.Namespace) -> int:
     may = memory.moved_to is not None and agreed(args, [line], "Move this memory?")
     if args.dry_run:
         return show(args, {"written": False, "from": str(memory.folder), "to": str(memory.moved_to or "")}, [])
-    _require(may or memory.moved_to is None)
+    require_written(may or memory.moved_to is None)
     return show(args, {"written": True}, [machine.move(memory)])

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from memory_tui import plan as plans
 from memory_tui.cli.commands import COMMANDS
 from memory_tui.cli.output import Progress, print_lines, say, tell
-from memory_tui.errors import ApprovalMissing, EditRefused, SettingError
+from memory_tui.errors import ApprovalMissing, ConfigError, EditRefused, SettingError
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code, registry, wiring
 from memory_tui.notices import without_effect
@@ -59,6 +59,12 @@ def agreed(args: argparse.Namespace, lines: Iterable[str], question: str) -> boo
     """
     print_lines(() if args.json else lines)
     return bool(question) and not getattr(args, "dry_run", False) and confirmed(question, args)
+
+
+def require_written(done: object) -> None:
+    """Raise ConfigError where nobody agreed, so that nothing was written."""
+    if not done:
+        raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
 
 
 def answered(question: str, usual: str) -> str:
