@@ -257,9 +257,9 @@ class IndexOpener:
         """
         if damage:
             self._move_aside(damage)
-        expected = integrity.is_beside(self.path)
-        suspicion = "" if damage else self._suspicion()
-        store = self._store(expected or self.expected())
+        # The marker that tells it is taken away by the look for suspicion.
+        expected, suspicion = self.expected(), "" if damage else self._suspicion()
+        store = self._store(expected)
         if suspicion:
             store = self._checked(store, suspicion)
         self.opened = True

@@ -17,13 +17,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.npm import installed
+from tests.support.provider_server import Quiet, listening
 
 VERSIONS = {"@anthropic-ai/claude-code": "2.1.330", "@openai/codex": "0.169.0"}
 _RUN_SECONDS = 60
@@ -192,24 +192,17 @@ def scripted_model() -> Iterator[ScriptedModel]:
     """A model that is served while the block runs."""
     model, lock = ScriptedModel(), threading.Lock()
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            """Nothing is printed."""
-
+    class Handler(Quiet):
         def answer(self, kind: str, data: bytes) -> None:
-            self.send_response(200)
-            self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+            self.raw(200, data, {"content-type": kind})
 
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
             self.answer("application/json", b'{"data": [], "models": [], "object": "list"}')
 
-        def do_HEAD(self) -> None:
+        def do_HEAD(self) -> None:  # noqa: N802 - the name that http.server calls
             self.do_GET()
 
-        def do_POST(self) -> None:
+        def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
             body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
             path = self.path.partition("?")[0]
             with lock:
@@ -223,13 +216,6 @@ def scripted_model() -> Iterator[ScriptedModel]:
             lines = [f"event: {event['type']}\ndata: {json.dumps(event, ensure_ascii=False)}\n\n" for event in events]
             self.answer("text/event-stream", "".join(lines).encode())
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    model.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with listening(Handler) as port:
+        model.url = f"http://127.0.0.1:{port}"
         yield model
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -156,9 +156,25 @@ class Play:
             return self.script.popleft() if self.script else self.usual
 
 
-class Handler(BaseHTTPRequestHandler):
+class Quiet(BaseHTTPRequestHandler):
+    """Answers with whole bodies, and prints nothing."""
+
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+
+    def raw(self, code: int, data: bytes, headers: dict[str, str]) -> None:
+        self.send_response(code)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+class Handler(Quiet):
     play: Play
     _busy = False
 
@@ -192,15 +208,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def raw(self, code: int, data: bytes, headers: dict[str, str]) -> None:
         self._done()
-        self.send_response(code)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+        super().raw(code, data, headers)
 
 
 class _Server(ThreadingHTTPServer):
@@ -211,19 +219,28 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def serving(play: Any, handler: type[BaseHTTPRequestHandler] = Handler) -> Any:
-    """`play` on a free port of loopback."""
-    server = _Server(("127.0.0.1", 0), type("Playing", (handler,), {"play": play}))
-    play.url = f"http://127.0.0.1:{server.server_port}"
+def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
+    """A free port of loopback where `handler` answers."""
+    server = _Server(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
-        yield play
+        yield server.server_port
     finally:
-        play.ended.set()
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextlib.contextmanager
+def serving(play: Any, handler: type[BaseHTTPRequestHandler] = Handler) -> Any:
+    """`play` on a free port of loopback."""
+    with listening(type("Playing", (handler,), {"play": play})) as port:
+        play.url = f"http://127.0.0.1:{port}"
+        try:
+            yield play
+        finally:
+            play.ended.set()
 
 
 @contextlib.contextmanager
@@ -255,9 +272,7 @@ class Shelf:
     ranges: bool = True
 
 
-class FileHandler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
+class FileHandler(Quiet):
     play: Shelf
 
     def do_GET(self) -> None:
@@ -307,6 +322,3 @@ class FileHandler(BaseHTTPRequestHandler):
             self.send_header(name.replace("_", "-"), value)
         self.send_header("Content-Length", str(length))
         self.end_headers()
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass

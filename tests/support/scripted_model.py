@@ -8,12 +8,12 @@ hide tools behind a search for tools are called through their `tool_call`.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.support.provider_server import Quiet, listening
 
 MODEL = "scripted-1"
 MARK = "RECALL:"
@@ -114,18 +114,14 @@ def _inside(given: Any) -> Iterator[Any]:
             yield from _inside(part)
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Quiet):
     model: Model
 
-    def log_message(self, *_: object) -> None:
-        """Stay quiet."""
-
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
         """List the one model."""
         self._send(json.dumps({"object": "list", "data": [{"id": MODEL, "object": "model"}]}).encode())
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
         """Answer one request for a completion."""
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.model.requests.append(body)
@@ -160,26 +156,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._send("".join(f"data: {line}\n\n" for line in lines).encode(), "text/event-stream")
 
     def _send(self, data: bytes, kind: str = "application/json") -> None:
-        self.send_response(200)
-        self.send_header("content-type", kind)
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self.raw(200, data, {"content-type": kind})
 
 
 @contextmanager
 def answering() -> Iterator[Model]:
     """A model that answers until the end of the block."""
     model = Model()
-    handler = type("Handler", (_Handler,), {"model": model})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    model.port = server.server_address[1]
-    thread = threading.Thread(target=server.serve_forever, name="scripted-model", daemon=True)
-    thread.start()
-    try:
+    with listening(type("Handler", (_Handler,), {"model": model})) as model.port:
         yield model
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
