@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import unquote
@@ -347,22 +348,16 @@ _SKIPPED = frozenset({"node_modules", ".git", ".cache", "vendor", "dist", "build
 _MOST_BLANK = 256
 
 
-class WantedCollection(Struct, frozen=True):
-    """A collection that QMD should have: its name, an absolute folder, the pattern of its files."""
+class Collection(Struct, frozen=True):
+    """A collection that QMD has, or should have: an absolute folder, the pattern of its files, and the paths of its
+    active documents below the folder.
+    """
 
     name: str
     path: str
     pattern: str
     source: str = "memory"
-
-
-class Collection(Struct, frozen=True):
-    """A collection of QMD, with the paths of its active documents below the folder."""
-
-    name: str
-    path: str
-    pattern: str
-    documents: frozenset[str]
+    documents: frozenset[str] = frozenset()
 
 
 class QmdIndex(Struct, frozen=True):
@@ -376,7 +371,7 @@ class QmdIndex(Struct, frozen=True):
         """Count the active documents of all collections."""
         return sum(len(item.documents) for item in self.collections.values())
 
-    def serving(self, specs: WantedCollection) -> Collection | None:
+    def serving(self, specs: Collection) -> Collection | None:
         """Return the collection with the folder and pattern of `wanted`, which may have another name."""
         same = (specs.path, specs.pattern)
         return next((item for item in self.collections.values() if (item.path, item.pattern) == same), None)
@@ -401,7 +396,7 @@ def _index(connection: apsw.Connection) -> QmdIndex:
         documents.setdefault(str(name), []).append(str(path))
     rows = connection.execute("SELECT name, path, pattern FROM store_collections")
     collections = {
-        str(name): Collection(str(name), str(path), str(pattern), frozenset(documents.get(str(name), ())))
+        str(name): Collection(str(name), str(path), str(pattern), documents=frozenset(documents.get(str(name), ())))
         for name, path, pattern in rows
     }
     embeds = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'content_vectors'").fetchone()
@@ -465,7 +460,7 @@ class Coverage(Struct, frozen=True):
         )
 
 
-def coverage(index: QmdIndex, specs: Sequence[WantedCollection], updated: float) -> Coverage:
+def coverage(index: QmdIndex, specs: Sequence[Collection], updated: float) -> Coverage:
     """Return how `index`, last brought up to date at `updated` (epoch seconds), stands to the files of `wanted`."""
     files = documents = 0
     missing, ghosts, changed = [], [], []
@@ -534,30 +529,32 @@ class QmdOptions(Struct, frozen=True):
         parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?", str(self.values[name]).strip(), re.IGNORECASE)
         return float(parts[1]) * _UNITS[(parts[2] or "m").lower()] if parts else otherwise
 
-    def collections(self, exported: Path) -> tuple[WantedCollection, ...]:
+    def collections(self, exported: Path) -> tuple[Collection, ...]:
         """Return the collections that QMD should have; transcripts are `exported` to a folder."""
-        rows: list[tuple[str, str, str, str]] = []
+        rows: list[Collection] = []
         if self.values["includeDefaultMemory"]:
             notes_folder = os.path.join(self.workspace, "memory")
-            rows.append(("memory-root", self.workspace, "MEMORY.md", "memory"))
-            rows.append(("memory-alt", self.workspace, "memory.md", "memory"))
-            rows.append(("memory-dir", notes_folder, _EVERY_NOTE, "memory"))
+            rows += [
+                Collection("memory-root", self.workspace, "MEMORY.md"),
+                Collection("memory-alt", self.workspace, "memory.md"),
+                Collection("memory-dir", notes_folder, _EVERY_NOTE),
+            ]
         paths = self.values["paths"]
         for number, item in enumerate(paths if isinstance(paths, Sequence) else (), 1):
             if isinstance(item, Mapping) and str(item.get("path") or "").strip():
                 folder = os.path.normpath(os.path.join(self.workspace, expand(str(item["path"]))))
                 name = str(item.get("name") or f"custom-{number}")
-                rows.append((name, folder, str(item.get("pattern") or _EVERY_NOTE), "memory"))
+                rows.append(Collection(name, folder, str(item.get("pattern") or _EVERY_NOTE)))
         if self.values["sessions.enabled"]:
-            rows.append(("sessions", str(exported), _EVERY_NOTE, "sessions"))
-        specs: dict[str, WantedCollection] = {}
-        for name, *more in rows:
-            base = name = re.sub(r"[^a-z0-9-]+", "-", f"{name}-{self.agent}".lower()).strip("-")
+            rows.append(Collection("sessions", str(exported), _EVERY_NOTE, "sessions"))
+        specs: dict[str, Collection] = {}
+        for row in rows:
+            base = name = re.sub(r"[^a-z0-9-]+", "-", f"{row.name}-{self.agent}".lower()).strip("-")
             number = 1
             while name in specs:
                 number += 1
                 name = f"{base}-{number}"
-            specs[name] = WantedCollection(name, *more)
+            specs[name] = replace(row, name=name)
         return tuple(specs.values())
 
 
@@ -682,13 +679,13 @@ def _inside(folder: str, below: str) -> str:
     return absolute if absolute.startswith(root.rstrip(os.sep) + os.sep) else ""
 
 
-def _hit(rank: int, row: Any, sources: Mapping[str, tuple[Collection, str]], workspace: str) -> QmdHit:  # noqa: ANN401
+def _hit(rank: int, row: Any, sources: Mapping[str, Collection], workspace: str) -> QmdHit:  # noqa: ANN401
     """Return the hit of a row that QMD printed. Raises QmdFailure where it cannot be trusted."""
     row = row if isinstance(row, Mapping) else {}
     file, score, snippet = row.get("file"), row.get("score"), row.get("snippet", row.get("body"))
     address = re.fullmatch(r"qmd://([^/?#]+)/([^?#]+)(?:\?[^#]*)?", file) if isinstance(file, str) else None
     name, below = (unquote(part) for part in address.groups()) if address else ("", "")
-    collection, source = sources.get(name, (None, ""))
+    collection = sources.get(name)
     good = isinstance(snippet, str) and isinstance(score, int | float) and math.isfinite(score)
     parts = set(below.split("/")) & {"", ".", ".."}
     absolute = _inside(collection.path, below) if collection is not None and not _HIDDEN.search(below) else ""
@@ -698,7 +695,7 @@ def _hit(rank: int, row: Any, sources: Mapping[str, tuple[Collection, str]], wor
     first, last, text = _lines(str(snippet), absolute)
     path = os.path.relpath(os.path.join(collection.path, below), workspace).replace(os.sep, "/")
     path = f"qmd/{name}/{below}" if path.startswith(os.pardir) else path
-    return QmdHit(rank, path, first, last, source, text, float(score or 0), name)
+    return QmdHit(rank, path, first, last, collection.source, text, float(score or 0), name)
 
 
 def _lines(snippet: str, absolute: str) -> tuple[int, int, str]:
@@ -722,10 +719,9 @@ def bounded(hits: Sequence[QmdHit], most: int, snippet: int, altogether: int) ->
     queues: dict[str, list[QmdHit]] = {}
     for hit in hits:
         queues.setdefault(hit.source, []).append(hit)
-    turns = sorted(((at, order, hit) for order, queue in enumerate(queues.values()) for at, hit in enumerate(queue)),
-                   key=lambda turn: turn[:2])  # fmt: skip
+    turns = [hit for turn in zip_longest(*queues.values()) for hit in turn if hit is not None]
     chosen = []
-    for _, _, hit in turns[:most]:
+    for hit in turns[:most]:
         text = jsstring.utf16_head(hit.snippet, min(snippet, altogether))
         if not text and hit.snippet:
             break
@@ -743,7 +739,7 @@ class Ready(Struct, frozen=True):
     words: tuple[str, ...]
     index: QmdIndex
     coverage: Coverage
-    sources: Mapping[str, tuple[Collection, str]]
+    sources: Mapping[str, Collection]
     updated: float
 
 
@@ -807,9 +803,8 @@ class QmdClient:
         require_models(self.place, self.options.mode, _NEEDED[self.options.mode])
         index, updated = read(self.place.index), float(self.place.remembered("upkeep").get("updated", 0.0))
         seen = coverage(index, self.specs, updated)
-        sources = {
-            item.name: (item, specs.source) for specs in self.specs if (item := index.serving(specs)) is not None
-        }
+        pairs = ((specs, index.serving(specs)) for specs in self.specs)
+        sources = {item.name: replace(item, source=specs.source) for specs, item in pairs if item is not None}
         if not sources or not seen.documents:
             raise QmdFailure("index", seen.sentence(), UPDATE)
         if self.options.mode != "search" and not index.vectors:
@@ -833,7 +828,7 @@ class QmdClient:
             denied = QmdRemark("out-of-scope", "memory.qmd.scope does not let this chat ask QMD.")
             return QmdAnswer(query, mode, empty=denied)
         began, state = time.perf_counter(), self.ready(stop)
-        sources = {name: item for name, item in state.sources.items() if source in ("", item[1])}
+        sources = {name: item for name, item in state.sources.items() if source in ("", item.source)}
         limit = min(most, options.whole("limits.maxResults"))
         ran, every = self._hits(state, query, limit, sources, stop)
         if not every and not state.coverage.whole:
@@ -859,7 +854,7 @@ class QmdClient:
         )
 
     def _hits(
-        self, state: Ready, query: str, limit: int, sources: Mapping[str, tuple[Collection, str]], stop: Stop | None
+        self, state: Ready, query: str, limit: int, sources: Mapping[str, Collection], stop: Stop | None
     ) -> tuple[tuple[str, ...], list[QmdHit]]:
         """Return the command line, and QMD's hits as it ranks them. Raises QmdFailure, Cancelled."""
         if not sources:
@@ -924,7 +919,7 @@ class QmdClient:
         if path.startswith("qmd/"):
             name, _, below = path.removeprefix("qmd/").partition("/")
             return (name, below) if name in state.sources else ("", "")
-        for name, (item, _) in state.sources.items():
+        for name, item in state.sources.items():
             absolute = os.path.join(self.options.workspace, path)
             below = os.path.relpath(absolute, item.path).replace(os.sep, "/")
             if below in item.documents or below in dict(files_of(item.path, item.pattern)):
