@@ -30,8 +30,6 @@ from memory_tui.providers.failures import PASSING, Cause, ProviderFailure
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService, JobStatus
 
-KEPT_SECONDS = 7 * 86400.0
-"""No provider keeps results for long; after this time a job of another model is forgotten."""
 MOST_LINES = 5_000
 """The most texts of a job, far below what a service takes: its vectors stand in memory when they come."""
 MOST_BYTES = 4 << 20
@@ -92,11 +90,6 @@ def claim(store: Store, identity: Identity, terms: BatchTerms) -> int:
     if len(lacking) < terms.least:
         return waiting(store)
     with store.writing():
-        old = store.query(
-            f"DELETE FROM batch_jobs WHERE NOT ({_SPACE}) AND claimed_at < ? RETURNING id",
-            (*space, time.time() - KEPT_SECONDS),
-        )
-        store.many("DELETE FROM batch_texts WHERE job = ?", old)
         job = lines = size = 0
         for digest, length in lacking:
             if not lines or lines >= MOST_LINES or size + length > MOST_BYTES:

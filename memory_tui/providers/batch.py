@@ -28,13 +28,9 @@ _LONGEST_LINE = 4 << 20
 _BAD_STATUS = 400
 Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
 _PHASES: Mapping[str, Phase] = {
-    "completed": "completed",
-    "succeeded": "completed",
-    "done": "completed",
-    "failed": "failed",
-    "expired": "expired",
-    "cancelled": "cancelled",
-    "canceled": "cancelled",
+    **dict.fromkeys(("completed", "succeeded", "done"), "completed"),
+    **{"failed": "failed", "expired": "expired"},
+    **dict.fromkeys(("cancelled", "canceled"), "cancelled"),
 }
 """States in which a job has ended; in all others (validating, in_progress, finalizing ...) it runs."""
 _OUTPUTS = (
