@@ -163,6 +163,7 @@ get  ask:get  print a note, or some of its lines
 why  explain:why answers  why a line was, or was not, recalled; why a file is part of the memory
   query?                              the query
   place? PATH[:LINE]                  a note, a line of it, or a citation such as PATH#L3-L9
+  --scope SCOPE@                      of a shared index, as for search
   --file PATH                         why a path is, or is not, part of the memory
 eval  explain:evaluate  measure recall and noise on labelled queries, or tune the knobs by them
   --labels FILE                       labelled queries, JSON Lines (default: the workspace's own)

@@ -11,7 +11,7 @@ from typing import Any
 
 from memory_tui.cli.commands import at_least
 from memory_tui.cli.context import opened
-from memory_tui.cli.output import show, waiting
+from memory_tui.cli.output import say, show, waiting
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import LabelError, QueryError, SettingError
 from memory_tui.explain import hit_text, trace_json, why_not
@@ -234,9 +234,12 @@ def why(args: argparse.Namespace) -> int:
         raise QueryError("A query and a line belong together.", _EXAMPLE)
     if not args.query.strip():
         raise QueryError("There is no query.", _EXAMPLE)
-    with opened(args) as engine:
-        engine.plan.require_enabled()
-        engine.index.catch_up()
+    with opened(args) as own:
+        own.plan.require_enabled()
+        own.index.catch_up()
+        engine, standing = own.of_scope(args.scope)
+        if standing is not None:
+            say(standing.sentence)
         query, path, line = _place(engine, args.query, args.place)
         answer = engine.search.why(engine.search.gather(query), path, line)
         saved = _saved(engine)

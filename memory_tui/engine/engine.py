@@ -150,6 +150,8 @@ class Engine:
         self.index.start(self._recover)
         self.backend.start()
         index = self.index
+        if self.scopes.kept:
+            threading.Thread(target=self.scopes.keep, args=(index.writer.closing,), name="mirrors", daemon=True).start()
         self._publisher = shared.publisher_of(self.plan, index.reader_or_empty, index.leadership.leads, self._notice)
 
     def close(self) -> None:

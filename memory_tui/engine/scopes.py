@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memory_tui.cancel import Stop
 from memory_tui.config import load as configuration
 from memory_tui.engine.index import Index
 from memory_tui.errors import IndexUnavailable, MemoryTuiError
@@ -18,6 +20,10 @@ from memory_tui.workspace.notes import Document
 if TYPE_CHECKING:
     from memory_tui.shared.connection import Access
     from memory_tui.shared.mirror import Mirror
+
+
+_KEPT_SECONDS = 10.0
+"""How often a mirror that is kept is brought up to date, so that it answers offline as it was lately."""
 
 
 class Scopes:
@@ -49,6 +55,13 @@ class Scopes:
         access = self._access()
         mirror = self._mirror(access, scope)
         return mirror.path, mirror.within(access.timeout_ms / 1000)
+
+    def keep(self, stop: Stop) -> None:
+        """Bring the mirror that is kept up to date again and again, until `stop`; whoever asks is told of a failure."""
+        while not stop.is_set():
+            with suppress(MemoryTuiError):
+                self.mirror(self.kept)
+            stop.wait(_KEPT_SECONDS)
 
     def fill(self, scope: str) -> Standing:
         """Bring the mirror of `scope` up to date, however long that takes. Raises MemoryTuiError."""

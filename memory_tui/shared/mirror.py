@@ -338,8 +338,8 @@ def _new(file: _File, chunks: Sequence[_Chunk], label: str) -> NewFile:
 
 def copy_of(access: Access, shown: str) -> Document | None:
     """Return a note by its path as people see it, from the newest mirror that holds it. Raises IndexUnavailable."""
-    paths = [path for path in folder(access).glob("*.sqlite") if path.stat().st_size]
-    for path in sorted(paths, key=lambda path: path.with_suffix(".json").stat().st_mtime, reverse=True):
+    complete = {path: Record.read(path.with_suffix(".json")).as_of for path in folder(access).glob("*.sqlite")}
+    for path in sorted(filter(complete.get, complete), key=complete.__getitem__, reverse=True):
         with closing(Store.open(path, read_only=True, vec0=False)) as store, store.snapshot():
             if (note := store.note(shown)) is not None:
                 return Document(shown, store.last_text(note), note.hash, note.size, note.mtime_ns, 0, False)

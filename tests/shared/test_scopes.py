@@ -18,10 +18,11 @@ from memory_tui.errors import QueryError, SettingError
 from memory_tui.index import index_write
 from memory_tui.mcp import schemas
 from memory_tui.mcp.tools import memory_get, memory_search
-from memory_tui.shared import publish
+from memory_tui.shared import mirror, publish
 from memory_tui.shared.connection import SharedUnavailable
 from memory_tui.shared.scope import Scope, workspace_of
 from tests.support.shared_index import Home, shared_database
+from tests.support.waiting import LONG
 
 ROSES = "# Garden\n\nThe roses by the gate are called Gertrude.\n"
 
@@ -109,6 +110,22 @@ def test_a_note_is_read_without_a_search_before_and_one_of_ones_own_keeps_its_pa
     (desk.notes / "memory" / "x:y.md").write_text("# Odd\n\nA note with a colon.\n")
     assert "A note with a colon." in run("get", "memory/x:y.md")[1]
     assert paths(desk, "all", "the kettle of bob")[0] == "MEMORY.md"
+
+
+def test_a_line_of_somebody_else_is_explained(run):
+    words = ("why", "who is Gertrude", "anna/laptop:memory/2026-03-10.md:3", "--scope", "anna/laptop", "--json")
+    code, out, err = run(*words)
+    assert (code, json.loads(out)["recalled"], "live" in err) == (0, True, True)
+
+
+def test_a_mirror_that_is_kept_is_there_before_anybody_asks(desk):
+    configure(desk, mirror={"scope": "anna/laptop"})
+    with Engine.open(desk.options) as engine:
+        engine.start()
+        end = time.monotonic() + LONG
+        while mirror.copy_of(desk.access, "anna/laptop:MEMORY.md") is None:
+            assert time.monotonic() < end
+            time.sleep(0.05)
 
 
 def test_agents_search_a_scope_read_a_citation_and_are_told_whose_it_is(desk):
@@ -218,10 +235,10 @@ def test_who_waits_longer_than_that_is_answered_from_the_mirror(server, team, la
     with server.connected(team) as other, Engine.open(desk.options) as engine, other.transaction():
         other.execute("lock table memory_tui.file in access exclusive mode")
         began = time.monotonic()
-        mirror, state = engine.of_scope("all")
+        answering, state = engine.of_scope("all")
         assert time.monotonic() - began < 2
         assert (state.state, state.words[0].endswith(" s behind")) == ("behind", True)
-        assert mirror.search.search("Gertrude").recalled
+        assert answering.search.search("Gertrude").recalled
     assert standing(desk, "all").state == "live"
     assert paths(desk, "all", "Beatrice")[0] == "anna/laptop:memory/bees.md"
 
