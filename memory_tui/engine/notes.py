@@ -17,7 +17,7 @@ from memory_tui.engine.search import Search
 from memory_tui.engine.status import FileRow
 from memory_tui.errors import EditRefused
 from memory_tui.formatting import minute
-from memory_tui.inbox import checks, inputs
+from memory_tui.inbox import checks
 from memory_tui.inbox.checks import CheckProgress
 from memory_tui.inbox.corrections import Corrections, Line
 from memory_tui.inbox.entries import Decisions, Findings
@@ -188,7 +188,7 @@ class Inbox:
         now = plan.clock()
         curator = self._notes.curator
         none = cleared(plan.roots.workspace)
-        view = inputs.view(plan, now, self._notes.trust(), curator, self.recalled_paths(), none)
+        view = checks.inputs_of(plan, now, self._notes.trust(), curator, self.recalled_paths(), none)
         findings = checks.examine(view, progress, stopped)
         if every:
             return findings
@@ -202,7 +202,7 @@ class Inbox:
 
         Reads every note; the text alone tells a marked line: `memory_tui.workspace.annotations.is_overtaken`.
         """
-        pairs = Corrections(tuple(inputs.notes_of(self._notes.plan.roots)), lambda: False)
+        pairs = Corrections(tuple(checks.notes_of(self._notes.plan.roots)), lambda: False)
         marks: dict[tuple[str, int], Line | None] = {
             (line.path, line.number): None for line in pairs.lines if is_overtaken(line.text)
         }

@@ -22,9 +22,11 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from memory_tui import profiles
 from memory_tui.approval import cleared
-from memory_tui.errors import Cancelled, EditRefused
+from memory_tui.errors import Cancelled, EditRefused, Unreadable
 from memory_tui.formatting import plural
+from memory_tui.hosts import claude_code
 from memory_tui.inbox.corrections import Corrections
 from memory_tui.inbox.entries import (
     Action,
@@ -38,17 +40,24 @@ from memory_tui.inbox.entries import (
     note_items,
 )
 from memory_tui.inbox.repeats import Repeats, is_dated
+from memory_tui.notes import budget
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of, sections, to_utf8
 from memory_tui.notes.curator import Curator
-from memory_tui.notes.history import LostNote, bring_back
+from memory_tui.notes.history import LostNote, bring_back, lost_notes
 from memory_tui.notes.planner import ARCHIVE, Planner, move_back
 from memory_tui.notes.promote import Spot
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.dreaming import dream_blocks
+from memory_tui.openclaw.trust import TrustReport
+from memory_tui.plan import Plan
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
 from memory_tui.secrets.labels import Known
+from memory_tui.workspace import chunking_2026_9
 from memory_tui.workspace.annotations import flaws, is_overtaken
+from memory_tui.workspace.days import date_of, span
+from memory_tui.workspace.notes import of_bytes, snapshot, utf16_of
+from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
 
 Severity = Literal["danger", "warning", "hint"]
 
@@ -245,6 +254,66 @@ class InboxInputs(Struct, frozen=True):
     """Notes that lack lines which the record saw in them."""
     cleared: frozenset[tuple[str, str]] = frozenset()
     """What a person took for no secret and no command."""
+
+
+def inputs_of(
+    plan: Plan,
+    now: float,
+    trust: TrustReport | None,
+    curator: Curator,
+    recalled: frozenset[str] | None,
+    none: frozenset[tuple[str, str]],
+) -> InboxInputs:
+    """Return everything that suggestions are made of, at `now` (epoch seconds); reads every note."""
+    files = trust.files if trust is not None else ()
+    workspace = os.path.realpath(plan.roots.workspace)
+    folders = tuple(os.path.realpath(folder) + os.sep for folder in (workspace, *plan.roots.extra))
+
+    def exists(path: str) -> bool:
+        real = os.path.normpath(os.path.join(workspace, path))  # noqa: PTH118 - names may hold undecodable bytes
+        return real.startswith(folders) and os.path.lexists(real)
+
+    notes, claude = tuple(notes_of(plan.roots)), claude_code.folders(plan.roots)
+    return InboxInputs(
+        notes,
+        dt.datetime.fromtimestamp(now, dt.UTC).astimezone(plan.config.time_zone).date(),
+        exists,
+        _unread(plan, notes),
+        recalled,
+        {file.path: file.words for file in files if file.state in ("untrusted", "edited")},
+        frozenset(note.path for note in notes if claude_code.in_folders(note.path, claude)),
+        claude_code.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
+        trust is not None or profiles.get(plan.settings.word("profile")).chunking == chunking_2026_9.VERSION,
+        lost_notes(curator.journal, curator.read, [(note.path, note.text) for note in notes]),
+        none,
+    )
+
+
+def _unread(plan: Plan, notes: Iterable[DatedNote]) -> dict[str, tuple[int, int]]:
+    """Return the lines of curated notes that no session reads: Claude Code's of its own, OpenClaw's of any other."""
+    cuts = {}
+    for note in (note for note in notes if note.path.rpartition("/")[2] in ROOT_NOTES):
+        own, root = claude_code.is_auto_memory(plan.roots.workspace / note.path), plan.roots.workspace
+        host = budget.CLAUDE_CODE if own else budget.hosts(plan.config, root)[0]
+        cut = budget.measure(note.text.encode("utf-8", "replace"), host).cut
+        if cut is not None and host.limit:
+            cuts[note.path] = cut.line + (cut.column > 1), cut.until_line - 1 if cut.until_line else 0
+    return cuts
+
+
+def notes_of(roots: Roots) -> Iterator[DatedNote]:
+    """Yield every note that can be read."""
+    for note in scan(roots).notes:
+        if note.source != "memory":
+            continue
+        try:
+            data, changed = snapshot(note)
+        except Unreadable:
+            # The list of files says so; there is nothing to suggest about what nobody can read.
+            continue
+        read = of_bytes(note.path, data, changed)
+        day = span(dated)[0] if (dated := date_of(read.path, read.text)) else None
+        yield DatedNote(read.path, read.text, day, read.replaced, bool(utf16_of(data)))
 
 
 class Examination:
