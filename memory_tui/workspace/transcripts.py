@@ -13,7 +13,6 @@ import json
 import os
 import re
 import stat
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -99,19 +98,12 @@ def locate(folder: str, archives: bool, path: str) -> NoteFile:
 def read(note: NoteFile) -> Transcript:
     """Return the conversation in `note` as it is indexed. Raises Unreadable."""
     raw = notes.read(note)
-    spoken: list[str] = []
-    lines: list[int] = []
-    skipped = 0
-    for number, line in enumerate(raw.text.split("\n"), 1):
-        record = _parsed(line)
-        if record is _MALFORMED:
-            skipped += 1
-        elif words := _spoken_line(record):
-            spoken.append(words)
-            lines.append(number)
-    text = "\n".join(spoken)
-    digest = jsstring.sha256_hex(text + "\n" + ",".join(map(str, lines)))
-    return Transcript(raw.path, text, digest, raw.size, raw.mtime_ns, raw.replaced, raw.nul, tuple(lines), skipped)
+    rows = [_words(line) for line in raw.text.split("\n")]
+    spoken = {number: words for number, words in enumerate(rows, 1) if words}
+    text = "\n".join(spoken.values())
+    digest = jsstring.sha256_hex(text + "\n" + ",".join(map(str, spoken)))
+    facts = raw.size, raw.mtime_ns, raw.replaced, raw.nul
+    return Transcript(raw.path, text, digest, *facts, tuple(spoken), rows.count(None))
 
 
 def document(note: NoteFile) -> Document:
@@ -120,7 +112,7 @@ def document(note: NoteFile) -> Document:
     Lines that are not indexed are empty. Raises Unreadable.
     """
     raw = notes.read(note)
-    return replace(raw, text="\n".join(_spoken_line(_parsed(line)) for line in raw.text.split("\n")))
+    return replace(raw, text="\n".join(_words(line) or "" for line in raw.text.split("\n")))
 
 
 def newlines(note: NoteFile, start: int) -> int:
@@ -135,25 +127,17 @@ def newlines(note: NoteFile, start: int) -> int:
 
 # --- what a line says ----------------------------------------------------------------------------------------------
 
-_MALFORMED = object()
-
 
 def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is no JSON")
 
 
-def _parsed(line: str) -> Any:  # noqa: ANN401 - any JSON value, None for a blank line
-    """Return the record in a line, None for a blank line, _MALFORMED for what is not JSON."""
-    if not jsstring.trim(line):
-        return None
+def _words(line: str) -> str | None:
+    """Return what a line of the file becomes, empty where it is not indexed; None for what is not JSON."""
     try:
-        return json.loads(line, parse_constant=_no_constant)
+        record = json.loads(line, parse_constant=_no_constant) if jsstring.trim(line) else None
     except (ValueError, RecursionError):
-        return _MALFORMED
-
-
-def _spoken_line(record: Any) -> str:  # noqa: ANN401
-    """Return the line that a record becomes; empty when it is not indexed."""
+        return None
     message = record.get("message") if isinstance(record, dict) and record.get("type") == "message" else None
     if not isinstance(message, dict):
         return ""
