@@ -176,14 +176,14 @@ def prompt(
     left = limits[1]
     for path in PROMPT_FILES:
         data = read(path)
-        if data is None:
+        if data is not None:
+            file = _prompt_file(path, data, limits[0], left, excluded.get(path, ""))
+        else:
             # OpenClaw says there where it expected the file.
             taken = 0 if path in _SKIPPED_ABSENT else min(left, len(f"[MISSING] Expected at: {where(path)}"))
-            if taken:
-                files.append(PromptFile(path, 0, limits[0], taken, remark="it is not there, which the prompt says"))
-        else:
-            files.append(_prompt_file(path, data, limits[0], left, excluded.get(path, "")))
-        left -= files[-1].taken if files and files[-1].path == path else 0
+            file = PromptFile(path, 0, limits[0], taken, remark="it is not there, which the prompt says")
+        files += [file] if data is not None or file.taken else []
+        left -= file.taken
     return PromptBudget(tuple(files), limits[1] - left, limits[1])
 
 

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import stat
+from itertools import accumulate
 from typing import Literal
 
 from msgspec import Struct
@@ -186,17 +187,10 @@ class NoteLines(Struct, frozen=True):
 def note_lines(document: Document, start: int, lines: int | None, most: int | None = None) -> NoteLines:
     """Return `lines` lines of `document` from `start` (1-based): at most 120 lines, and `most` or 12,000 characters."""
     most = most or GET_CHARACTERS
-    every = document.text.split("\n")
-    if every[-1] == "":
-        every.pop()
+    every = document.text.removesuffix("\n").split("\n") if document.text else []
     chosen = every[start - 1 : start - 1 + min(lines or GET_LINES, GET_LINES)]
-    taken: list[str] = []
-    room = most
-    for line in chosen:
-        if taken and len(line) > room:
-            break
-        taken.append(line[:most])
-        room -= len(line) + 1
+    fitting = sum(total <= most + 1 for total in accumulate(len(line) + 1 for line in chosen))
+    taken = [line[:most] for line in chosen[: max(1, fitting)]]
     after = start + len(taken)
     asked_end = start - 1 + lines if lines else len(every)
     more = after <= min(asked_end, len(every)) and bool(taken)
