@@ -253,7 +253,7 @@ def choose(options: Options) -> Plan:
     origin = "--provider" if options.provider else config.path.name if config.path and not automatic else "auto"
     if not options.provider and provider not in (*keys.PROVIDERS, ""):
         origin = f"{origin} names {provider}, which memory-tui does not ask"
-        provider = str(config.value("fallback") or "")
+        provider = config.text("fallback")
         provider = provider if provider in registry.NAMES else "none"
     workspace = folder or config.agent.workspace
     named = chosen.get("profile") or config.values.get("profile")
@@ -430,7 +430,7 @@ NAMED = "--provider"
 
 def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
     """Return the settings of the providers to make: as the configuration has them where it names the same provider."""
-    config, options, seconds = plan.config, plan.options, plan.config.value("sync.embeddingBatchTimeoutSeconds")
+    config, options, text = plan.config, plan.options, plan.config.text
     usual = ProviderSettings(
         requested=plan.provider,
         scope=os.path.realpath(plan.workspace),
@@ -440,7 +440,7 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
         once=options.once,
         batches=RequestLimits(
             concurrency=plan.settings.whole("remote.concurrency"),
-            batch_seconds=float(seconds) if isinstance(seconds, int) else None,
+            batch_seconds=config.whole("sync.embeddingBatchTimeoutSeconds") or None,
             probe="query" if options.once or options.answers else "document",
         ),
         threads=plan.settings.whole("local.threads"),
@@ -449,10 +449,7 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
     if config.provider not in ("", "auto", plan.provider):
         return usual
 
-    def text(key: str) -> str:
-        return str(config.value(key) or "")
-
-    dims, folder = config.value("outputDimensionality"), text("local.modelCacheDir")
+    folder = text("local.modelCacheDir")
     return replace(
         usual,
         model=config.model,
@@ -460,28 +457,17 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
         base_url=text("remote.baseUrl"),
         api_keys=config.keys("remote.apiKey"),
         headers={name: header.value for name, header in config.headers() if header.exists},
-        output_dimensionality=dims if isinstance(dims, int) else None,
+        output_dimensionality=config.whole("outputDimensionality") or None,
         input_type=text("inputType"),
         query_input_type=text("queryInputType"),
         document_input_type=text("documentInputType"),
-        jobs=_jobs(config),
+        jobs=BatchOptions(
+            enabled=config.value("remote.batch.enabled") is True,
+            wait=config.value("remote.batch.wait") is True,
+            concurrency=config.whole("remote.batch.concurrency"),
+            poll_seconds=config.whole("remote.batch.pollIntervalMs") / 1000,
+            timeout_seconds=config.whole("remote.batch.timeoutMinutes") * 60,
+        ),
         model_path=text("local.modelPath"),
         model_cache=Path(folder).expanduser() if folder else None,
-    )
-
-
-def _jobs(config: Config) -> BatchOptions:
-    """Return `remote.batch`, with the documented values where it says nothing."""
-    usual = BatchOptions()
-
-    def number(name: str, otherwise: float) -> float:
-        value = config.value(f"remote.batch.{name}")
-        return float(value) if isinstance(value, int | float) else otherwise
-
-    return BatchOptions(
-        enabled=config.value("remote.batch.enabled") is True,
-        wait=config.value("remote.batch.wait") is not False,
-        concurrency=int(number("concurrency", usual.concurrency)),
-        poll_seconds=number("pollIntervalMs", usual.poll_seconds * 1000) / 1000,
-        timeout_seconds=number("timeoutMinutes", usual.timeout_seconds / 60) * 60,
     )

@@ -40,7 +40,7 @@ from memory_tui.openclaw.prompt import RECALL, STORE
 from memory_tui.plan import NAMED, Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain import NONE, Chain
-from memory_tui.providers.options import ProviderSettings, Redactor, Secret, takes_secrets
+from memory_tui.providers.options import ProviderSettings, Redactor, takes_secrets
 from memory_tui.sanitize import one_line, safe
 from memory_tui.secrets.discreet import Discreet
 from memory_tui.secrets.finder import kinds
@@ -686,15 +686,17 @@ class VectorSpace:
     def _configured(self, usual: ProviderSettings) -> ProviderSettings | None:
         """Return the settings of OpenClaw's plug-in; None where it has none."""
         config = self._choices.config
-        values = {name: config.value(f"{CONFIG}embedding.{name}") for name in ("provider", "model", "baseUrl")}
-        key, dims = config.secret(f"{CONFIG}embedding.apiKey"), config.value(f"{CONFIG}embedding.dimensions")
-        if not any(values.values()) and key is None:
+        provider, model, address = (
+            config.text(f"{CONFIG}embedding.{name}") for name in ("provider", "model", "baseUrl")
+        )
+        key = f"{CONFIG}embedding.apiKey"
+        if not (provider or model or address or key in config.entries):
             return None
         return replace(
-            _with(usual, str(values["provider"] or "openai"), str(values["model"] or "")),
-            base_url=str(values["baseUrl"] or ""),
-            api_keys=(Secret(key.value),) if key is not None and key.exists else (),
-            output_dimensionality=dims if isinstance(dims, int) else None,
+            _with(usual, provider or "openai", model),
+            base_url=address,
+            api_keys=config.keys(key),
+            output_dimensionality=config.whole(f"{CONFIG}embedding.dimensions") or None,
         )
 
 

@@ -120,8 +120,7 @@ def _saved(plan: Plan, args: argparse.Namespace, transcript: Path, session: str,
     """Write the note of a session; return its path, None when nothing was said."""
     if plan.read_only:
         raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
-    configured = plan.config.value(_MESSAGES)
-    count = args.messages or (configured if isinstance(configured, int) else session_note.MESSAGES)
+    count = args.messages or plan.config.whole(_MESSAGES)
     content = session_note.conversation(session_note.messages(transcript, count))
     if not content:
         return None

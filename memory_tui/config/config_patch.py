@@ -115,7 +115,7 @@ def provider_patch(config: Config, values: Mapping[str, Scalar]) -> Patch:
     Raises ConfigError.
     """
     values = {key: value for key, value in values.items() if config.value(key) != value or key == "remote.apiKey"}
-    before = {key: str(config.value(key) or "") for key in values if key != "remote.apiKey"}
+    before = {key: config.text(key) for key in values if key != "remote.apiKey"}
     notes = [_RELOADS] if config.kind == "openclaw" else []
     return _into(_own_config() if config.kind == "none" else config, values, before, (), notes)
 

@@ -321,12 +321,12 @@ class Config(Discreet, frozen=True):
     @property
     def provider(self) -> str:
         """Return the embedding provider that is named; empty where none is."""
-        return str(self.value("provider") or "") if "provider" in self.entries else ""
+        return self.text("provider") if "provider" in self.entries else ""
 
     @property
     def model(self) -> str:
         """Return the embedding model that is named; empty where none is."""
-        return str(self.value("model") or "").removeprefix(f"{self.account}/" if self.account else "")
+        return self.text("model").removeprefix(f"{self.account}/" if self.account else "")
 
     @property
     def time_zone(self) -> dt.tzinfo | None:
@@ -343,6 +343,15 @@ class Config(Discreet, frozen=True):
         """Return the documented value of `key`: from the file, else the default; None where there is neither."""
         entry = self.entries.get(key)
         return entry.value if entry else BY_PATH[key].default
+
+    def text(self, key: str) -> str:
+        """Return the documented text of `key`; empty where there is none."""
+        return str(self.value(key) or "")
+
+    def whole(self, key: str) -> int:
+        """Return the documented number of `key`; 0 where there is none."""
+        value = self.value(key)
+        return value if isinstance(value, int) else 0
 
     def secret(self, key: str) -> FoundSecret | None:
         """Return the secret of `key`, looked up now; None when the file has none."""
@@ -363,10 +372,9 @@ class Config(Discreet, frozen=True):
     @property
     def store_path(self) -> Path:
         """Return OpenClaw's own index of this agent, up to 2026.6; memory-tui never writes it."""
-        named = self.value("store.path")
-        if not isinstance(named, str):
-            return state_folder() / "memory" / f"{self.agent.id}.sqlite"
-        return expand(named.replace("{agentId}", self.agent.id))
+        if named := self.text("store.path"):
+            return expand(named.replace("{agentId}", self.agent.id))
+        return state_folder() / "memory" / f"{self.agent.id}.sqlite"
 
     @property
     def disabled(self) -> str:
@@ -388,7 +396,7 @@ def shared(config: Config, name: str) -> Shared:
         return Shared()
     at, login = f"models.providers.{own_id}", config.account if name == config.provider and config.account else own_id
     return Shared(
-        str(config.value(f"{at}.baseUrl") or ""),
+        config.text(f"{at}.baseUrl"),
         tuple(Secret(secret.value) for secret in _logins(config, login) if secret.exists),
         config.keys(f"{at}.apiKey"),
         {header: secret.value for header, secret in config.headers(f"{at}.headers") if secret.exists},

@@ -42,7 +42,7 @@ def meant(name: str, config: Config) -> Release:
     if config.kind != "openclaw":
         return Release(profiles.OWN, "")
     if is_agents_memory(config):
-        return Release(str(config.value(AGENT_PROFILE)), f"memory-tui is the agent's memory ({SLOT})")
+        return Release(config.text(AGENT_PROFILE), f"memory-tui is the agent's memory ({SLOT})")
     return installed() or by_files(config)
 
 
@@ -85,7 +85,7 @@ def by_files(config: Config) -> Release:
         return Release(profiles.NEWEST, "the agent has a database of 2026.8 or later")
     if config.layout == _NEWER_LAYOUT:
         return Release(profiles.NEWEST, "the configuration has memory.search, as from 2026.8 on")
-    wrote = str(config.value(WRITER) or "")
+    wrote = config.text(WRITER)
     if profile := profile_of(wrote):
         return Release(profile, f"OpenClaw {wrote} wrote the configuration last")
     if config.sections:

@@ -65,9 +65,8 @@ class Notes:
         A note of somebody else comes from the shared index, read-only.
         """
         source = self._backend.document(path) if self._backend is not None else None
-        most = self.plan.config.value(MEMORY_GET)
         source = source or self._shared(path) or note(self.plan.roots, path)
-        return note_lines(source, start, lines, most if isinstance(most, int) else None)
+        return note_lines(source, start, lines, self.plan.config.whole(MEMORY_GET))
 
     def files(self) -> tuple[FileRow, ...]:
         """Return every note with its state, by path."""

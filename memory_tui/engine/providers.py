@@ -234,8 +234,7 @@ class SyncProvider:
         if report.reused:
             index_write.remember(store, _HITS, str(cache_hits(store) + report.reused))
         if report.changed:
-            most = self._plan.config.value("cache.maxEntries")
-            index_write.prune(store, most if isinstance(most, int) else 0)
+            index_write.prune(store, self._plan.config.whole("cache.maxEntries"))
         self._next_try = self._chain.state().next_try
 
     def due(self) -> bool:

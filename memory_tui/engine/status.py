@@ -281,8 +281,7 @@ def _by_source(plan: Plan, store: Store) -> tuple[SourceCounts, ...]:
 
 
 def _cache(plan: Plan, store: Store) -> VectorCache:
-    counts, most = store.counts(), plan.config.value("cache.maxEntries")
-    most = most if isinstance(most, int) else 0
+    counts, most = store.counts(), plan.config.whole("cache.maxEntries")
     return VectorCache(plan.settings.on("cache.enabled"), counts.cached, counts.cached_bytes, most, cache_hits(store))
 
 
