@@ -10,71 +10,29 @@ import functools
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from pathlib import Path
 
 from memory_tui import jsstring
 
 FEWEST_LETTERS = 3
 """Letters of the shortest keyword that is written in ASCII (OpenClaw)."""
 
-_STOPS: Mapping[str, str] = MappingProxyType(
-    {
-        # Articles and pronouns; auxiliaries; prepositions; conjunctions and question words; times; things and requests.
-        "en": """
-            a an the this that these those i me my we our you your he she it they them
-            is are was were be been being have has had do does did will would could should can may might
-            in on at to for of with by from about into through during before after above below between under over
-            and or but if then because as while when where what which who how why
-            yesterday today tomorrow earlier later recently ago just now
-            thing things stuff something anything everything nothing please help find show get tell give
-        """,
-        # Articles and pronouns; prepositions; conjunctions and question words; auxiliaries; times; requests.
-        "es": """
-            el la los las un una unos unas este esta ese esa yo me mi nosotros nosotras tu tus usted ustedes ellos ellas
-            de del a en con por para sobre entre y o pero si porque como
-            que qué cuándo cuando dónde donde cómo porqué quê
-            es son fue fueron ser estar haber tener hacer
-            ayer hoy mañana antes después ahora recientemente favor ayuda
-        """,
-        "pt": """
-            o os as um uma uns umas esse essa eu meu minha nós nos você vocês ele ela eles elas
-            do da em com e ou mas se quando onde como porquê é são foi foram ter fazer
-            ontem hoje amanhã antes depois agora recentemente ajuda
-        """,
-        # One-letter prefixes; pronouns; prepositions; conjunctions and question words; verbs of being; times; help.
-        "ar": """
-            ال و ب ل ك أنا نحن هو هي هم هذا هذه ذلك تلك هنا هناك من إلى الى في على عن مع بين قبل بعد
-            أو ثم لكن بل ماذا متى أين كيف لماذا هل كان كانت يكون تكون صار أصبح يمكن
-            اليوم امس بالأمس غدا الآن مؤخرا ساعد فضلا ممكن
-        """,
-        # Pronouns and places; particles and auxiliaries; prepositions and conjunctions; questions; times; requests.
-        "zh": """
-            我 我们 你 你们 他 她 它 他们 这 那 这个 那个 这些 那些
-            的 了 着 过 得 地 吗 呢 吧 啊 呀 嘛 啦 是 有 在 被 把 给 让 用 到 去 来 做 说 看 找 想 要 能 会 可以
-            和 与 或 但 但是 因为 所以 如果 虽然 而 也 都 就 还 又 再 才 只
-            什么 哪个 哪些 怎么 为什么 多少
-            今天 昨天 明天 最近 刚才 现在 之前 之后 以前 以后 东西 事情 事 请 帮 帮忙 告诉
-        """,
-        # Particles; pronouns and places; things; verbs; adverbs and conjunctions; questions; times; requests.
-        "ko": """
-            은 는 이 가 을 를 의 에 에서 로 으로 와 과 도 만 까지 부터 한테 에게 께 처럼 같이 보다 마다 밖에 대로
-            나 나는 내가 나를 너 우리 저 저희 그 그녀 그들 이것 저것 그것 여기 저기 거기
-            것 거 등 수 때 곳 중 분 있다 없다 하다 되다 이다 아니다 주다 가다 오다 잘 더 또 매우 정말 아주 많이 너무 좀
-            그리고 하지만 그래서 그런데 그러나 또는 그러면 왜 어떻게 뭐 언제 어디 누구 무엇 어떤
-            어제 오늘 내일 최근 지금 아까 나중 전에 제발 부탁
-        """,
-        # Demonstratives; verbs; particles and conjunctions; questions; times.
-        "ja": """
-            これ それ あれ この その あの ここ そこ あそこ する した して です ます いる ある なる できる
-            の こと もの ため そして しかし また でも から まで より だけ なぜ どう 何 いつ どこ 誰 どれ
-            今日 昨日 明日 最近 今 さっき 前 後
-        """,
-    }
-)
-"""Words that say nothing, by language, as OpenClaw 2026.9.6 answers for each (the same since 2026.2.22)."""
 
-STOP_LANGUAGES = tuple(_STOPS)
-"""A word listed in any of these is not searched for."""
+@functools.cache
+def _lists() -> Mapping[str, frozenset[str]]:
+    """Return the words that say nothing, by two-letter language; one of two languages stands in the first alone."""
+    words: dict[str, frozenset[str]] = {}
+    for row in Path(__file__).with_name("keywords.txt").read_text("utf-8").splitlines():
+        if not row.startswith("#"):
+            language, _, listed = row.partition(": ")
+            words[language] = words.get(language, frozenset()) | {*listed.split()}
+    return words
+
+
+def stop_words(language: str) -> frozenset[str]:
+    """Return the words of a two-letter `language` that OpenClaw leaves out."""
+    return _lists()[language]
+
 
 # The nominal particles of Korean; of two that fit, the longer one is taken off.
 _PARTICLES = "에서 으로 에게 한테 처럼 같이 보다 까지 부터 마다 밖에 대로 은 는 이 가 을 를 의 에 로 와 과 도 만"
@@ -89,14 +47,9 @@ _LETTERS = re.compile(r"[A-Za-z]+")
 
 
 @functools.cache
-def stop_words(language: str) -> frozenset[str]:
-    """The words of a two-letter `language` that OpenClaw leaves out; one of two languages stands in the first alone."""
-    return frozenset(_STOPS[language].split())
-
-
-@functools.cache
-def _every_stop_word() -> frozenset[str]:
-    return frozenset().union(*map(stop_words, STOP_LANGUAGES))
+def every_stop_word() -> frozenset[str]:
+    """Return the words that are left out in any language."""
+    return frozenset().union(*_lists().values())
 
 
 def keywords(query: str, *, trigram: bool = False) -> tuple[str, ...]:
@@ -114,7 +67,7 @@ def tokens(query: str, *, trigram: bool = False) -> list[str]:
 
 def is_keyword(token: str) -> bool:
     """Return whether `token` says enough to be searched for."""
-    if token in _every_stop_word() or _DIGITS.fullmatch(token):
+    if token in every_stop_word() or _DIGITS.fullmatch(token):
         return False
     if len(token) < FEWEST_LETTERS and _LETTERS.fullmatch(token):
         return False

@@ -10,7 +10,7 @@ import pytest
 from stop_words import AVAILABLE_LANGUAGES, get_stop_words
 
 from memory_tui import demo
-from memory_tui.search.keywords import STOP_LANGUAGES, keywords, stop_words, tokens
+from memory_tui.search.keywords import keywords, stop_words, tokens
 from tests.support.npm import CACHE
 from tests.support.waiting import LONG
 
@@ -60,7 +60,7 @@ def test_korean_particles_are_taken_off_longest_first():
 
 def test_the_lists_are_as_long_as_those_of_the_original():
     """Portuguese shares words with Spanish, which stand there; of Arabic one is of two words, which no token is."""
-    ours = {language: len(stop_words(language)) for language in STOP_LANGUAGES}
+    ours = {language: len(stop_words(language)) for language in THEIRS}
     assert {language for language in ours if ours[language] != THEIRS[language]} == {"pt", "ar"}
     assert all(ours[language] < THEIRS[language] for language in ("pt", "ar"))
 
@@ -71,7 +71,7 @@ def unseen():
     listed = {
         name: sorted({word for line in get_stop_words(name) for word in line.split()}) for name in AVAILABLE_LANGUAGES
     }
-    listed |= {f"own {name}": sorted(stop_words(name)) for name in STOP_LANGUAGES}
+    listed |= {f"own {name}": sorted(stop_words(name)) for name in THEIRS}
     notes = [path.read_text("utf-8") for path in sorted(Path(demo.__file__).parent.rglob("*.md"))]
     found = [line for text in notes for line in re.split("[\\n。？.]", text) if 5 < len(line) < 300]
     for words in listed.values():
