@@ -18,7 +18,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -45,10 +45,8 @@ Vectors = npt.NDArray[np.float32]
 
 WINDOW = 100
 """Words of a window, which holds whole lines; a longer line is a window of its own."""
-REMEMBERED = 12_000_000
-"""Bytes of the passages that are remembered, about 6 KB a text: those of a hundred different questions."""
-_MOST_WORDS, _LONGEST = 20_000, 64
-"""Words whose stems and tokens are remembered, none of them longer than so many letters."""
+REMEMBERED = 2_000
+"""Texts whose passages are remembered, about 6 KB each: those of a hundred different questions."""
 
 Codes = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -210,33 +208,29 @@ def spelled_alike(words: Sequence[str], keys: Ids, grams: tuple[Ids, Ids], passa
 
 # --- cutting -------------------------------------------------------------------------------------------------------
 
-_Word = tuple[tuple[int, ...], tuple[int, ...]]
-"""The hashes of its stems, and its tokens."""
-_words_cut: dict[str, _Word] = {}
 
-
-def _cut_words(words: Iterable[str], table: StaticTable | None) -> Mapping[str, _Word]:
-    """Return the stems and tokens of `words`; neither a token of FTS5 nor one of BERT reaches over a space."""
-    global _words_cut  # noqa: PLW0603 - replaced, never emptied: another thread may be reading it
-    # Without a table, which is a fault, nothing is remembered, so that no word is without its tokens afterwards.
-    remembered = _words_cut if len(_words_cut) < _MOST_WORDS and table is not None else {}
-    new = list({word for word in words if word not in remembered})
-    if not new:
-        return remembered
-    spelled = [tokens.segmented(word) for word in new]
+def _hashes(words: list[str]) -> list[tuple[int, ...]]:
+    """Return the hashes of the stems of each of `words`."""
+    spelled = [tokens.segmented(word) for word in words]
     # FTS5 cuts all of them in one call, which takes as long as a dozen words do.
     ends = np.cumsum([len(word.encode("utf-8", "replace")) + 1 for word in spelled])
     cut_at = tokens.stems("\n".join(spelled))
-    stems: list[list[int]] = [[] for _ in new]
+    stems: list[list[int]] = [[] for _ in words]
     starts = np.array([start for _, start, _ in cut_at], np.int64)
     for (stem, _, _), at in zip(cut_at, np.searchsorted(ends, starts, side="right").tolist(), strict=True):
         stems[at].append(hash(stem))
-    ids = table.word_ids(new) if table is not None else [()] * len(new)
-    cut = dict(zip(new, zip(map(tuple, stems), map(tuple, ids), strict=True), strict=True))
-    if table is not None:
-        remembered.update((word, entry) for word, entry in cut.items() if len(word) <= _LONGEST)
-        _words_cut = remembered
-    return {**remembered, **cut} if table is None or max(map(len, new)) > _LONGEST else remembered
+    return list(map(tuple, stems))
+
+
+_hashes_of = tokens.WordMemory(_hashes).of
+
+
+def _by_line(numbers: Sequence[int], used: Ids) -> tuple[Ids, Ids]:
+    """Return `numbers` without the ends of lines, and how many of them are of each of the lines `used`."""
+    every = np.array(numbers, np.int64)
+    ends = np.flatnonzero(every == tokens.END_OF_LINE)
+    counts = np.diff(ends, prepend=-1, append=len(every)) - 1
+    return every[every != tokens.END_OF_LINE], counts[used]
 
 
 def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -> list[Passages]:
@@ -244,55 +238,47 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
 
     All of them at once, because numpy takes its time for each call.
     """
-    split = [
-        [(at, line.split()) for at, line in enumerate(text.split("\n")) if line.strip()] or [(0, [])] for text in texts
-    ]
-    cut_words = _cut_words((word for lines in split for _, words in lines for word in words), table)
-    by_line = [[[cut_words[word] for word in words] for _, words in lines] for lines in split]
-    every = [words for lines in by_line for words in lines]
-    ids = np.array(list(chain.from_iterable([numbers for words in every for _, numbers in words])), np.int64)
-    id_counts = np.array([sum(len(numbers) for _, numbers in words) for words in every], np.int64)
-    bounds = np.concatenate([[0], np.cumsum(id_counts)])
-    sums = table.sums(ids, bounds) if table is not None and len(every) else np.zeros((len(every), 1), np.float32)
+    if not texts:
+        return []
+    whole, split = "\n".join(texts), [text.split("\n") for text in texts]
+    lines = [[at for at, line in enumerate(rows) if line.strip()] or [0] for rows in split]
+    begins = np.cumsum([0, *map(len, split)]).tolist()
+    used = np.array([begin + at for begin, numbers in zip(begins, lines, strict=False) for at in numbers], np.int64)
+    stems, stem_counts = _by_line(_hashes_of(whole), used)
+    ids, id_counts = _by_line(table.line_ids(whole) if table else [tokens.END_OF_LINE] * whole.count("\n"), used)
+    stems_from, ids_from = (np.concatenate([[0], np.cumsum(counts)]) for counts in (stem_counts, id_counts))
+    sums = table.sums(ids, ids_from) if table is not None else np.zeros((len(used), 1), np.float32)
     result, first = [], 0
-    for text, lines, parts in zip(texts, split, by_line, strict=True):
-        stems = [list(chain.from_iterable(stem for stem, _ in words)) for words in parts]
-        counts, begins, filled = [len(line) for line in stems], [0], 0
-        for at, count in enumerate(counts):
+    for text, numbers in zip(texts, lines, strict=True):
+        last, starts, filled = first + len(numbers), [0], 0
+        for at, count in enumerate(stem_counts[first:last].tolist()):
             if filled and filled + count > window:
-                begins.append(at)
+                starts.append(at)
                 filled = 0
             filled += count
-        last = first + len(lines)
         of_lines = sums[first:last]
         line_norm, window_norm = (
             np.sqrt(np.einsum("ij,ij->i", part, part, dtype=np.float64))
-            for part in (of_lines, np.add.reduceat(of_lines, begins, axis=0))
+            for part in (of_lines, np.add.reduceat(of_lines, starts, axis=0))
         )
         result.append(
             Passages(
-                np.array([number for number, _ in lines], np.int64),
-                np.array(begins, np.int64),
-                np.array(list(chain.from_iterable(stems)), np.int64),
-                np.array(counts, np.int64),
-                ids[bounds[first] : bounds[last]].astype(np.int32),
+                np.array(numbers, np.int64),
+                np.array(starts, np.int64),
+                stems[stems_from[first] : stems_from[last]].copy(),
+                stem_counts[first:last].copy(),
+                ids[ids_from[first] : ids_from[last]].astype(np.int32),
                 id_counts[first:last].copy(),
                 line_norm,
                 window_norm,
-                *_codes_of(text, (number for number, _ in lines)),
+                *_codes_of(text, numbers),
             )
         )
         first = last
     return result
 
 
-class _Memory(OrderedDict[tuple[bool, str], Passages]):
-    """Passages by text, and their `size` in bytes."""
-
-    size = 0
-
-
-_remembered, _lock = _Memory(), threading.Lock()
+_remembered, _lock = OrderedDict[tuple[bool, str], Passages](), threading.Lock()
 
 
 def passages_of(texts: Sequence[str], table: StaticTable | None) -> list[Passages]:
@@ -300,22 +286,15 @@ def passages_of(texts: Sequence[str], table: StaticTable | None) -> list[Passage
     keys = [(table is not None, text) for text in texts]
     with _lock:
         answer = {key: _remembered[key] for key in keys if key in _remembered}
-        for key in answer:
-            _remembered.move_to_end(key)
     fresh = [key for key in dict.fromkeys(keys) if key not in answer]
     answer |= zip(fresh, cut([text for _, text in fresh], table), strict=True)
     with _lock:
-        for key in fresh:
-            # Another thread may have cut the same text meanwhile.
-            _remembered.size += _size(answer[key]) - (_size(_remembered[key]) if key in _remembered else 0)
-            _remembered[key] = answer[key]
-        while _remembered.size > REMEMBERED:
-            _remembered.size -= _size(_remembered.popitem(last=False)[1])
+        for key, passages in answer.items():
+            _remembered[key] = passages
+            _remembered.move_to_end(key)
+        while len(_remembered) > REMEMBERED:
+            _remembered.popitem(last=False)
     return [answer[key] for key in keys]
-
-
-def _size(passages: Passages) -> int:
-    return sum(column.nbytes for column in passages)
 
 
 # --- measures -------------------------------------------------------------------------------------------------------
