@@ -17,7 +17,6 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -31,7 +30,6 @@ from memory_tui.providers.builtin import StaticTable, static_table
 from memory_tui.search.corpus import one_blas_thread
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
 from memory_tui.search.level import FUNCTION_PAIRS, SYLLABIC, AnswerSignals, pair_weight, pairs_of
-from memory_tui.search.spelling import ENGLISH, GERMAN
 
 Ids = npt.NDArray[np.int64]
 CANDIDATES = 20
@@ -317,8 +315,6 @@ MEASURES = (
 _LETTERS = 2
 LEAST_ALIKE = 0.5
 """Less alike in their letters are words that have nothing to do with each other (German and Russian XQuAD)."""
-COMPOUNDS = 4.0
-"""How much more letters count in German notes, where a word of the question is a part of a longer one."""
 LEFT_OUT = 0.5
 """How much a word that the search leaves out counts in a line, beside one that is searched. "She" in a line tells who
 is spoken of, although no note is found by it."""
@@ -426,7 +422,6 @@ class SecondStage:
         self._letters_length = len(passages.letters) / max(1, len(reference)) or 1.0
         by = {"words": float(bool(words)), "meaning": meaning if self._vector is not None else 0.0}
         raw = np.array([item.weight * by[item.by] for item in MEASURES])
-        raw[_LETTERS] *= COMPOUNDS if _is_german(passages) else 1.0
         self.weights: Floats = np.asarray(raw / raw.sum() if raw.any() else raw, dtype=np.float64)
         self._remembered: dict[int, tuple[Measured, int]] = {}
         inside = self._inside(passages)
@@ -589,19 +584,6 @@ def _syllables_of(query: str, frequency: Mapping[str, int], chunks: int) -> tupl
     keys = np.array([int(_pair_keys(np.array(pair))[0]) for pair in stems], np.int64)
     order = np.argsort(keys)
     return keys[order], (share / (float(share.sum()) or 1.0))[order]
-
-
-@cache
-def _function_words() -> tuple[Ids, Ids]:
-    """Return the stems of function words that German alone has, and those that English alone has."""
-    german, english = ({hash(stem) for word in words for stem in stems_of(word)} for words in (GERMAN, ENGLISH))
-    return np.array(sorted(german - english)), np.array(sorted(english - german))
-
-
-def _is_german(passages: Passages) -> bool:
-    """Return whether a text holds more German function words than English ones."""
-    german, english = (int(np.isin(passages.stems, words).sum()) for words in _function_words())
-    return german > english
 
 
 def _cosines(dots: Floats, norms: Floats) -> Floats:

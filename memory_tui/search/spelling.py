@@ -33,7 +33,7 @@ TWO_EDITS_FROM = 8
 _WORD = re.compile(r"[^\W\d_]+")
 _OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]{2,}")
 _LINKED = re.compile(rf"(?<!\w)([^\W_]{{2,{MOST_LETTERS}}})(-| )(?=([^\W_]{{2,{MOST_LETTERS}}})(?!\w))")
-GERMAN, ENGLISH = ("der", "und", "die", "nicht"), ("the", "and", "of", "not")
+_GERMAN, _ENGLISH = ("der", "und", "die", "nicht"), ("the", "and", "of", "not")
 
 
 class Correction(Struct, frozen=True):
@@ -61,7 +61,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
     @cached_property
     def is_german(self) -> bool:
         """Return whether more chunks hold German function words than English ones."""
-        german, english = (sum(self.chunks_of.get(word, 0) for word in words) for words in (GERMAN, ENGLISH))
+        german, english = (sum(self.chunks_of.get(word, 0) for word in words) for words in (_GERMAN, _ENGLISH))
         return german > english
 
     @cached_property

@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.explain.reranking import Reranking
 from memory_tui.providers.builtin import StaticTable
 from memory_tui.search import corpus, second_stage
-from memory_tui.search.rank import rank
+from memory_tui.search.rank import Reranking, rank
 from memory_tui.search.score import tuned
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import QuestionPart
@@ -247,15 +246,3 @@ def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch):
     assert trace.recalled[0].second is not None
     names = {one.name for one in trace.recalled[0].second.measures}
     assert names == {"line words", "letters", "like words"}
-
-
-def test_letters_count_more_in_german_notes():
-    def weights(text, query):
-        stage = SecondStage((query,), (), {}, 1, query, [text], meaning=True)
-        return dict(zip([one.name for one in MEASURES], stage.weights.tolist(), strict=True))
-
-    english = weights("the pump and the boiler of the house", "boiler")
-    german = weights("die Heizung und der Kessel sind nicht neu", "boiler")
-    assert german["letters"] > 2 * english["letters"]
-    for one in (english, german):
-        assert sum(one.values()) == pytest.approx(1)
