@@ -17,11 +17,10 @@ from msgspec.structs import replace
 
 from memory_tui import profiles, tokens
 from memory_tui.cancel import Stop
-from memory_tui.explain.reranking import Reranking, Standing
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.notices import Notice, notice
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.rank import can_rank, rank
+from memory_tui.search.rank import Reranking, Standing, can_rank, rank
 from memory_tui.search.retrieve import MAX_QUERY
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef

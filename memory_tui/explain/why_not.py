@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from memory_tui import profiles, tokens
 from memory_tui.errors import PathRefused, Unreadable
-from memory_tui.explain.reranking import subset
 from memory_tui.explain.words import holds
 from memory_tui.index.store import CosineRank, Store
 from memory_tui.index.sync import state_of
@@ -176,7 +175,7 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
 
     `text` is the chunk's. None when nothing can be asked at all. Its rank and verdict are those of the supposition.
     """
-    small, rows = subset(evidence, [row])
+    small, rows = evidence.subset([row])
     at, room = int(np.searchsorted(rows, row)), max(0, trace.candidate_limit - 1)
     ref, by_words = small.refs[at], small.cosine is None
     small = replace(small, texts={**small.texts, ref.rowid: text})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -63,6 +63,11 @@ class KeywordSide(Struct, frozen=True):
     """In how many chunks each word of the plan stands."""
     whole: bool = False
     """Whether all postings are candidates, because what they were merged from was cut already."""
+
+    def moved(self, place: Rows) -> KeywordSide:
+        """The same where row i stands at `place[i]`, or at none (-1)."""
+        rows = place[self.postings.rows]
+        return replace(self, postings=Postings(rows[rows >= 0], self.postings.bm25[rows >= 0]))
 
 
 class KeywordSearch(Struct, frozen=True):
@@ -250,3 +255,30 @@ class Evidence(Struct, frozen=True, dict=True):
     def indexed(self) -> int:
         """Return chunks in the index."""
         return self.of_chunks or self.chunks
+
+    def subset(self, also: Sequence[int] = ()) -> tuple[Evidence, Rows]:
+        """The evidence of the rows that any setting can make candidates, and of the rows `also`; and which those are.
+
+        It ranks as the whole does, at a cost that does not grow with the index; only counts of the funnel differ.
+        """
+        rows = np.unique(np.append(self.pool, np.array(also, dtype=np.int64)))
+        place = np.full(self.chunks, -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        closest, keywords = self.closest, self.keywords
+        each = tuple(side.moved(place) for side in keywords.each) if keywords else ()
+        return replace(
+            self,
+            refs=self.refs.take(rows),
+            pool=np.arange(len(rows)),
+            cosine=None if self.cosine is None else self.cosine[rows],
+            nearest=place[self.nearest],
+            of_days=place[self.of_days],
+            titled=place[self.titled],
+            closest=replace(closest, cosine=closest.cosine[rows]) if closest else None,
+            openclaw=self.openclaw.moved(place),
+            recommended=self.recommended.moved(place),
+            keywords=replace(keywords, each=each) if keywords else None,
+            lexical=self.lexical.moved(place),
+            copies={int(place[row]): int(place[shown]) for row, shown in self.copies.items() if place[row] >= 0},
+            of_chunks=self.indexed,
+        ), rows

@@ -12,9 +12,8 @@ from msgspec import Struct
 from memory_tui import profiles
 from memory_tui.errors import LabelError
 from memory_tui.explain.counterfactuals import Saved, SavedEffect
-from memory_tui.explain.reranking import Reranking, subset
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.rank import can_rank, rank
+from memory_tui.search.rank import Reranking, can_rank, rank
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef
 from memory_tui.settings import KNOBS, TUNE_KEYS, Settings
@@ -35,7 +34,7 @@ class Case(Struct, frozen=True):
     @classmethod
     def of(cls, query: Query, evidence: Evidence) -> Case:
         """Return `evidence` reduced to what can be a candidate, so that hundreds of questions fit in memory."""
-        small, _ = subset(evidence)
+        small, _ = evidence.subset()
         return cls(query, small, Reranking(small))
 
     def hits(self, settings: Settings) -> tuple[ChunkRef, ...]:

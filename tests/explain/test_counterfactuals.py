@@ -25,9 +25,8 @@ from memory_tui.explain.counterfactuals import (
     outwards,
     turned,
 )
-from memory_tui.explain.reranking import Reranking
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.rank import rank
+from memory_tui.search.rank import Reranking, rank
 from memory_tui.search.score import tuned
 from memory_tui.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
 from tests.search.test_rank import any_evidence, any_settings

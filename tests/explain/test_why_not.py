@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json, why_not, wording
-from memory_tui.explain.reranking import subset
 from memory_tui.explain.why_not import LISTED, Inquest
 from memory_tui.notices import Notice, notice
 from memory_tui.plan import Options
@@ -73,7 +72,7 @@ def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(wo
 def test_a_subset_ranks_as_the_whole(world):
     for query in world.questions:
         evidence = world.engine.search.gather(query)
-        small, rows = subset(evidence, range(0, evidence.chunks, 7))
+        small, rows = evidence.subset(range(0, evidence.chunks, 7))
         assert {evidence.refs[row].rowid for row in rows.tolist()} == {ref.rowid for ref in small.refs}
         for settings in variants(world.engine):
             whole, part = (

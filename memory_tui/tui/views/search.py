@@ -31,12 +31,11 @@ from memory_tui.errors import Cancelled, MemoryTuiError
 from memory_tui.events import BackendChanged, Event, IndexChanged, SyncFinished
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephrase
-from memory_tui.explain.reranking import Reranking
 from memory_tui.explain.why_not import absent, row_of, side_of
 from memory_tui.providers import registry
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.rank import can_rank
+from memory_tui.search.rank import Reranking, can_rank
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import TUNE_KEYS, Settings
