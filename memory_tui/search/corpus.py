@@ -29,7 +29,7 @@ from memory_tui.search.spelling import Vocabulary
 from memory_tui.search.trace import Basis, Chunks
 from memory_tui.tokens import letters_of
 from memory_tui.workspace import transcripts
-from memory_tui.workspace.days import NoteDate, date_of, note_date, note_date_2026_9, span
+from memory_tui.workspace.days import NoteDate, date_of, span
 
 Indices = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]
@@ -70,21 +70,11 @@ class Files(Struct, frozen=True):
 
 
 @lru_cache(100_000)
-def _by_own_rule(path: str, dated: str) -> NoteDate:
+def by_own_rule(path: str, dated: str) -> NoteDate:
     """Return what dates a note by our own rule: the first day of its date."""
     if not dated:
         return NoteDate(None, "evergreen")
     return NoteDate(span(dated)[0], "name" if date_of(path) == dated else "front matter")
-
-
-@lru_cache(100_000)
-def _by_2026_3(path: str, _dated: str) -> NoteDate:
-    return note_date(path)
-
-
-@lru_cache(100_000)
-def _by_2026_9(path: str, _dated: str) -> NoteDate:
-    return note_date_2026_9(path)
 
 
 class Ages(Struct, frozen=True):
@@ -97,23 +87,8 @@ class Ages(Struct, frozen=True):
     now: float
     zone: dt.tzinfo | None
     rule: Callable[[str, str], NoteDate]
-    of_transcripts: Basis
+    of_transcripts: Basis = "mtime"
     unit_ns: int = 1
-
-    @classmethod
-    def usual(cls, files: Files, now: float, zone: dt.tzinfo | None) -> Ages:
-        """Return ages by our own rule."""
-        return cls(files, now, zone, _by_own_rule, "mtime")
-
-    @classmethod
-    def of_2026_3(cls, files: Files, now: float) -> Ages:
-        """Return them by that of OpenClaw 2026.3, which looks for a transcript in the workspace, where none is."""
-        return cls(files, now, None, _by_2026_3, "evergreen")
-
-    @classmethod
-    def of_2026_9(cls, files: Files, now: float) -> Ages:
-        """Return them by that of OpenClaw 2026.9: transcripts age too, and times are cut to milliseconds."""
-        return cls(files, now, None, _by_2026_9, "mtime", 1_000_000)
 
     def basis(self, file: int) -> Basis:
         """Return what a file is aged by."""
@@ -240,7 +215,7 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
     def load(cls, store: Store, *, vectors: bool = True, last: Corpus | None = None) -> Corpus:
         """Return everything in the store, read in pages; vectors that `last` has are taken from there.
 
-        Without `vectors` only `cosines_of_nearest` can compare. Raises IndexUnavailable, Cancelled.
+        Without `vectors` only the nearest rows are compared. Raises IndexUnavailable, Cancelled.
         """
         with store.snapshot(), store.making_sense():
             identity, notes = store.identity(), store.query(_NOTES)
@@ -354,30 +329,31 @@ def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Indices:
     return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]], np.int64)
 
 
-def cosines(corpus: Corpus, query: Vectors) -> Vectors:
-    """Float32 array (chunks,): the cosine of each row with the unit vector `query`, 0 for a row without a vector."""
-    if not corpus.dims:
-        return np.zeros(len(corpus), np.float32)
-    return np.where(corpus.has_vector, products(corpus.matrix, query), np.float32(0))
+def cosines(
+    store: Store,
+    corpus: Corpus,
+    query: Vectors,
+    count: int,
+    eligible: Flags | None = None,
+    also: Indices | Sequence[int] = (),
+) -> tuple[npt.NDArray[np.float64], bool]:
+    """Return the cosine of each row with the unit vector `query`, and whether the store told which are the nearest.
 
-
-def cosines_of_nearest(
-    store: Store, corpus: Corpus, query: Vectors, count: int, also: Indices | Sequence[int] = ()
-) -> tuple[Vectors, bool]:
-    """Like `cosines`, but only of the `count` nearest rows and of those in `also`; minus infinity elsewhere.
-
-    It reads few vectors. The scores are those of `cosines` to 1e-6. Also whether the store told which are the nearest;
-    where it could not, every row is compared.
+    It is 0 for a row without a vector, NaN for one that was not compared. Without vectors in memory those of the
+    `eligible` rows are read, or of all only the `count` nearest and those in `also`, where the store finds them; the
+    cosines are the same to 1e-6.
     """
-    scores = np.full(len(corpus), -np.inf, np.float32)
-    result = store.nearest(query, count) if store.finds_nearest() else None
-    if result is None:
-        rows = np.arange(len(corpus))
+    if corpus.dims:
+        return np.where(corpus.has_vector, products(corpus.matrix, query), np.float32(0)).astype(np.float64), False
+    near = store.nearest(query, count) if eligible is None and store.finds_nearest() else None
+    if near is None:
+        rows = np.arange(len(corpus)) if eligible is None else np.flatnonzero(eligible)
     else:
-        near = corpus.rows_of(result)
-        rows = distinct(np.concatenate([near[near >= 0], np.asarray(also, np.int64)]))
+        known = corpus.rows_of(near)
+        rows = distinct(np.concatenate([known[known >= 0], np.asarray(also, np.int64)]))
+    scores = np.full(len(corpus), np.nan)
     scores[rows] = vectors_of(store, corpus, rows) @ query
-    return scores, result is not None
+    return scores, near is not None
 
 
 def vectors_of(store: Store, corpus: Corpus, rows: Indices) -> Vectors:

@@ -22,7 +22,7 @@ from memory_tui.providers import registry
 from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.builtin import static_table
 from memory_tui.search import formulas, lexical_2026_9
-from memory_tui.search.corpus import Corpus, Flags, cosines, cosines_of_nearest, distinct, products, vectors_of
+from memory_tui.search.corpus import Corpus, Flags, cosines, distinct, products, vectors_of
 from memory_tui.search.evidence import Closest, Evidence, KeywordSide, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.keyword import Matcher
@@ -353,18 +353,9 @@ def _compared(
     if vector is None:
         return None, np.empty(0, dtype=np.int64), ""
     # A vector of zeros has no direction: it counts 0, although the original gives it 1.
-    comparable, nearest_by = corpus.embedded if eligible is None else corpus.embedded & eligible, NUMPY
-    if corpus.dims:
-        cosine = cosines(corpus, vector).astype(np.float64)
-    elif eligible is not None:
-        rows, cosine = np.flatnonzero(eligible), np.full(len(corpus), np.nan)
-        cosine[rows] = vectors_of(store, corpus, rows) @ vector
-    else:
-        also = [*matched, *np.flatnonzero(corpus.embedded & ~corpus.has_vector)]
-        scores, by_vec0 = cosines_of_nearest(store, corpus, vector, MOST_CANDIDATES, also)
-        cosine, nearest_by = scores.astype(np.float64), SQLITE_VEC if by_vec0 else NUMPY
-        cosine[np.isneginf(cosine)] = np.nan
-    cosine[~comparable] = np.nan
+    also = [*matched, *np.flatnonzero(corpus.embedded & ~corpus.has_vector)]
+    cosine, by_vec0 = cosines(store, corpus, vector, MOST_CANDIDATES, eligible, also)
+    cosine[~(corpus.embedded if eligible is None else corpus.embedded & eligible)] = np.nan
     nearest = np.flatnonzero(~np.isnan(cosine))
     if len(nearest) > most:
         # Rounding alone may have put some below the edge.
@@ -376,4 +367,5 @@ def _compared(
     cosine[precise] = formulas.cosine(vectors_of(store, corpus, precise), vector)
     # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
     nearest = np.sort(nearest)
-    return cosine, nearest[np.argsort(-cosine[nearest], kind="stable")][:most], nearest_by
+    nearest = nearest[np.argsort(-cosine[nearest], kind="stable")][:most]
+    return cosine, nearest, SQLITE_VEC if by_vec0 else NUMPY

@@ -12,7 +12,7 @@ from msgspec import Struct
 from memory_tui import profiles
 from memory_tui.profiles import Profile
 from memory_tui.search import formulas, lexical_2026_9, second_stage
-from memory_tui.search.corpus import Ages, distinct
+from memory_tui.search.corpus import Ages, by_own_rule, distinct
 from memory_tui.search.evidence import (
     Evidence,
     Flags,
@@ -30,6 +30,7 @@ from memory_tui.search.trace import Chunks, MeasurePart, Mode, QueryPlan, Second
 from memory_tui.search.values import holds_value
 from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.workspace.annotations import NOTHING_SAID
+from memory_tui.workspace.days import note_date, note_date_2026_9
 
 MODEL_SHARE = 0.1
 """What a language model counts beside everything else. More gains nothing on FAQs (.883/.832; at .3 .875/.830, at 0
@@ -239,11 +240,14 @@ def _ranks(pool: Rows, rows: Rows) -> Rows:
 
 def ages_of(evidence: Evidence, profile: Profile) -> Ages:
     """Return ages by the profile's own rule of which names carry a day."""
+    notes, now = evidence.notes, evidence.now
     if profile.exact_paths:
-        return Ages.of_2026_9(evidence.notes, evidence.now)
+        # Transcripts age too, and times are cut to milliseconds.
+        return Ages(notes, now, None, lambda path, _: note_date_2026_9(path), unit_ns=1_000_000)
     if profile.age == "multiply":
-        return Ages.of_2026_3(evidence.notes, evidence.now)
-    return Ages.usual(evidence.notes, evidence.now, evidence.zone)
+        # 2026.3 looks for a transcript in the workspace, where none is.
+        return Ages(notes, now, None, lambda path, _: note_date(path), "evergreen")
+    return Ages(notes, now, evidence.zone, by_own_rule)
 
 
 def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candidates:

@@ -160,7 +160,8 @@ def as_made_from_nothing(memory, place):
     assert contents(memory.store) == contents(other.store)
     query = memory.provider.embed(["one"], "query")[0]
     ours, theirs = (
-        sorted(cosines(Corpus.load(store), query).round(5).tolist()) for store in (memory.store, other.store)
+        sorted(cosines(store, Corpus.load(store), query, 9)[0].round(5).tolist())
+        for store in (memory.store, other.store)
     )
     assert ours == theirs
     other.store.close()
