@@ -111,11 +111,6 @@ _LEADS = re.compile(rf"\s*\n|[ ]{{0,3}}#{{1,6}}\s|{_RULER}\n|[ \t]*\|.*\n{_RULER
 """A line that tells nothing without the next: blank, a heading, a ruler, the head of a table, or one with a colon."""
 
 
-def words_in(text: str) -> frozenset[str]:
-    """Return the words of `text`, by which it may repeat another one."""
-    return frozenset(_WORD.findall(text.lower()))
-
-
 def repeats(words: frozenset[str], others: frozenset[str]) -> bool:
     """Return whether two texts with these words say the same: they share most of them, and some at all."""
     return len(words & others) >= max(_FEWEST_WORDS, _REPEATED * len(words | others))
@@ -159,7 +154,7 @@ class _Selection(Struct):
         repeated = sum(len(line.text) for line in lines if line in self.by)
         if repeated >= _REPEATED * sum(len(line.text) for line in lines):
             return
-        words = words_in("\n".join(line.text for line in lines))
+        words = frozenset(_WORD.findall("\n".join(line.text for line in lines).lower()))
         for first, others in self.passages:
             if first.path != lines[0].path and repeats(words, others):
                 if lines[0].path not in self.copies.setdefault(first, []):

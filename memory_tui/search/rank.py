@@ -409,6 +409,7 @@ class Ranking(Struct, frozen=True):
         # OpenClaw counts what follows the last line end of a note as one more line.
         blank_end = ref.source == MEMORY and text.endswith("\n")
         annotations = evidence.lexical.annotations.get(row, NOTHING_SAID)
+        copies = evidence.copies if rules.profile.one_place else {}
         second = second_part(self.candidates, self.table, at, rules, evidence.refs)
         columns: list[Any] = [None if value != value else value for value in entry[list(_NUMBERS)].item()]
         factors = {"importance": str(annotations.importance or ""), "project": annotations.project}
@@ -433,12 +434,8 @@ class Ranking(Struct, frozen=True):
             annotations=annotations,
             provenance=self._provenance(row, ref),
             second=second,
-            copies=tuple(evidence.refs[copy] for copy, shown in self._copies if shown == row),
+            copies=tuple(evidence.refs[copy] for copy, shown in copies.items() if shown == row),
         )
-
-    @property
-    def _copies(self) -> Iterable[tuple[int, int]]:
-        return self.evidence.copies.items() if self.rules.profile.one_place else ()
 
     def _choice(self, entry: np.void) -> MmrPart | None:
         if not entry["chosen"]:

@@ -362,11 +362,6 @@ class Window(Struct, frozen=True):
     share: float
 
 
-def passage_table() -> StaticTable:
-    """Return the built-in table, whatever provider the index is made with: it compares lines in microseconds."""
-    return static_table()
-
-
 class SecondStage:
     """How one question, or a part of it, measures chunks.
 
@@ -389,7 +384,8 @@ class SecondStage:
     ) -> None:
         self.query, self.problem, self._vocabulary = query, "", None
         try:
-            self._vocabulary = passage_table()
+            # Whatever provider the index is made with: it compares lines in microseconds.
+            self._vocabulary = static_table()
         except ProviderError as error:
             self.problem = error.message if meaning else ""
         self._vector: Vectors | None = None

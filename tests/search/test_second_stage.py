@@ -240,7 +240,7 @@ def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch):
     def broken():
         raise ProviderError("The table cannot be read.", "")
 
-    monkeypatch.setattr(second_stage, "passage_table", broken)
+    monkeypatch.setattr(second_stage, "static_table", broken)
     trace = rank(one_note(["router", "vlan"], [0.5, 0.4], {0: -1.0}, ("router",)), made.settings("recommended"))
     assert "second_stage" in [notice.code for notice in trace.notices]
     assert trace.recalled[0].second is not None
