@@ -22,6 +22,7 @@ _ORDER = (
     "configuration",
     "agents",
     "memories",
+    "shared",
     "openclaw",
     "commands",
     "keys",

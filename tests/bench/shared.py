@@ -1,4 +1,4 @@
-"""What it costs to publish an index to PostgreSQL on loopback, as a share of indexing with cached vectors.
+"""What it costs to publish an index to PostgreSQL on loopback, and to mirror it, beside indexing with cached vectors.
 
 python -m tests.bench.shared [--files 1027] [--rounds 3]
 """
@@ -6,14 +6,16 @@ python -m tests.bench.shared [--files 1027] [--rounds 3]
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from corpus import write
-from measure import cost_of, middle, ratio, share, show
+from corpus import questions, write
+from measure import Cost, cost_of, middle, ratio, share, show
 
 from memory_tui.engine.engine import Engine
 from memory_tui.secrets import finder
@@ -68,6 +70,37 @@ def measured(server: Server, place: Path, files: int, rounds: int) -> None:
             engine.index.sync()
             deltas.append(cost_of(run))
         show("a delta of 50 changed and 3 deleted notes", share(deltas, 0.5), "goal <= 500 with the mirror's part")
+        publish.allow(home.access, "bob", reads=True)
+        mirrored(
+            Home(place / "desk", server.url(home.access.parameters["dbname"], "bob"), "bob/desk"), engine, index, run
+        )
+
+
+def mirrored(desk: Home, engine: Engine, indexing: Cost, run: Callable[[], object]) -> None:
+    """Show what a second machine pays for the mirror of the first one, and for a search in it."""
+    desk.write(MEMORY="# Facts\n\nA kettle.\n")
+    with Engine.open(desk.options) as other:
+        other.index.sync()
+        fills = []
+        for _ in range(3):
+            fills.append(cost_of(lambda: other.scopes.fill("anna/laptop")))
+            path = other.scopes.mirror("anna/laptop")[0]
+            shutil.rmtree(path.parent)
+        first = share(fills, 0.5)
+        show("first mirror", first, f"wall {ratio(first.wall, indexing.wall, 'indexing')}, goal <= .6")
+        other.scopes.fill("anna/laptop")
+        show("nothing new", middle(lambda: other.scopes.fill("anna/laptop"), 5))
+        changed(Path(engine.plan.workspace), 50, "for the mirror")
+        engine.index.sync()
+        run()
+        show("a delta of 50 changed and 3 deleted notes", cost_of(lambda: other.scopes.fill("anna/laptop")))
+        mirror = other.of_scope("anna/laptop")[0]
+        pairs = [
+            [cost_of(lambda one=one, query=query: one.search.search(query)) for one in (engine, mirror)]
+            for query in questions(60, "prose")
+        ]
+        ours, theirs = (share([pair[at] for pair in pairs[10:]], 0.5) for at in (1, 0))
+        show("a search in the mirror", ours, f"CPU {ratio(ours.cpu, theirs.cpu, 'embedded')}, goal <= 1.05")
 
 
 def main() -> None:
