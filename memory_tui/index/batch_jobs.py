@@ -111,11 +111,7 @@ def jobs(store: Store, space: Space) -> list[Job]:
         f"(SELECT count(*) FROM batch_texts WHERE job = batch_jobs.id) FROM batch_jobs WHERE {_SPACE} ORDER BY id",
         space,
     )
-    # Names of Gemini were written with their folder before 0.3.
-    return [
-        Job(row[0], Identity(*row[1:5]), Holder(*row[5:8]), *(name.rpartition("/")[2] for name in row[8:10]), *row[10:])
-        for row in rows
-    ]
+    return [Job(row[0], Identity(*row[1:5]), Holder(*row[5:8]), *row[8:]) for row in rows]
 
 
 def texts(store: Store, job: Job, manner: EmbeddingMode = HERE) -> list[tuple[str, str]]:

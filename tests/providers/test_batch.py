@@ -1,5 +1,7 @@
 """The calls to a batch service, in each provider's wire format, against a server that plays it."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -21,12 +23,17 @@ def play():
         yield running
 
 
-def service_for(play, name="openai", **more):
-    base = f"{play.url}/{'v1beta' if name == 'gemini' else 'v1'}"
-    settings = settings_for(play, name, base_url=base, jobs=BatchOptions(enabled=True), **more)
-    wire = registry.wire_of(name, settings)
-    assert wire is not None
-    return BatchService(wire, settings)
+@pytest.fixture
+def service_of(play):
+    """Make the service of a provider at `play`."""
+    with contextlib.ExitStack() as stack:
+
+        def make(name="openai", **more):
+            base = f"{play.url}/{'v1beta' if name == 'gemini' else 'v1'}"
+            settings = settings_for(play, name, base_url=base, jobs=BatchOptions(enabled=True), **more)
+            return stack.enter_context(contextlib.closing(BatchService(registry.wire_of(name, settings), settings)))
+
+        yield make
 
 
 def unit(text):
@@ -39,10 +46,10 @@ def fetched(service, job):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_texts_go_up_and_their_vectors_come_back_by_id_whatever_the_order(play, name):
+def test_texts_go_up_and_their_vectors_come_back_by_id_whatever_the_order(play, service_of, name):
     play.states = ("validating", "in_progress", "completed")
     play.change = lambda lines: (lines[::-1], [])
-    service = service_for(play, name)
+    service = service_of(name)
     job = service.create(service.upload(TEXTS))
     first, second = service.status(job), service.status(job)
     assert (first.phase, second.phase) == ("running", "running")
@@ -52,12 +59,11 @@ def test_texts_go_up_and_their_vectors_come_back_by_id_whatever_the_order(play, 
     for text_id, text in TEXTS:
         assert vectors[text_id] == pytest.approx(unit(text), abs=1e-6)
     assert errors == {}
-    service.close()
 
 
-def test_what_is_sent_and_that_the_key_goes_along(play):
+def test_what_is_sent_and_that_the_key_goes_along(play, service_of):
     text_id = "a" * 64
-    service = service_for(play, output_dimensionality=256)
+    service = service_of(output_dimensionality=256)
     service.create(service.upload(TEXTS))
     purpose, file = play.forms[0].get_payload()
     assert (purpose.get_payload(), file.get_content_type()) == ("batch", "application/jsonl")
@@ -68,38 +74,34 @@ def test_what_is_sent_and_that_the_key_goes_along(play):
     assert (play.requests()[0], play.jobs[0].body["endpoint"], play.jobs[0].body["completion_window"]) == (
         *(line, "/v1/embeddings", "24h"),
     )
-    service.close()
-    service = service_for(play, "voyage")
+    service = service_of("voyage")
     service.create(service.upload(TEXTS))
     assert play.requests(1)[0] == {"custom_id": text_id, "body": {"input": "alpha"}}
     assert play.jobs[1].body["completion_window"] == "12h"
     assert play.jobs[1].body["request_params"] == {"model": "voyage-4-large", "input_type": "document"}
-    service.close()
     play.headers.clear()
-    service = service_for(play, "gemini")
+    service = service_of("gemini")
     fetched(service, service.create(service.upload(TEXTS)))
     content = {"content": {"parts": [{"text": "alpha"}]}, "taskType": "RETRIEVAL_DOCUMENT"}
     assert play.requests(2)[0] == {"key": text_id, "request": {**content, "model": "models/gemini-embedding-001"}}
     assert {call for call, _ in play.headers} == {"POST /files", "POST /batches", "GET /batches", "GET /files"}
     assert all(headers["x-goog-api-key"] == KEY for _, headers in play.headers)
-    service.close()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_lines_that_failed_are_missing_or_make_no_sense_are_told_apart(play, name):
+def test_lines_that_failed_are_missing_or_make_no_sense_are_told_apart(play, service_of, name):
     play.change = lambda lines: (
         ["not json", '{"no": "id"}', "[1]", "", lines[0], refused(lines[0]), lines[0]],
         [refused(lines[1])],
     )
-    service = service_for(play, name)
+    service = service_of(name)
     vectors, errors = fetched(service, service.create(service.upload(TEXTS)))
     assert set(vectors) == {"a" * 64}
     if name != "gemini":  # which has one file for both
         assert errors == {"b" * 64: "too long"}
-    service.close()
 
 
-def test_a_vector_that_is_none_is_an_error_of_its_line_alone(play):
+def test_a_vector_that_is_none_is_an_error_of_its_line_alone(play, service_of):
     def spoilt(lines):
         data = [line["response"]["body"]["data"][0] for line in lines]
         data[0]["embedding"] = [0.0] * 256
@@ -107,63 +109,58 @@ def test_a_vector_that_is_none_is_an_error_of_its_line_alone(play):
         return lines, []
 
     play.change = spoilt
-    service = service_for(play)
+    service = service_of()
     vectors, errors = fetched(service, service.create(service.upload(TEXTS)))
     assert set(vectors) == {"c" * 64}
     assert "zeros" in errors["a" * 64]
     assert "3 numbers where 256" in errors["b" * 64]
-    service.close()
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("state", ["failed", "expired", "cancelled"])
-def test_bad_ends_are_told_and_bring_what_was_done(play, name, state):
+def test_bad_ends_are_told_and_bring_what_was_done(play, service_of, name, state):
     play.states = (state,)
     play.change = lambda lines: (lines[:1], [])
-    service = service_for(play, name)
+    service = service_of(name)
     job = service.create(service.upload(TEXTS))
     look = service.status(job)
     assert look.phase == state
     assert look.why == ("the input file is wrong" if state == "failed" else "")
     assert len(fetched(service, job)[0]) == (0 if state == "failed" else 1)
-    service.close()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_job_is_found_by_its_file(play, name):
-    service = service_for(play, name)
+def test_a_job_is_found_by_its_file(play, service_of, name):
+    service = service_of(name)
     file = service.upload(TEXTS)
     assert service.find(file) == ""
     job = service.create(file)
     assert service.find(file) == job
     service.cancel(job)
     assert play.cancelled == ["job_0"]
-    service.close()
 
 
-def test_a_file_kept_elsewhere_is_fetched_without_the_key(play):
+def test_a_file_kept_elsewhere_is_fetched_without_the_key(play, service_of):
     play.redirect = True
-    service = service_for(play)
+    service = service_of()
     assert len(fetched(service, service.create(service.upload(TEXTS)))[0]) == 3
     with_key = {call: "Authorization" in headers for call, headers in play.headers}
     assert with_key["GET /files"]
     assert not with_key["GET /stored"]
-    service.close()
 
 
 @pytest.mark.parametrize("answer", [{"id": "../../elsewhere"}, {"id": "a/b"}, {"id": "x?y"}, {"id": 3}, {}, []])
-def test_a_name_that_could_lead_elsewhere_is_not_used(play, answer):
+def test_a_name_that_could_lead_elsewhere_is_not_used(play, service_of, answer):
     play.fail("POST /files", status(200, answer))
-    service = service_for(play)
+    service = service_of()
     with pytest.raises(ProviderFailure) as caught:
         service.upload(TEXTS)
     assert caught.value.state is Cause.MALFORMED
-    service.close()
 
 
-def test_no_error_shows_the_key(play):
+def test_no_error_shows_the_key(play, service_of):
     play.fail("POST /files", echo_headers(401))
-    service = service_for(play)
+    service = service_of()
     with pytest.raises(ProviderFailure) as caught:
         service.upload(TEXTS)
     assert caught.value.state is Cause.BAD_KEY
@@ -172,4 +169,3 @@ def test_no_error_shows_the_key(play):
     errors = fetched(service, service.create(service.upload(TEXTS)))[1]
     assert "refused for" in errors["a" * 64]
     assert KEY not in errors["a" * 64]
-    service.close()
