@@ -191,6 +191,22 @@ def test_after_a_failure_nobody_is_asked_until_the_next_try_and_each_pause_is_lo
     assert (embed(made).any(), made.state().next_try, made.error) == (True, None, None)
 
 
+def test_what_one_process_met_is_known_to_all_of_its_workspace_and_to_no_other(play, chain):
+    time = Time()
+    made, _ = chain(time=time, scope="here")
+    play.usual = BUSY
+    error = fails(made)
+    other, stays, elsewhere = (
+        chain(time=time, scope=scope, once=once)[0]
+        for scope, once in (("here", True), ("here", False), ("there", True))
+    )
+    assert (other.error.message, states(elsewhere)) == (error.message, [("openai", "in use")])
+    assert "asked again at" in fails(other).message
+    play.usual = well
+    assert embed(stays).any()
+    assert (made.error, other.error) == (None, None)
+
+
 # --- testing by hand -------------------------------------------------------------------------------------------------
 
 
