@@ -203,7 +203,15 @@ def run(
     """
     stop, end = stop or Stop(), time.monotonic() + seconds
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = _start([*words, *args], out, err, environment, folder)
+        try:
+            process = subprocess.Popen(
+                [*words, *args], stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment, cwd=folder,
+                start_new_session=True,
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise QmdFailure("program", f"{words[0]} cannot be started: {reason}.", INSTALL) from error
+        _running.add(process)
         try:
             while process.poll() is None and time.monotonic() < end and not stop.wait(_PAUSE):
                 if os.fstat(out.fileno()).st_size > MOST_OUTPUT:
@@ -225,20 +233,6 @@ def run(
             file.seek(0)
             texts.append(file.read(MOST_OUTPUT).decode("utf-8", "replace"))
     return Output(texts[0], texts[1], code)
-
-
-def _start(
-    words: Sequence[str], out: Any, err: Any, environment: Mapping[str, str], folder: Path  # noqa: ANN401 - files
-) -> subprocess.Popen[bytes]:  # fmt: skip
-    try:
-        process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment, cwd=folder, start_new_session=True
-        )
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise QmdFailure("program", f"{words[0]} cannot be started: {reason}.", INSTALL) from error
-    _running.add(process)
-    return process
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

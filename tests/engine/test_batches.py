@@ -22,9 +22,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled
 from memory_tui.events import BatchNews, Event
 from memory_tui.index.store import Store
-from memory_tui.plan import Options
 from tests.support.batch_server import BatchHandler, BatchPlay, Made, refused, text_of
-from tests.support.embed import KEY, Time
+from tests.support.embed import KEY, Time, configure, options
 from tests.support.provider_server import Reply, hang, reset, serving, status
 from tests.support.waiting import LONG
 
@@ -64,45 +63,20 @@ class World:
         note.write_text("".join(f"fact {i:03} {name} word{i}\n" for i in range(count)))
 
     def open(self, *, once=False):
-        path = self.folder / "openclaw.json"
         remote = {
             "baseUrl": f"{self.host or self.play.url}/v1",
             "apiKey": KEY,
             "batch": {"enabled": True, **self.batch},
         }
-        path.write_text(
-            json.dumps(
-                {
-                    "agents": {
-                        "defaults": {
-                            "memorySearch": {
-                                "provider": "openai",
-                                "model": "small",
-                                "chunking": {"tokens": self.tokens, "overlap": 0},
-                                "sync": {"watch": False, "onSessionStart": self.at_start},
-                                "remote": remote,
-                            }
-                        }
-                    }
-                }
-            )
-        )
+        chunking, sync = {"tokens": self.tokens, "overlap": 0}, {"watch": False, "onSessionStart": self.at_start}
+        configure(self.folder, "", remote=remote, chunking=chunking, sync=sync)
         Approvals(self.folder / "notes").approve("openai", "embed.example", "test")
-        return Engine.open(
-            Options(
-                workspace=str(self.folder / "notes"),
-                config=str(path),
-                provider="openai",
-                index=str(self.index),
-                once=once,
-                changes=(("remote.withholdSecrets", self.withhold),),
-            ),
-            self.events.append,
-        )
+        changes = (("remote.withholdSecrets", self.withhold),)
+        return Engine.open(options(self.folder, provider="openai", once=once, changes=changes), self.events.append)
 
     @property
     def index(self):
-        return self.folder / "index.sqlite"
+        return self.folder / "i.sqlite"
 
     @property
     def news(self):
@@ -314,7 +288,7 @@ def test_a_job_that_an_earlier_process_left(world, meanwhile):
     else:
         with world.open() as engine:
             engine.index.sync(reason="cli")
-    assert all(KEY.encode() not in file.read_bytes() for file in world.folder.glob("index.sqlite*"))
+    assert all(KEY.encode() not in file.read_bytes() for file in world.folder.glob("i.sqlite*"))
     if meanwhile == "it is gone there":
         world.play.jobs.clear()
     elif meanwhile == "the key is refused":
