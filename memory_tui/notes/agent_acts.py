@@ -170,7 +170,7 @@ def _birth(descriptor: int) -> float:
 
 def _session(host: Host, name: str, agent: str, lines: Iterable[bytes], birth: float) -> HostSession:
     """Return what the lines of one session tell."""
-    reader = {"openclaw": _OpenClaw, "claude-code": _ClaudeCode, "codex": _Codex}[host]()
+    reader = _Reader()
     newest = birth - _OLDER_FILE + _OLDER_LINE
     for line in lines:
         try:
@@ -203,16 +203,24 @@ def _time(value: object) -> float:
 
 
 class _Reader:
-    """Joins the calls of one session with their answers."""
+    """Joins the calls of one session with their answers, in the form of whichever host."""
 
     def __init__(self) -> None:
         self.name, self.cwd, self.began_in, self.loaded = "", "", "", False
         self.items: dict[object, Said | ToolUse] = {}
         self._calls: dict[str, tuple[str, Record, str, float]] = {}
 
-    def take(self, record: Record, at: float) -> None:
+    def take(self, record: dict[str, Any], at: float) -> None:
         """Read one line."""
-        raise NotImplementedError
+        payload, message, attachment = map(record.get, ("payload", "message", "attachment"))
+        if isinstance(payload, dict):
+            self._step(record, payload, at)
+        elif isinstance(message, dict):
+            self._message(record, message, at)
+        elif record.get("type") == "session":
+            self.cwd = str(record.get("cwd") or "")
+        elif isinstance(attachment, dict) and attachment.get("type") == "hook_additional_context":
+            self.loaded = True
 
     def said(self, record: dict[str, Any], at: float) -> None:
         """Keep what a person or the assistant said on this line."""
@@ -235,52 +243,32 @@ class _Reader:
             more = details if isinstance(details, dict) else {}
             self.items[key, name] = ToolUse(key, name, args, cwd, start, at, succeeded, text, more)
 
-
-class _OpenClaw(_Reader):
-    def take(self, record: Record, at: float) -> None:
-        message = record.get("message")
-        if record.get("type") == "session":
-            self.cwd = str(record.get("cwd") or "")
-        if not isinstance(message, dict):
-            return
-        self.said(dict(record), at)
+    def _message(self, record: dict[str, Any], message: Record, at: float) -> None:
+        """Read what was said and done as Claude Code and OpenClaw tell it."""
+        self.name = self.name or str(record.get("sessionId") or "")
+        self.cwd = str(record.get("cwd") or self.cwd)
+        self.said(record, at)
+        content, details = message.get("content"), message.get("details")
         if message.get("role") == "toolResult":
-            content, details = message.get("content"), message.get("details")
             wrapped = details.get("result") if isinstance(details, dict) else None
             if message.get("toolName") == "tool_call" and isinstance(wrapped, dict):
                 content, details = wrapped.get("content"), wrapped.get("details")
             text = "\n".join(agent_sessions.texts(content))
             self.answer(message.get("toolCallId"), at, not message.get("isError"), text, details)
-        for block in _blocks(message):
-            if block.get("type") == "toolCall":
-                self.call(block.get("id"), block.get("name"), block.get("arguments"), at)
+        for block in content if isinstance(content, list) else ():
+            match block.get("type") if isinstance(block, dict) else None:
+                case "toolCall":
+                    self.call(block.get("id"), block.get("name"), block.get("arguments"), at)
+                case "tool_use":
+                    self.call(block.get("id"), block.get("name"), block.get("input"), at)
+                case "tool_result":
+                    text = "\n".join(agent_sessions.texts(block.get("content")))
+                    # A command that ended with a code of its own ran; one that was refused did not.
+                    ran = not block.get("is_error") or _EXIT.match(text) is not None
+                    self.answer(block.get("tool_use_id"), at, ran, text, record.get("toolUseResult"))
 
-
-class _ClaudeCode(_Reader):
-    def take(self, record: Record, at: float) -> None:
-        attachment, message = record.get("attachment"), record.get("message")
-        if isinstance(attachment, dict) and attachment.get("type") == "hook_additional_context":
-            self.loaded = True
-        if not isinstance(message, dict):
-            return
-        self.name = self.name or str(record.get("sessionId") or "")
-        self.cwd = str(record.get("cwd") or self.cwd)
-        self.said(dict(record), at)
-        for block in _blocks(message):
-            if block.get("type") == "tool_use":
-                self.call(block.get("id"), block.get("name"), block.get("input"), at)
-            elif block.get("type") == "tool_result":
-                text = "\n".join(agent_sessions.texts(block.get("content")))
-                # A command that ended with a code of its own ran; one that was refused did not.
-                ran = not block.get("is_error") or _EXIT.match(text) is not None
-                self.answer(block.get("tool_use_id"), at, ran, text, record.get("toolUseResult"))
-
-
-class _Codex(_Reader):
-    def take(self, record: Record, at: float) -> None:
-        payload = record.get("payload")
-        if not isinstance(payload, dict):
-            return
+    def _step(self, record: dict[str, Any], payload: Record, at: float) -> None:
+        """Read what was said and done as Codex tells it."""
         kind = str(payload.get("type") or "")
         if record.get("type") == "session_meta":
             self.name, self.cwd = str(payload.get("id") or ""), str(payload.get("cwd") or "")
@@ -299,7 +287,7 @@ class _Codex(_Reader):
             if call is not None and call[0] == "exec_command":
                 self.answer(payload.get("call_id"), at, True, text, None)
         else:
-            self.said(dict(record), at)
+            self.said(record, at)
 
     def _completed(self, payload: Record, at: float) -> None:
         """Read what Codex tells of a step that is over; it stands in the place of the answer that the model got."""
@@ -330,8 +318,3 @@ class _Codex(_Reader):
             end = _time(payload.get("completed_at_ms")) or at
             args, details = (each if isinstance(each, dict) else {} for each in (args, details))
             self.items[key, name] = ToolUse(key, name, args, cwd, start, end, done, text, details)
-
-
-def _blocks(message: Record) -> list[Record]:
-    content = message.get("content")
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
