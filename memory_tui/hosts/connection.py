@@ -16,8 +16,9 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -352,7 +353,7 @@ def prove(start: ServerStart, question: str, seconds: float = SECONDS) -> Proof:
         late.daemon = True
         late.start()
         try:
-            return _proof(process, log, late, question)
+            return _proof(partial(_answer, process, log, late), question)
         finally:
             late.cancel()
             process.kill()
@@ -364,26 +365,18 @@ def prove(start: ServerStart, question: str, seconds: float = SECONDS) -> Proof:
                         pipe.close()
 
 
-def _proof(process: subprocess.Popen[bytes], log: IO[bytes], late: threading.Timer, question: str) -> Proof:
-    """Speak MCP with the server, a request after the other."""
-    answers: list[dict[str, Any]] = []
-    times = [time.perf_counter()]
-    client = {"name": PROOF_CLIENT, "version": "1"}
-    for method, params in (
-        ("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}),
-        ("tools/list", {}),
-        ("tools/call", {"name": "memory_search", "arguments": {"query": question}, "_meta": {PROFILE: True}}),
-    ):
-        messages: list[dict[str, Any]] = [{"id": len(times), "method": method, "params": params}]
-        messages[:0] = [{"method": "notifications/initialized"}] if method == "tools/list" else []
-        answers.append(_answer(process, log, late, messages))
-        times.append(time.perf_counter())
-        if method == "tools/list" and "memory_search" not in {
-            tool.get("name") for tool in answers[-1].get("tools", ())
-        }:
-            raise NoAnswer("The server offers no memory_search.", _AGAIN)
-    info, result = answers[0].get("serverInfo") or {}, answers[2]
-    answer = result.get("structuredContent") or {}
+def _proof(ask: Callable[[str, dict[str, Any]], dict[str, Any]], question: str) -> Proof:
+    """Speak MCP with a server, by `ask` a request after the other. Raises NoAnswer."""
+    began, client = time.perf_counter(), {"name": PROOF_CLIENT, "version": "1"}
+    greeting = ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
+    tools = ask("tools/list", {}).get("tools", ())
+    listed = time.perf_counter()
+    if "memory_search" not in {tool.get("name") for tool in tools}:
+        raise NoAnswer("The server offers no memory_search.", _AGAIN)
+    call = {"name": "memory_search", "arguments": {"query": question}, "_meta": {PROFILE: True}}
+    result = ask("tools/call", call)
+    took = time.perf_counter() - listed
+    info, answer = greeting.get("serverInfo") or {}, result.get("structuredContent") or {}
     if result.get("isError") or answer.get("disabled"):
         reason = str(answer.get("error") or "The memory cannot be searched.")
         raise NoAnswer(one_line(reason, 300), one_line(str(answer.get("action") or _DOCTOR), 300))
@@ -391,8 +384,8 @@ def _proof(process: subprocess.Popen[bytes], log: IO[bytes], late: threading.Tim
     return Proof(
         str(info.get("name", "")),
         str(info.get("version", "")),
-        round((times[2] - times[0]) * 1000, 1),
-        round((times[3] - times[2]) * 1000, 1),
+        round((listed - began) * 1000, 1),
+        round(took * 1000, 1),
         str((result.get("_meta") or {}).get(PROFILE, "")),
         str(answer.get("provider", "")),
         question,
@@ -402,9 +395,11 @@ def _proof(process: subprocess.Popen[bytes], log: IO[bytes], late: threading.Tim
 
 
 def _answer(
-    process: subprocess.Popen[bytes], log: IO[bytes], late: threading.Timer, messages: list[dict[str, Any]]
+    process: subprocess.Popen[bytes], log: IO[bytes], late: threading.Timer, method: str, params: dict[str, Any]
 ) -> dict[str, Any]:
-    """Send `messages`, and return the result of the last one. Raises NoAnswer."""
+    """Send a request, and return its result. Raises NoAnswer."""
+    messages: list[dict[str, Any]] = [{"id": method, "method": method, "params": params}]
+    messages[:0] = [{"method": "notifications/initialized"}] if method == "tools/list" else []
     line = b""
     with suppress(OSError):
         if process.stdin is not None:
@@ -415,13 +410,13 @@ def _answer(
             message = json.loads(line)
         except ValueError:
             raise NoAnswer(f"The server wrote what is no message: {one_line(repr(line), 120)}.", "") from None
-        if message.get("id") == messages[-1]["id"]:
+        if message.get("id") == method:
             if "error" in message:
                 raise NoAnswer(one_line(str(message["error"].get("message")), 300), _DOCTOR)
             result: dict[str, Any] = message["result"]
             return result
     if late.finished.is_set():
-        raise NoAnswer(f"The server did not answer {messages[-1]['method']} in time.", _DOCTOR)
+        raise NoAnswer(f"The server did not answer {method} in time.", _DOCTOR)
     process.wait(5)
     log.seek(0)
     lines = log.read()[-4000:].decode("utf-8", "replace").split("\n")
