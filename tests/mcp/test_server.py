@@ -7,7 +7,6 @@ import random
 import re
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,6 @@ import pytest
 from mcp import Client, ClientSession, StdioServerParameters, stdio_client
 from mcp.shared.exceptions import MCPError
 
-from memory_tui.cancel import Stop
-from memory_tui.engine.engine import Engine
-from memory_tui.mcp.server import ServedMemory, ServerOptions
-from memory_tui.mcp.wire import Caller
-from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.plan import Options
-from memory_tui.search import retrieve
 from tests.support.mcp import PROGRAM, STARTED, Wire, end_all, scripted
 from tests.support.provider_server import Play, hang, serving
 from tests.support.waiting import LONG
@@ -72,27 +64,6 @@ def greeted(tmp_path_factory):
     yield wire
     STARTED.append(wire.process)
     wire.end()
-
-
-@pytest.mark.parametrize("asks", [False, True])
-def test_nothing_is_asked_ahead_of_a_question_that_waits_already(workspace, monkeypatch, asks):
-    gathered, gather = [], retrieve.gather
-
-    def recorded(store, corpus, question, *args):
-        gathered.append(question.text)
-        return gather(store, corpus, question, *args)
-
-    monkeypatch.setattr(retrieve, "gather", recorded)
-    options = Options(workspace=str(workspace), index=str(workspace.parent / "i.sqlite"), provider="scripted")
-    host = ServedMemory(lambda: Engine.open(options), ServerOptions())
-    if asks:
-        host.answer(SEARCH, {"query": "router"}, Caller("agent", {}, Stop()))
-    host.warm()
-    for thread in threading.enumerate():
-        if thread.name == "memory-warm":
-            thread.join(LONG)
-    host.close()
-    assert set(gathered) == ({"router"} if asks else {"memory"})
 
 
 ASKING: dict[str, Any] = {"jsonrpc": "2.0", "method": "tools/call"}
