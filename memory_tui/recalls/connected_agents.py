@@ -26,35 +26,18 @@ _NAMED = 3
 """Settings that are named where two rankings differ; the rest is counted."""
 
 
-class AgentRanking(Struct, frozen=True):
-    """How a connected agent's answers are ranked: its program, its settings, the labels of those that differ here."""
-
-    title: str
-    settings: Settings
-    differing: tuple[str, ...]
-
-    @property
-    def profile(self) -> str:
-        """The profile of the agent's answers."""
-        return self.settings.word("profile")
-
-    @property
-    def difference(self) -> str:
-        """The settings that differ, some of them by name; empty where none does."""
-        more = len(self.differing) - _NAMED
-        return ", ".join(self.differing[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
 class AgentProgram(Struct, frozen=True):
     """One agent program: its connection (None for none), what its server gets, what it asked last.
 
+    `profile` ranks its answers, empty where that is not known, and `difference` names the settings that differ here.
     `memory` is another workspace that its server serves, empty where it is this one. `lost` names what its files lost,
     `failed` is the newest recall that failed.
     """
 
     host: Host
     connection: HostConnection | None
-    ranking: AgentRanking | None
+    profile: str
+    difference: str
     memory: str
     lost: tuple[str, ...]
     asked: RecallEntry | None
@@ -87,22 +70,22 @@ def wiring_of(plan: Plan, row: Host, scope: Scope, project: Path, *, log: bool) 
 
 
 def _row(row: Host, made: HostConnection | None, plan: Plan) -> AgentProgram:
-    ranking: AgentRanking | None = None
     lost: tuple[str, ...] = ()
-    memory, problem = "", ""
+    profile, difference, memory, problem = "", "", "", ""
     if made is not None:
         try:
-            workspace, lost = workspace_of(made), tuple(connection.wired(made))
-            memory = "" if os.path.realpath(workspace) == os.path.realpath(plan.workspace) else str(workspace)
-            ranking = _ranking(made, plan)
+            lost, theirs = tuple(connection.wired(made)), plans.choose(_options(made))
+            same = os.path.realpath(theirs.workspace) == os.path.realpath(plan.workspace)
+            memory = "" if same else str(theirs.workspace)
+            profile, difference = theirs.settings.word("profile"), _difference(theirs.settings, plan.settings)
         except MemoryTuiError as error:
             problem = f"{error.message} {error.next_step}".rstrip()
     query, failed = newest(row, Path(memory) if memory else plan.roots.workspace)
-    return AgentProgram(row, made, ranking, memory, lost, query, failed, problem)
+    return AgentProgram(row, made, profile, difference, memory, lost, query, failed, problem)
 
 
 def newest(row: Host, workspace: Path) -> tuple[RecallEntry | None, RecallEntry | None]:
-    """The newest query of an agent program in the log of `workspace`, and the newest that failed.
+    """The newest query of an agent program in the log of `workspace`, and the newest that got no ranking at all.
 
     Raises IndexUnavailable when the log cannot be read.
     """
@@ -116,13 +99,6 @@ def workspace_of(made: HostConnection) -> Path:
     return plans.choose(_options(made)).workspace
 
 
-def _ranking(made: HostConnection, plan: Plan) -> AgentRanking:
-    """How a connection's server ranks. Raises MemoryTuiError."""
-    settings, here = plans.choose(_options(made)).settings, plan.settings.values
-    differing = (BY_KEY[key].label for key in TUNE_KEYS if settings.values[key].value != here[key].value)
-    return AgentRanking(host(made.host).title, settings, tuple(differing))
-
-
 def _options(made: HostConnection) -> Options:
     """The options of a connection's server."""
     words: Sequence[str] = made.start.words
@@ -130,3 +106,10 @@ def _options(made: HostConnection) -> Options:
         # The plugin reads its profile from openclaw.json, where it may have been edited since.
         words = [word for at, word in enumerate(words) if "--profile" not in (word, words[at - 1])]
     return wiring.options_of(words)
+
+
+def _difference(agent: Settings, here: Settings) -> str:
+    """Return the labels of the knobs that have other values, the profile first, some of them by name."""
+    labels = [BY_KEY[key].label for key in TUNE_KEYS if agent.values[key].value != here.values[key].value]
+    more = len(labels) - _NAMED
+    return ", ".join(labels[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -48,10 +48,9 @@ def programs(rows: Sequence[AgentProgram]) -> Iterator[Fact]:
             yield Fact(one_line(str(row.connection.project)), label="project", indent=2)
         if row.memory:
             yield Fact(f"another memory: {one_line(row.memory)}", label="gets", indent=2, style=WARN)
-        elif row.ranking is not None:
-            differs = row.ranking.difference
-            words = f"this memory, ranked by {row.ranking.profile}"
-            yield Fact(f"{words}; here {differs} differ" if differs else words, label="gets", indent=2)
+        elif row.profile:
+            differs = f"; here {row.difference} differ" if row.difference else ""
+            yield Fact(f"this memory, ranked by {row.profile}{differs}", label="gets", indent=2)
         if not row.logs:
             yield Fact("nothing is written down; enter connects it with a log", label="asked", indent=2, style=MUTED)
         if row.failed is not None:
