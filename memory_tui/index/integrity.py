@@ -16,10 +16,8 @@ import numpy as np
 from memory_tui import durable
 from memory_tui.durable import read_beside
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index.store import Store, holds
+from memory_tui.index.store import Store, check_units, holds
 
-_UNIT = 0.01
-"""How far the length of a vector may be from 1; a flipped bit that matters takes it much further."""
 _WRONG = (
     ("{} chunks of no file", "SELECT count(*) FROM chunks WHERE file_id NOT IN (SELECT id FROM files)"),
     (
@@ -69,8 +67,9 @@ def _is_unit(*row: object) -> bool:
     vector, dims = row
     if not isinstance(vector, bytes) or not isinstance(dims, int) or len(vector) != 4 * dims:
         return False
-    length = float(np.linalg.norm(np.frombuffer(vector, np.float32)))
-    return abs(length - 1) < _UNIT or length == 0
+    with contextlib.suppress(ValueError):
+        return len(check_units(np.frombuffer(vector, np.float32).reshape(1, -1))) == 1
+    return False
 
 
 UNCLOSED = "it was not closed"
