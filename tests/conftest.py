@@ -6,12 +6,14 @@ import contextlib
 import gc
 import os
 import re
+import runpy
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 # Textual reads these when it is imported.
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
@@ -141,6 +143,12 @@ def oracle_data() -> Path:
 def memorybank() -> Path:
     """The labelled questions and their workspaces."""
     return _shared("memorybank")
+
+
+@pytest.fixture(scope="session")
+def judge(memorybank: Path) -> SimpleNamespace:
+    """The scorer that lies beside the questions."""
+    return SimpleNamespace(**runpy.run_path(str(memorybank / "score.py")))
 
 
 @pytest.fixture(scope="session")

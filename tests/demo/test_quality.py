@@ -1,7 +1,6 @@
 """Recall on labelled questions over real chat logs: what the recommended profile promises, and what OpenClaw gives."""
 
 import datetime as dt
-import importlib.util
 from collections import defaultdict
 
 import pytest
@@ -14,17 +13,6 @@ from memory_tui.plan import Options
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 AFTER_THE_LAST_LOG = dt.datetime(2023, 5, 7, tzinfo=dt.UTC).timestamp()
-
-
-@pytest.fixture(scope="module")
-def judge(memorybank):
-    """The scorer that lies beside the questions."""
-    spec = importlib.util.spec_from_file_location("judge", memorybank / "score.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def answers(workspaces, queries, index, profile, results=20, now=AFTER_THE_LAST_LOG):

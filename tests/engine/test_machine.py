@@ -15,16 +15,13 @@ from memory_tui.hosts import claude_code
 from memory_tui.tui.facts import Facts
 from memory_tui.tui.machine import Chooser
 from tests.support.transcripts import claude_said, write
+from tests.support.workspace import own_home
 
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """A home with an agent of OpenClaw, two projects of Claude Code, one in a repository, and Codex."""
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("STATE", "CACHE", "CONFIG", "DATA"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    own_home(monkeypatch, tmp_path, tmp_path)
     clawed = tmp_path / ".openclaw" / "workspace"
     put(clawed / "MEMORY.md", "- the agent's\n")
     put(

@@ -17,6 +17,7 @@ from memory_tui.hosts import connection, registry
 from memory_tui.hosts import wiring as host
 from memory_tui.recalls import recall_log
 from tests.support import hosts
+from tests.support.workspace import own_home
 
 FACT = "- The Omada controller runs on port 8043 in VLAN 20.\n"
 
@@ -25,11 +26,7 @@ FACT = "- The Omada controller runs on port 8043 in VLAN 20.\n"
 def home(tmp_path, monkeypatch):
     folder = tmp_path / "home"
     folder.mkdir()
-    for name in ("STATE", "CACHE", "CONFIG", "DATA"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(folder))
+    own_home(monkeypatch, tmp_path, folder)
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "MEMORY.md").write_text(f"# Memory\n\n{FACT}")

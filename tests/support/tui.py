@@ -30,6 +30,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.events import Event, Listener, SyncFinished
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
+from memory_tui.tui.facts import Facts
 from tests.support.paths import TESTS
 from tests.support.waiting import LONG
 
@@ -311,3 +312,14 @@ def after(*keys: str) -> Callable[[Pilot[int]], Awaitable[None]]:
             await rest(pilot)
 
     return steps
+
+
+def go(window: Window, text: str) -> Window:
+    """Move the cursor of the list in front to the row that holds `text`."""
+    rows = window.app.screen.query(Facts).first()
+    window.press("home")
+    for _ in rows.facts:
+        if rows.fact is not None and text in f"{rows.fact.words} {rows.fact.does}":
+            return window
+        window.press("down")
+    raise AssertionError(f"no row holds {text!r}:\n{window.text}")

@@ -19,20 +19,10 @@ from memory_tui.tui.facts import BAD, WARN, Facts
 from tests.support import hosts
 from tests.support.ledger import HostLedger
 from tests.support.transcripts import claude, claude_file, claude_said
-from tests.support.tui import LARGE, NOW, SMALL, TINY, Window, make_app, sample
+from tests.support.tui import LARGE, NOW, SMALL, TINY, Window, go, make_app, sample
+from tests.support.workspace import own_home
 
 SETTINGS = '{\n  // mine\n  "model": "x"\n}\n'
-
-
-def go(window, text):
-    """Move the cursor of the list in front to the row that holds `text`."""
-    rows = window.app.screen.query(Facts).first()
-    window.press("home")
-    for _ in rows.facts:
-        if rows.fact is not None and text in f"{rows.fact.words} {rows.fact.does}":
-            return window
-        window.press("down")
-    raise AssertionError(f"no row holds {text!r}:\n{window.text}")
 
 
 # --- connections ---------------------------------------------------------------------------------------------------
@@ -44,11 +34,7 @@ def home(tmp_path, monkeypatch):
     folder = tmp_path / "home"
     (folder / ".claude").mkdir(parents=True)
     (folder / ".claude" / "settings.json").write_text(SETTINGS)
-    for name in ("STATE", "CACHE", "CONFIG", "DATA"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(folder))
+    own_home(monkeypatch, tmp_path, folder)
     hosts.install(tmp_path / "programs", monkeypatch)
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")

@@ -13,13 +13,13 @@ from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Withheld
 from memory_tui.index.sync import Shrink
 from memory_tui.providers.options import SMALL_COST
-from memory_tui.tui.facts import BAD, GOOD, WARN, Fact, Facts, drawn
+from memory_tui.tui.facts import BAD, GOOD, WARN, Fact, drawn
 from memory_tui.tui.session import Session
 from memory_tui.tui.status_facts import behind_answers, behind_freshness, behind_left_out, news, statements, up_to_date
 from memory_tui.workspace.roots import RootState
 from tests.support.provider_server import Play, hang, refusing, serving
 from tests.support.provider_server import status as refuses
-from tests.support.tui import LARGE, SMALL, TINY, Window, make_app, sample
+from tests.support.tui import LARGE, SMALL, TINY, Window, go, make_app, sample
 
 KEY = "sk-add-0123456789"
 
@@ -38,17 +38,6 @@ def session(status):
 
 def words(facts):
     return "\n".join(f"{fact.label} {fact.words}" for fact in facts)
-
-
-def go(window, text):
-    """Move the cursor of the list in front to the row that holds `text`."""
-    rows = window.app.screen.query(Facts).first()
-    window.press("home")
-    for _ in rows.facts:
-        if rows.fact is not None and text in f"{rows.fact.words} {rows.fact.does}":
-            return window
-        window.press("down")
-    raise AssertionError(f"no row holds {text!r}:\n{window.text}")
 
 
 # --- sentences -----------------------------------------------------------------------------------------------------

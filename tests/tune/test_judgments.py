@@ -1,6 +1,5 @@
 """The notebook keeps what is marked, in a file that other tools can read; metrics over it are worked by hand."""
 
-import importlib.util
 import json
 import random
 
@@ -150,17 +149,6 @@ def test_a_question_that_the_notes_cannot_answer_wants_an_empty_answer():
     assert measure(query, [])["noise"] == 0
     assert measure(query, [A, B])["recall"] == 0
     assert measure(query, [A, B])["noise"] == 2
-
-
-@pytest.fixture(scope="module")
-def judge(memorybank):
-    """The scorer that lies beside the questions."""
-    spec = importlib.util.spec_from_file_location("judge", memorybank / "score.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_the_numbers_are_those_of_the_scorer(judge):
