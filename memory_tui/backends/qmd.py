@@ -205,9 +205,14 @@ def run(
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(
-                [*words, *args], stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=environment, cwd=folder,
+                [*words, *args],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=environment,
+                cwd=folder,
                 start_new_session=True,
-            )  # fmt: skip
+            )
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             raise QmdFailure("program", f"{words[0]} cannot be started: {reason}.", INSTALL) from error

@@ -308,7 +308,6 @@ class Providers:
 
     def members(self) -> tuple[MemberState, ...]:
         """Return every provider that was looked at, in order, with its state; asks nobody."""
-        self.who()
         return self.chain.members()
 
     def probe(self) -> dict[str, Any]:

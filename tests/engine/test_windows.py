@@ -14,9 +14,10 @@ from memory_tui.index import store as stores
 from memory_tui.plan import Options
 from memory_tui.providers.builtin import hash_vector
 from memory_tui.workspace.chunking import WINDOW, windows
+from tests.support.embed import ELSEWHERE, configure
 from tests.support.local_model import hashed
-from tests.support.provider_server import Play, serving
 
+pytest_plugins = ("tests.support.provided",)
 __all__ = ["hashed"]
 LINES = [
     f"- the {word} number {at} stands in the {'cellar' if at % 2 else 'attic'}"
@@ -125,30 +126,21 @@ def test_a_large_index_and_a_profile_that_compares_none_have_no_windows(options,
 
 
 @pytest.fixture
-def play(monkeypatch):
-    with serving(Play()) as server:
-        monkeypatch.setenv("HTTP_PROXY", server.url)
-        yield server
+def asks(options, elsewhere, tmp_path):
+    """Options that name a provider elsewhere."""
+    return replace(options, provider=None, config=str(configure(tmp_path, ELSEWHERE)))
 
 
-@pytest.fixture
-def elsewhere(options, tmp_path):
-    remote = {"baseUrl": "http://embed.example/v1", "apiKey": "sk-windows-0123456789"}
-    section = {"provider": "openai", "remote": remote}
-    (tmp_path / "openclaw.json").write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
-    return replace(options, provider=None, config=str(tmp_path / "openclaw.json"))
-
-
-def test_windows_are_shown_before_they_are_sent_and_none_of_a_withheld_chunk_is(play, elsewhere, capsys):
+def test_windows_are_shown_before_they_are_sent_and_none_of_a_withheld_chunk_is(play, asks, capsys):
     secret = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
-    folder = Path(elsewhere.workspace or "")
+    folder = Path(asks.workspace or "")
     (folder / "memory" / "2026-01-03.md").write_text("\n".join(["# Keys", f"token: {secret}", *LINES[:9], ""]))
-    places = ["--workspace", str(folder), "--config", str(elsewhere.config), "--index", str(elsewhere.index)]
+    places = ["--workspace", str(folder), "--config", str(asks.config), "--index", str(asks.index)]
     assert main.main(["index", "--dry-run", "--json", "--profile", "recommended", *places]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert play.asked == []
     Approvals(folder).approve("openai", "embed.example", "test")
-    with Engine.open(elsewhere) as engine:
+    with Engine.open(asks) as engine:
         assert engine.index.sync().error == ""
     texts = [text for request in play.asked for text in request.texts if text != "memory"]
     assert len(texts) == len(set(texts)) == shown["send"]
@@ -156,13 +148,13 @@ def test_windows_are_shown_before_they_are_sent_and_none_of_a_withheld_chunk_is(
     assert not any(secret in text or text.startswith("# Keys") for text in texts)
 
 
-def test_with_a_batch_service_no_windows_are_sent(play, elsewhere):
-    Approvals(Path(elsewhere.workspace or "")).approve("openai", "embed.example", "test")
-    file = Path(elsewhere.config or "")
+def test_with_a_batch_service_no_windows_are_sent(play, asks):
+    Approvals(Path(asks.workspace or "")).approve("openai", "embed.example", "test")
+    file = Path(asks.config or "")
     tree = json.loads(file.read_text())
     tree["agents"]["defaults"]["memorySearch"]["remote"]["batch"] = {"enabled": True, "wait": False}
     file.write_text(json.dumps(tree))
-    with Engine.open(elsewhere) as engine:
+    with Engine.open(asks) as engine:
         report = engine.index.sync()
     assert report.error == ""
     assert {len(text) <= WINDOW for request in play.asked for text in request.texts if "walrus" in text} == {False}
