@@ -26,8 +26,8 @@ from memory_tui.settings import Settings
 from memory_tui.tui.dialogs import Dialog
 from memory_tui.tui.hits import MUTED, fit
 from memory_tui.tui.keys import bindings
+from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View
-from memory_tui.tui.widgets.rows import Rows
 
 MOST_LINES, FEWEST_LETTERS = 100, 2
 

@@ -21,7 +21,7 @@ from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.dialogs import Confirm, Dialog, Line
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import difference
-from memory_tui.tui.widgets.rows import Rows
+from memory_tui.tui.rows import Rows
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine

@@ -29,9 +29,9 @@ from memory_tui.tui.dialogs import Dialog
 from memory_tui.tui.hits import BAR, MUTED, Row, bar, fit, rows, sent_of, short_reason
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.knobs import figure, under
+from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import ReadNote
 from memory_tui.tui.view import View
-from memory_tui.tui.widgets.rows import Rows
 
 MAKE = "make"
 

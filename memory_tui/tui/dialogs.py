@@ -19,7 +19,7 @@ from textual.widgets.option_list import Option
 from memory_tui.formatting import plural
 from memory_tui.sanitize import one_line
 from memory_tui.tui.keys import bindings
-from memory_tui.tui.widgets.rows import Rows
+from memory_tui.tui.rows import Rows
 
 if TYPE_CHECKING:
     from memory_tui.engine.status import FileRow

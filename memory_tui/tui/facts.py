@@ -19,8 +19,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.sanitize import safe
 from memory_tui.tui.dialogs import Dialog
 from memory_tui.tui.keys import bindings
+from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View
-from memory_tui.tui.widgets.rows import Rows
 
 MUTED, GOOD, WARN, BAD = "$foreground-muted", "$success", "$warning", "$error"
 SIGNS = {GOOD: "●", WARN: "▲", BAD: "✗", MUTED: "○"}

@@ -32,8 +32,8 @@ from memory_tui.tui.dialogs import Confirm, Dialog, Page
 from memory_tui.tui.hits import MUTED, Row, fit
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.knobs import figure
+from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View
-from memory_tui.tui.widgets.rows import Rows
 from memory_tui.tune import judgments, knob_search
 from memory_tui.tune.evaluate import Case, Scores, by_question, mean, score
 from memory_tui.tune.judgments import Label, Notebook, Query

@@ -24,8 +24,8 @@ from memory_tui.sanitize import one_line
 from memory_tui.tui.dialogs import Dialog
 from memory_tui.tui.facts import coloured
 from memory_tui.tui.keys import bindings
+from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View
-from memory_tui.tui.widgets.rows import Rows
 
 FIELDS = (
     ("address", "address", "where it listens"),

@@ -13,9 +13,9 @@ from memory_tui.mcp.wire import Caller
 from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.plan import Options
 from memory_tui.recalls.recall_log import RecallEntry
-from memory_tui.tui.agents_facts import question
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.facts import BAD, WARN, Facts
+from memory_tui.tui.views.agents import question
 from tests.support import hosts
 from tests.support.ledger import HostLedger
 from tests.support.transcripts import claude, claude_file, claude_said

@@ -7,7 +7,7 @@ import pytest
 from textual.widgets import Input
 
 from memory_tui.tui.app import VIEWS
-from memory_tui.tui.widgets.reader import Reader
+from memory_tui.tui.reader import Reader
 from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
 
 

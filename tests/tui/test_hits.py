@@ -10,8 +10,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import WEIGHT, Change, flips
 from memory_tui.explain.why_not import row_of
 from memory_tui.plan import Options
-from memory_tui.tui import any_line, compare, hits, knobs, saved
-from memory_tui.tui.widgets import ranking
+from memory_tui.tui import any_line, compare, hits, knobs, ranking, saved
 from memory_tui.tune.evaluate import NAMES
 from memory_tui.tune.judgments import Label, Notebook, Query
 from memory_tui.tune.knob_search import NoEvidence

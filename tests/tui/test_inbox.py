@@ -6,8 +6,7 @@ import pytest
 from textual.widgets import Tab
 
 from memory_tui.tui.facts import Facts
-from memory_tui.tui.inbox_facts import listed, until
-from memory_tui.tui.views.inbox import InboxView
+from memory_tui.tui.views.inbox import InboxView, listed, until
 from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
 
 SECRET = "hunter2-Tr0ub4dor"

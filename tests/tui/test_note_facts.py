@@ -20,9 +20,9 @@ from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 from memory_tui.tui import note_facts
 from memory_tui.tui.changes import conflict_rows, resolved
 from memory_tui.tui.note_facts import NotePage
+from memory_tui.tui.reader import runs
 from memory_tui.tui.views.editor import command, restored, visible
 from memory_tui.tui.views.history import versions
-from memory_tui.tui.widgets.reader import runs
 from tests.support.tui import NOW, TODAY
 
 LINES = st.lists(

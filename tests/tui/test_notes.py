@@ -7,10 +7,10 @@ import pytest
 from textual.widgets import TextArea
 
 from memory_tui.notes.journal import left
+from memory_tui.tui.reader import Reader
+from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import ReadNote
 from memory_tui.tui.views.notes import NotesView
-from memory_tui.tui.widgets.reader import Reader
-from memory_tui.tui.widgets.rows import Rows
 from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
 
 LOG = "memory/2026-03-20.md"

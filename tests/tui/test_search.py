@@ -6,9 +6,9 @@ from textual.widgets import Input, OptionList, Static
 
 from memory_tui.config.places import own_path
 from memory_tui.errors import Cancelled
+from memory_tui.tui.reader import Reader
 from memory_tui.tui.views.notes import NotesView
 from memory_tui.tui.views.search import LONGEST, SearchView
-from memory_tui.tui.widgets.reader import Reader
 from tests.support.tui import LARGE, QUESTION, SMALL, TINY, Window, make_app
 
 

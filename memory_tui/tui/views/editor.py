@@ -32,7 +32,7 @@ from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Confirm
 from memory_tui.tui.keys import bindings
-from memory_tui.tui.widgets.reader import MarkdownText
+from memory_tui.tui.reader import MarkdownText
 from memory_tui.workspace.chunking_2026_9 import chunks_of
 from memory_tui.workspace.days import is_daily
 

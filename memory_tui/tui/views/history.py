@@ -33,9 +33,9 @@ from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Choice, Page
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.note_facts import difference
+from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import Session
 from memory_tui.tui.view import View
-from memory_tui.tui.widgets.rows import Rows
 
 Entry = JournalEntry | Commit
 FILTERS = ("all", "by agents", "removed", "mine")

@@ -33,11 +33,11 @@ from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.note_facts import NotePage
 from memory_tui.tui.palette import TABLE as COMMANDS
 from memory_tui.tui.palette import Chosen
+from memory_tui.tui.reader import Reader
+from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import OpenView, ReadNote, Session, index_pane, provider_pane
 from memory_tui.tui.view import View
 from memory_tui.tui.views.editor import Editor, edit_outside
-from memory_tui.tui.widgets.reader import Reader
-from memory_tui.tui.widgets.rows import Rows
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine

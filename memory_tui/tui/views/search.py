@@ -39,20 +39,19 @@ from memory_tui.search.rank import Reranking, can_rank
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import TUNE_KEYS, Settings
-from memory_tui.tui import hits, knobs, saved
+from memory_tui.tui import hits, knobs, ranking, saved
 from memory_tui.tui.any_line import AnyLine, Place, explained
 from memory_tui.tui.changes import ahead, overtake, propose
 from memory_tui.tui.compare import Compare
 from memory_tui.tui.dialogs import Choice, Confirm, Page
 from memory_tui.tui.hits import MUTED, Remedy, Row
 from memory_tui.tui.keys import bindings, named
+from memory_tui.tui.ranking import Effects, Knobs
+from memory_tui.tui.reader import Reader
+from memory_tui.tui.rows import Rows
 from memory_tui.tui.saved import NotebookChange, SavedQuestions
 from memory_tui.tui.session import AskNotes, ReadNote, Session
 from memory_tui.tui.view import View
-from memory_tui.tui.widgets import ranking
-from memory_tui.tui.widgets.ranking import Effects, Knobs
-from memory_tui.tui.widgets.reader import Reader
-from memory_tui.tui.widgets.rows import Rows
 from memory_tui.tune.evaluate import Case, by_question, saved_effect, score
 from memory_tui.tune.judgments import Notebook
 

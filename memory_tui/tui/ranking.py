@@ -19,7 +19,7 @@ from memory_tui.tui import knobs
 from memory_tui.tui.hits import MUTED, fit
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.knobs import Moved, figure
-from memory_tui.tui.widgets.rows import Rows
+from memory_tui.tui.rows import Rows
 
 LEAD, EFFECT = 26, 13
 """Cells of a knob: its name with its value, and what a step to one side does; a scale takes what is left."""

@@ -1,1 +1,0 @@
-"""Parts that several views share, each with what Textual lacks for it."""
