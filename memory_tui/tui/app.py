@@ -365,10 +365,11 @@ class MemoryApp(App[int]):
     @on(Badge)
     def badge(self, message: Badge) -> None:
         """Write a count beside the name of a view."""
-        number = list(VIEWS).index(message.name) + 1
-        self.query_one(
-            f"#tab-{message.name}", Tab
-        ).label = f"{number} {VIEWS[message.name]} {message.count or ''}".rstrip()
+        number, tab = list(VIEWS).index(message.name) + 1, self.query_one(f"#tab-{message.name}", Tab)
+        label = f"{number} {VIEWS[message.name]} {message.count or ''}".rstrip()
+        # The same words would lay out the whole screen, too.
+        if tab.label_text != label:
+            tab.label = label
 
     # --- keys ------------------------------------------------------------------------------------------------------
 

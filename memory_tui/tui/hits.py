@@ -162,9 +162,11 @@ class Row:
 
     def _prompt(self, width: int, lines: int) -> Content:
         grade = GRADES[min(2, self.grade)] if self.grade is not None else " "
-        score = figure(self.hit.score)
+        weak = self.hit.verdict if isinstance(self.hit.verdict, BelowMinScore | LoweredByDecay) else None
+        # What is too weak must not seem to reach the limit; a third digit takes the place of the blank.
+        score = under(self.hit.score, weak.floor)[:4] if weak else figure(self.hit.score)
         lead = Content.assemble(
-            f" {self.place:>2}{grade}", (f"{score:>3}", "bold"), " ", bar(self.sums, BAR, self.scale), " "
+            f" {self.place:>2}{grade}", (score, "bold"), " " * (4 - len(score)), bar(self.sums, BAR, self.scale), " "
         )
         # The age of a note of a later day is longer.
         age = Content.styled(f" {self.age:>{AGE_CELLS}}", MUTED)

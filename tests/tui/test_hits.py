@@ -1,5 +1,7 @@
 """Statements about an answer, without an app: sums, rows, verdicts, remedies, knobs, saved questions, comparison."""
 
+import dataclasses
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import WEIGHT, Change, flips
 from memory_tui.explain.why_not import row_of
 from memory_tui.plan import Options
+from memory_tui.search.trace import BelowMinScore
 from memory_tui.tui import any_line, compare, hits, knobs, ranking, saved
 from memory_tui.tune.evaluate import NAMES
 from memory_tui.tune.judgments import Label, Notebook, Query
@@ -101,6 +104,12 @@ def test_a_row_has_exactly_the_cells_of_the_list(rows, width, lines):
         assert [line.cell_length for line in drawn] == [width] * (lines if row.sent else 1)
         assert f"{row.place:>2} {knobs.figure(row.hit.score):>3} " in drawn[0].plain
         assert drawn[0].plain.endswith(f" {row.age:>9}")
+
+
+@pytest.mark.parametrize(("score", "shown"), [(0.3461, ".346█"), (0.34999, ".349█"), (0.3, ".30 █"), (1.0, "1.00█")])
+def test_a_row_that_is_too_weak_does_not_seem_to_reach_the_limit(rows, score, shown):
+    hit = replace(rows[0].hit, score=score, verdict=BelowMinScore(0.35, 0.35 - score))
+    assert dataclasses.replace(rows[0], hit=hit, made={}).drawn(79, 1).plain[4:9] == shown
 
 
 def test_a_row_shows_what_a_person_said_of_it(evidence, trace):

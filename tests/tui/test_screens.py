@@ -6,7 +6,8 @@ import pytest
 from rich.cells import cell_len
 from textual.theme import BUILTIN_THEMES
 
-from tests.support.tui import LARGE, QUESTION, SMALL, TINY, Window, after, make_app, sample
+from memory_tui.events import IndexChanged
+from tests.support.tui import LARGE, NOW, QUESTION, SMALL, TINY, Window, after, make_app, sample
 
 VIEWS = {"notes": "1", "search": "2", "status": "3", "inbox": "4", "history": "5", "agents": "6"}
 
@@ -64,6 +65,14 @@ def test_a_letter_lays_out_nothing(asked, layouts):
     # The tests after this one have the app as it was, whatever was counted.
     asked.ask()
     assert counted == [], "a letter in the place of the question, none left, and a new one"
+
+
+def test_what_the_engine_does_lays_out_nothing(asked, layouts):
+    asked.press("2")
+    layouts.clear()
+    asked.app.hear(IndexChanged(NOW))
+    asked.settle()
+    assert layouts == []
 
 
 def test_a_knob_lays_out_nothing(asked, layouts):
