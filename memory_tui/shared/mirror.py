@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 import platformdirs
 from msgspec.structs import replace
 from psycopg.rows import class_row
@@ -26,7 +25,7 @@ from memory_tui.errors import IndexUnavailable, MemoryTuiError, SettingError
 from memory_tui.index import index_write, schema
 from memory_tui.index.index_write import NewChunk, NewFile
 from memory_tui.index.schema import Recipe
-from memory_tui.index.store import IndexedNote, Store
+from memory_tui.index.store import IndexedNote, Store, holds, unit_rows
 from memory_tui.shared.connection import Access, Connection, SharedUnavailable, explaining, joined
 from memory_tui.shared.scope import Scope
 from memory_tui.shared.states import Record, Standing, standing
@@ -88,8 +87,11 @@ class _Chunk(NamedTuple):
     text: bytes
 
     def cut(self) -> NewChunk:
+        """Return the chunk to store. Raises ValueError for what no index of ours holds."""
         notes_of = Annotations(*msgspec.json.decode(self.annotations)) if self.annotations else NOTHING_SAID
         piece = Chunk(self.start_line, self.end_line, self.text.decode(), self.hash)
+        if not 1 <= self.start_line <= self.end_line or not holds(piece.text, piece.hash):
+            raise ValueError("a chunk that is none")
         return NewChunk.of(self.chunk_id, self.occurrence, piece, self.prefix.decode(), notes_of)
 
 
@@ -160,8 +162,8 @@ class Mirror:
                 self._thread.start()
         if self._thread.ident is not None:
             self._thread.join(seconds)
-        failure = None if self._thread.is_alive() else self._failure
-        record, answered = Record.read(self._beside), not self._thread.is_alive() and failure is None
+        record, busy = Record.read(self._beside), self._thread.is_alive()
+        failure = None if busy else self._failure
         if failure is not None and (not record.as_of or isinstance(failure, SettingError)):
             raise failure
         if not record.as_of:
@@ -169,15 +171,15 @@ class Mirror:
                 f"The mirror of {self._scope} is being filled for the first time.",
                 f"Ask again in a moment, or wait for it: memory-tui shared mirror {self._scope}.",
             )
-        return standing(str(self._scope), record, failure, answered=answered)
+        return standing(str(self._scope), record, failure, answered=not busy and failure is None)
 
     def _run(self) -> None:
-        self._failure = None
         try:
             self.refresh()
-            self._told = time.monotonic()
         except MemoryTuiError as error:
             self._failure = error
+        except OSError as error:
+            self._failure = IndexUnavailable(f"The mirror {self.path} cannot be written: {error.strerror}.")
 
     def refresh(self) -> None:
         """Fetch what is new. Raises SharedUnavailable, IndexUnavailable, SettingError."""
@@ -191,6 +193,7 @@ class Mirror:
             replace(before, lost_since=since, newer=newer).write(self._beside)
             raise
         record.write(self._beside)
+        self._failure, self._told = None, time.monotonic()
 
     def _fetched(self, connection: Connection) -> Record:
         """Bring every workspace of the scope up to date, and drop those that may not be read any more."""
@@ -214,8 +217,7 @@ class Mirror:
             new = [row for row in fitting if store.meta(_POSITION + row.name) != row.position]
             if new:
                 self._require_room(connection, [row.ws for row in fitting])
-            for row in new:
-                self._bring_up_to_date(store, connection, row)
+            unsound = [row.name for row in new if not self._bring_up_to_date(store, connection, row)]
             if new:
                 index_write.prune(store, _SPARE)
         missing = [name for name in scope.names if name not in {row.name for row in rows}]
@@ -224,6 +226,7 @@ class Mirror:
             silent={row.name: row.silence for row in fitting if row.silence > self._access.silent_seconds},
             missing=tuple(missing or ([] if rows else [str(scope)])),
             elsewise=tuple(row.name for row in rows if row.recipe and row not in fitting),
+            unsound=tuple(unsound),
             workspaces=tuple(names),
         )
 
@@ -239,8 +242,16 @@ class Mirror:
                 "Name fewer workspaces, or raise shared.mirror.maxChunks.",
             )
 
-    def _bring_up_to_date(self, store: Store, connection: Connection, row: _Workspace) -> None:
-        """Write what is new of a workspace, all or nothing of it, with its position."""
+    def _bring_up_to_date(self, store: Store, connection: Connection, row: _Workspace) -> bool:
+        """Write what is new of a workspace, all or nothing of it; False for what no publisher of ours wrote."""
+        try:
+            self._write(store, connection, row)
+        except (ValueError, TypeError, msgspec.MsgspecError):
+            return False
+        return True
+
+    def _write(self, store: Store, connection: Connection, row: _Workspace) -> None:
+        """Write what is new of a workspace, with its position, in one transaction."""
         label, key = self._label(row.name), (self._access.tenant, row.ws)
         with store.writing():
             incarnation, _, generation = str(store.meta(_POSITION + row.name) or "").partition(" ")
@@ -292,9 +303,9 @@ def _put(
         vectors = cursor.execute(_VECTORS, asked).fetchall()
     recipe = store.recipe()
     assert recipe is not None
-    ids = index_write.add_embeddings(
-        store, recipe.identity, {row.hash: np.frombuffer(row.vec, np.float32) for row in vectors if row.hash}
-    )
+    units, _ = unit_rows([row.vec for row in vectors], recipe.identity.dims)
+    by_hash = {row.hash: unit for row, unit in zip(vectors, units, strict=True) if row.hash}
+    ids = index_write.add_embeddings(store, recipe.identity, by_hash)
     same = [file for file in files if _has_chunks(store, has.get(file.path), file, chunks.get(file.path, []))]
     index_write.replace_files(
         store,

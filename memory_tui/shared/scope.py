@@ -38,5 +38,6 @@ class Scope(Struct, frozen=True):
 
 def workspace_of(path: str) -> str:
     """Return the workspace of a path as people see it, `owner/name:path`; empty for a note of one's own."""
-    workspace, colon, rest = path.partition(":")
-    return workspace if colon and rest and workspace.count("/") == 1 and "" not in workspace.split("/") else ""
+    owner, _, rest = path.partition("/")
+    name, _, path = rest.partition(":")
+    return f"{owner}/{name}" if owner and name and path and "/" not in name else ""

@@ -22,7 +22,8 @@ class Record(Struct, frozen=True, rename="camel"):
     """What is kept beside a mirror: when it was complete last, and since when the shared index cannot be reached.
 
     `silent` are publishers that were not heard of then, with the seconds; `missing` are names that may not be read.
-    `elsewise` are workspaces that are cut or embedded otherwise than here. `newer`: the schema is of a newer program.
+    `elsewise` are workspaces that are cut or embedded otherwise than here, `unsound` those with rows that make no
+    sense. `newer`: the schema is of a newer program.
     """
 
     as_of: float = 0.0
@@ -31,6 +32,7 @@ class Record(Struct, frozen=True, rename="camel"):
     silent: dict[str, float] = {}
     missing: tuple[str, ...] = ()
     elsewise: tuple[str, ...] = ()
+    unsound: tuple[str, ...] = ()
     workspaces: tuple[str, ...] = ()
 
     @classmethod
@@ -74,6 +76,7 @@ def standing(scope: str, record: Record, failure: MemoryTuiError | None, *, answ
     words += [f"publisher of {name} silent for {_span(seconds)}" for name, seconds in record.silent.items()]
     words += [f"no right to read {name}" for name in record.missing]
     words += [f"{name} is cut or embedded otherwise, and not searched" for name in record.elsewise]
+    words += [f"what is new of {name} makes no sense, and was left out" for name in record.unsound]
     return Standing(scope, state, record.as_of, tuple(words), record.workspaces)
 
 

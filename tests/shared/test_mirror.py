@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import demo
+from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.search.evidence import Evidence
@@ -120,3 +121,26 @@ def test_a_mirror_answers_as_the_index_that_was_published_does_and_goes_on_to_af
     laptop.write(new="# New\n\nThe heating engineer comes on Friday.\n")
     laptop.publish()
     assert_same_answers(laptop, desk, lines=1)
+
+
+def test_a_command_prints_the_same(laptop, desk, capsys):
+    """Of a command sqlite-vec finds the nearest, where an app and a server compare all of them."""
+    shared_with_bob(laptop)
+    for question in QUESTIONS[:6]:
+        answers = []
+        for home, more in ((laptop, ()), (desk, ("--scope", "anna/laptop"))):
+            o = home.options
+            where = (
+                "--workspace",
+                o.workspace,
+                "--config",
+                o.config,
+                "--index",
+                o.index,
+                "--now",
+                "2026-03-20T12:00:00Z",
+            )
+            assert main.main(["search", question, "--json", "--explain", *more, *where]) == 0
+            answers.append(json.loads(capsys.readouterr().out))
+        assert answers[1].pop("shared")["state"] == "live"
+        assert _bare(answers[1]) == _bare(answers[0]), question

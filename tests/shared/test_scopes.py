@@ -177,6 +177,13 @@ def test_notes_of_several_workspaces_keep_their_dates_and_what_memory_is(laptop,
     assert bases["bob/desk", "all"] == there | bases["bob/desk", "this"]
 
 
+def test_an_index_of_words_alone_is_mirrored_too(laptop, desk):
+    for home in (laptop, desk):
+        home.options = replace(home.options, provider="none")
+        home.publish()
+    assert paths(desk, "all", "Gertrude") == ["anna/laptop:memory/2026-03-10.md"]
+
+
 def test_a_group_means_what_its_role_may_read(server, team, laptop, desk):
     server.run("create role builders; grant builders to bob")
     assert standing(desk, "group:builders").words == ("live", "no right to read group:builders")
@@ -191,6 +198,7 @@ def test_a_scope_is_read_as_it_is_written():
         with pytest.raises(SettingError):
             Scope.of(text, "anna/laptop")
     assert workspace_of("anna/laptop:MEMORY.md") == "anna/laptop"
+    assert workspace_of("a:b'%s/x y:memory/c:d.md") == "a:b'%s/x y"
     assert {workspace_of(path) for path in ("MEMORY.md", "a:b.md", "/x:y", "C:/x/y.md", "a/b/c:d.md", "a/b:")} == {""}
 
 
@@ -310,6 +318,26 @@ def test_a_restored_backup_is_noticed(server, team, laptop, desk):
 def engine_plan(home):
     with Engine.open(home.options) as engine:
         return engine.plan
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "update memory_tui.chunk set text = '\\xff' where ws = 1",
+        "update memory_tui.chunk set text = 'another text' where ws = 1",
+        "update memory_tui.chunk set start_line = 0 where ws = 1",
+        "update memory_tui.chunk set annotations = '{' where ws = 1",
+        "update memory_tui.vec set vec = '[1, 2, 3]' where ws = 1",
+        "update memory_tui.vec set vec = vec + vec where ws = 1",
+        "update memory_tui.file set title = '\\xff' where ws = 1",
+    ],
+)
+def test_rows_that_no_publisher_of_ours_wrote_harm_nobody(harm, server, team, laptop, desk):
+    server.run(harm, team)
+    words = standing(desk, "all").words
+    assert words == ("live", "what is new of anna/laptop makes no sense, and was left out")
+    assert paths(desk, "all", "the kettle of bob")[0] == "MEMORY.md"
+    assert _rows(desk).keys() == {"MEMORY.md", "memory/2026-03-11.md"}
 
 
 def test_a_workspace_is_there_whole_or_not_at_all(server, team, desk):
