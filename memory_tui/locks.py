@@ -233,13 +233,8 @@ class Leadership:
                     self._tell(LeaderChanged(time.time(), who.pid if who else 0, not self.refused))
             return self._lock is not None
 
-    def end(self) -> None:
-        """Begin to keep no index any more; the one that is kept is kept until `close`."""
-        with self._guard:
-            self._closed = True
-
     def close(self) -> None:
-        """Leave it to others."""
+        """Leave it to others, for good."""
         with self._guard:
             self._closed = True
             if self._lock is not None:

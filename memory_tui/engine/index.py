@@ -157,7 +157,6 @@ class Index:
 
     def stop(self) -> None:
         """Ask everything to end, without waiting for the writer."""
-        self.leadership.end()
         self.writer.closing.set()
         self.batches.close()
         self.watcher.end()
