@@ -465,7 +465,9 @@ def name_authors(record: Record, roots: Roots, now: float) -> list[str]:
 
 def _with_start(move: Move, edits: Sequence[Edit], made: Callable[[Move, Edit], bool]) -> Move:
     """Tell since when a move wrote: each change that it made takes it back as far as the one before may be."""
-    for edit in () if move.is_forced else reversed(edits):
+    # A reset or a rebase may find the new text there, as a person wrote it, or bring it back in no time.
+    is_forced = move.what.startswith("reset") or "rebase" in move.what
+    for edit in () if is_forced else reversed(edits):
         is_near = move.since - _GIT_BEFORE <= edit.at < move.since and edit.at > move.at - _LONGEST_MOVE
         if is_near and not edit.kind and made(move, edit):
             move = replace(move, since=edit.at)

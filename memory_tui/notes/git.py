@@ -18,7 +18,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
 
 from memory_tui.errors import EditRefused
 from memory_tui.notes.changes import FileChange
@@ -57,9 +56,6 @@ class Commit(Struct, frozen=True):
     author: str
     subject: str
 
-    def __post_init__(self) -> None:
-        force_setattr(self, "subject", masked(self.subject))
-
 
 class Move(Struct, frozen=True):
     """A line of the reflog that may have changed files: when (epoch seconds), from which commit to which, by what.
@@ -72,11 +68,6 @@ class Move(Struct, frozen=True):
     new: str
     what: str
     since: float
-
-    @property
-    def is_forced(self) -> bool:
-        """Tell whether it may find the new text there, as a person wrote it, or bring it back in no time."""
-        return self.what.startswith("reset") or "rebase" in self.what
 
 
 class History:
@@ -104,7 +95,7 @@ class History:
         answer = self._git(path, "log", f"--format={_FORMAT}", "HEAD", "--")
         fields = [field.lstrip("\n") for field in os.fsdecode(answer).split("\0")]
         rows = [fields[at : at + 4] for at in range(0, len(fields) - 3, 4)]
-        return tuple(Commit(name, float(at), author, subject) for name, at, author, subject in rows)
+        return tuple(Commit(name, float(at), author, masked(subject)) for name, at, author, subject in rows)
 
     def diff(self, path: str, commit: str) -> str:
         """Return what a commit changed in a note; a unified diff. Raises GitFailed."""

@@ -34,9 +34,6 @@ _SLACK_NS = 2_000_000_000
 """Clocks of files are coarser than the clock."""
 
 
-_NEVER = Head(None, -1, 0, 0, 0)
-
-
 class Recorder:
     """Records what becomes of the notes below `roots`; `tell` hears what a person should know. Nothing is raised.
 
@@ -196,7 +193,8 @@ class Recorder:
                     return self._missing(path)
                 self._gone.discard(path)
                 state = status.st_size, status.st_mtime_ns, status.st_ctime_ns
-                if fresh is not None and self._heads().get(path, _NEVER)[1:4] == state:
+                head = self._heads().get(path) if fresh is not None else None
+                if head is not None and head[1:4] == state:
                     return None
                 descriptor = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
                 try:
