@@ -11,11 +11,9 @@ import json
 import os
 import posixpath
 import re
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
 from types import MappingProxyType
 from typing import Literal
 
@@ -364,13 +362,10 @@ class Examination:
     def passage(self, path: str, first: int, last: int) -> Passage:
         """Return lines of a note, its secrets masked, wherever their label stands; of many the beginning."""
         if path not in self._masked:
-            text, at = self.texts[path].text, 0
-            parts: list[str] = []
-            for finding in self.secrets[path]:
-                mask = secret_finder.MASK + "\n" * text.count("\n", finding.start, finding.end)
-                parts += (text[at : finding.start], mask)
-                at = finding.end
-            self._masked[path] = "".join((*parts, text[at:])).removeprefix("\ufeff").split("\n")
+            text, findings = self.texts[path].text, self.secrets[path]
+            # As many lines as there were.
+            text = secret_finder.covered(text, findings, lambda secret: secret_finder.MASK + "\n" * secret.count("\n"))
+            self._masked[path] = text.removeprefix("\ufeff").split("\n")
         lines = (line.removesuffix("\r") for line in self._masked[path][first - 1 : min(last, first + _EXCERPT)])
         return Passage(path, first, last, _head("\n".join(lines).rstrip("\n")))
 
@@ -736,17 +731,10 @@ def _masked(spots: Sequence[Spot], known: Known) -> Change:
     files = []
     for path, places in by_path.items():
         note = places[0].lines()
-        text = "".join(note.lines)
-        starts = list(accumulate((len(line) for line in note.lines), initial=0))
-        parts: list[str] = []
-        at = 0
-        for finding in secret_finder.find(text, known):
-            line = bisect_right(starts, finding.start)
-            if any(spot.first <= line <= spot.last for spot in places):
-                parts += (text[at : finding.start], secret_finder.MASK)
-                at = finding.end
-        after = "".join((*parts, text[at:]))
-        files.append(FileChange(path, places[0].data, Lines(note.bom, tuple(after.splitlines(keepends=True))).data))
+        findings = secret_finder.find("".join(note.lines), known)
+        chosen = (row for row in findings if any(spot.first <= row.line <= spot.last for spot in places))
+        after = Lines(note.bom, (secret_finder.covered("".join(note.lines), chosen),))
+        files.append(FileChange(path, places[0].data, after.data))
     return Change("edit", f"Mask secrets in {plural(len(files), 'note')}", tuple(files))
 
 

@@ -136,11 +136,16 @@ def known_of(texts: Iterable[str], cleared: Collection[tuple[str, str]] = ()) ->
     return Known(frozenset(parts), frozenset(ids), frozenset(cleared))
 
 
-def masked(text: str, mask: Callable[[str], str] = lambda _secret: MASK, known: Known = NOTHING_KNOWN) -> str:
+def masked(text: str, mask: Callable[[str], str] = lambda _secret: MASK) -> str:
     """Return `text` with `mask` of what looks like a secret in its place."""
+    return covered(text, find(text), mask)
+
+
+def covered(text: str, findings: Iterable[Finding], mask: Callable[[str], str] = lambda _secret: MASK) -> str:
+    """Return `text` with `mask` of each of `findings` in its place."""
     parts: list[str] = []
     at = 0
-    for finding in find(text, known):
+    for finding in findings:
         parts += (text[at : finding.start], mask(text[finding.start : finding.end]))
         at = finding.end
     return "".join((*parts, text[at:]))
