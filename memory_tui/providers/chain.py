@@ -325,9 +325,9 @@ class ChainMember(Provider):
         """Let it be asked again although it failed."""
         self._meet(Outage())
 
-    def give_up(self) -> None:
-        """Remember that another provider has its place."""
-        self._meet(replace(self.outage, given_up=True))
+    def give_up(self, given_up: bool = True) -> None:
+        """Remember whether another provider has its place."""
+        self._meet(replace(self.outage, given_up=given_up))
 
     def _meet(self, outage: Outage) -> None:
         """Remember how it is; for other processes too, where time may mend it."""
@@ -496,13 +496,9 @@ class Chain:
     def proposal(self) -> MemberState | None:
         """The provider that would be used once a person approves it; None when that is not it."""
         waiting = self._waiting()
-        if waiting is None:
-            return None
-        return (
-            waiting.show_passed_over()
-            if waiting in self._passed
-            else waiting.show(not self._active, bool(self._active))
-        )
+        if waiting is None or waiting in self._passed:
+            return waiting.show_passed_over() if waiting else None
+        return waiting.show(not self._active, bool(self._active))
 
     def next_maker(self) -> ChainMember | None:
         """Return the provider that waits for a person's word, else the one in use; None without any. Ask nobody."""
@@ -660,6 +656,7 @@ class Chain:
             )
             if moved and follows is not None:
                 member.give_up()
+                follows.give_up(False)
                 message = f"{error.message} {follows.name} is used instead of {member.name}."
                 error = ProviderFailure(state_of(error), message, error.next_step)
         if moved or not again:
