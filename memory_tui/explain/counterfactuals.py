@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import chain, combinations, islice, zip_longest
 
@@ -20,7 +20,7 @@ from memory_tui.cancel import Stop
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.notices import Notice, notice
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.rank import Reranking, Standing, can_rank, rank
+from memory_tui.search.rank import Reranking, Standing, Values, can_rank, rank
 from memory_tui.search.retrieve import MAX_QUERY
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef
@@ -42,8 +42,6 @@ WHOLE = ("query.hybrid.enabled", "profile")
 """Knobs that replace the whole way of ranking: they come last, however little a chunk needs."""
 
 WithProfile = Callable[[str], Settings]
-Values = Mapping[str, Scalar]
-"""Knobs, each with a value that it is turned to."""
 
 
 class SavedEffect(Struct, frozen=True, rename={"questions": "asked"}):

@@ -191,8 +191,7 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
             side = replace(side, postings=postings)
         small = replace(small, openclaw=side, recommended=side, keywords=None)
     elif by_words:
-        lines = ref.path, ref.start_line, ref.end_line, ref.id
-        hit = Hit(at, lines, 0, False, 0.0, 0.0, 0.0, float("nan"), NO_BOOST, 0)
+        hit = Hit(at, ref, 0, False, 0.0, 0.0, 0.0, float("nan"), NO_BOOST, 0)
         small = replace(small, lexical=replace(small.lexical, hits=(*small.lexical.hits, hit)))
     # Variety chooses among candidates and changes no number of them.
     plain = trace.settings.set("query.hybrid.mmr.enabled", False, "as if proposed")

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -30,7 +31,7 @@ from memory_tui.notices import (
 )
 from memory_tui.providers import registry
 from memory_tui.search import keywords
-from memory_tui.search.formulas import left_by_age
+from memory_tui.search.formulas import decay_factor
 from memory_tui.search.trace import (
     Candidate,
     ChunkRef,
@@ -464,7 +465,8 @@ def _age(candidate: Candidate, trace: Trace) -> ScoreLine:
     days, multiplies = candidate.age_days, profiles.get(trace.profile).age == "multiply"
     # What age adds is a weight times what age leaves of 1.
     most = trace.settings.number("recency.weight") * candidate.share
-    weight = "" if multiplies else f"{left_by_age(days, half_life):.3f} {_weight(most)}  "
+    left = float(decay_factor(np.array(np.nan if days is None else days), half_life))
+    weight = "" if multiplies else f"{left:.3f} {_weight(most)}  "
     if days is None:
         how = "evergreen, never fades"
     elif days < 0:

@@ -18,7 +18,7 @@ from memory_tui.providers.base import Vectors
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.corpus import Files
 from memory_tui.search.formulas import Floats
-from memory_tui.search.trace import Chunks, Elsewhere, NearestBy, QueryPlan
+from memory_tui.search.trace import ChunkRef, Chunks, Elsewhere, NearestBy, QueryPlan
 from memory_tui.workspace.annotations import Annotations
 
 Rows = npt.NDArray[np.int64]
@@ -97,8 +97,7 @@ class Hit(NamedTuple):
     """
 
     row: int
-    place: tuple[str, int, int, str]
-    """Path, first and last line, id."""
+    ref: ChunkRef
     level: int
     body: bool
     score: float
@@ -110,16 +109,10 @@ class Hit(NamedTuple):
 
 
 class TermSearch(Struct, frozen=True):
-    """One search of the lexical side: for the whole question, or for one `term` of it.
-
-    `matches` chunks hold its words; `bodies` of them and the files of `paths` came into the list.
-    """
+    """One search of the lexical side: for the whole question, or for one `term` of it."""
 
     term: str
     plan: QueryPlan
-    matches: int
-    bodies: int
-    paths: int
     frequency: Mapping[str, int]
 
 

@@ -71,11 +71,6 @@ def decay_factor(age_days: Floats, half_life_days: float | Floats) -> Floats:
     return np.where(np.isnan(age_days), 1.0, factor)
 
 
-def left_by_age(age_days: float | None, half_life_days: float) -> float:
-    """Return `decay_factor` of one age; 1 for what has none."""
-    return 1.0 if age_days is None else float(decay_factor(np.asarray(age_days), half_life_days))
-
-
 class MmrStep(Struct, frozen=True):
     """One step of MMR: the item, its relevance, and the nearest chosen before it (-1 for the first)."""
 

@@ -95,18 +95,6 @@ def exact_names(path: str) -> tuple[str, str, str]:
     return whole, name, name[:dot] if dot > 0 else name
 
 
-def exact_level(query: str, names: tuple[str, str, str]) -> int:
-    """How exactly `query`, by `plain_path`, names a file with `names`: 3 its path, 2 its name, 1 its stem, 0 not."""
-    if query in ("", "."):
-        return 0
-    whole, name, stem = names
-    if query == whole:
-        return 3
-    if "/" in query:
-        return 0
-    return 2 if query == name else 1 if query == stem else 0
-
-
 _SIGNS = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
 _SPLIT = {"ß": "ss", "æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ł": "l"}
 
@@ -159,16 +147,15 @@ def _primary(character: str) -> str:
 
 def order_k(hit: Hit) -> tuple[object, ...]:
     """Return what merged hits are sorted by: order K (6.5)."""
-    path, start, _, chunk = hit.place
     return (
         -hit.level,
         not hit.body if hit.level else False,
         -(hit.score if hit.body else 1.0 if hit.level else hit.path_score),
         -hit.text_score,
         0.0 if hit.level else -hit.path_score,
-        collation(path),
-        start,
-        chunk,
+        collation(hit.ref.path),
+        hit.ref.start_line,
+        hit.ref.id,
     )
 
 
@@ -205,10 +192,10 @@ def limited(hits: Sequence[Hit]) -> list[Hit]:
     for hit in hits:
         if not hit.level or (hit.body and bodies >= LIMIT):
             continue
-        if hit.place[0] not in paths and len(paths) >= LIMIT:
+        if hit.ref.path not in paths and len(paths) >= LIMIT:
             continue
         bodies += hit.body
-        paths.add(hit.place[0])
+        paths.add(hit.ref.path)
         exact.append(hit)
     return exact + [hit for hit in hits if not hit.level][:LIMIT]
 
@@ -292,10 +279,10 @@ class PathIndex:
     def __init__(self, paths: Sequence[str], full_text: str) -> None:
         self._paths, self._cut, self._lock = paths, full_text, threading.Lock()
         self._contents = list(map(_folded, paths))
-        self._names: defaultdict[str, list[int]] = defaultdict(list)
+        self._levels: defaultdict[str, dict[int, int]] = defaultdict(dict)
         for file, path in enumerate(paths):
-            for name in dict.fromkeys(exact_names(path)):
-                self._names[name].append(file)
+            for level, name in zip((3, 2, 1), exact_names(path), strict=True):
+                self._levels[name].setdefault(file, level)
         self._table = apsw.Connection(":memory:")
         if full_text:
             tokenizer = "trigram case_sensitive 0" if full_text == "trigram" else "unicode61"
@@ -303,10 +290,9 @@ class PathIndex:
             self._table.executemany("INSERT INTO paths (rowid, path) VALUES (?, ?)", enumerate(paths))
 
     def exact(self, query: str) -> dict[int, int]:
-        """Return how exactly `query` names each file that it names (6.3)."""
+        """Return how exactly `query` names each file: 3 its path, 2 its name, 1 that without extension (6.3)."""
         plain = plain_path(query)
-        result = {file: exact_level(plain, exact_names(self._paths[file])) for file in self._names.get(plain, ())}
-        return {file: level for file, level in result.items() if level}
+        return {} if plain in ("", ".") else self._levels.get(plain, {})
 
     def search(
         self, query: str, exact_query: str, levels: Mapping[int, int], has_chunk: Callable[[int], bool]
@@ -388,7 +374,7 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
         rows = side.postings.rows[:LIMIT].tolist()
         bm25 = side.postings.bm25[:LIMIT].tolist() if matcher.matches(text) else [np.nan] * len(rows)
         paths = _by_path(matcher, index.search(text, query, levels, _has_chunk(matcher)), levels, len(searches))
-        searches.append(TermSearch(text, side.plan, len(side.postings.rows), len(rows), len(paths), side.frequency))
+        searches.append(TermSearch(text, side.plan, side.frequency))
         return _Findings(rows, bm25, paths)
 
     each = [once(query, whole)]
@@ -420,11 +406,6 @@ def _has_chunk(matcher: Matcher) -> Callable[[int], bool]:
     return lambda file: bool(counts[file])
 
 
-def _place(corpus: Corpus, row: int) -> tuple[str, int, int, str]:
-    ref = corpus.refs[row]
-    return ref.path, ref.start_line, ref.end_line, ref.id
-
-
 def _by_text(
     corpus: Corpus, findings: _Findings, term: int, gains: Mapping[int, Boost], levels: Mapping[int, int]
 ) -> list[Hit]:
@@ -433,7 +414,7 @@ def _by_text(
     return [
         Hit(
             row,
-            _place(corpus, row),
+            corpus.refs[row],
             levels.get(int(corpus.file_of[row]), 0),
             True,
             boosted(score, gains[row]),
@@ -451,9 +432,10 @@ def _by_path(matcher: Matcher, scores: Mapping[int, float], levels: Mapping[int,
     """Return the first chunk of each file whose path was found (6.4)."""
     corpus, hits = matcher.corpus, []
     for file, path_score in scores.items():
-        places = {row: _place(corpus, row) for row in np.flatnonzero(corpus.file_of == file).tolist()}
-        row, level = min(places, key=lambda row: places[row][1:]), levels.get(file, 0)
+        refs = {row: corpus.refs[row] for row in np.flatnonzero(corpus.file_of == file).tolist()}
+        row = min(refs, key=lambda row: (refs[row].start_line, refs[row].end_line, refs[row].id))
+        level = levels.get(file, 0)
         score = 1.0 if level else path_score
-        hits.append(Hit(row, places[row], level, False, score, 0.0, path_score, np.nan, NO_BOOST, term))
+        hits.append(Hit(row, refs[row], level, False, score, 0.0, path_score, np.nan, NO_BOOST, term))
     hits.sort(key=order_k)
     return ([hit for hit in hits if hit.level] + [hit for hit in hits if not hit.level][:LIMIT])[: 2 * LIMIT]

@@ -400,8 +400,8 @@ def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode:
 
         def key(row: int) -> tuple[object, ...]:
             hit = hits[row]
-            path, start, _, chunk = hit.place
-            return -hit.text_score, 0.0 if hit.level else -hit.path_score, lexical_2026_9.collation(path), start, chunk
+            path = 0.0 if hit.level else -hit.path_score
+            return -hit.text_score, path, lexical_2026_9.collation(hit.ref.path), hit.ref.start_line, hit.ref.id
 
         return np.array(sorted(rows.tolist(), key=key), dtype=np.int64)
     paths = np.array(lexical_2026_9.path_order([evidence.refs[row].path for row in rows.tolist()]), np.int64)
