@@ -64,9 +64,6 @@ def test_a_word_that_was_left_out_says_why(notes, opened):
     assert "of, it (too short)" in said
 
 
-# --- how many words, whose points, which gate ------------------------------------------------------------------------
-
-
 # --- a question that names a day -------------------------------------------------------------------------------------
 
 

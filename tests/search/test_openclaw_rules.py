@@ -95,8 +95,7 @@ def settings(tmp_path, engine):
 
 def test_every_setting_gives_the_documented_answer(engine, settings):
     name, opened = engine
-    rows = map(json.loads, Path(__file__).with_name("openclaw_rules.jsonl").read_text("utf-8").splitlines())
-    for row in [row for row in rows if row["index"] == name]:
+    for row in [row for row in READING if row["index"] == name]:
         evidence = opened.search.gather(row["query"])
         for names, count, *hits in row["answers"]:
             for each in names:
