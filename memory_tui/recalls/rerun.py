@@ -171,10 +171,8 @@ def _since(entry: RecallEntry, now: Trace) -> Iterator[str]:
 
 def delivered_place(entry: RecallEntry, path: str, line: int | None) -> int | None:
     """Return with which of the delivered hits `line` of a note (None: any line) went out first; None: with none."""
-    for place, hit in enumerate(entry.hits, 1):
-        if hit.path == path and (line is None or hit.lines[0] <= line <= hit.lines[1]):
-            return place
-    return None
+    fits = (hit.path == path and (line is None or hit.lines[0] <= line <= hit.lines[1]) for hit in entry.hits)
+    return next((place for place, fit in enumerate(fits, 1) if fit), None)
 
 
 # --- words -----------------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """Who changed a note: transcripts of the three hosts, the ledger and git, held against the bytes before and after."""
 
 import os
-import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from memory_tui.notes.journal import Journal
 from memory_tui.notes.record import Author, Sight
 from memory_tui.openclaw.trust import LedgerRow, text_hash
 from memory_tui.workspace.roots import Roots
+from tests.support import curate
 from tests.support.ledger import HostLedger
 from tests.support.transcripts import (
     claude,
@@ -348,11 +349,7 @@ def test_the_ledger_names_the_session_that_wrote_last(home, at):
 @pytest.fixture
 def git(home):
     """Run git in the notes, where a repository is made."""
-
-    def run(*words):
-        me = ("-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main")
-        subprocess.run(["git", *me, *words], cwd=home / "notes", check=True, capture_output=True)
-
+    run = partial(curate.git, home / "notes")
     run("init")
     return run
 

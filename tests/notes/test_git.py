@@ -7,7 +7,7 @@ import pytest
 
 from memory_tui.errors import EditRefused
 from memory_tui.notes.git import GitFailed, History
-from tests.support.curate import workspace
+from tests.support.curate import git, workspace
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -16,13 +16,7 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def folder(tmp_path):
     folder = workspace(tmp_path / "notes")
     git(folder, "init", "-q")
-    git(folder, "config", "user.name", "A")
-    git(folder, "config", "user.email", "a@example.org")
     return folder
-
-
-def git(folder, *arguments):
-    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 def commit(folder, name, message):

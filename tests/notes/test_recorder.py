@@ -19,7 +19,7 @@ from memory_tui.notes.recorder import Recorder
 from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.scan import MAX_BYTES
-from tests.support.curate import journal_of, put, workspace
+from tests.support.curate import git, journal_of, put, workspace
 from tests.support.paths import ROOT
 
 SOON = 30.0
@@ -127,17 +127,16 @@ def test_a_renamed_folder_keeps_its_notes_under_both_names(memory):
 
 def test_a_checkout_is_one_change_of_each_note_and_a_sync_client_that_writes_all_again_none(tmp_path):
     folder = workspace(tmp_path / "notes")
-    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-    subprocess.run([*git, "init", "-q", "-b", "one"], check=True)
+    git(folder, "init", "-b", "one")
     for branch in ("one", "two"):
         for number in range(400):
             (folder / f"memory/{number}.md").write_text(f"# note {number}\n- {branch}\n")
-        subprocess.run([*git, "add", "."], check=True)
-        subprocess.run([*git, "commit", "-q", "-m", branch], check=True)
+        git(folder, "add", ".")
+        git(folder, "commit", "-q", "-m", branch)
     memory = Memory(folder)
     memory.recorder.look()
     was = memory.on_disk()
-    subprocess.run([*git, "checkout", "-q", "--detach", "HEAD~1"], check=True)
+    git(folder, "checkout", "-q", "--detach", "HEAD~1")
     memory.recorder.tick([str(path) for path in folder.rglob("*.md")])
     memory.recorder.tick([])
     edits = memory.journal.edits()
@@ -146,8 +145,8 @@ def test_a_checkout_is_one_change_of_each_note_and_a_sync_client_that_writes_all
     assert memory.on_disk() | memory.before() == was
     name_authors(memory.journal, memory.one.roots, time.time())
     assert {edit.author.host for edit in memory.journal.edits() if edit.author is not None} == {"git"}
-    words = subprocess.run([*git, "reflog", "-1", "--date=unix", "--format=%gd"], check=True, capture_output=True)
-    moved = int(words.stdout.decode().strip().removeprefix("HEAD@{").removesuffix("}"))
+    words = git(folder, "reflog", "-1", "--date=unix", "--format=%gd")
+    moved = int(words.strip().removeprefix("HEAD@{").removesuffix("}"))
     # On a loaded machine a checkout takes longer than git's line is believed to reach back.
     assert [edit for edit in memory.journal.without_author() if edit.at >= moved - 1] == []
     for path, data in memory.on_disk().items():

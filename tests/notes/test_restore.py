@@ -1,6 +1,5 @@
 """What notes lost to others is noticed, and comes back beside what is there now."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from memory_tui.inbox.entries import Suggestion
 from memory_tui.notes import history
 from memory_tui.notes.history import lost_lines, shrank
 from memory_tui.plan import Options
+from tests.support.curate import git
 
 DAY = "memory/2026-03-18.md"
 TEXT = (
@@ -121,9 +121,8 @@ def test_annotations_do_not_count_as_lost_lines(notes):
 
 
 def test_the_command_lists_the_texts_of_journal_and_git_and_brings_one_back(notes, capsys):
-    git = ["git", "-C", str(notes), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
-    for arguments in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "the first day"]):
-        subprocess.run([*git, *arguments], check=True)
+    for words in (["init"], ["add", "."], ["commit", "-m", "the first day"]):
+        git(notes, *words)
     where = ["--workspace", str(notes), "--provider", "none"]
     with opened(notes) as engine:
         curator = engine.notes.curator
@@ -206,23 +205,15 @@ def test_a_note_that_somebody_removes_is_a_loss_and_one_that_is_renamed_or_gone_
     topics = {f"memory/topic-{number}.md": f"# topic {number}\n- fact {number}\n" for number in range(3)}
     for path, text in topics.items():
         (notes / path).write_text(text)
-    git = ["git", "-C", str(notes), "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     (notes / "memory/branch.md").write_text("- of a branch\n")
-    for arguments in (
-        ["init", "-q"],
-        ["add", "MEMORY.md"],
-        ["commit", "-qm", "one"],
-        ["checkout", "-qb", "two"],
-        ["add", "memory/branch.md"],
-        ["commit", "-qm", "two"],
-    ):
-        subprocess.run([*git, *arguments], check=True)
+    for words in ("init", "add MEMORY.md", "commit -m one", "checkout -b two", "add memory/branch.md", "commit -m two"):
+        git(notes, *words.split())
     with opened(notes) as engine:
         said: list[str] = []
         engine.listen(lambda event: said.append(event.text) if isinstance(event, Noticed) else None)
         engine.index.sync()
         (notes / "memory/topic-0.md").rename(notes / "memory/renamed.md")
-        subprocess.run([*git, "checkout", "-q", "-"], check=True)
+        git(notes, "checkout", "-")
         engine.index.sync()
         assert not (notes / "memory/branch.md").exists()
         assert (lost(engine), said) == ([], [])

@@ -60,3 +60,9 @@ def agent(path: Path, count: int, pause: float = 0.0) -> subprocess.Popen[str]:
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"
     return process
+
+
+def git(folder: Path, *words: str) -> str:
+    """Run git in a folder as somebody; returns what it prints."""
+    me = ("-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false", "-c", "init.defaultBranch=main")
+    return subprocess.run(["git", *me, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
