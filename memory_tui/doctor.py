@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -76,24 +77,12 @@ class Result(Struct, frozen=True):
         return cls(*place, outcome.state, outcome.evidence, outcome.fix, round(1000 * seconds, 1))
 
 
-def ok(evidence: str) -> CheckOutcome:
-    """Make the outcome of a check that found nothing wrong."""
-    return CheckOutcome("ok", evidence)
-
-
-def warning(evidence: str, fix: str) -> CheckOutcome:
-    """Make the outcome of what works, and somebody should know of."""
-    return CheckOutcome("warning", evidence, fix)
-
-
-def failed(evidence: str, fix: str) -> CheckOutcome:
-    """Make the outcome of what does not work."""
-    return CheckOutcome("failed", evidence, fix)
-
-
-def skipped(evidence: str) -> CheckOutcome:
-    """Make the outcome of a question that does not arise."""
-    return CheckOutcome("skipped", evidence)
+ok = partial(CheckOutcome, "ok")
+skipped = partial(CheckOutcome, "skipped")
+"""Make the outcome of a question that does not arise."""
+warning = partial(CheckOutcome, "warning")
+"""Make the outcome of what works, and somebody should know of."""
+failed = partial(CheckOutcome, "failed")
 
 
 def examine(engine: Engine, checks: Sequence[Check], deadline: float = DEADLINE) -> Iterator[Result]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -18,7 +18,7 @@ from memory_tui.hosts import claude_code
 from memory_tui.index import database, schema
 from memory_tui.index.database import FileSize
 from memory_tui.index.schema import Vec0
-from memory_tui.index.store import Rejected, Store, Withheld
+from memory_tui.index.store import Counts, Rejected, Store, Withheld
 from memory_tui.index.sync import Freshness
 from memory_tui.locks import Holder
 from memory_tui.notices import Notice, notice
@@ -251,8 +251,8 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
         config_path=str(plan.config.path or ""),
         sources=plan.roots.sources,
         extra_paths=plan.roots.extra,
-        source_counts=_by_source(plan, store),
-        cache=_cache(plan, store),
+        source_counts=_by_source(plan, counts.by_source),
+        cache=_cache(plan, counts, cache_hits(store)),
         fts=_word_search(store),
         vector=_vector_search(plan, store, vec0),
         fallback=who.instead,
@@ -274,15 +274,15 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
     )
 
 
-def _by_source(plan: Plan, store: Store) -> tuple[SourceCounts, ...]:
-    counts = store.counts().by_source
+def _by_source(plan: Plan, counts: Mapping[str, tuple[int, int]]) -> tuple[SourceCounts, ...]:
     names = dict.fromkeys((*plan.roots.sources, *counts))
     return tuple(SourceCounts(name, *counts.get(name, (0, 0))) for name in names)
 
 
-def _cache(plan: Plan, store: Store) -> VectorCache:
-    counts, most = store.counts(), plan.config.whole("cache.maxEntries")
-    return VectorCache(plan.settings.on("cache.enabled"), counts.cached, counts.cached_bytes, most, cache_hits(store))
+def _cache(plan: Plan, counts: Counts, hits: int) -> VectorCache:
+    most = plan.config.value("cache.maxEntries")
+    most = most if isinstance(most, int) else 0
+    return VectorCache(plan.settings.on("cache.enabled"), counts.cached, counts.cached_bytes, most, hits)
 
 
 def _word_search(store: Store) -> WordSearch:
