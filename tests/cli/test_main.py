@@ -57,6 +57,7 @@ def test_shared_options_stand_before_or_after_each_command_and_none_is_lost():
     needs = {
         **{"get": ["MEMORY.md"], "remember": ["a"], "promote": ["a:1"], "archive": ["--older-than", "3"]},
         **{"hook": ["codex"], "blame": ["a"], "openclaw inject": ["a"], "qmd": ["status"], "ltm": ["list"]},
+        "shared mirror": ["all"],
     }
     shared = [
         word
