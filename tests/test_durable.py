@@ -17,7 +17,9 @@ from memory_tui.locks import WriterLock, holder
 from memory_tui.notes import journal
 from memory_tui.notes.changes import Change, FileChange, Unfinished
 from memory_tui.notes.curator import Curator
+from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log
+from memory_tui.recalls.recall_log import RecallEntry
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Query
 from tests.support.curate import curator, hidden, journal_of, put
@@ -248,14 +250,14 @@ WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
     ),
     "a configuration taken back": (_write_config, _undo_config, lambda at: config_patch.read(_config(at))),
     "a line of a log": (
-        lambda at: recall_log.append_line(at / "log" / "one.jsonl", b"{1}\n", 1000),
-        lambda at: recall_log.append_line(at / "log" / "one.jsonl", b"{2}\n", 1000),
-        lambda at: recall_log.log_lines(at / "log" / "one.jsonl"),
+        lambda at: recall_log.append_recall(at / "log" / "one.jsonl", RecallEntry(SEARCH, "1", 1.0)),
+        lambda at: recall_log.append_recall(at / "log" / "one.jsonl", RecallEntry(SEARCH, "2", 1.0)),
+        lambda at: [entry.query for entry in recall_log.read(at / "log" / "one.jsonl").entries],
     ),
     "a log deleted": (
-        lambda at: recall_log.append_line(at / "log" / "one.jsonl", b"{1}\n", 1000),
+        lambda at: recall_log.append_recall(at / "log" / "one.jsonl", RecallEntry(SEARCH, "1", 1.0)),
         lambda at: recall_log.clear_log(at / "log" / "one.jsonl"),
-        lambda at: recall_log.log_lines(at / "log" / "one.jsonl"),
+        lambda at: [entry.query for entry in recall_log.read(at / "log" / "one.jsonl").entries],
     ),
     "what is typed": (
         lambda at: _typing(at).keep(1, "first", b"old"),
