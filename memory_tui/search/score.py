@@ -363,7 +363,8 @@ def _stages(
         if key not in evidence.reusable:
             meaning = 0.0 if mode == "keywords only" else evidence.known_share
             looked = words, left_out, side.frequency, evidence.indexed, query
-            evidence.reusable[key] = SecondStage(*looked, [texts[at] for at in reference.tolist()], meaning=meaning)
+            first = {int(table["row"][at]): texts[at] for at in reference.tolist()}
+            evidence.reusable[key] = SecondStage(*looked, first, meaning=meaning)
         stage: SecondStage = evidence.reusable[key]
         return stage
 

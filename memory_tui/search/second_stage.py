@@ -366,9 +366,9 @@ class SecondStage:
     """How one question, or a part of it, measures chunks.
 
     `words` are searched, `left_out` are not and count in lines alone; `frequency` tells in how many of `chunks` each
-    stands. Of the `reference`, the texts that a ranking without knobs has first, are the idf of trigrams and the mean
-    lengths. `meaning` is how much of the question the table knows: at 0 words alone count, as they do where there is a
-    `problem` with the table.
+    stands. Of the `reference`, the texts by row that a ranking without knobs has first, are the idf of trigrams and the
+    mean lengths. `meaning` is how much of the question the table knows: at 0 words alone count, as they do where there
+    is a `problem` with the table.
     """
 
     def __init__(
@@ -378,7 +378,7 @@ class SecondStage:
         frequency: Mapping[str, int],
         chunks: int,
         query: str,
-        reference: Sequence[str],
+        reference: Mapping[int, str],
         *,
         meaning: float,
     ) -> None:
@@ -403,7 +403,7 @@ class SecondStage:
         self._share /= float(self._share.sum()) or 1.0
         self._syllables = _syllables_of(query, frequency, chunks)
         self._directions = self._directions_of(self._words)
-        first = joined(passages_of(reference, self._vocabulary))
+        first = joined(passages_of([*reference.values()], self._vocabulary))
         passages, lines = first.passages, len(first.passages.lines)
         written = set(tokens.WORD.findall(query.lower()))
         others = {
@@ -419,10 +419,12 @@ class SecondStage:
         by = {"words": float(bool(words)), "meaning": meaning if self._vector is not None else 0.0}
         raw = np.array([item.weight * by[item.by] for item in MEASURES])
         self.weights: Floats = np.asarray(raw / raw.sum() if raw.any() else raw, dtype=np.float64)
-        self._remembered: dict[int, tuple[Measured, int]] = {}
         inside = self._inside(passages)
         holding = (gram_counts(self._grams, inside.grams, first) > 0).sum(axis=1).tolist()
         self._grams_idf = np.array([lucene_idf(count, len(reference)) for count in holding])
+        # Mostly these are the candidates that are looked into.
+        measured = self._measured(first, inside)
+        self._remembered = {row: (measured, at) for at, row in enumerate(reference)}
         known, pairs = (float(self._share[those].sum()) for those in (self._known, self._pairs))
         pairs = pairs_of(query, pairs)
         if len(self._syllables[0]):
@@ -454,7 +456,8 @@ class SecondStage:
         """Measure the `texts` of `rows`, each once: (rows, measures)."""
         new = [(row, text) for row, text in zip(rows, texts, strict=True) if row not in self._remembered]
         if new:
-            measured = self._measured(joined(passages_of([text for _, text in new], self._vocabulary)))
+            every = joined(passages_of([text for _, text in new], self._vocabulary))
+            measured = self._measured(every, self._inside(every.passages))
             self._remembered.update((row, (measured, at)) for at, (row, _) in enumerate(new))
         values = [measured.values[at] for measured, at in map(self._remembered.__getitem__, rows)]
         return np.array(values, dtype=np.float64).reshape(len(rows), len(MEASURES))
@@ -543,9 +546,9 @@ class SecondStage:
         windows = np.add.reduceat(dots, starts)
         return _cosines(dots, passages.line_norm), _cosines(windows, passages.window_norm), np.maximum(like, 0.0)
 
-    def _measured(self, texts: Joined) -> Measured:
+    def _measured(self, texts: Joined, inside: _Inside) -> Measured:
         passages, starts = texts.passages, texts.passages.window_from
-        inside, by_line, by_window = self._inside(passages), texts.lines_from[:-1], texts.windows_from[:-1]
+        by_line, by_window = texts.lines_from[:-1], texts.windows_from[:-1]
         sizes = np.diff(texts.letter_ends, prepend=0).astype(np.float64)
         best_line = np.maximum.reduceat(inside.lines, by_line)
         values = [

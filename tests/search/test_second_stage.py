@@ -47,7 +47,7 @@ def test_every_measure_is_that_of_the_plain_reference(words, left_out, texts, me
     frequency = dict.fromkeys(words[:2], held)
     reference = texts[: max(1, len(texts) // 2)]
     query = " ".join([*left_out[:1], *words, *left_out[1:]])
-    stage = SecondStage(words, left_out, frequency, 40, query, reference, meaning=meaning)
+    stage = SecondStage(words, left_out, frequency, 40, query, dict(enumerate(reference)), meaning=meaning)
     found = stage.measure(range(len(texts)), texts)
     expected = plain.measures(query, words, left_out, frequency, 40, texts, reference, meaning=meaning)
     for at, measure in enumerate(MEASURES):
@@ -68,7 +68,7 @@ def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monk
         inside.append(library.scipy_openblas_get_num_threads64_())
         return real(self, ids)
 
-    stage = SecondStage(["router"], (), {}, 8, "router", ["the router"], meaning=1.0)
+    stage = SecondStage(["router"], (), {}, 8, "router", {9: "the router"}, meaning=1.0)
     monkeypatch.setattr(StaticTable, "rows", rows)
     try:
         library.scipy_openblas_set_num_threads64_(2)
@@ -80,7 +80,7 @@ def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monk
 
 def stage_of(query, words, left_out, texts):
     """Words alone, over `texts` as they stand."""
-    return SecondStage(words, left_out, dict.fromkeys(words, 1), 9, query, texts, meaning=0.0)
+    return SecondStage(words, left_out, dict.fromkeys(words, 1), 9, query, dict(enumerate(texts)), meaning=0.0)
 
 
 def test_a_word_that_is_not_searched_tells_one_line_from_another_and_finds_nothing():
