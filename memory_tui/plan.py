@@ -111,6 +111,8 @@ class Plan(Struct, frozen=True):
     """Documented values of memory.backend and memory.qmd that were asked for now, by key."""
     roots: Roots
     """Where notes are read; whether anything is there is asked by `plan`."""
+    mirror: bool = False
+    """Whether the index is a mirror of a shared one, which nobody compares with the disk."""
 
     @property
     def read_only(self) -> bool:

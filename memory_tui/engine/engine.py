@@ -124,7 +124,8 @@ class Engine:
         path, standing = self.scopes.mirror(scope)
         with self._lock:
             if path not in self._of_scopes:
-                plan = replace(self.plan, index=path, backend_values={**self.plan.backend_values, BACKEND: "builtin"})
+                values = {**self.plan.backend_values, BACKEND: "builtin"}
+                plan = replace(self.plan, index=path, backend_values=values, mirror=True)
                 self._of_scopes[path] = Engine(plan, self._listener, self.providers.chain)
             return self._of_scopes[path], standing
 

@@ -301,7 +301,7 @@ class Index:
 
     def _sync(self, store: Store, reason: str, force: bool, accept_shrink: bool) -> SyncReport:
         """Run the one loop: scan, compare, bring up to date, compare again, tell. A copied index has nothing to do."""
-        if not store.has_folder:
+        if self._is_copied(store):
             return SyncReport(reason)
         before = self.compared
         if reason == "search" and not self.opener.resident:
@@ -352,6 +352,10 @@ class Index:
         name, fine = who.answers or who.requested, who.fine or bool(who.answers)
         self._emit(events.ProviderChanged(time.time(), name, fine, who.detail if who.fine else who.sentence))
 
+    def _is_copied(self, store: Store) -> bool:
+        """Tell whether the index is of no folder, also one that has just taken the place of a damaged mirror."""
+        return self._plan.mirror or not store.has_folder
+
     # --- comparing -------------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -360,7 +364,7 @@ class Index:
 
         What has changed is left to the writer, after the search: so its answer and what it says are of one moment.
         """
-        if not store.has_folder:
+        if self._is_copied(store):
             yield ()
             return
         self._follow_sessions()
@@ -392,7 +396,7 @@ class Index:
 
     def freshness(self, store: Store, seen: Scan | None) -> Freshness:
         """Compare disk (as `seen`, None: as it is now) and index, and remember what a search could not find."""
-        if not store.has_folder:
+        if self._is_copied(store):
             return Freshness(0, 0, {}, ())
         has, roots, rows = store.recipe(), self._plan.roots, store.indexed()
         self.batches.waiting = batch_jobs.waiting(store)

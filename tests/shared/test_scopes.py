@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import jsonschema
@@ -16,6 +17,7 @@ from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError, SettingError
 from memory_tui.index import index_write
+from memory_tui.index.store import Store
 from memory_tui.mcp import schemas
 from memory_tui.mcp.tools import memory_get, memory_search
 from memory_tui.shared import mirror, publish
@@ -338,6 +340,19 @@ def test_rows_that_no_publisher_of_ours_wrote_harm_nobody(harm, server, team, la
     assert words == ("live", "what is new of anna/laptop makes no sense, and was left out")
     assert paths(desk, "all", "the kettle of bob")[0] == "MEMORY.md"
     assert _rows(desk).keys() == {"MEMORY.md", "memory/2026-03-11.md"}
+
+
+def test_a_damaged_mirror_is_fetched_again_and_never_filled_with_notes_of_this_machine(run, desk):
+    before = _rows(desk)
+    with Engine.open(desk.options) as engine:
+        path = engine.scopes.mirror("all")[0]
+    with closing(Store.open(path)) as store, store.writing():
+        store.query("UPDATE chunks SET text = 'another text'")
+    run("search", "Gertrude", "--scope", "all")
+    assert run("search", "Gertrude", "--scope", "all")[0] == 0
+    assert _rows(desk) == before
+    with closing(Store.open(path, read_only=True)) as store:
+        assert not store.has_folder
 
 
 def test_a_workspace_is_there_whole_or_not_at_all(server, team, desk):
