@@ -224,7 +224,8 @@ class _Run:
             stop.check()
             self._call("drop_file(%s, %s, %s, %s)", path)
             report.removed += 1
-        report.generation = self._call("finish(%s, %s, %s, %s)", self._state)
+        changed = bool(report.files or report.removed)
+        report.generation = self._call("finish(%s, %s, %s, %s, %s)", self._state, changed)
         self._memory.put("reached", (str(self._incarnation), report.generation))
         return report
 
@@ -327,11 +328,6 @@ def leave(plan: Plan, access: Access) -> None:
 # --- vectors of the team -------------------------------------------------------------------------------------------
 
 
-def _is_unit(vector: bytes) -> bool:
-    numbers = np.frombuffer(vector, np.float32)
-    return abs(float(numbers @ numbers) - 1) < _UNIT
-
-
 def vectors_of(access: Access, identity: Identity, hashes: Sequence[str]) -> dict[str, bytes]:
     """Return the vectors that members have of texts with these hashes, as float32 bytes by hash.
 
@@ -345,5 +341,10 @@ def vectors_of(access: Access, identity: Identity, hashes: Sequence[str]) -> dic
             (access.tenant, list(hashes), space_of(identity)),
             binary=True,
         ).fetchall()
-    # A vector that is none would spoil the index: whose it is, is not known here.
+    # One that is none would spoil the index: whose it is, is not known here.
     return {digest: vector for digest, vector in rows if _is_unit(vector)}
+
+
+def _is_unit(vector: bytes) -> bool:
+    numbers = np.frombuffer(vector, np.float32)
+    return abs(float(numbers @ numbers) - 1) < _UNIT

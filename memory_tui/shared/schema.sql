@@ -61,6 +61,16 @@ create index if not exists vec_by_hash on memory_tui.vec (tenant, hash);
 
 -- --- rights ---------------------------------------------------------------------------------------------------------
 
+-- Functions are made anew, whatever they took before, and with them the policies that ask them.
+do $$
+declare old regprocedure;
+begin
+    for old in select oid::regprocedure from pg_catalog.pg_proc where pronamespace = 'memory_tui'::regnamespace loop
+        execute format('drop function %s cascade', old);
+    end loop;
+end
+$$;
+
 -- The workspaces that the login may read.
 create or replace function memory_tui.readable() returns table (tenant text, ws bigint)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -175,13 +185,13 @@ begin
 end
 $$;
 
--- Begin a change: returns the generation that it makes. Raises where the epoch has passed. As it locks the row of the
--- workspace, generations become visible in their order.
-create or replace function memory_tui.advance(t text, n text, e bigint) returns memory_tui.workspace
+-- Begin a change, which makes a generation, or none (`steps` 0); returns the workspace. Raises where the epoch has
+-- passed. As it locks the row of the workspace, generations become visible in their order.
+create or replace function memory_tui.advance(t text, n text, e bigint, steps int default 1) returns memory_tui.workspace
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare w bigint := memory_tui.published(t, n); now_at memory_tui.workspace;
 begin
-    update memory_tui.workspace s set generation = s.generation + 1, heard = clock_timestamp()
+    update memory_tui.workspace s set generation = s.generation + steps, heard = clock_timestamp()
         where s.tenant = t and s.ws = w and s.epoch = e returning * into now_at;
     if now_at.ws is null then
         raise exception using errcode = 'MT001', message = format('epoch %s has passed.', e);
@@ -227,13 +237,16 @@ begin
 end
 $$;
 
--- Say that what `state` stands for is published, and tell who listens to look; returns the generation.
-create or replace function memory_tui.finish(t text, n text, e bigint, state text) returns bigint
+-- Say that what `state` stands for is published and, where something `changed`, tell who listens to look; returns the
+-- generation.
+create or replace function memory_tui.finish(t text, n text, e bigint, state text, changed boolean) returns bigint
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-declare now_at memory_tui.workspace := memory_tui.advance(t, n, e);
+declare now_at memory_tui.workspace := memory_tui.advance(t, n, e, 0);
 begin
     update memory_tui.workspace s set index_state = state where s.tenant = t and s.ws = now_at.ws;
-    perform pg_notify('memory_tui', '');
+    if changed then
+        perform pg_notify('memory_tui', '');
+    end if;
     return now_at.generation;
 end
 $$;

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.postgres import Server
+from tests.support.waiting import LONG
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +22,9 @@ def server() -> Iterator[Server]:
 def database(server: Server) -> str:
     """The name of an empty database."""
     return server.database()
+
+
+@pytest.fixture(autouse=True)
+def _a_patient_publisher(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who closes an engine finds that it publishes no more, however busy the machine is."""
+    monkeypatch.setattr("memory_tui.shared.publisher.GOODBYE_SECONDS", LONG)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -54,6 +55,12 @@ def until(what):
     return value
 
 
+def command(home):
+    """The command line that publishes once."""
+    words = ["shared", "publish", "--once", "--workspace", str(home.notes), "--config", str(home.options.config)]
+    return [sys.executable, "-m", "memory_tui", *words, "--index", str(home.options.index)]
+
+
 def wrong(home):
     """What `shared verify` finds."""
     with Engine.open(home.options) as engine, engine.index.reader() as store:
@@ -82,7 +89,7 @@ def test_an_epoch_that_has_passed_changes_nothing(server, team, laptop):
         before = server.run(state, team)
         for call in (
             "drop_file('default', 'anna/laptop', %s, 'memory/garden.md')",
-            "finish('default', 'anna/laptop', %s, 'x')",
+            "finish('default', 'anna/laptop', %s, 'x', true)",
         ):
             with pytest.raises(psycopg.DatabaseError) as caught:
                 connection.execute(f"select memory_tui.{call}", (old,))
@@ -120,9 +127,7 @@ def test_a_publisher_that_is_killed_leaves_whole_notes_and_another_run_the_rest(
     laptop.write(**{f"note{n}": f"# Note {n}\n\n{'It grows. ' * 400}\n" for n in range(200)})
     with Engine.open(laptop.options) as engine:
         engine.index.sync()
-    words = ["shared", "publish", "--once", "--workspace", str(laptop.notes), "--config", str(laptop.options.config)]
-    command = [sys.executable, "-m", "memory_tui", *words, "--index", str(laptop.options.index)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+    with subprocess.Popen(command(laptop), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         count = "select count(*) from memory_tui.file"
         until(lambda: child.poll() is not None or server.run(count, team)[0][0] >= when)
         child.send_signal(signal.SIGKILL)
@@ -157,6 +162,67 @@ def test_a_keeper_goes_on_when_the_server_is_there_again(server, team, tmp_path,
             news.clear()
     assert server.run(HALF, team) == [(0,)]
     assert wrong(home) == []
+
+
+def test_the_command_publishes_each_change_until_it_is_stopped(server, team, tmp_path):
+    home = machine(tmp_path / "laptop", server, team, publish=True)
+    words = [word for word in command(home) if word != "--once"]
+    words += ["--set", "sync.watchDebounceMs=10"]
+    there = "select path from memory_tui.file where state <> 'gone'"
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        until(lambda: len(server.run(there, team)) == 2)
+        home.write(bees="# Bees\n\nA new hive.\n")
+        until(lambda: ("memory/bees.md",) in server.run(there, team))
+        home.remove("bees")
+        until(lambda: ("memory/bees.md",) not in server.run(there, team))
+        child.send_signal(signal.SIGTERM)
+        _, err = child.communicate(timeout=LONG)
+        assert (child.returncode, b"Traceback" in err) == (143, False)
+
+
+def test_a_keeper_is_heard_of_although_nothing_changes(server, team, tmp_path, monkeypatch):
+    monkeypatch.setattr(publisher, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(publisher, "_BETWEEN_SECONDS", 0.01)
+    home = machine(tmp_path / "laptop", server, team, publish=True)
+    heard = "select generation, heard from memory_tui.workspace where index_state <> ''"
+
+    def beats():
+        """Whether it is heard of again, in the same generation."""
+        [(generation, first)] = until(lambda: server.run(heard, team))
+        until(lambda: server.run(heard, team)[0][1] > first)
+        return server.run(heard, team)[0][0] == generation
+
+    with Engine.open(home.options) as engine:
+        engine.start()
+        until(beats)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_a_hundred_kills_of_publishers_and_server_lose_nothing_and_leave_nothing_half(server, team, tmp_path):
+    rng, homes = random.Random(1), [machine(tmp_path / f"m{n}", server, team, f"anna/m{n}") for n in range(3)]
+    for number in range(100):
+        for home in homes:
+            text = f"# {number}\n\n{'It grows. ' * rng.randint(1, 900)}\n"
+            home.write(**{f"note{rng.randint(0, 60)}": text for _ in range(20)})
+            with Engine.open(home.options) as engine:
+                engine.index.sync()
+        children = [subprocess.Popen(command(home), cwd=ROOT, stderr=subprocess.DEVNULL) for home in homes]
+        generations = "select sum(generation) from memory_tui.workspace"
+        [(before,)] = server.run(generations, team)
+        aim = before + rng.randint(1, 50)
+        until(lambda: server.run(generations, team)[0][0] >= aim or all(c.poll() is not None for c in children))  # noqa: B023
+        if number % 4:
+            rng.choice(children).kill()
+        else:
+            server.kill()
+            server.start()
+        for child in children:
+            child.wait(LONG)
+        assert server.run(HALF, team) == [(0,)]
+    for home in homes:
+        home.publish()
+        assert wrong(home) == []
 
 
 def test_who_listens_is_told_to_look_and_nothing_else(server, team, laptop):
@@ -200,6 +266,9 @@ def test_a_second_machine_with_the_same_notes_embeds_nothing(server, team, tmp_p
         assert embedded(stranger, 1) == alone
         publish.allow(laptop.access, "bob", reads=True)
         assert embedded(stranger, 2) == (0, alone[0])
+        # What is no vector is not taken for one.
+        server.run("update memory_tui.vec set vec = vec + vec", team)
+        assert embedded(stranger, 4) == alone
         # Where the database is away, the provider is asked, and the report says why.
         server.run("alter role bob connection limit 0")
         try:

@@ -59,7 +59,7 @@ def trespasses(server, team, login="bob"):
         take = "select count(*) from memory_tui.take(%s, %s, 'bob 1', 0, 'r', 's', 0, 'i', %s, 0)"
         tries("take", take, (*name, never))
         tries("drop", "select 1 from memory_tui.drop_file(%s, %s, 1, 'memory/garden.md')", name)
-        tries("finish", "select memory_tui.finish(%s, %s, 1, 'x')", name)
+        tries("finish", "select memory_tui.finish(%s, %s, 1, 'x', true)", name)
         tries("allow", "select 1 from memory_tui.allow(%s, %s, 'bob', true)", name)
         tries("leave", "select 1 from memory_tui.leave(%s, %s)", name)
         tries("join", "select memory_tui.join_workspace(%s, %s)", name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from memory_tui.shared import connection as connections
 from memory_tui.shared import schema
 from memory_tui.shared.connection import Access, SharedUnavailable, connect, joined
 
@@ -57,6 +58,32 @@ def test_a_schema_of_another_version_is_named(version, code, server, database):
         else:
             with pytest.raises(SharedUnavailable, match="newer version"):
                 schema.init(connection, owner)
+
+
+def test_an_older_schema_is_migrated_once_with_its_rows(server, database, monkeypatch):
+    owner = access(server.socket_url(database))
+    with connect(owner) as connection:
+        schema.init(connection, owner)
+        connection.execute("select memory_tui.join_workspace('default', 'owner/laptop')")
+        monkeypatch.setitem(schema.MIGRATIONS, 2, "alter table memory_tui.workspace add motto text default 'none';")
+        monkeypatch.setattr(schema, "VERSION", 2)
+        monkeypatch.setattr(connections, "VERSION", 2)
+        with pytest.raises(SharedUnavailable, match="older version"), joined(owner):
+            pass
+        for _ in range(2):
+            schema.init(connection, owner)
+        with joined(owner):
+            assert connection.execute("select name, motto from memory_tui.workspace").fetchall() == [
+                ("owner/laptop", "none")
+            ]
+
+
+def test_the_schema_of_another_owner_is_not_touched(server, database):
+    owner, anna = access(server.socket_url(database)), access(server.socket_url(database, "anna"))
+    with connect(owner) as connection:
+        schema.init(connection, owner, ("anna",))
+    with connect(anna) as connection, pytest.raises(SharedUnavailable, match="belongs to owner"):
+        schema.init(connection, anna)
 
 
 def test_row_rights_bind_everybody_on_every_table(server, database):
