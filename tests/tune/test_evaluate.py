@@ -58,7 +58,7 @@ def run(place, capsys):
 
 def measured(run, place, *arguments):
     code, out, err = run("eval", "--labels", str(place / "labels.jsonl"), "--json", *arguments)
-    assert err == ""
+    assert all("ctrl+c stops" in line for line in err.splitlines()), "how far a slow machine is, and nothing else"
     return {**json.loads(out), "code": code}
 
 
