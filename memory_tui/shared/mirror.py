@@ -197,10 +197,12 @@ class Mirror:
 
     def _fetched(self, connection: Connection) -> Record:
         """Bring every workspace of the scope up to date, and drop those that may not be read any more."""
-        asked, scope = (self._access.tenant, self._scope.every), self._scope
+        scope = self._scope
+        meant = self._access.tenant, scope.every, list(scope.names), list(scope.groups)
         with connection.cursor(row_factory=class_row(_Workspace)) as cursor:
-            rows = cursor.execute(_WORKSPACES, (*asked, list(scope.names), list(scope.groups))).fetchall()
+            rows = cursor.execute(_WORKSPACES, meant).fetchall()
         fitting = [row for row in rows if _fits(row.recipe, self._recipe)]
+        names = [row.name for row in fitting]
         with closing(Store.open(self.path, vec0=self._vec0, expected=lambda: True)) as store:
             if store.recipe() is None:
                 with store.writing():
@@ -208,7 +210,6 @@ class Mirror:
                     index_write.remember(store, schema.NO_FOLDER, "1")
             index_write.prepare_full_text(store, schema.tokenizer(self._recipe.fts_tokenizer))
             index_write.prepare_vec0(store, self._recipe.identity.dims)
-            names = {row.name: self._label(row.name) for row in fitting}
             for name in store.noted(_POSITION):
                 if name not in names:
                     with store.writing():

@@ -342,6 +342,23 @@ def test_rows_that_no_publisher_of_ours_wrote_harm_nobody(harm, server, team, la
     assert _rows(desk).keys() == {"MEMORY.md", "memory/2026-03-11.md"}
 
 
+def test_who_is_killed_while_it_fetches_leaves_whole_workspaces_and_two_may_fetch_at_once(desk):
+    options = desk.options
+    where = ["--workspace", options.workspace, "--config", options.config, "--index", options.index]
+    code = (
+        "import os, sys\nfrom memory_tui.cli.main import main\nfrom memory_tui.index import index_write\n"
+        "if sys.argv[1] == 'killed':\n    index_write.attach_windows = lambda *_: os._exit(9)\n"
+        f"sys.exit(main(['shared', 'mirror', 'all', *{where!r}]))"
+    )
+    assert subprocess.run([sys.executable, "-c", code, "killed"], check=False).returncode == 9
+    (path,) = mirror.folder(desk.access).glob("*.sqlite")
+    with closing(Store.open(path)) as store:
+        assert store.indexed() == {}
+    both = [subprocess.Popen([sys.executable, "-c", code, "whole"], stdout=subprocess.PIPE) for _ in range(2)]
+    assert [process.communicate(timeout=LONG)[0] for process in both] == [b"Shared index, all: live.\n"] * 2
+    assert len(_rows(desk)) == 4
+
+
 def test_a_damaged_mirror_is_fetched_again_and_never_filled_with_notes_of_this_machine(run, desk):
     before = _rows(desk)
     with Engine.open(desk.options) as engine:
