@@ -255,6 +255,8 @@ class MemoryApp(App[int]):
     def read_facts(self) -> None:
         """Read status and files on a worker thread."""
         engine, worker = self.session.engine, get_current_worker()
+        # What happens from now on may be missed, and has it read once more.
+        self.reading = False
         if engine is None:
             return
         try:
@@ -270,7 +272,7 @@ class MemoryApp(App[int]):
     @on(Facts)
     def facts(self, message: Facts) -> None:
         """Let every view show the state."""
-        first, self.reading = self.session.status is None, False
+        first = self.session.status is None
         self.session.status, self.session.files = message.status, message.files
         self.show_lamp()
         for view in self.query(View):

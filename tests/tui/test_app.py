@@ -2,13 +2,15 @@
 
 import subprocess
 import sys
+import time
 
 import pytest
 from textual.widgets import Input
 
+from memory_tui.events import IndexChanged
 from memory_tui.tui.app import VIEWS
 from memory_tui.tui.reader import Reader
-from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
+from tests.support.tui import LARGE, NOW, SHORTEST, SMALL, TINY, Window, make_app
 
 
 def test_the_first_frame_waits_for_no_engine():
@@ -113,3 +115,22 @@ def test_a_folder_without_notes_offers_nothing_about_a_note(tmp_path):
         assert "Promote" not in footer
         assert "Copy" not in footer
         window.press("a").type("the gate was oiled").press("enter").until(lambda: "Promote" in window.lines[-1])
+
+
+def test_what_happens_while_the_state_is_read_has_it_read_once_more(screen, monkeypatch):
+    app, reads = screen.app, []
+    status, event = app.session.engine.status, IndexChanged(NOW)
+
+    def read():
+        state = status()
+        if not reads:
+            app.hear(event)
+            while event not in app.session.news:
+                time.sleep(SHORTEST)
+        reads.append(state)
+        return state
+
+    monkeypatch.setattr(app.session.engine, "status", read)
+    app.hear(IndexChanged(NOW - 1))
+    screen.settle()
+    assert len(reads) == 2
