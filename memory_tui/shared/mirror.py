@@ -7,10 +7,11 @@ date in one transaction, which ends with its position: the incarnation and the g
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -21,6 +22,7 @@ import platformdirs
 from msgspec.structs import replace
 from psycopg.rows import class_row
 
+from memory_tui import durable
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, SettingError
 from memory_tui.index import index_write, schema
 from memory_tui.index.index_write import NewChunk, NewFile
@@ -39,6 +41,8 @@ _SPARE = 10_000
 """Vectors of texts that are gone which a mirror keeps."""
 _YOUNG_SECONDS = 1.0
 """What was fetched so lately is not asked for again."""
+_FORGOTTEN_SECONDS = 30 * 86_400.0
+"""A mirror that nobody asked for so long is deleted: a right to read that was lost since is not known of it."""
 _POSITION = "position of "
 """With the name of a workspace the key in `meta` of what the mirror has of it."""
 
@@ -134,6 +138,12 @@ def folder(access: Access) -> Path:
     return cache / "shared" / hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
+def complete(place: Path, before: float = math.inf) -> list[Path]:
+    """Return the mirrors in a folder that were filled, the newest first; those that were complete last `before`."""
+    times = {path: Record.read(path.with_suffix(".json")).as_of for path in place.glob("*.sqlite")}
+    return sorted((path for path, at in times.items() if 0 < at < before), key=times.__getitem__, reverse=True)
+
+
 class Mirror:
     """The mirror of `scope`, with what is cut and embedded by `recipe`; `most` chunks, the index is at `path`."""
 
@@ -194,6 +204,11 @@ class Mirror:
             raise
         record.write(self._beside)
         self._failure, self._told = None, time.monotonic()
+        for path in complete(self.path.parent, time.time() - _FORGOTTEN_SECONDS):
+            for part in path.parent.glob(f"{path.stem}.*"):
+                # One that cannot be deleted is tried again with the next search.
+                with suppress(OSError):
+                    durable.remove_file(part)
 
     def _fetched(self, connection: Connection) -> Record:
         """Bring every workspace of the scope up to date, and drop those that may not be read any more."""
@@ -350,8 +365,7 @@ def _new(file: _File, chunks: Sequence[_Chunk], label: str) -> NewFile:
 
 def copy_of(access: Access, shown: str) -> Document | None:
     """Return a note by its path as people see it, from the newest mirror that holds it. Raises IndexUnavailable."""
-    complete = {path: Record.read(path.with_suffix(".json")).as_of for path in folder(access).glob("*.sqlite")}
-    for path in sorted(filter(complete.get, complete), key=complete.__getitem__, reverse=True):
+    for path in complete(folder(access)):
         with closing(Store.open(path, read_only=True, vec0=False)) as store, store.snapshot():
             if (note := store.note(shown)) is not None:
                 return Document(shown, store.last_text(note), note.hash, note.size, note.mtime_ns, 0, False)

@@ -23,6 +23,7 @@ from memory_tui.mcp.tools import memory_get, memory_search
 from memory_tui.shared import mirror, publish
 from memory_tui.shared.connection import SharedUnavailable
 from memory_tui.shared.scope import Scope, workspace_of
+from memory_tui.shared.states import Record
 from tests.support.shared_index import Home, shared_database
 from tests.support.waiting import LONG
 
@@ -357,6 +358,20 @@ def test_who_is_killed_while_it_fetches_leaves_whole_workspaces_and_two_may_fetc
     both = [subprocess.Popen([sys.executable, "-c", code, "whole"], stdout=subprocess.PIPE) for _ in range(2)]
     assert [process.communicate(timeout=LONG)[0] for process in both] == [b"Shared index, all: live.\n"] * 2
     assert len(_rows(desk)) == 4
+
+
+def test_a_mirror_that_nobody_asked_for_in_a_month_is_deleted(desk):
+    standing(desk, "anna/laptop")
+    place = mirror.folder(desk.access)
+    (old,) = mirror.complete(place)
+    record = Record.read(old.with_suffix(".json"))
+    replace(record, as_of=record.as_of - 29 * 86_400).write(old.with_suffix(".json"))
+    standing(desk, "all")
+    assert len(mirror.complete(place)) == 2
+    replace(record, as_of=record.as_of - 31 * 86_400).write(old.with_suffix(".json"))
+    standing(desk, "all")
+    assert [path.name for path in place.iterdir() if path.name.startswith(old.stem)] == []
+    assert standing(desk, "anna/laptop").state == "live"
 
 
 def test_a_damaged_mirror_is_fetched_again_and_never_filled_with_notes_of_this_machine(run, desk):
