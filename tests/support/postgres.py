@@ -33,10 +33,9 @@ LOGINS = ("anna", "bob", "carl")
 PASSWORD = "correct horse"
 _HASTY = """
 fsync = off
-synchronous_commit = off
 full_page_writes = off
 """
-"""What a test does without, and a measurement does not."""
+"""What a test does without, and a measurement does not: the system stays up, so what is written outlives a kill."""
 _SETTINGS = """
 listen_addresses = '127.0.0.1'
 max_connections = 40
