@@ -101,10 +101,10 @@ class Passages:
         """Return how many passages of a note are withheld, and the rows of the others."""
         withheld, chunks, vectors = 0, list[ChunkColumns](), list[VectorColumns]()
         for ordinal, passage in enumerate(self._store.passages(note)):
-            if self.secret.within(f"{passage.above}\n{passage.text}"):
+            seq, said = self._base + passage.rowid, (passage.importance, passage.triggers, passage.project)
+            if self.secret.within("\n".join((passage.above, passage.text, *said[1:]))):
                 withheld += 1
                 continue
-            seq, said = self._base + passage.rowid, (passage.importance, passage.triggers, passage.project)
             place = seq, ordinal, passage.occurrence, passage.start_line, passage.end_line
             texts = json.dumps(said) if any(said) else "", _bytes(passage.above), _bytes(passage.text)
             chunks.append((*place, passage.chunk_id, passage.hash, *texts))

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from memory_tui.cli import main
 from memory_tui.plan import Options, plan
 from memory_tui.shared import connection, schema
 from memory_tui.shared.connection import FAULTS, SharedUnavailable
@@ -48,6 +49,29 @@ def test_a_wrong_address_is_named(server, team, tmp_path):
     assert refused(tmp_path, "") == "shared_setting"
     assert refused(tmp_path, url.replace("anna@", "anna:hunter2@")) == "shared_setting"
     assert refused(tmp_path, f"{url}?service=team") == "shared_setting"
+
+
+def test_a_password_comes_from_the_environment_a_file_or_a_reference_and_is_not_shown(
+    server, team, tmp_path, monkeypatch, capsys
+):
+    url, passes = server.url(team, "anna"), tmp_path / "pgpass"
+    passes.write_text(f"127.0.0.1:{server.port}:{team}:anna:correct horse\n")
+    passes.chmod(0o600)
+    for name, value, password in (
+        ("PGPASSWORD", "correct horse", ""),
+        ("PGPASSFILE", str(passes), ""),
+        ("TEAM_PASSWORD", "correct horse", "${TEAM_PASSWORD}"),
+        ("TEAM_PASSWORD", "correct horse", {"source": "env", "provider": "default", "id": "TEAM_PASSWORD"}),
+    ):
+        assert refused(tmp_path, url, password=password) == "shared_password", name
+        with monkeypatch.context() as patch:
+            patch.setenv(name, value)
+            options = Options(workspace=str(tmp_path), config=config(tmp_path, url, "anna/laptop", password=password))
+            there = connection.access(plan(options))
+            with connection.joined(there):
+                pass
+            assert main.main(["config", "--json", "--config", str(options.config)]) == 0
+            assert "correct horse" not in repr(there) + capsys.readouterr().out
 
 
 def test_nothing_is_sent_to_another_machine_without_proof_of_its_name(server, team, tmp_path):
