@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 
 import pytest
 
@@ -144,19 +146,43 @@ def test_a_workspace_that_has_not_joined_is_told_how(server, team, tmp_path):
     assert caught.value.next_step == "memory-tui shared join."
 
 
-def test_a_server_without_pgvector_is_refused_with_what_to_install(tmp_path):
+@pytest.fixture(scope="module")
+def bare():
+    """PostgreSQL 15 of Debian: it has no pgvector, and speaks TLS."""
     assert DEBIAN.is_dir(), "Debian's postgresql-15 is not here: apt-get install postgresql-15"
-    bare = Server(DEBIAN)
-    try:
-        options = Options(workspace=str(tmp_path), config=config(tmp_path, bare.socket_url(), "anna/laptop"))
-        there = connection.access(plan(options))
-        with connection.connect(there) as hung, pytest.raises(SharedUnavailable) as caught:
-            schema.init(hung, there)
-        assert caught.value.code == "shared_no_extension"
-        assert "create extension vector" in caught.value.next_step
-        assert refused(tmp_path, bare.socket_url()) == "shared_no_schema"
-    finally:
-        bare.remove()
+    server = Server(DEBIAN)
+    yield server
+    server.remove()
+
+
+def test_a_server_without_pgvector_is_refused_with_what_to_install(bare, tmp_path):
+    options = Options(workspace=str(tmp_path), config=config(tmp_path, bare.socket_url(), "anna/laptop"))
+    there = connection.access(plan(options))
+    with connection.connect(there) as hung, pytest.raises(SharedUnavailable) as caught:
+        schema.init(hung, there)
+    assert caught.value.code == "shared_no_extension"
+    assert "create extension vector" in caught.value.next_step
+    assert refused(tmp_path, bare.socket_url()) == "shared_no_schema"
+
+
+def test_a_certificate_has_to_be_of_the_server_and_of_an_authority_that_is_trusted(bare, tmp_path):
+    key, certificate = bare.folder / "key", bare.folder / "certificate"
+    words = ["-subj", "/CN=db.example.com", "-addext", "subjectAltName=DNS:db.example.com"]
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *words]
+    subprocess.run([*made, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+    owner = bare.folder.stat()
+    os.chown(key, owner.st_uid, owner.st_gid)
+    key.chmod(0o600)
+    for name, value in (("ssl_cert_file", certificate), ("ssl_key_file", key), ("ssl", "on")):
+        bare.run(f"alter system set {name} = '{value}'")
+    bare.stop()
+    bare.start()
+    url, trusted = bare.url("postgres", "anna"), f"?hostaddr=127.0.0.1&sslrootcert={certificate}"
+    # It is reached, and only lacks a shared index.
+    assert refused(tmp_path, url.replace("127.0.0.1", "db.example.com") + trusted) == "shared_no_schema"
+    assert refused(tmp_path, url.replace("127.0.0.1", "other.example.com") + trusted) == "shared_certificate"
+    unknown = url.replace("127.0.0.1", "db.example.com") + "?hostaddr=127.0.0.1"
+    assert refused(tmp_path, unknown) == "shared_certificate"
 
 
 def test_each_fault_has_a_next_step_that_can_be_filled_in():
