@@ -122,9 +122,9 @@ _CHUNKS = f"""
 select {", ".join(_Chunk._fields)} from memory_tui.chunk where tenant = %s and ws = %s and path = any(%s)
 order by path, seq
 """
-_VECTORS = """
-select seq, place, v.hash, vec from memory_tui.vec v join memory_tui.chunk c using (tenant, ws, seq)
-where tenant = %s and ws = %s and path = any(%s) order by seq, place
+_VECTORS = f"""
+select {", ".join(_Vector._fields)} from memory_tui.vec where tenant = %s and ws = %s and seq = any(%s)
+order by seq, place
 """
 
 
@@ -262,7 +262,7 @@ class Mirror:
         """Write what is new of a workspace, all or nothing of it; False for what no publisher of ours wrote."""
         try:
             self._write(store, connection, row)
-        except (ValueError, TypeError, msgspec.MsgspecError):
+        except (ValueError, TypeError, LookupError, msgspec.MsgspecError):
             return False
         return True
 
@@ -309,14 +309,12 @@ def _put(
     label: str,
 ) -> None:
     """Write `files` in their order, which breaks ties; of those whose chunks the mirror has, what else is new."""
-    asked = (*key, [file.path for file in files])
     with connection.cursor(binary=True, row_factory=class_row(_Chunk)) as cursor:
-        chunks = {
-            path: list(group)
-            for path, group in groupby(cursor.execute(_CHUNKS, asked).fetchall(), key=attrgetter("path"))
-        }
+        rows = cursor.execute(_CHUNKS, (*key, [file.path for file in files])).fetchall()
+    chunks = {path: list(group) for path, group in groupby(rows, key=attrgetter("path"))}
     with connection.cursor(binary=True, row_factory=class_row(_Vector)) as cursor:
-        vectors = cursor.execute(_VECTORS, asked).fetchall()
+        # By their numbers: a join of tables that nobody has analyzed yet takes seconds.
+        vectors = cursor.execute(_VECTORS, (*key, [row.seq for row in rows])).fetchall()
     recipe = store.recipe()
     assert recipe is not None
     units, _ = unit_rows([row.vec for row in vectors], recipe.identity.dims)
@@ -340,13 +338,11 @@ def _put(
     )
     lacking = [chunk for file in same for chunk in store.chunks_of(file.path, label) if not chunk.embedded]
     index_write.attach(store, {row.rowid: ids[row.hash] for row in lacking if not row.occurrence and row.hash in ids})
-    texts = {chunk.seq: chunk.hash for each in chunks.values() for chunk in each}
+    texts = {row.seq: row.hash for row in rows}
     windows = groupby((row for row in vectors if row.place), key=attrgetter("seq"))
     # One without a hash stands for a text that has no windows of its own.
-    index_write.attach_windows(
-        store,
-        {texts[seq]: [ids[row.hash or texts[seq]] for row in rows] for seq, rows in windows},
-    )
+    hashes = {seq: [row.hash or texts[seq] for row in group] for seq, group in windows}
+    index_write.attach_windows(store, {texts[seq]: [ids[each] for each in group] for seq, group in hashes.items()})
 
 
 def _has_chunks(store: Store, note: IndexedNote | None, file: _File, chunks: Sequence[_Chunk]) -> bool:

@@ -332,6 +332,7 @@ def engine_plan(home):
         "update memory_tui.chunk set annotations = '{' where ws = 1",
         "update memory_tui.vec set vec = '[1, 2, 3]' where ws = 1",
         "update memory_tui.vec set vec = vec + vec where ws = 1",
+        "update memory_tui.vec set place = 1, hash = '' where ws = 1",
         "update memory_tui.file set title = '\\xff' where ws = 1",
     ],
 )
