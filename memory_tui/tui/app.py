@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -54,8 +54,6 @@ VIEWS = {
     "agents": "Agents",
 }
 """The views by the module below `views` that holds each, in the order of their numbers."""
-TAKES_BACK = "u takes it back"
-"""Stands in every sentence of what can be taken back, so that only the last of them is shown."""
 FACTS_SECONDS = 0.2
 """Events come in bursts; the state is read once for all of them."""
 
@@ -119,6 +117,8 @@ class MemoryApp(App[int]):
         self.last_words = ""
         """What became of unsaved text when the app ended."""
         self.reading = False
+        self.said: Notification | None = None
+        """The last sentence that was shown."""
         self.count_seconds = 2.0
         """How long after the first state the inbox is looked through, for its count in the first line."""
         if keymap:
@@ -237,19 +237,12 @@ class MemoryApp(App[int]):
         self.notify(one_line(text), severity="warning", markup=False, timeout=12)
 
     def on_notify(self, event: Notify) -> None:
-        """Leave one sentence beside a new one: a warning rather than another; none twice, nor two of taking back."""
-        new = event.notification
-        takes_back = TAKES_BACK in new.message
-        other = [each for each in self._notifications if each.message != new.message]
-        other = [each for each in other if not (takes_back and TAKES_BACK in each.message)]
-        other.sort(key=lambda each: (each.severity != "information", each.raised_at))
-        self.drop(lambda each: each not in other[-1:])
-
-    def drop(self, goes: Callable[[Notification], bool]) -> None:
-        """Take away the sentences that `goes` is true of."""
-        for notification in [*self._notifications]:
-            if goes(notification):
-                self._unnotify(notification)
+        """Say nothing again while it stands, as a key that is held down would."""
+        new, last = event.notification, self.said
+        if last is not None and last.message == new.message and not last.has_expired:
+            event.prevent_default()
+        else:
+            self.said = new
 
     @work(thread=True, exclusive=True, group="facts")
     def read_facts(self) -> None:
@@ -397,8 +390,9 @@ class MemoryApp(App[int]):
             self.notify("The index is brought up to date.", markup=False)
 
     async def action_undo(self) -> None:
-        """Take back what was tried in the view, else the last change of notes."""
-        self.drop(lambda each: TAKES_BACK in each.message)
+        """Take back what was tried in the view, else the last change of notes; "u takes it back" holds no more."""
+        self.clear_notifications()
+        self.said = None
         if not self.view.undo():
             await take_back(self.view)
 
