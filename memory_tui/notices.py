@@ -701,6 +701,7 @@ TABLE: Mapping[str, Sentence] = {
     "annotations_idle": Sentence("{count:of annotation} have no effect."),
     "odd_dates": Sentence("The names of {notes:of note} hold a date that cannot be, or is far ahead."),
     "beyond_budgets": Sentence("No session reads parts of {path}."),
+    "notes_too_long": Sentence("{notes:of note} are too long to be examined whole."),
     "files_copied": Sentence("{count:of note} are copies of others: {path} of {twin}, for instance."),
     "blocks_copied": Sentence("{count:of block} of lines stand in two places: in {path} and in {twin}, for instance."),
     "beats_repeat": Sentence("{count:of line} in {notes:of log} repeat one of {texts:of text}."),
@@ -719,6 +720,9 @@ TABLE: Mapping[str, Sentence] = {
         "MEMORY.md does not point to it, so a session of Claude Code does not know of it. Add: {line}"
     ),
     "beyond_budget": Sentence(_beyond_budget),
+    "beginning_examined": Sentence(
+        "Only its first {lines:of line} were examined, because it is long. Split it into days or topics."
+    ),
     "tool_output": Sentence("It looks like output of a tool: {cause}."),
     "never_delivered": Sentence("It is {age} days old, and no logged search or read delivered it."),
     # Why nothing was recalled.

@@ -59,6 +59,8 @@ from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
 
 Severity = Literal["danger", "warning", "hint"]
 
+_MOST = 500_000
+"""Characters of a note that are examined: two seconds of CPU. Notes that people write are a tenth as long."""
 _EXCERPT = 300
 """Characters of a passage that a suggestion keeps."""
 _LONG_DATA = 300
@@ -273,7 +275,7 @@ def inputs_of(
 
     notes, claude = tuple(notes_of(plan.roots)), claude_code.folders(plan.roots)
     return InboxInputs(
-        notes,
+        [beginning(note) for note in notes],
         dt.datetime.fromtimestamp(now, dt.UTC).astimezone(plan.config.time_zone).date(),
         exists,
         _unread(plan, notes),
@@ -314,31 +316,51 @@ def notes_of(roots: Roots) -> Iterator[DatedNote]:
         yield DatedNote(read.path, read.text, day, read.replaced, bool(utf16_of(data)))
 
 
+def beginning(note: DatedNote) -> DatedNote:
+    """Return a note with its first lines alone, where it is too long to be examined whole."""
+    text = note.text
+    if len(text) <= _MOST:
+        return note
+    return replace(note, text=text[: text.rfind("\n", 0, _MOST) + 1], unexamined=True)
+
+
 class Examination:
     """One run of the checks: the inputs, their items, whether to stop."""
 
     def __init__(self, inputs: InboxInputs, stopped: Callable[[], bool]) -> None:
         self.inputs = inputs
         self.stopped = stopped
-        self.items = [item for note in inputs.notes for item in note_items(note)]
+        self.items = [item for note in self.notes for item in note_items(note)]
+        self._lines: dict[str, list[str]] = {}
         self._masked: dict[str, list[str]] = {}
+
+    @property
+    def notes(self) -> Iterator[DatedNote]:
+        """Yield each note. Raises Cancelled between two, as everything here that goes through them."""
+        for note in self.inputs.notes:
+            self.check()
+            yield note
+
+    def check(self) -> None:
+        """Raise Cancelled where the run is to stop."""
+        if self.stopped():
+            raise Cancelled
 
     @cached_property
     def secrets(self) -> dict[str, tuple[secret_finder.Finding, ...]]:
         """Path of a note -> the secrets in it."""
-        known = secret_finder.known_of((note.text for note in self.inputs.notes), self.inputs.cleared)
-        rows: dict[str, tuple[secret_finder.Finding, ...]] = {}
-        for note in self.inputs.notes:
-            if self.stopped():
-                raise Cancelled
-            rows[note.path] = secret_finder.find(note.text, known)
-        return rows
+        known = secret_finder.known_of((note.text for note in self.notes), self.inputs.cleared)
+        return {note.path: secret_finder.find(note.text, known) for note in self.notes}
 
     @cached_property
     def outputs(self) -> dict[int, str]:
         """Number of an item in `items` -> why it looks like the output of a tool."""
-        reasons = ((at, output(item)) for at, item in enumerate(self.items))
-        return {at: reason for at, reason in reasons if reason}
+        outputs: dict[int, str] = {}
+        for at, item in enumerate(self.items):
+            self.check()
+            if reason := output(item):
+                outputs[at] = reason
+        return outputs
 
     @cached_property
     def repeats(self) -> Repeats:
@@ -348,16 +370,20 @@ class Examination:
     @cached_property
     def texts(self) -> Mapping[str, DatedNote]:
         """Path -> note."""
-        return {note.path: note for note in self.inputs.notes}
+        return {note.path: note for note in self.notes}
 
     def memories(self) -> Iterator[NoteItem]:
         """Yield the items that do not look like the output of a tool."""
-        return (item for at, item in enumerate(self.items) if at not in self.outputs)
+        for at, item in enumerate(self.items):
+            self.check()
+            if at not in self.outputs:
+                yield item
 
     def lines(self, path: str, first: int, last: int) -> str:
         """Return lines of a note as they are."""
-        lines = self.texts[path].text.removeprefix("\ufeff").split("\n")[first - 1 : last]
-        return "\n".join(line.removesuffix("\r") for line in lines)
+        if path not in self._lines:
+            self._lines[path] = self.texts[path].text.removeprefix("\ufeff").split("\n")
+        return "\n".join(line.removesuffix("\r") for line in self._lines[path][first - 1 : last])
 
     def passage(self, path: str, first: int, last: int) -> Passage:
         """Return lines of a note, its secrets masked, wherever their label stands; of many the beginning."""
@@ -415,7 +441,7 @@ def _secrets(run: Examination) -> Iterator[Suggestion]:
 
 
 def _instructions(run: Examination) -> Iterator[Suggestion]:
-    for note in run.inputs.notes:
+    for note in run.notes:
         for row in instructions.find(note.text, run.inputs.cleared):
             finding = notice("commands_agent", what=row.kind, hidden=row.hidden)
             label = secret_finder.exactly(run.lines(note.path, row.line, row.line))
@@ -423,13 +449,13 @@ def _instructions(run: Examination) -> Iterator[Suggestion]:
 
 
 def _bad_dates(run: Examination) -> Iterator[Suggestion]:
-    for note in run.inputs.notes:
+    for note in run.notes:
         if fault := impossible(note.path, run.inputs.today):
             yield replace(_of_note(note.path, fault[0]), new_name=fault[1])
 
 
 def _encodings(run: Examination) -> Iterator[Suggestion]:
-    for note in run.inputs.notes:
+    for note in run.notes:
         if note.utf16 or note.replaced:
             finding = notice("not_utf8", replaced=note.replaced, utf16=note.utf16)
             # With the text, because a note that was kept as it is may be written in this way again.
@@ -461,7 +487,7 @@ def _repeats(kind: str) -> Callable[[Examination], Iterator[Suggestion]]:
 
 
 def _corrections(run: Examination) -> Iterator[Suggestion]:
-    for pair in Corrections(run.inputs.notes, run.stopped).pairs():
+    for pair in Corrections(run.notes, run.stopped).pairs():
         new, old = pair.new, pair.old
         twin = f"{old.path}:{old.number}"
         if is_overtaken(old.text):
@@ -481,9 +507,9 @@ def _stale_dates(run: Examination) -> Iterator[Suggestion]:
 
 
 def _dead_paths(run: Examination) -> Iterator[Suggestion]:
-    names = names_of(run.inputs.notes)
+    names = names_of(run.notes)
     # Where no name in double brackets leads to a note, all of them are of another vault.
-    titles = (title for note in run.inputs.notes for _, title in _LINK.findall(note.text))
+    titles = (title for note in run.notes for _, title in _LINK.findall(note.text))
     leads = any(title and _name(title.strip(" \\")) in names for title in titles)
     for item in run.memories():
         if path := dead(item, run.inputs.exists, names, wiki=leads and item.note.path not in run.inputs.claude):
@@ -497,11 +523,18 @@ def _unlisted(run: Examination) -> Iterator[Suggestion]:
 def _over_budget(run: Examination) -> Iterator[Suggestion]:
     for path, (first, last) in run.inputs.over.items():
         lines = run.texts[path].text.split("\n")
-        end = last or max(first, len(lines) - (not lines[-1]))
+        count = len(lines) - (not lines[-1])
+        end = max(first, min(last or count, count))
         host = "Claude Code" if path in run.inputs.claude else "OpenClaw"
         entries = sum(item.note.path == path and first <= item.first <= end for item in run.items)
         finding = notice("beyond_budget", path=path, first=first, last=last, host=host, entries=entries)
         yield replace(_found_at(run, path, first, end, finding), family=path)
+
+
+def _too_long(run: Examination) -> Iterator[Suggestion]:
+    for note in run.notes:
+        if note.unexamined:
+            yield _of_note(note.path, notice("beginning_examined", lines=note.text.count("\n")))
 
 
 def _junk(run: Examination) -> Iterator[Suggestion]:
@@ -511,14 +544,14 @@ def _junk(run: Examination) -> Iterator[Suggestion]:
 def _never_recalled(run: Examination) -> Iterator[Suggestion]:
     if (recalled := run.inputs.recalled) is None:
         return
-    for note in run.inputs.notes:
+    for note in run.notes:
         age = (run.inputs.today - note.day).days if note.day else 0
         if age > _OLD_DAYS and note.path not in recalled and not note.path.startswith(f"{ARCHIVE}/"):
             yield Suggestion(run.passage(note.path, 1, 1), notice("never_delivered", age=age), "")
 
 
 def _untrusted(run: Examination) -> Iterator[Suggestion]:
-    for note in run.inputs.notes:
+    for note in run.notes:
         if text := run.inputs.trust.get(note.path):
             # A new state is a new suggestion, though an older one was kept.
             yield _of_note(note.path, notice("not_trusted", state=text), digest(text))
@@ -534,7 +567,7 @@ def _lost(run: Examination) -> Iterator[Suggestion]:
 
 
 def _promoted(run: Examination) -> Iterator[Suggestion]:
-    for note in run.inputs.notes:
+    for note in run.notes:
         blocks = dream_blocks(note.text) if "openclaw-memory-promotion" in note.text else ()
         for block in blocks:
             if block.kind == "promotion" and block.last > block.first:
@@ -545,7 +578,7 @@ def _promoted(run: Examination) -> Iterator[Suggestion]:
 
 
 def _flawed(run: Examination) -> Iterator[Suggestion]:
-    for note in run.inputs.notes if run.inputs.annotated else ():
+    for note in run.notes if run.inputs.annotated else ():
         lines = note.text.split("\n")
         # One line may repeat one flaw thousands of times.
         for flaw in dict.fromkeys(flaws(note.text, note.path)):
@@ -575,6 +608,7 @@ CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("annotation", "an annotation without effect", _LATER, _flawed, "annotations_idle"),
     InboxCheck("bad date", "an odd date in its name", ("rename", *_LATER), _bad_dates, "odd_dates"),
     InboxCheck("over budget", "cut off at session start", ("demote", *_LATER), _over_budget, "beyond_budgets"),
+    InboxCheck("long note", "too long to be examined whole", _LATER, _too_long, "notes_too_long"),
     InboxCheck(
         "copied file", "a copy of another note", ("trash note", *_LATER), _repeats("copied file"), "files_copied"
     ),
@@ -613,8 +647,7 @@ def examine(
     run = Examination(inputs, stopped)
     groups: list[Group] = []
     for done, check in enumerate(CHECKS):
-        if stopped():
-            raise Cancelled
+        run.check()
         progress(check.kind, done, len(CHECKS))
         groups += grouped(_counted(_completed(row, check) for row in check.find(run)))
     progress("", len(CHECKS), len(CHECKS))

@@ -13,7 +13,7 @@ import math
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -141,7 +141,7 @@ def _day(text: str) -> dt.date | None:
 class Corrections:
     """The pairs of a workspace's lines."""
 
-    def __init__(self, notes: Sequence[DatedNote], stopped: Callable[[], bool]) -> None:
+    def __init__(self, notes: Iterable[DatedNote], stopped: Callable[[], bool]) -> None:
         self.lines = [line for note in notes for line in _lines(note)]
         self._stopped = stopped
         self._holders: dict[str, list[int]] = defaultdict(list)

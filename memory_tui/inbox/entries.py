@@ -151,7 +151,7 @@ class DatedNote(Struct, frozen=True):
     """A note to check: its path, its text, the day in its name (None for a note without one).
 
     `replaced` counts the U+FFFD in the text that stand for bytes which are not UTF-8; `utf16` tells whether they look
-    like UTF-16.
+    like UTF-16. `unexamined` tells whether the note goes on behind the text.
     """
 
     path: str
@@ -159,6 +159,7 @@ class DatedNote(Struct, frozen=True):
     day: dt.date | None
     replaced: int = 0
     utf16: bool = False
+    unexamined: bool = False
 
 
 class NoteItem(Struct, frozen=True):

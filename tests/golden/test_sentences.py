@@ -164,6 +164,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "beyond_budget": [
         {"path": "MEMORY.md", "first": 9, "last": last, "host": "OpenClaw", "entries": 12} for last in (0, 20)
     ],
+    "beginning_examined": [{"lines": 8_000}],
     "tool_output": [{"cause": "it holds encoded data"}],
     "never_delivered": [{"age": 80}],
     "blank_query": [{}],

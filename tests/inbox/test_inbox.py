@@ -243,6 +243,16 @@ def test_it_can_be_stopped_and_tells_how_far_it_is():
         examine(InboxInputs((), TODAY, lambda _: True), stopped=lambda: True)
 
 
+def test_a_stop_is_heard_between_two_things_a_note_says():
+    asked = []
+    with pytest.raises(Cancelled):
+        examine(
+            InboxInputs((note("- [one](a.md)\n- [two](b.md)\n"),), TODAY, asked.append), stopped=lambda: bool(asked)
+        )
+    assert "a.md" in asked
+    assert "b.md" not in asked
+
+
 def test_a_paragraph_without_an_end_is_looked_at_in_parts():
     items = [*note_items(DatedNote("MEMORY.md", "no blank line between these\n" * 1_000, None))]
     assert [(item.first, item.last) for item in items][:2] == [(1, 200), (201, 400)]
@@ -284,6 +294,20 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine, workspace):
     assert over[0].place.last > over[0].place.first + 100
     change = inbox_examine.changes([over[0]], "demote", engine.notes.curator)
     assert change.paths == ("memory/facts.md", "MEMORY.md")
+
+
+def test_of_a_long_note_the_beginning_is_examined_which_is_said(engine, workspace):
+    past = "- renew the domain by 2026-01-01 please\n"
+    (workspace / "memory/log.md").write_text(past + "- a day like any other\n" * 30_000 + past)
+    rows = {
+        (row.kind, row.place.first): row for row in engine.inbox.examine().suggestions if "log.md" in row.place.path
+    }
+    assert rows.keys() == {("long note", 1), ("stale date", 1)}
+    lines = rows["long note", 1].finding.fields["lines"]
+    assert 20_000 < lines < 30_000
+    assert f"its first {lines:,} lines" in rows["long note", 1].reason
+    change = inbox_examine.changes([rows["stale date", 1]], "delete", engine.notes.curator)
+    assert change.files[0].after.endswith(past.encode()), "what was not examined stays"
 
 
 @pytest.mark.parametrize(
