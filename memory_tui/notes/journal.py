@@ -224,12 +224,12 @@ class Journal(Record):
         """Name the editor for what was seen of the note meanwhile; what tells the same as this change goes."""
         scope, note = self._scope_id(connection), made.files[0]
         these = """WHERE scope = ?1 AND path = (SELECT id FROM note_path WHERE scope = ?1 AND path = ?2) AND id > ?3
-            AND id < ?4 AND rule IS NULL AND id NOT IN (SELECT id FROM note_change WHERE scope = ?5)"""
+            AND id < ?4 AND author IS NULL AND id NOT IN (SELECT id FROM note_change WHERE scope = ?5)"""
         values = scope, storable(note.path), since, made.id, self._scope
         same = "AND before IS ?6 AND after IS ?7"
         connection.execute(f"DELETE FROM note_edit {these} {same}", (*values, note.before, note.after))
-        sql = f"UPDATE note_edit SET host = '', session = '', rule = ?6 {these}"
-        connection.execute(sql, (*values, EDITOR.rule))
+        editor = self._author_id(connection, EDITOR)
+        connection.execute(f"UPDATE note_edit SET author = ?6 {these}", (*values, editor))
 
     # --- the journal of 0.2 ------------------------------------------------------------------------------------------
 

@@ -1,10 +1,10 @@
 """The record keeps what every note was: each text once, and each change of a note with its author and its time.
 
-Six tables of the state database. A row of `note_edit` is one note in one change, whoever made it; `note_change` has
-title, kind and state of those that this program made, which undo reads. A text (`note_blob`) is kept as what differs
-from the version before it, each sixteenth one whole. `note_path` has what each note was when it was last looked at, so
-that whoever looks next sees what became of it, and `note_scope` the numbers of a workspace: both are never told twice.
-`note_start` has since when every change is known.
+Seven tables of the state database. A row of `note_edit` is one note in one change, whoever made it (`note_author`);
+`note_change` has title, kind and state of those that this program made, which undo reads. A text (`note_blob`) is kept
+as what differs from the version before it, some of them whole. `note_path` has what each note was when it was last
+looked at, so that whoever looks next sees what became of it, and `note_scope` the numbers of a workspace: neither
+is told twice. `note_start` has since when every change is known.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ KEEP_DAYS = 90
 """So long a change can be looked at and taken back."""
 KEEP_BYTES = 256 * 1024 * 1024
 """So much room, compressed, the texts of all changes may take; the oldest make way."""
-_WHOLE_EACH, _SHORTEST_PREFIX = 16, 8
+_WHOLE_EACH, _WHOLE_EACH_LARGE = 64, 16
+"""One in so many versions of a note is kept whole: a person waits for those of large notes."""
+_SHORTEST_PREFIX = 8
+_MAGIC = b"\x28\xb5\x2f\xfd"
+"""How each packed text begins, which is not kept."""
 _LARGE, _LARGEST_WINDOW = 1 << 20, 27
 _MOST_COUNTED = 1 << 24
 """Bytes of two texts of which lines are compared."""
@@ -61,24 +65,44 @@ CREATE TABLE IF NOT EXISTS note_path (
 CREATE TABLE IF NOT EXISTS note_edit (
   scope INTEGER NOT NULL, id INTEGER NOT NULL, place INTEGER NOT NULL, path INTEGER NOT NULL, at REAL NOT NULL,
   before INTEGER, after INTEGER, plus INTEGER NOT NULL, minus INTEGER NOT NULL,
-  mode INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, host TEXT, session TEXT, rule TEXT,
+  mode INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, author INTEGER,
   PRIMARY KEY (scope, id, place)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS note_edit_path ON note_edit (path);
 CREATE TABLE IF NOT EXISTS note_start (scope INTEGER PRIMARY KEY, at REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS note_author (
+  id INTEGER PRIMARY KEY, host TEXT NOT NULL, session TEXT NOT NULL, rule TEXT NOT NULL, UNIQUE (host, session, rule)
+) STRICT;
 CREATE TABLE IF NOT EXISTS note_blob (
-  id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, base INTEGER, depth INTEGER NOT NULL, data BLOB NOT NULL
+  id INTEGER PRIMARY KEY, hash INTEGER NOT NULL, base INTEGER, data BLOB NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS note_blob_hash ON note_blob (hash);
 """
+_SHORTER = """
+INSERT INTO note_author (host, session, rule) SELECT DISTINCT host, session, rule FROM note_edit WHERE rule NOT NULL;
+DROP INDEX note_edit_path;
+ALTER TABLE note_edit ADD COLUMN author INTEGER;
+UPDATE note_edit AS e SET author = a.id FROM note_author AS a
+WHERE a.host = e.host AND a.session = e.session AND a.rule = e.rule;
+ALTER TABLE note_edit DROP COLUMN host;
+ALTER TABLE note_edit DROP COLUMN session;
+ALTER TABLE note_edit DROP COLUMN rule;
+ALTER TABLE note_blob DROP COLUMN depth;
+UPDATE note_blob SET hash = hash >> 32, data = substr(data, 5);
+"""
+"""Makes shorter rows of those that named the author each, had longer hashes, and counted the texts below each."""
 _EDITS = """
 SELECT e.id, e.place, e.at, p.path, e.before, e.after, e.plus, e.minus, coalesce(c.kind, ''), coalesce(c.title, ''),
-  e.host, e.session, e.rule
-FROM note_scope AS s CROSS JOIN note_edit AS e {index} ON e.scope = s.id JOIN note_path AS p ON p.id = e.path
-LEFT JOIN note_change AS c ON c.scope = s.name AND c.id = e.id
+  a.host, a.session, a.rule
+FROM note_scope AS s CROSS JOIN note_edit AS e ON e.scope = s.id JOIN note_path AS p ON p.id = e.path
+LEFT JOIN note_change AS c ON c.scope = s.name AND c.id = e.id LEFT JOIN note_author AS a ON a.id = e.author
 WHERE s.name = ?1 AND coalesce(c.state, 'done') = 'done' AND e.id > ?2 AND e.id < ?3 {more}
 ORDER BY e.id {order}, e.place LIMIT ?4
 """
+_CHAIN = """
+WITH RECURSIVE chain (id, step) AS (
+  SELECT ?, 0 UNION ALL SELECT base, step + 1 FROM chain JOIN note_blob USING (id) WHERE base NOT NULL
+)"""
+"""A text, and those below it down to the whole one that it rests on."""
 _DROP_BLOBS = """
 WITH RECURSIVE needed (id) AS (
   SELECT before FROM note_edit UNION SELECT after FROM note_edit UNION SELECT blob FROM note_path
@@ -162,6 +186,9 @@ class Record:
     What a writing method returned from is whole and flushed; what it raised from is not there.
     """
 
+    _is_short = False
+    """Whether the rows of the record were looked at, and are short."""
+
     def __init__(self, folder: Path, database: Path | None = None, clock: Callable[[], float] = time.time) -> None:
         self.folder = folder
         self.database = database or state_db.default_path()
@@ -176,16 +203,13 @@ class Record:
         """Return the changes that were made, newest first: of one note with `path`, between two numbers, at most so
         many.
         """
-        more = "AND p.path = ?5" if path is not None else ""
-        index = "INDEXED BY note_edit_path" if path is not None else ""
-        if path is not None:
-            more += " AND e.path = (SELECT id FROM note_path WHERE scope = s.id AND path = ?5)"
+        more = "AND e.path = (SELECT id FROM note_path WHERE scope = s.id AND path = ?5)" if path is not None else ""
         values = (self._scope, since, until or sys.maxsize, most, *([path] if path is not None else []))
-        return self._edits(_EDITS.format(index=index, more=more, order="DESC"), values)
+        return self._edits(_EDITS.format(more=more, order="DESC"), values)
 
     def without_author(self) -> tuple[Edit, ...]:
         """Return the changes of others of whom nobody asked yet who made them, oldest first."""
-        sql = _EDITS.format(index="", more="AND c.id IS NULL AND e.rule IS NULL", order="ASC")
+        sql = _EDITS.format(more="AND c.id IS NULL AND e.author IS NULL", order="ASC")
         return self._edits(sql, (self._scope, 0, sys.maxsize, 1000))
 
     def text(self, blob: int | None) -> bytes | None:
@@ -242,8 +266,8 @@ class Record:
         def write(connection: apsw.Connection) -> None:
             scope = self._scope_id(connection)
             connection.executemany(
-                "UPDATE note_edit SET host = ?, session = ?, rule = ? WHERE scope = ? AND id = ? AND place = ?",
-                [(who.host, who.session, who.rule, scope, number, place) for number, place, who in authors],
+                "UPDATE note_edit SET author = ? WHERE scope = ? AND id = ? AND place = ?",
+                [(self._author_id(connection, who), scope, number, place) for number, place, who in authors],
             )
 
         self._write(write)
@@ -318,6 +342,12 @@ class Record:
         connection.execute("INSERT OR IGNORE INTO note_path (scope, path) VALUES (?, ?)", values)
         return int(value(connection, "SELECT id FROM note_path WHERE scope = ? AND path = ?", *values))
 
+    def _author_id(self, connection: apsw.Connection, author: Author) -> int:
+        values = tuple(map(storable, (author.host, author.session, author.rule)))
+        connection.execute("INSERT OR IGNORE INTO note_author (host, session, rule) VALUES (?, ?, ?)", values)
+        sql = "SELECT id FROM note_author WHERE host = ? AND session = ? AND rule = ?"
+        return int(value(connection, sql, *values))
+
     def _observe(self, connection: apsw.Connection, scope: int, sight: Sight) -> Edit | None:
         """Write down what became of one note since it was last seen."""
         path = self._path_id(connection, scope, sight.path)
@@ -360,8 +390,8 @@ class Record:
         if lines is None:
             lines = (0, 0) if before == after else counted(_text(connection, before), _text(connection, after))
         connection.execute(
-            f"INSERT OR REPLACE INTO note_edit VALUES ({'?, ' * 13}?)",
-            (*key, path, at, before, after, *lines, mode, mtime_ns, None, None, None),
+            f"INSERT OR REPLACE INTO note_edit VALUES ({'?, ' * 11}?)",
+            (*key, path, at, before, after, *lines, mode, mtime_ns, None),
         )
 
     def _blob_of(self, connection: apsw.Connection, data: bytes) -> int | None:
@@ -379,12 +409,13 @@ class Record:
             return None if data is None else base
         if (blob := self._blob_of(connection, data)) is not None:
             return blob
-        depth = 0 if base is None else 1 + value(connection, "SELECT depth FROM note_blob WHERE id = ?", base)
-        prefix = (prefix or _text(connection, base)) if depth % _WHOLE_EACH else None
+        depth = 0 if base is None else value(connection, f"{_CHAIN} SELECT count(*) FROM chain", base)
+        is_short = depth < (_WHOLE_EACH_LARGE if len(data) > _LARGE else _WHOLE_EACH)
+        prefix = (prefix or _text(connection, base)) if is_short else None
         if prefix is None or len(prefix) < _SHORTEST_PREFIX:
-            base, depth, prefix = None, 0, None
-        sql = "INSERT INTO note_blob (hash, base, depth, data) VALUES (?, ?, ?, ?)"
-        connection.execute(sql, (blob_hash(data), base, depth, _packed(data, prefix)))
+            base, prefix = None, None
+        sql = "INSERT INTO note_blob (hash, base, data) VALUES (?, ?, ?)"
+        connection.execute(sql, (blob_hash(data), base, _packed(data, prefix)))
         return connection.last_insert_rowid()
 
     def _forgotten(self, connection: apsw.Connection) -> int:
@@ -408,8 +439,9 @@ class Record:
 
     def _thin(self, connection: apsw.Connection, scope: int) -> None:
         """Make one of changes of one author that follow each other closely, once they are old."""
-        sql = """SELECT path, host, session, id, at, before, after FROM note_edit
-            WHERE scope = ?1 AND at < ?2 ORDER BY path, id"""
+        sql = """SELECT path, host, session, e.id, at, before, after
+            FROM note_edit AS e LEFT JOIN note_author AS a ON a.id = author
+            WHERE scope = ?1 AND at < ?2 ORDER BY path, e.id"""
         last: tuple[Any, ...] = (None,) * 7
         for row in rows(connection, sql, scope, self.clock() - _SETTLED_SECONDS):
             if row[1] and row[:3] == last[:3] and row[5] == last[6] and row[4] - last[4] <= _APART_SECONDS:
@@ -443,6 +475,9 @@ class Record:
     def _read(self, how: Callable[[apsw.Connection], T], nothing: T) -> T:
         if not self.database.exists():
             return nothing
+        if not self._is_short and self._run(_has_long_rows, write=False):
+            return self._write(how)
+        self._is_short = True
 
         def read(connection: apsw.Connection) -> T:
             return how(connection) if state_db.has_table(connection, "note_blob") else nothing
@@ -457,7 +492,10 @@ class Record:
         return self._run(write, write=True)
 
     def _prepare(self, connection: apsw.Connection) -> None:
+        is_long = _has_long_rows(connection)
         connection.execute(_TABLES)
+        if is_long:
+            connection.execute(_SHORTER)
 
     def _run(self, how: Callable[[apsw.Connection], T], *, write: bool) -> T:
         try:
@@ -466,12 +504,16 @@ class Record:
             raise unusable(error.message.removesuffix(".").replace(" cannot be used", "")) from None
 
 
+def _has_long_rows(connection: apsw.Connection) -> bool:
+    return state_db.has_table(connection, "note_edit") and not state_db.has_table(connection, "note_author")
+
+
 # --- texts -----------------------------------------------------------------------------------------------------------
 
 
 def blob_hash(data: bytes) -> int:
-    """Return what tells a text from others mostly: a quarter of its SHA-256."""
-    return int.from_bytes(hashlib.sha256(data).digest()[:8], signed=True)
+    """Return what tells a text from others mostly: the beginning of its SHA-256."""
+    return int.from_bytes(hashlib.sha256(data).digest()[:4], signed=True)
 
 
 def counted(before: bytes | None, after: bytes | None) -> tuple[int, int]:
@@ -490,20 +532,19 @@ def _packed(data: bytes, prefix: bytes | None) -> bytes:
         window = min(_LARGEST_WINDOW, size.bit_length())
         options = {_P.compression_level: 3, _P.window_log: window, _P.enable_long_distance_matching: 1}
     known = None if prefix is None else zstd.ZstdDict(prefix, is_raw=True).as_prefix
-    return zstd.compress(data, options=options, zstd_dict=known)
+    return zstd.compress(data, options=options, zstd_dict=known).removeprefix(_MAGIC)
 
 
 def _text(connection: apsw.Connection, blob: int | None) -> bytes | None:
     """Return a text from the whole one that it rests on; None where one of them is gone or damaged."""
-    sql = """WITH RECURSIVE chain AS (
-        SELECT * FROM note_blob WHERE id = ? UNION ALL SELECT b.* FROM chain JOIN note_blob AS b ON b.id = chain.base
-      ) SELECT hash, data FROM chain ORDER BY depth"""
     text: bytes | None = None
-    chain = rows(connection, sql, blob)
+    chain = rows(
+        connection, f"{_CHAIN} SELECT hash, data FROM chain JOIN note_blob USING (id) ORDER BY step DESC", blob
+    )
     for _, packed in chain:
         known = None if text is None else zstd.ZstdDict(text, is_raw=True).as_prefix
         try:
-            text = zstd.decompress(packed, known, {_C.window_log_max: _LARGEST_WINDOW})
+            text = zstd.decompress(_MAGIC + packed, known, {_C.window_log_max: _LARGEST_WINDOW})
         except (zstd.ZstdError, ValueError):
             return None
     return text if text is not None and blob_hash(text) == chain[-1][0] else None
