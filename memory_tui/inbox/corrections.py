@@ -26,33 +26,35 @@ from memory_tui.workspace.annotations import is_marked, is_overtaken, without_ma
 
 _LONGEST = 300
 _OPENER = re.compile(
-    r"(?:corrections?|erratum|korrektur|berichtigung|richtigstellung|correcci[oó]n|rectificaci[oó]n|更正|纠正一?下?"
-    r"|勘误|訂正|修正(?=：)|исправление|поправка|уточнение|i had it wrong|ich habe mich geirrt|me equivoqué|记错了"
-    r"|間違えていた|я ошибся|(?:final|endgültig|最终版|最終決定|итог)(?=[^\w]{0,3}\(?(?:supersedes|ersetzt|sustituye"
-    r"|取代|заменяет)))"
+    r"(?:corrections?|erratum|korrektur|berichtigung|richtigstellung|corre(?:cci[oó]n|ç[ãa]o|zione|ctif)"
+    r"|rec?tifica(?:tion|ci[oó]n|ção)|rettifica|errata|sprostowanie|korekta|更正|纠正一?下?"
+    r"|勘误|訂正|修正(?=：)|исправление|поправка|уточнение|i (?:had it|was) wrong|ich habe mich geirrt|me equivoqué"
+    r"|记错了|間違えていた|я ошибся|(?:final|endgültig|最终版|最終決定|итог)(?=[^\w]{0,3}\(?(?:supersedes|ersetzt"
+    r"|sustituye|取代|заменяет)))"
     r"\s*(?:[:,、。：，(（]|\s[-–—]\s)",
     re.IGNORECASE,
 )
 _LEAD = re.compile(r"^\s*(?:[-*+]\s+|\d+[.)]\s+|\|\s*)?(?:\*\*)?(?:\[?\d{1,2}:\d{2}\]?\W{0,3})?(?:\*\*)?\s*")
 _TASK = re.compile(r"\[[ xX]\]|✅|^\W*Candidate:")
-_V = r"([^.,;:。，；、()（）]{1,40}?)"
-_END = r"(?=\s*(?:[.,;:。，；、()（）]|$|\b(?:to|but|sondern|sino|auf|a)\b))"
+_V = r"((?:[^.,;:。，；、()（）]|(?<=\d)[.,:](?=\d)){1,40}?)"
+_END = r"(?=\s*(?:[.,;:。，；、()（）]|$|\b(?:to|but|sondern|sino|mais|mas|ma|lecz|auf|a)\b))"
 _AWAY = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\b(?:instead of|rather than|statt|anstelle von|en lugar de|en vez de|вместо) {_V}{_END}",
-        rf"\b(?:nicht mehr|ya no(?: es)?|больше не) {_V}{_END}",
+        rf"\b(?:instead of|rather than|statt|anstelle von|en lugar de|en vez de|em vez de|ao invés de"
+        rf"|au lieu (?:de |d['’])|plutôt que|invece (?:di|che)|zamiast|вместо) {_V}{_END}",
+        rf"\b(?:nicht mehr|ya no(?: es)?|est plus|sont plus|já não(?: é)?|é mais|è più|już nie|больше не) {_V}{_END}",
         rf"\bno longer (?:an? |the |on |at |in |by )?{_V}{_END}",
         rf",\s*(?:not|nicht|а не) {_V}{_END}|, no (?:el|la|los|las|en|por|a) ([^.,;]{{1,30}}){_END}",
-        rf"\b(?:moved|changed|switched|raised|lowered|renamed|went) from {_V} to\b|\bvon {_V} (?:auf|nach|zu)\b",
-        rf"\bpas[oó] de {_V} a\b|(?<!\w)с {_V} на\b",
+        rf"\b(?:\w+ed\b.{{0,40}}?|went|rose|fell|grew) from {_V} to\b|\bvon {_V} (?:auf|nach|zu)\b",
+        rf"\bpas\w+ de {_V} (?:a|à|para)\b|\bda {_V} a\b|\bz {_V} na\b|(?<!\w)с {_V} на\b",
         r"(?:^|[,;] )([^\s,;]+(?: [^\s,;]+)?) (?:has|have) (?:retired|left|moved away|closed)\b",
         r"不再是([^，。；、]{1,12})|而不是([^，。；、]{1,12})|从([^，。；、]{1,12}?)(?:改|换|调整)",
         r"([^、。はがをに]{1,12})(?:ではなく|ではない)|([^、。はがを]{1,12})から[^、。]{1,12}変更",
     )
 )
 _CHANGED = re.compile(
-    r"\b(?:changed|raised|lowered|moved|extended|cut) to\b|\bgeändert\b|\bcambi[oó] a\b|\bизмен\w+ на\b"
+    r"\b(?:\w{3,}ed|cut|set|rose|went) (?:up |down |back )?to\b|\bgeändert\b|\bcambi[oó] a\b|\bизмен\w+ на\b"
     r"|(?:调整|改)[为成到]|に変わった|に変更",
     re.IGNORECASE,
 )
@@ -69,7 +71,7 @@ _NOT = re.compile(
     re.IGNORECASE,
 )
 _ALWAYS = re.compile(r"\b(?:always|please|immer|bitte|siempre|всегда)\b|总是|一定要|请", re.IGNORECASE)
-_LABEL = re.compile(r"^([^\W\d_][^:：|]{0,30})[:：]\s*(.{1,60})$")
+_LABEL = re.compile(r"^([^\W\d_][^:：|]{0,30})[:：](?!(?<=\d.)\d)\s*(.{1,60})$")
 _NEVER_LABELS = re.compile(
     r"status|version|tests?|weight|mood|disk|time|date|count|progress|results?|next|note|gewicht|stimmung|zeit|datum|anzahl"
     r"|stand|ergebnis|nächst|notiz|peso|estado|fecha|hora|resultado|nota|状态|版本|测试|体重|时间|日期|数量|进度|结果|备注|状態|バージョン"
