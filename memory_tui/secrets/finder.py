@@ -1,8 +1,9 @@
 """Finds text that holds a password or a key. It gives kind and position, never the secret itself.
 
 The finder knows keys in the format that their maker documents, and what people write: values after a label in many
-languages and in Markdown, passwords beside a user's name, words of a wallet. It verifies nothing over the network, and
-takes nothing for a secret merely because it looks random: notes are full of ids, commits, digests and hosts.
+languages and in Markdown, passwords beside a user's name, codes in a sentence that names what they open, words of a
+wallet, a password made of words and signs. It verifies nothing over the network, and takes nothing for a secret merely
+because it looks random: notes are full of ids, commits, digests and hosts.
 
 Conversations are masked by OpenClaw's own patterns: its documented defaults, in their order, with JavaScript's meaning.
 A word, a digit, a border of words and letter case are ASCII there, white space is JavaScript's.

@@ -1,8 +1,8 @@
 """Finds known patterns of text that commands the agent which reads a note: override, send away, hide, run.
 
-It knows wordings in six languages, in instructions.toml beside this module, and what hides them: comments, zero-width
-signs, Base64. It finds copies of known attacks and careless ones; a wording that it does not know it does not see, so
-nothing here tells that there are none.
+It knows wordings in ten languages, in instructions.toml beside this module, and what hides them: comments, markup,
+zero-width signs, Base64. It finds copies of known attacks and careless ones; a wording that it does not know it does
+not see, so nothing here tells that there are none.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ OVERRIDE, EXFIL, HIDE, RUN = (
 
 _INVISIBLE = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\U000e0000-\U000e007f]")
 _FEWEST_INVISIBLE = 3
-_COMMENT = re.compile(r"<!--(.*?)(?:-->|$)|\[//\]: # \((.*?)\)\s*$")
+_COMMENT = re.compile(
+    r"<!--(.*?)(?:-->|$)|\[//\]: # \((.*?)\)\s*$|\]\(\S{1,200} [\"'](.*?)[\"']\)"
+    r"|<\w[^<>]*?(?:display:\s?none|hidden|opacity:\s?0|font-size:\s?0)[^<>]*>([^<]*)"
+)
+_LINK = re.compile(r"\]\(\S*?\)")
 _BASE64 = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{40,4000}={0,2}")
 _QUOTED = re.compile(r"\"[^\"\n]{1,300}\"|„[^“”\n]{1,300}[“”]|“[^”\n]{1,300}”|«[^»\n]{1,300}»|「[^」\n]{1,300}」")
 _FIRST = re.compile(
@@ -51,7 +55,7 @@ _WINDOW, _OVERLAP = 2000, 200
 def _words(name: str) -> re.Pattern[str]:
     """Return the pattern of a table in instructions.toml, which is read once, for text in lower case."""
     tables = _tables()
-    text = "|".join(tables[name]).replace("{machine}", tables["machine"]).replace("{mine}", tables["mine"])
+    text = re.sub(r"\{([a-z]+)\}", lambda part: tables[part[1]], "|".join(tables[name]))
     # Letter case that does not matter would take three times as long.
     return re.compile(re.sub(r"\\.|[^\W\d_]", lambda part: part[0] if part[0][0] == "\\" else part[0].lower(), text))
 
@@ -117,7 +121,7 @@ def _carried(line: str, *, inside: bool) -> Iterator[tuple[str, str]]:
     if inside:
         yield plain, "a comment"
     for match in _COMMENT.finditer(plain):
-        yield match[1] or match[2] or "", "a comment"
+        yield match[match.lastindex or 0], "a comment" if match[0].startswith(("<!--", "[//]")) else "markup"
     yield _COMMENT.sub(" ", plain), "invisible signs" if invisible >= _FEWEST_INVISIBLE else ""
     for match in _BASE64.finditer(plain):
         try:
@@ -136,7 +140,7 @@ def _kind(text: str, *, hidden: bool) -> str:
     addressed = _words("reader").search(text) is not None
     if _words("run").search(text) and (addressed or _words("silent").search(text)):
         return RUN
-    void, only = (_words(name).search(text) is not None for name in ("void", "only"))
+    void, only = (_words(name).search(text) is not None for name in ("voids", "only"))
     if addressed + void + only >= 2 or _words("hails").search(text):
         return OVERRIDE
     for kind, table in ((OVERRIDE, "override"), (HIDE, "hide"), (EXFIL, "send")):
@@ -148,6 +152,11 @@ def _kind(text: str, *, hidden: bool) -> str:
         for match in (*orders, *_words(table).finditer(text)):
             if kind != EXFIL or _goes_away(text, match, addressed=addressed or hidden):
                 return kind
+    plain = _LINK.sub("] ", text)
+    thing, away, silent = (_words(name).search(plain) is not None for name in ("thing", "away", "silent"))
+    steered = hidden or addressed or silent
+    if steered and thing + away + silent + hidden >= 2 - addressed and _words("act").search(plain):
+        return EXFIL if thing or away else RUN
     return ""
 
 

@@ -7,7 +7,10 @@ looks random: documents, folders, commits and orders have such names, too.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import cast
 
 from msgspec import Struct
@@ -33,49 +36,45 @@ def _pattern(text: str, flags: int = 0) -> re.Pattern[str]:
 LABELLED, PAIR, SEED, CODES = "labelled password or key", "user and password", "seed phrase", "backup code"
 
 _STRONG = (
-    r"passw(?:or[dt]|d)|passphrase|passcode|pass[- ]?code|mot de passe|contrase(?:ñ|n\u0303|n)a|senha|kennwort"
+    r"passw(?:or[dt]|d)|pass[- ]?(?:code|phrase)|mot de passe|palavra-passe|contrase(?:ñ|n\u0303|n)a|senha|kennwort"
     r"|wachtwoord|has[łl][oaeu]|(?:ş|s\u0327|s)ifre|l(?:ö|o\u0308)senord|heslo|parola|jelsz[oó]|salasana|adgangskode|kodeord"
     r"|парол[ьяею]|密[码碼]|口令|パスワード|パスコード|暗証番号|암호|비밀번호|كلمة (?:المرور|السر)|סיסמה|κωδικός"
     r"|geslo|lozinka|slaptažodis|parool|パスフレーズ|비번|패스워드|mật mã|पासवर्ड|mật khẩu|kata sandi|(?:wlan|wi-?fi"
-    r"|wep|wpa2?|netzwerk|network)[ -]?(?:schlüssel|key|psk)|pre-?shared key"
+    r"|wep|wpa2?|netzwerk|network)[ -]?(?:schlüssel|key|psk)|pre-?shared key|community string|[ck]odewort"
+    r"|security answer|sicherheits(?:frage|antwort)|(?:секретное|кодовое) слово"
 )
-_DOOR = (
-    r"(?:door|gate|alarm|safe|lock|garage|building|entry|house|handy|phone|tablet|screen|device|tür|haustür|tor|deur)"
-    r"[ -]?(?:code|pin|unlock|lock)|(?:lock|key)-?(?:box|safe)|(?:bike|pad|luggage)[ -]?lock|keypad|puk|digicode"
-    r"|code d.accès|code (?:de (?:la )?)?(?:porte|portail)|código (?:del? )?(?:la )?(?:puerta|portal|garaje|alarma)"
-    r"|kod do \w{3,12}|код (?:от )?(?:домофон|подъезд|двер|сейф|ворот|замк)\w{0,3}|(?:kapı|alarm) kodu"
-    r"|门禁码|ドアコード"
-)
+_DOOR = r"keypad|puk|digi-?code|intercom|cv[vc]2?|code (?:d.accès|secret)|geheimzahl|门禁码"
 _PIN_LABEL = r"(?:karten|giro|bank|sim)?pin(?:[ -]?code)?|пин(?:-?код)?"
-_SHORT = rf"(?<![^\W_])(?:pwd|pw|psk|mdp|clave|{_PIN_LABEL}|{_DOOR})\d?(?![^\W_])"
-_PASS = r"(?:(?<![^\W_])(?:require)?pass|(?<!\w)(?:code|key))(?=[\"'*_`)\]]{0,4}\s*[:=]|\s+\S*\d)"
+_SHORT = rf"(?<![a-zß-ÿа-яё\d])(?:{_DOOR}|pwd|pw|psk|mdp|пасс|clave|{_PIN_LABEL})\d?(?![a-zß-ÿа-яё\d])"
+_PASS = r"(?:(?<![^\W_])(?:require)?pass)(?=[\"'*_`)\]]{0,4}\s*[:=]|\s+\S*\d)"
 _NET = (
     r"(?<![^\W_])(?:wi-?fi|wlan|wpa[23]?|ssid|hotspot|vnc|rdp|teamviewer|anydesk|вай-?фай\w{0,3}|无线(?:网络)?"
     r"|ワイファイ|와이파이)(?:の?(?:キー|鍵)|[ -](?:code|pin|zugang))?"
 )
-_PLAIN_KEY = r"(?:clé (?:d['’])?|clave (?:de )?|chiave |chave (?:de )?|klucz )api"
+_PLAIN_KEY = r"(?:clé|clave|chiave|chave|klucz)(?: de| di| d['’])?[ ’'](?:api|secr|segret|priv|prywatn|ac+e[sc])\w*"
 _WEAK = (
     r"(?:api|access|auth|secret|private|bearer|app(?:lication)?|account|service|licen[cs]e|master|signing|encryption"
-    r"|bot|client|shared|deploy|webhook|recovery|refresh)[ _-]?(?:key|token|secret)|token|secret|(?<=[a-z0-9]_)key"
+    r"|bot|client|shared|deploy|webhook|recovery|refresh|unseal|product|windows)[ _-]?(?:key|token|secret)"
+    r"|token|secret|bearer|cookie[\"']?:\s*[\w.-]{1,40}(?==)|(?<=[a-z0-9]_)key"
     rf"|(?:api|secret)-?schlüssel|{_PLAIN_KEY}|(?:api[ -]?)?ключ|токен|секрет\w*|[密秘私][钥鑰]|令牌|密匙"
     r"|シークレット(?:キー)?|トークン|(?:api|秘密) ?[キ鍵]ー?|api ?키|토큰|시크릿|anahtar\w*|jeton\w*|khóa"
     r"|(?<![^\W_])api(?=\s*[:=])"
 )
 _PHRASE_LABEL = (
     r"(?:seed|recovery|mnemonic|secret|backup)[ -]?(?:phrase|words)|mnemonic|(?<!\w)seed(?:\s+\w{1,12}){0,4}(?=\s*[:=])"
-    r"|wiederherstellungs(?:phrase|wörter)|frase (?:semilla|de recuperación|seed)|phrase (?:de récupération|secrète)"
-    r"|сид-?фраз\w*|助记词|恢复短语|リカバリーフレーズ|シードフレーズ|복구 구문|니모닉"
+    r"|wiederherstellungs(?:phrase|wörter)|frase (?:seed|sem\w+|d[ei] recuper\w+|mnemonica)|сид-?фраз\w*"
+    r"|phrase (?:de récupération|secrète)|助记词|恢复短语|リカバリーフレーズ|シードフレーズ|복구 구문|니모닉"
     r"|\b(?:12|15|18|21|24)[ -]?(?:words?\b|wörter|palabras|mots\b|слов\w*|个(?:单词|助记词)|個の単語|개 단어)"
 )
 _WALLET = rf"{_PHRASE_LABEL}|trezor|metamask|ledger|electrum|wallet|кошел[её]к\w?|钱包|ウォレット"
 _CODE_LABEL = (
-    r"(?:backup|recovery|emergency|2fa|scratch|one-time)[ -](?:codes?|backups?)|(?:wiederherstellungs|backup-?"
-    r"|ersatz)codes?|códigos? de (?:recuperación|respaldo)|codes? de (?:secours|récupération)|резервные коды"
-    r"|(?:备用|恢复)码|バックアップコード"
+    r"(?:backup|recovery|emergency|2fa|scratch|one-time)(?:[ -](?:codes?|backups?)|(?=:))|(?:wiederherstellungs|ersatz"
+    r"|backup-?|notfall)codes?|c[oó]d\w{1,4} d[ei] (?:r[eé]cup\w+|respaldo|secours|backup)|kody zapas|tan-?list"
+    r"|(?:резервн|запасн|одноразов)\w+ коды|коды восст\w+|(?:备用|恢复)[码碼]|(?:バックアップ|リカバリー)コード"
 )
 _LOGIN = (
-    r"ssh|s?ftp|log-?in|sign-?in|zugang\w*|anmeldung\w*|credentials?|creds|account|accès|acceso|usuario|identifiant\w*"
-    r"|logowanie|dostęp|inlog\w*|přihlášení|логин\w*|доступ\w*|вход|учётка|登[录錄入陆]|账号|帳號|帐号|ログイン"
+    r"ssh|s?ftp|log-?in|sign-?in|zugang\w*|anmeldung\w*|credentials?|creds|account|accès|acces?so|us[uú][aá]rio|identifiant\w*"
+    r"|utilizador|utente|użytkownik|logowanie|dostęp|inlog\w*|přihlášení|логин\w*|доступ\w*|вход|учётка|登[录錄入陆]|账号|帳號|帐号|ログイン"
     r"|アカウント|로그인|계정|tài khoản|đăng nhập|giriş|panel|web ?ui"
 )
 _ADMIN = r"root|admin\w*|imap|smtp|auth\w*|keepass\w*|user(?:name)?|benutzer\w*|utilisateur|用户名?"
@@ -96,14 +95,14 @@ _NOT_AFTER = _pattern(rf"[ _-](?:{_OTHER})(?![^\W_])")
 """What makes a label the name of another thing: `token limit`, `API key ID`."""
 _JOINED = (
     r"(?:[:=：|→—–]|=>|->|:=|(?:\b(?:is|was|now|ist|lautet|est|es|je|är|to|là|jest)\b|\b[éè]|[はが是为為는은])"
-    r"(?:\s+(?:now|jetzt|nun|to)\b)?:?)"
+    r"(?:\s+(?:now|jetzt|nun|to)\b)?:?|改[成为]了?)"
 )
 _OPEN = r"(?P<open>[\s\"'*_`|「『«“„(]{0,6})"
 _LABEL = _pattern(
     rf"(?:(?P<word>(?:{_STRONG})[a-zа-яş\d]{{0,3}}|{_SHORT}|{_PASS})|(?P<net>{_NET})|(?P<name>{_WEAK}))"
     rf"(?P<form>(?:_[a-z_]{{1,20}}(?=\s?=))?[\"'*_`)\]]{{0,4}})"
     rf"(?:(?P<between>(?:\s*+\([^()\n]{{0,40}}+\)|\s++[^\s:=：|→—–]{{1,24}}+){{0,6}}?)\s*[\"'*_`)\]]{{0,4}}{_JOINED}"
-    rf"|\s+(?=[\"'`])|(?:\s++[^\s:=「『«“„]{{1,24}}+){{0,3}}+\s*+(?=[「『«“„])|(?P<bare>\s+)){_OPEN}",
+    rf"|\s+(?=[\"'`])|(?:\s++[^\s:=「『«“„]{{1,24}}+){{0,3}}+\s*+(?=[「『«“„])|(?P<bare>\s+(?:\(\w{{1,12}}\s)?)){_OPEN}",
     re.IGNORECASE,
 )
 _WORD = _pattern(rf"{_STRONG}|{_SHORT}|\bpass\b")
@@ -115,6 +114,7 @@ _STREWN = _pattern(r"(?:^|[\s:：=(`\"'])([A-Za-z0-9!#$%&*+?^§~@_.-]{8,40})(?=$
 _NEAR = 50
 """Characters from what speaks of a login to what has the form of a password."""
 _SIGN_WITHIN = _pattern(r"\w[!#$%&*?^§~]\w|(?<=[a-z])\d(?=[a-z])\w*[-_]")
+_WITHIN, _MADE_UP = _pattern(r"\w[!$&*?§]\w"), _pattern(r"(?=.*[a-z]{3}).*\w[!$&*?§]\w")
 _FURTHER = _pattern(
     r"(?:\s++[^\s:=]{1,20}+){1,4}?\s++((?=\S*[a-z])(?=\S*[A-Z])(?=\S*\d)(?=\S*[^A-Za-z0-9\s])\S{6,60}+)"
 )
@@ -125,9 +125,14 @@ _LONGEST_VALUE = 160
 """Characters of a value that are looked at, because some patterns take quadratic time."""
 _TRAILING = ".,;:)]}>*_|\"'`»”"
 _WORDS = _pattern(r"[A-Z]{0,4}[^\W\d_A-Z]+(?:[A-Z][^\W\d_A-Z]{2,})*[A-Z]{0,3}")
-_PIN = _pattern(r"\d{4,12}[#*]?")
-_OF_DIGITS = _pattern(rf"(?:{_PIN_LABEL}|passcode|{_DOOR})\d?$")
-_NUMBER = _pattern(r"(?:\s++[^\W\d]{1,20}+){1,2}\s++((?!(?:19|20)\d\d\b)\d{4,8}[#*]?)(?![\w./:,-]*\w)")
+_CODE_SHAPE = r"(?:\d{4,12}|\d{1,2}(?:-\d{1,2}){2,3}|(?=(?:\D{0,6}\d){2})[A-ZА-Я\d#*]{4,9})[#*]?"
+_SENTENCE = _pattern(r"[.;!?]\s+(?=[^\W\d_])|[。；]")
+_DIGITS = _pattern(
+    rf"(?<![\w.,:/+€$£#№-])(?!(?:19|20)\d\d(?![#*\dA-ZА-Я])){_CODE_SHAPE}(?![\w/:-]|[.,]\d|\s?(?i:[€$%°]|[kcm]?[mg]\b|min|eur|usd|gb"
+    r"|mb|px|rpm|hz|\d))"
+)
+_PIN, _CODE_VALUE = _pattern(r"\d{4,12}[#*]?"), _pattern(_CODE_SHAPE)
+_OF_DIGITS = _pattern(rf"(?:{_PIN_LABEL}|passcode|密[码碼]|暗証番号|비밀번호|{_DOOR})\d?$")
 _OF_NET = _pattern(
     r"(?:fritz|telekom|vodafone|tp-link|netgear|ap[-_]|o2-|wlan-|speedport|rtl|mt\d|bcm).*|.*(?:5|2[.,]4|6)g(?:hz)?"
     r"|(?:[0-9a-f]{2}[:-]){2}.*",
@@ -192,7 +197,7 @@ _FUNCTION = _pattern(
     r"\b(?:the|and|for|with|that|you|are|not|from|have|but|was|has|its|who|our|all|can|will|your|this|than|into|were|been"
     r"|they|their|when|which|which|because|der|die|das|und|mit|que|los|las|con|les|est)\b"
 )
-_CODE = _pattern(r"(?<![\w-])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,3}|\d{6,10})(?![\w-])")
+_CODE = _pattern(r"(?<![\w-])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,3}|\d{6,10}|\d{4} \d{4}|[0-9a-f]{16})(?![\w-])")
 
 
 class Label(Struct, frozen=True):
@@ -237,7 +242,8 @@ def written(text: str, known: Known) -> Iterator[Span]:
             window = line[cut : cut + _WINDOW]
             words = [*_listed(window, before)] if hinted or before else []
             after = after or bool(words)
-            values = [*_labelled(window, known), *_strewn(window, known)] if hinted else []
+            values = [*_opening(window), *(_labelled(window, known) if hinted else ())]
+            values += _strewn(window, known) if hinted or _WITHIN.search(window) else ()
             beside = _pairs(window) if hinted or "/" in window or "@" in window else ()
             spans += [(cut, span) for span in (*values, *words, *beside)]
         yield from ((at + cut + start, at + cut + end, kind, label) for cut, (start, end, kind, label) in spans)
@@ -255,11 +261,13 @@ def _labelled(line: str, known: Known) -> Iterator[Span]:
         name = line[match.start() : match.end("form")].strip("\"'*_`)] ").lower()
         # The beginning of a password is a part of the secret.
         label = Label(name, prefix_of(value) if match["name"] else "")
-        fits = not _example(line, match.start(), value) and (name, label.prefix) not in known.cleared
+        # A short value of a declared constant, or of an example by its words, is none.
+        example = len(value) < 16 and _CONSTANT.search(line, max(0, match.start() - 40), match.start())
+        fits = not example and (name, label.prefix) not in known.cleared
         if fits and _is_value(line, match, name, value, known):
             end = at + len(value)
             yield at, end, LABELLED, label
-        elif match["word"] and (further := _further(line, match, name)):
+        elif match["word"] and (further := _further(line, match)):
             yield *further.span(1), LABELLED, label
 
 
@@ -276,27 +284,24 @@ def _is_value(line: str, match: re.Match[str], name: str, value: str, known: Kno
     of_net = _NETS.search(before) is not None
     if of_net and _of_net(value):
         return True
-    if name in ("code", "key"):
-        return _OF_DIGITS.search(before.rstrip()) is not None and _PIN.fullmatch(value) is not None
     if name == "pass" and match["bare"]:
         return _bare(value) and (of_net or _USERS.search(before) is not None)
     if not match["bare"]:
         return _password(value) or (_VARIABLE.match(line, match.start()) is not None and not placeholder(value))
-    digits = _OF_DIGITS.search(name) and _PIN.fullmatch(value)
+    # What is on the back of a card has three digits.
+    digits = _OF_DIGITS.search(name) and _CODE_VALUE.fullmatch(value.zfill(4) if name.startswith("cv") else value)
     return (
         bool(digits) or _bare(value) or (name.endswith(("schlüssel", "key")) and _NET_CODE.fullmatch(value) is not None)
     )
 
 
-def _further(line: str, match: re.Match[str], name: str) -> re.Match[str] | None:
-    """Return the match of a value some words after the label of a password: of all classes, or a code of digits."""
+def _further(line: str, match: re.Match[str]) -> re.Match[str] | None:
+    """Return the match of a value some words after the label of a password: of all classes, or the key of a network."""
     further = _FURTHER.match(line, match.end("form"))
     if further and _bare(further[1], 4):
         return further
     of_net = _AFTER_NET.match(line, match.end("form"))
-    if of_net and _of_net(of_net[1]):
-        return of_net
-    return _NUMBER.match(line, match.end("form")) if _OF_DIGITS.search(name) and name != "pin" else None
+    return of_net if of_net and _of_net(of_net[1]) else None
 
 
 def _of_net(value: str) -> bool:
@@ -306,20 +311,18 @@ def _of_net(value: str) -> bool:
 
 
 def _strewn(line: str, known: Known) -> Iterator[Span]:
-    """Yield what has the form of a password in a line that speaks of a login: all classes of signs in one word."""
+    """Yield what has the form of a password, all classes of signs in one word, in a line that speaks of a login.
+
+    Where a sign stands between letters, as only people who make up a password write it, no login need be named.
+    """
     cleared = {prefix for _, prefix in known.cleared}
     logins = [match.end() for match in _OF_LOGIN.finditer(line)]
-    for match in _STREWN.finditer(line) if logins else ():
+    for match in _STREWN.finditer(line):
         value = match[1].rstrip(_TRAILING)
         telling = _SIGN_WITHIN.search(value) and not placeholder(value) and not _OF_NET.fullmatch(value)
-        near = any(0 <= match.start(1) - end <= _NEAR for end in logins)
+        near = _MADE_UP.match(value) or any(0 <= match.start(1) - end <= _NEAR for end in logins)
         if telling and near and len(value) >= 8 and _classes(value) == 4 and prefix_of(value) not in cleared:
             yield match.start(1), match.start(1) + len(value), LABELLED, None
-
-
-def _example(line: str, at: int, value: str) -> bool:
-    """Tell whether a short value is that of a declared constant, or of an example by its words."""
-    return len(value) < 16 and bool(_CONSTANT.search(line, max(0, at - 40), at))
 
 
 def _value(line: str, match: re.Match[str]) -> str:
@@ -336,6 +339,22 @@ def _value(line: str, match: re.Match[str]) -> str:
     if plain is None or _REFERENCE.fullmatch(plain[0][:_LONGEST_VALUE].rstrip(".,;:")):
         return ""
     return plain[0].partition(',"')[0].rstrip(_TRAILING)
+
+
+def _opening(line: str) -> Iterator[Span]:
+    """Yield the codes in a sentence that names what is shut and that it is opened by them."""
+    for match in _DIGITS.finditer(line) if _words("shut").search(line.lower()) else ():
+        before = _SENTENCE.split(line[max(0, match.start() - 70) : match.start()])[-1]
+        around = (before + _SENTENCE.split(line[match.end() : match.end() + 30])[0]).lower()
+        opens = match[0][-1] in "#*" or _words("opens").search(around)
+        if opens and _words("shut").search(around) and not _words("other").search(around):
+            yield *match.span(), LABELLED, Label("code", "")
+
+
+@cache
+def _words(name: str) -> re.Pattern[str]:
+    """Return the pattern of a table in labels.toml, for text in lower case."""
+    return re.compile("|".join(tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))[name]))
 
 
 def _another_thing(line: str, match: re.Match[str]) -> bool:
@@ -425,7 +444,7 @@ def _pairs(line: str) -> Iterator[Span]:
 def _is_pair(sign: str, user: str, password: str, before: str, sep: str) -> bool:
     """Tell whether a user's name and a password stand beside each other, after what stands `before` them."""
     classes, admin, mail = _classes(password), user in _ADMINS, "@" in user
-    if sign == " " or (mail and sep.startswith(" :")):
+    if sign == " " or (mail and (sign == "-" or sep.startswith(" :"))):
         return classes == 4
     if classes < (2 if sign in "/(" else 3) or (sign in ":," and re.search("[:=]", password)):
         return False
@@ -443,7 +462,7 @@ def _is_pair(sign: str, user: str, password: str, before: str, sep: str) -> bool
     if sign != "/":
         return (login is not None and ":" in login["rest"]) or (admin and (sign == "-" or sep == ":"))
     fewest = 2 if len(sep) > 1 or admin else 3
-    return classes >= fewest and bool(re.search(r"\d", password) and _MACHINE.search(before))
+    return classes >= fewest and bool(re.search(r"\d", password) and (_MACHINE.search(before) or (admin and login)))
 
 
 _COLUMN = _pattern(rf"{_STRONG}|pw|pass|pwd|pin")

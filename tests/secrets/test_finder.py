@@ -166,6 +166,7 @@ def test_a_labelled_value_is_found_in_the_words_of_many_languages(text):
         ("fourth", 0.95, 0.0),
         ("fifth", 0.9, 0.03),
         ("sixth", 0.95, 0.0),
+        ("seventh", 0.95, 0.0),
     ],
 )
 def test_what_people_write_is_a_secret_and_ids_are_none(name, least, alarms):
@@ -180,7 +181,7 @@ def test_what_people_write_is_a_secret_and_ids_are_none(name, least, alarms):
     assert sum(others) <= alarms * len(others)
 
 
-def test_text_that_commands_an_agent_is_found_in_six_languages_and_talk_of_work_is_none():
+def test_text_that_commands_an_agent_is_found_in_many_languages_and_talk_of_work_is_none():
     commands = [(text, bool(spans)) for text, spans in lines("commands")]
     found = [bool(instructions.find(text)) for text, _ in commands]
     assert sum(hit for hit, (_, wanted) in zip(found, commands, strict=True) if wanted) >= 0.85 * sum(
