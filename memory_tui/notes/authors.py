@@ -102,24 +102,25 @@ class Act(Struct, frozen=True):
         """Tell whether the command may write after it has answered."""
         return _GOES_ON.search(self.command) is not None
 
-    @property
-    def is_literal(self) -> bool:
-        """Tell whether what it writes stands in the command: the rule of words tells whether a change is that."""
-        return _TEXT.search(self.command) is not None and not re.search(r"[$`]", self.command)
-
-    def with_mark(self, path: str, *, above: bool = False) -> str:
-        """Return the command with a mark in the place of each word that names `path`, or with `above` its folders."""
-        folders = set(map(str, Path(path).parents))
+    def with_marks(self, path: str) -> str:
+        """Return the command with a mark in the place of each word that is `path`, has its name, or a folder above."""
+        note, here = Path(path), [(0, self.cwd)]
+        for step in _GOES_TO.finditer(self.command):
+            here.append((step.end(), os.path.normpath(_below(here[-1][1], step[1]))))
+        above = {str(folder): folder.name for folder in note.parents}
+        names = {note.name, *above.values(), ".", "..", "~", "$HOME"}
 
         def mark(match: re.Match[str]) -> str:
             word = match[0]
-            if word.rpartition("/")[2] == Path(path).name:
-                return _MARK
-            if not above and not set(word) & set("*?["):
+            name, is_pattern = word.rstrip("/").rpartition("/")[2], bool(set(word) & set("*?["))
+            if not is_pattern and name not in names:
                 return word
-            place = _real(_below(self.cwd, word.replace("$HOME", "~", 1)))
-            by_pattern = place.count("/") == path.count("/") and fnmatch.fnmatchcase(path, place)
-            return _MARK if by_pattern or (above and place in folders) else word
+            folder = next(folder for start, folder in reversed(here) if start <= match.start())
+            place = _real(_below(folder, word.replace("$HOME", "~", 1)))
+            fits = place.count("/") == path.count("/") and fnmatch.fnmatchcase(path, place)
+            if place == path or (name == note.name and "$" in word) or (is_pattern and fits):
+                return _NOTE
+            return _NAMESAKE if name == note.name else _FOLDER if place in above else word
 
         return _SHELL_WORD.sub(mark, self.command)
 
@@ -240,7 +241,7 @@ class Authors:
         return [
             act
             for act in self._running(change)
-            if _MARK in act.with_mark(change.path)
+            if {_NOTE, _NAMESAKE} & set(act.with_marks(change.path))
             and all(
                 line in act.command or words <= set(_WORD.findall(act.command))
                 for line, words in zip(added, new_words, strict=True)
@@ -248,14 +249,14 @@ class Authors:
         ]
 
     def _by_deed(self, change: NoteChange) -> list[Act]:
-        """Return the commands that write, move or remove the note, whatever they write, where they took no time."""
+        """Return the commands that change the note in the way that it changed, where they took no time."""
         gone = change.after is None
-        acts = (act for act in self._running(change) if change.at <= act.use.end + _SLACK)
         return [
             act
-            for act in acts
-            if (gone or (act.use.end - act.use.at <= _SHORT and not act.is_literal))
-            and (_REMOVES if gone else _WRITES).search(act.with_mark(change.path, above=gone))
+            for act in self._running(change)
+            if change.at <= act.use.end + _SLACK
+            and (gone or act.use.end - act.use.at <= _SHORT)
+            and _wrote(act, change)
         ]
 
 
@@ -269,7 +270,7 @@ def _act(session: HostSession, use: ToolUse) -> Act:
     if use.name in ("Bash", "exec", "exec_command", "shell") and command:
         command = str(command[-1]) if isinstance(command, list) else str(command)
         cwd = os.path.normpath(Path(use.cwd) / str(args.get("workdir") or ""))
-        return Act(session, use, (), "" if "\0" in command else command, cwd)
+        return Act(session, use, (), "" if {_NOTE, _NAMESAKE, _FOLDER} & set(command) else command, cwd)
     try:
         claims = [to_builtins(claim) for claim in _claimed(use.name, args, details, use.cwd)]
         return Act(session, use, convert(claims, tuple[Claim, ...]))
@@ -378,16 +379,43 @@ def _edited(text: str, edit: Replacement, place: int) -> tuple[str | None, int]:
 
 # --- what a command does ---------------------------------------------------------------------------------------------
 
-_MARK = "\0"
-_SHELL_WORD = re.compile(r"[^\s;|&<>()'\"=\0]{1,4096}")
+_NOTE, _NAMESAKE, _FOLDER = "\0", "\1", "\2"
+_SHELL_WORD = re.compile(r"[^\s;|&<>()'\"=\0\1\2]{1,4096}")
+_GOES_TO = re.compile(r"\bcd\s+['\"]?([^\s;|&<>()'\"]+)")
 _GOES_ON = re.compile(r"(?<![&>])&(?![&>\d])|\b(?:nohup|setsid)\b")
-_TEXT = re.compile(r"\b(?:echo|printf)\b|<<")
-_REMOVES = re.compile(rf"\b(?:rm|unlink|mv)\b[^;|&\n]*{_MARK}")
-_WRITES = re.compile(
-    rf"(?:>['\"\s]*|\bof=|\b(?:mv|tee|truncate|install|rsync|git (?:mv|restore|checkout)|sort\b[^;|&\n]* -\w*o"
-    rf"|(?:sed|perl)\b[^;|&\n]* -\w*i)\b[^;|&\n]*){_MARK}|\bcp\b[^;|&\n]*{_MARK}['\"\s]*(?:$|[;|&\n>])"
+_TEXT = re.compile(rf"\b(?:echo|printf)\b[^;&\n]*(?:>|\btee\b)[^;|&\n]*{_NOTE}|<<[^\n]*{_NOTE}|{_NOTE}[^\n]*<<")
+"""A step that writes to the note what stands in the command: the rule of words tells whether a change is that."""
+_REMOVES = re.compile(
+    rf"\b(?:(?:rm|unlink)\b[^;|&\n]*[{_NOTE}{_FOLDER}]|mv\b[^;|&\n]*[{_NOTE}{_FOLDER}]['\"]*[ \t]+[^\s;|&>])"
 )
-"""A step of a command whose last word, or file behind a sign, is the note."""
+_APPENDS = re.compile(rf"(?:>>['\"\s]*|\btee\b[^;|&\n]* -\w*a\b[^;|&\n]*){_NOTE}")
+_EDITS = re.compile(rf"\b(?:sed|perl)\b[^;|&\n]* -\w*i\b[^;|&\n]*{_NOTE}")
+_ARRIVES = re.compile(
+    rf"\b(?:mv|cp|install|rsync)\b[^;|&\n]*(?:{_NOTE}|{_NAMESAKE}['\"\s]+{_FOLDER})['\"\s]*(?:$|[;|&\n>)])"
+)
+_WRITES = re.compile(
+    rf"(?:(?<!>)>['\"\s]*|\bof=|\b(?:tee(?! -\w*a)|truncate|git\b[^;|&\n]* (?:restore|checkout)"
+    rf"|sort\b[^;|&\n]* -\w*o)\b[^;|&\n]*){_NOTE}"
+)
+
+
+def _wrote(act: Act, change: NoteChange) -> bool:
+    """Tell whether a command writes, moves or removes the note, and the change looks like that."""
+    before, after = change.before or b"", change.after
+    if after is None:
+        return _REMOVES.search(act.with_marks(change.path)) is not None
+    command = act.with_marks(change.path)
+    is_literal = _TEXT.search(command) is not None and not re.search(r"[$`]", command)
+    # A part of a word that is replaced leaves a word around it.
+    parts = {part for part in _WORD.findall(act.command) if len(part) > 2}
+    new_words = set[str]().union(*_additions(change)[1]) if len(before) + len(after) <= _MOST_COMPARED else {""}
+    deeds = [
+        (_WRITES, not after or not is_literal),
+        (_APPENDS, not is_literal and after.startswith(before)),
+        (_EDITS, all(any(part in word for part in parts) for word in new_words)),
+        (_ARRIVES, True),
+    ]
+    return any(fits and deed.search(command) for deed, fits in deeds)
 
 
 @lru_cache(2)

@@ -236,7 +236,10 @@ COMMANDS = {
     "mv MEMORY.md memory/old.md": ("deed", OLD, None),
     "mv ../draft/MEMORY.md .": ("deed", OLD, NEW),
     "cp /tmp/x MEMORY.md": ("deed", OLD, NEW),
+    "mv ../draft/*.md ./; cp ../draft/MEMORY.md ./": ("deed", OLD, NEW),
     "sed -i 2d MEMORY.md": ("deed", OLD, OLD.splitlines(keepends=True)[0]),
+    "sed -i 's/print/paint/' *.md && echo done": ("deed", OLD, OLD.replace(b"printer", b"painter")),
+    "cd /; cd ~/notes/memory && (date; ls) >> ../MEMORY.md && echo 'MEMORY.md is new'": ("deed", OLD, GREW),
     "date | tee -a MEMORY.md > /dev/null": ("deed", OLD, GREW),
     "bash -c 'date >> MEMORY.md' 2>&1": ("deed", OLD, GREW),
     ": > MEMORY.md": ("deed", OLD, b""),
@@ -245,6 +248,7 @@ COMMANDS = {
     "dd if=other.md of=MEMORY.md": ("deed", OLD, NEW),
     "sort -o MEMORY.md other.md": ("deed", OLD, NEW),
     "git restore MEMORY.md": ("deed", OLD, NEW),
+    "cd ~; git checkout -- notes/MEMORY.md && echo done": ("deed", OLD, NEW),
 }
 
 
@@ -258,6 +262,29 @@ def test_what_a_command_wrote_is_its_agents(command, case, home, at):
     other = NoteChange(str(home / "notes" / "memory" / "2026-11-01.md"), before, after, at=at + 0.05)
     if "-r" not in command:
         assert authors(home, at).of(other).host == "", "another note"
+
+
+MINE = OLD + b"- mine\n"
+OTHER_HANDS = {
+    "date >> MEMORY.md": b"- mine\n" + OLD,
+    "date | tee -a MEMORY.md": NEW,
+    "sed -i /scanner/d MEMORY.md": MINE,
+    "perl -i -pe 's/a/b/' MEMORY.md": MINE,
+    "mv MEMORY.md memory/old.md": MINE,
+    "git mv MEMORY.md memory/old.md": MINE,
+    "cp MEMORY.md ../draft/MEMORY.md": MINE,
+    "date >> ../draft/MEMORY.md": MINE,
+    "cd ../draft && sort other.md > MEMORY.md": NEW,
+    "rm ../draft/MEMORY.md": None,
+    "mv ../draft/other.md .": None,
+}
+
+
+@pytest.mark.parametrize(("command", "after"), OTHER_HANDS.items(), ids=OTHER_HANDS)
+def test_what_a_quick_command_does_not_do_is_nobodys(command, after, home, at):
+    (home / "draft").mkdir()
+    ran(home, at, command)
+    assert authors(home, at).of(changed(home, at + 0.05, OLD, after)) == UNKNOWN
 
 
 def test_a_command_in_the_background_may_write_later(home, at):
