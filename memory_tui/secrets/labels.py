@@ -344,10 +344,10 @@ def _value(line: str, match: re.Match[str]) -> str:
 def _opening(line: str) -> Iterator[Span]:
     """Yield the codes in a sentence that names what is shut and that it is opened by them."""
     for match in _DIGITS.finditer(line) if _words("shut").search(line.lower()) else ():
-        before = _SENTENCE.split(line[max(0, match.start() - 70) : match.start()])[-1]
-        around = (before + _SENTENCE.split(line[match.end() : match.end() + 30])[0]).lower()
-        opens = match[0][-1] in "#*" or _words("opens").search(around)
-        if opens and _words("shut").search(around) and not _words("other").search(around):
+        before = _SENTENCE.split(line[max(0, match.start() - 70) : match.start()].lower())[-1]
+        around = before + _SENTENCE.split(line[match.end() : match.end() + 30].lower())[0]
+        opens = match[0][-1] in "#*" or _words("opens").search(before)
+        if opens and _words("shut").search(around) and not _words("other").search(before):
             yield *match.span(), LABELLED, Label("code", "")
 
 
