@@ -313,7 +313,7 @@ def notes_of(roots: Roots) -> Iterator[DatedNote]:
             continue
         read = of_bytes(note.path, data, changed)
         day = span(dated)[0] if (dated := date_of(read.path, read.text)) else None
-        yield DatedNote(read.path, read.text, day, read.replaced, bool(utf16_of(data)))
+        yield DatedNote(read.path, read.text, day, read.replaced, bool(utf16_of(data[:_MOST])))
 
 
 def beginning(note: DatedNote) -> DatedNote:
