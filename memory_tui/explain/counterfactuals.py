@@ -374,8 +374,9 @@ def rephrase(
     results: list[Rephrased] = []
     for word in tries:
         query = f"{evidence.query} {word}" if word else shorter
-        hits = [hit.chunk.rowid for hit in rank(ask(query), settings).recalled]
-        if chunk.rowid in hits:
+        after = rank(ask(query), settings)
+        hits = [hit.chunk.rowid for hit in after.recalled]
+        if chunk.rowid in hits and not after.keeps_back:
             places = [line] if line and word in of_line else [at for at, there in by_line.items() if word in there]
             left_out = () if word else tuple(absent)
             results.append(Rephrased(query, word, left_out, hits.index(chunk.rowid) + 1, next(iter(places), 0)))

@@ -338,7 +338,7 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
     near = "" if not rank else ", and is the closest in meaning" if rank == 1 else f"; {ordinal(rank)} in meaning"
     limit = trace.settings.whole(knobs.RESULTS)
     match row.hit.verdict:
-        case Recalled(kept_back=True):
+        case _ if trace.keeps_back:
             reason = "Probably no note answers, so it is not sent. "
         case Recalled(rescued=True):
             reason = "It is sent although it is weak, because of its words. "
@@ -546,7 +546,6 @@ def remedies(
 
 
 def _price(change: Change, names: Mapping[int, str]) -> str:
-    place = ordinal(change.place) if change.place else "gone"
     out = change.drops_out
     if not out:
         drops = "nothing else drops out"
@@ -555,7 +554,7 @@ def _price(change: Change, names: Mapping[int, str]) -> str:
     else:
         drops = f"{len(out)} drop out"
     broken = len(change.saved.broken) if change.saved else 0
-    return f"{place}; {drops}" + (f", {plural(broken, 'saved question')} worse" if broken else "")
+    return f"{ordinal(change.place or 0)}; {drops}" + (f", {plural(broken, 'saved question')} worse" if broken else "")
 
 
 def no_remedy(trace: Trace) -> str:

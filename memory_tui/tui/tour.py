@@ -95,9 +95,9 @@ STEPS = (
         "enter on a passage says why it is sent. Press ] for one that is not.",
     ),
     Step(
-        "Under it stands what would have it sent. Press enter to try the first, and u to take it back.",
+        "Under it stands what would have it sent: ] goes there, enter tries the first, u takes it back.",
         _tried,
-        tiny="Under it stands what would send it: enter tries the first, u takes it back.",
+        tiny="Under it, what would send it: ] goes there, enter tries it, u takes it back.",
     ),
     Step(
         "1, enter on a daily log, then down to an item: p promotes it after showing how; u takes it back.",

@@ -9,7 +9,7 @@ from memory_tui.errors import Cancelled
 from memory_tui.tui.reader import Reader
 from memory_tui.tui.views.notes import NotesView
 from memory_tui.tui.views.search import LONGEST, SearchView
-from tests.support.tui import LARGE, QUESTION, SMALL, TINY, Window, make_app
+from tests.support.tui import LARGE, QUESTION, SMALL, TINY, Window, make_app, sample
 
 
 def view(window: Window) -> SearchView:
@@ -175,6 +175,37 @@ def test_a_word_more_is_a_remedy_too(screen):
     assert screen.app.query_one("#query", Input).value.startswith(f"{QUESTION} ")
     screen.press("u")
     assert screen.app.query_one("#query", Input).value == QUESTION
+
+
+def test_of_an_answer_that_is_kept_back_only_what_sends_a_passage_is_offered(tmp_path):
+    with Window(make_app(sample(tmp_path / "notes", more=True), provider="builtin")) as window:
+        window.ask("gym membership cancelled").press("right_square_bracket")
+        assert [remedy.text for remedy in view(window).remedies if "in the question" not in remedy.text] == []
+        assert "gone" not in window.text
+        window.press("down", "enter")
+        row = view(window).row
+        assert row is not None
+        assert row.sent
+        window.press("u", *["down"] * 6)
+        row = view(window).row
+        assert row is not None
+        assert row.place == 7
+        assert "Probably no note answers, so it is not sent." in window.text
+        assert "and the agent gets" not in window.text
+
+
+def test_the_keys_over_the_remedies_are_those_that_try_one_from_there(screen):
+    screen.ask().press(*["down"] * 6)
+    assert "] then enter tries it" in screen.text
+    screen.press("right_square_bracket", "s", "escape")
+    assert "] then enter tries it" in screen.text
+    screen.press("right_square_bracket")
+    assert "It would be sent with   enter tries it" in screen.text
+    row = view(screen).row
+    assert row is not None
+    assert row.place == 7
+    screen.press("enter")
+    assert "tried" in level(screen)
 
 
 def test_each_bracket_goes_to_the_next_miss(reader):

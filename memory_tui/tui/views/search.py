@@ -35,7 +35,7 @@ from memory_tui.explain.why_not import absent, row_of, side_of
 from memory_tui.providers import registry
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.rank import Reranking, can_rank
+from memory_tui.search.rank import Reranking, can_rank, rank
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import TUNE_KEYS, Settings
@@ -267,6 +267,7 @@ class SearchView(View):
         """Draw what stands under the cursor in the paint of the cursor: a message would come after it."""
         self.watch(self.hits, "highlighted", self.moved, init=False)
         self.watch(self.knobs, "highlighted", self.draw_knob, init=False)
+        self.watch(self.query_one(Remedies), "has_focus", self.entitle_remedies)
         self.invite()
 
     @property
@@ -594,7 +595,9 @@ class SearchView(View):
         )
         if result is None:
             return
-        changes = [*result.singles, *result.sets]
+        # Of an answer that is kept back the nearest are recalled, but not sent, and flips are what loses them.
+        every = [change for change in (*result.singles, *result.sets) if change.place]
+        changes = [change for change in every if not rank(answer.evidence, change.settings).keeps_back]
         names = {each.hit.chunk.rowid: each.name for each in answer.rows}
         local = not self._asks_elsewhere(engine)
         self.post_message(Explained(rowid, answer.trace, hits.remedies(changes, (), names), not local))
@@ -630,13 +633,16 @@ class SearchView(View):
         """List remedies, else a sentence in their place."""
         self.remedies, rows = remedies, self.query_one(Remedies)
         width = rows.scrollable_content_region.width
-        self.write(
-            "#remedies-title",
-            Content.assemble(("It would be sent with", "bold"), ("   enter tries it", MUTED)),
-        )
+        self.entitle_remedies()
         column = max((len(each.price(width)) for each in remedies), default=0)
         options = [Option(each.drawn(width, column), id=each.text) for each in remedies] if width > 0 else []
         rows.refill(options or [Option(Content.styled(f" {otherwise.strip()}", MUTED), disabled=True)])
+
+    def entitle_remedies(self) -> None:
+        """Say over the remedies which keys try one, from where the focus is."""
+        keys = "enter tries it" if self.query_one(Remedies).has_focus else "] then enter tries it"
+        title = Content.assemble(("It would be sent with", "bold"), (f"   {keys}" if self.remedies else "", MUTED))
+        self.write("#remedies-title", title)
 
     @on(OptionList.OptionSelected, "#remedies")
     def try_remedy(self, event: OptionList.OptionSelected) -> None:
@@ -834,11 +840,11 @@ class SearchView(View):
         self.screen.set_focus(self.query_one("#whole"))
 
     def action_miss(self) -> None:
-        """Go to the first passage that is not sent, or the next one, and to what would have it sent."""
+        """Go to what would have a passage sent: the one under the cursor, then the next one, else the first."""
         if self.answer is None:
             return
         sent, row = hits.sent_of(self.answer.trace), self.row
-        place = row.place + 1 if row is not None and not row.sent else sent + 1
+        place = row.place + self.query_one(Remedies).has_focus if row is not None and not row.sent else sent + 1
         if (miss := next((each for each in self.answer.rows if each.place == place), None)) is None:
             self.notify("No passage more is listed." if place > sent + 1 else "Nothing is left out.", markup=False)
             return
