@@ -126,7 +126,6 @@ _LONGEST_VALUE = 160
 _TRAILING = ".,;:)]}>*_|\"'`»”"
 _WORDS = _pattern(r"[A-Z]{0,4}[^\W\d_A-Z]+(?:[A-Z][^\W\d_A-Z]{2,})*[A-Z]{0,3}")
 _CODE_SHAPE = r"(?:\d{4,12}|\d{1,2}(?:-\d{1,2}){2,3}|(?=(?:\D{0,6}\d){2})[A-ZА-Я\d#*]{4,9})[#*]?"
-_SENTENCE = _pattern(r"[.;!?]\s+(?=[^\W\d_])|[。；]")
 _DIGITS = _pattern(
     rf"(?<![\w.,:/+€$£#№-])(?!(?:19|20)\d\d(?![#*\dA-ZА-Я])){_CODE_SHAPE}(?![\w/:-]|[.,]\d|\s?(?i:[€$%°]|[kcm]?[mg]\b|min|eur|usd|gb"
     r"|mb|px|rpm|hz|\d))"
@@ -344,8 +343,8 @@ def _value(line: str, match: re.Match[str]) -> str:
 def _opening(line: str) -> Iterator[Span]:
     """Yield the codes in a sentence that names what is shut and that it is opened by them."""
     for match in _DIGITS.finditer(line) if _words("shut").search(line.lower()) else ():
-        before = _SENTENCE.split(line[max(0, match.start() - 70) : match.start()].lower())[-1]
-        around = before + _SENTENCE.split(line[match.end() : match.end() + 30].lower())[0]
+        before = line[max(0, match.start() - 70) : match.start()].lower()
+        around = before + line[match.end() : match.end() + 30].lower()
         opens = match[0][-1] in "#*" or _words("opens").search(before)
         if opens and _words("shut").search(around) and not _words("other").search(before):
             yield *match.span(), LABELLED, Label("code", "")
@@ -354,7 +353,8 @@ def _opening(line: str) -> Iterator[Span]:
 @cache
 def _words(name: str) -> re.Pattern[str]:
     """Return the pattern of a table in labels.toml, for text in lower case."""
-    return re.compile("|".join(tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))[name]))
+    tables = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    return re.compile(re.sub(r"\{([a-z]+)\}", lambda part: "|".join(tables[part[1]]), "|".join(tables[name])))
 
 
 def _another_thing(line: str, match: re.Match[str]) -> bool:
