@@ -19,12 +19,13 @@ from msgspec import Struct
 from memory_tui import durable, plan
 from memory_tui.config import load as configuration
 from memory_tui.config import places
-from memory_tui.errors import ConfigError, EditRefused, MemoryTuiError
+from memory_tui.engine.engine import Engine
+from memory_tui.errors import Cancelled, ConfigError, EditRefused, MemoryTuiError
 from memory_tui.formatting import age_words, plural
 from memory_tui.hosts import claude_code, registry
 from memory_tui.notes import budget
 from memory_tui.notes.git import History
-from memory_tui.plan import Options
+from memory_tui.plan import Options, Plan
 from memory_tui.sanitize import one_line
 from memory_tui.state_db import Table
 from memory_tui.workspace import roots
@@ -33,12 +34,15 @@ _KNOWN, _MOVED = Table("known_memories", 500), Table("moved_memories", 50)
 _SCOPE = "machine"
 _HEAD_LINES = 40
 """Lines of a transcript in which its folder is looked for."""
+_PATIENCE_SECONDS = 2.0
+"""How long the inboxes of all memories are looked through, while a person waits."""
 
 
 class Memory(Struct, frozen=True):
     """One memory: who has it, its folder, of which project it is; its notes, their bytes, when one changed last.
 
-    `moved_to` is where its agent looks now, where its project was renamed or moved. Times are in epoch seconds.
+    `moved_to` is where its agent looks now, where its project was renamed or moved. `decisions` wait in its inbox, None
+    where it has no index, or there was no time to look. Times are in epoch seconds.
     """
 
     host: str
@@ -49,13 +53,15 @@ class Memory(Struct, frozen=True):
     changed: float
     findings: tuple[str, ...] = ()
     moved_to: Path | None = None
+    decisions: int | None = None
 
     @property
     def facts(self) -> str:
         """Say what is in it."""
         age = age_words(max(0.0, time.time() - self.changed) / 86_400) if self.notes else ""
         of = f"of {self.project}" if self.project else ""
-        return ", ".join(filter(None, (of, plural(self.notes, "note"), f"{self.bytes / 1024:,.0f} KB", age)))
+        waits = "inbox not examined" if self.decisions is None else f"{plural(self.decisions, 'decision')} in its inbox"
+        return ", ".join(filter(None, (of, plural(self.notes, "note"), f"{self.bytes / 1024:,.0f} KB", age, waits)))
 
 
 def memories(*here: Path) -> list[Memory]:
@@ -67,7 +73,8 @@ def memories(*here: Path) -> list[Memory]:
     projects = _projects()
     for host, folder, project in (*_of_openclaw(), *_of_claude(projects), *_of_folders(here)):
         named.setdefault(os.path.realpath(folder), (host, folder, project))
-    every = [_memory(*each, projects) for each in named.values() if each[1].is_dir()]
+    until = time.monotonic() + _PATIENCE_SECONDS
+    every = [_memory(*each, projects, until) for each in named.values() if each[1].is_dir()]
     return [memory for memory in every if memory.notes or memory.findings or memory.host != "Claude Code"]
 
 
@@ -133,15 +140,16 @@ def _began_in(folder: Path) -> Path | None:
 # --- what is in them -------------------------------------------------------------------------------------------------
 
 
-def _memory(host: str, folder: Path, project: str, projects: Mapping[Path, list[Path]]) -> Memory:
+def _memory(host: str, folder: Path, project: str, projects: Mapping[Path, list[Path]], until: float) -> Memory:
     findings: list[str] = []
-    files = []
+    files, decisions = [], None
     try:
-        chosen = plan.choose(Options(workspace=str(folder)))
+        chosen = plan.choose(Options(workspace=str(folder), read_only=True))
         files = [note for note in roots.scan(chosen.roots).notes if note.source == roots.MEMORY]
         limit = budget.CLAUDE_CODE if host == "Claude Code" else budget.hosts(chosen.config, folder)[0]
         size = budget.measure(_read(folder / "MEMORY.md"), limit)
         findings += [size.sentence] if size.cut is not None else []
+        decisions = _decisions(chosen, until)
     except MemoryTuiError as error:
         findings.append(f"{error.message} {error.next_step}".rstrip())
     moved = None
@@ -153,7 +161,19 @@ def _memory(host: str, folder: Path, project: str, projects: Mapping[Path, list[
         _keep_root(folder, Path(project))
     changed = max((note.mtime_ns for note in files), default=0) / 1e9
     total = sum(note.size for note in files)
-    return Memory(host, folder, project, len(files), total, changed, tuple(findings), moved[1] if moved else None)
+    place = moved[1] if moved else None
+    return Memory(host, folder, project, len(files), total, changed, tuple(findings), place, decisions)
+
+
+def _decisions(chosen: Plan, until: float) -> int | None:
+    """Return how many decisions wait in the inbox of a memory with an index, which is not opened; None after `until`.
+
+    Raises MemoryTuiError.
+    """
+    if chosen.index.exists():
+        with suppress(Cancelled), Engine(chosen) as engine:
+            return len(engine.inbox.examine(stopped=lambda: time.monotonic() > until).groups)
+    return None
 
 
 def _read(path: Path) -> bytes | None:

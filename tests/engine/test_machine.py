@@ -73,6 +73,20 @@ def test_memories_of_every_host_are_listed(home):
     assert all(each.findings == () for each in memories.values())
 
 
+def test_a_memory_with_an_index_says_how_many_decisions_wait_and_another_was_not_examined(home, capsys):
+    put(home / "plain" / "MEMORY.md", "- mine\n")
+    (home / "plain" / "MEMORY.md").write_bytes(b"- a caf\xe9 by the lake\n")
+    machine.remember(home / "plain")
+    assert main(["index", "--workspace", str(home / "plain")]) == 0
+    waits = {host: each.decisions for host, each in listed().items()}
+    assert (waits.pop("Folder"), set(waits.values())) == (1, {None})
+    capsys.readouterr()
+    main(["memories"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.endswith("1 decision in its inbox") for line in lines if line.startswith("Folder")] == [True]
+    assert sum(line.endswith("inbox not examined") for line in lines) == 4
+
+
 def test_a_worktree_and_a_moved_folder_of_memory_are_followed(home):
     git(home / "boat", "worktree", "add", str(home / "boat-two"))
     (home / ".claude" / "projects" / "-boat-two").mkdir()
