@@ -24,7 +24,7 @@ WORD = re.compile(r"\w+")
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 CJK_RUN = re.compile(f"[{CJK}]+")
 STOP_SHARE = 0.1
-"""A word of a long list is a stop word only where it stands in more than this share of the chunks."""
+"""A word of a long list is a stop word only where it stands in more than this share of the chunks of its language."""
 
 MOST_WORDS = 1_000
 """Different words of a question that are looked for where all are needed, or one by one."""
@@ -177,14 +177,17 @@ def is_listed(word: str) -> bool:
     return any(word in stop_words(name) for name in _STOP_LANGUAGES)
 
 
-def _stop_rule(words: Sequence[str]) -> Callable[[str, bool], bool]:
-    """Whether a word, as it is frequent or not, is left out of a question of `words`."""
-    language, english = language_of(dict.fromkeys(words, 1)), _own_function_words()
+def _stop_rule(count_of: Mapping[str, int], chunks: int) -> Callable[[str], bool]:
+    """Whether a word is left out of a question, of whose words `count_of` tells how many of the `chunks` hold each."""
+    language, english = language_of(dict.fromkeys(count_of, 1)), _own_function_words()
     if language == "en":
-        return lambda word, frequent: word in english  # noqa: ARG005
+        return english.__contains__
     listed = stop_words(language)
+    # Notes are in several languages: in this one are about twice as many as hold its most frequent word.
+    own = min(chunks, 2 * max((count for word, count in count_of.items() if word in listed), default=0))
+    frequent = {word for word, count in count_of.items() if count > STOP_SHARE * (own if word in listed else chunks)}
     # English is everywhere: its function words go where they are frequent, or are words of the language too.
-    return lambda word, frequent: word in english | listed and (frequent or word in english & listed)
+    return ((english | listed) & frequent | (english & listed)).__contains__
 
 
 def _split(query: str) -> tuple[list[str], list[str]]:
@@ -224,8 +227,7 @@ def terms(query: str, frequency: Callable[[Sequence[str]], Sequence[int]], chunk
         rarest = set(sorted((word for word in every if result[word]), key=result.__getitem__)[:MOST_ALTERNATIVES])
         words = [word for word in words if word in rarest] or words[:1]
         every = [word for word in every if word in rarest] or every[:1]
-    is_stop = _stop_rule(words)
-    stops = tuple(word for word in words if is_stop(word, result[word] > chunks * STOP_SHARE))
+    stops = tuple(filter(_stop_rule({word: result[word] for word in words}, chunks), words))
     common = tuple(word for word in every if word not in stops and result[word] > chunks / 2)
     if not any(result[word] for word in every if word not in stops and word not in common):
         # Of a run of characters most pairs are no words: where notes hold the common ones alone, these are what counts.

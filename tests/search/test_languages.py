@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from memory_tui import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from tests.support.provider_server import Play, serving, shaped, vector
@@ -69,3 +70,10 @@ def test_nothing_is_said_of_a_word_that_a_note_holds(tmp_path):
     (tmp_path / "notes/memory/fruit.md").write_text("今天买了香蕉和苹果\n")
     for query in ("香蕉", "香蕉 和"):
         assert "translation" not in {notice.code for notice in asked(tmp_path, query, "builtin", "recommended").notices}
+
+
+def test_function_words_of_a_language_that_few_notes_are_in_are_left_out() -> None:
+    held = {"wann": 1, "ist": 4, "der": 8, "termin": 2, "beim": 1, "zahnarzt": 1}
+    terms = tokens.terms("Wann ist der Termin beim Zahnarzt?", lambda words: [held[word] for word in words], 200)
+    assert terms.searched == ("wann", "termin", "beim", "zahnarzt")
+    assert terms.stops == ("ist", "der")
