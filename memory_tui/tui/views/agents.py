@@ -93,7 +93,7 @@ def questions(log: Log) -> Iterator[Fact]:
     poor = sum(entry.is_poor for entry in log.entries)
     yield heading(f"Asked: {tally(log).partition(': ')[2] or plural(len(log.entries), 'recall')}")
     if poor:
-        yield Fact(f"{plural(poor, 'question')} may be worth a look: enter says why.", style=MUTED)
+        yield Fact(f"{plural(poor, 'question')} may be worth a look: enter on one says why.", style=MUTED)
     yield from map(question, log.entries[: -_ENTRIES - 1 : -1])
     if len(log.entries) > _ENTRIES:
         yield Fact(f"{len(log.entries) - _ENTRIES:,} older; memory-tui recalls lists them.", style=MUTED)
