@@ -22,7 +22,7 @@ from memory_tui.explain import wording
 from memory_tui.sanitize import one_line
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank
-from memory_tui.search.trace import Trace
+from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import Settings
 from memory_tui.tui import knobs
 from memory_tui.tui.dialogs import Dialog
@@ -81,19 +81,33 @@ def sides(engine: Engine, evidence: Evidence, other: dict[str, Evidence], in_for
     return [*here, *elsewhere]
 
 
+def places(row: Row) -> tuple[ChunkRef, ...]:
+    """Return where the text of a passage stands: a copy counts as the passage itself."""
+    return row.hit.chunk, *row.hit.copies
+
+
+def shared_lines(row: Row, other: Row) -> int:
+    """Return how many lines two passages have in common, at most in one place."""
+    return max(
+        (
+            min(place.end_line, there.end_line) - max(place.start_line, there.start_line) + 1
+            for place in places(row)
+            for there in places(other)
+            if place.path == there.path
+        ),
+        default=0,
+    )
+
+
 def pairs(left: list[Row], right: list[Row], *, same_index: bool) -> list[Pair]:
     """Return what either side sends, aligned; passages of two indexes where they share most lines of a note."""
 
     def twin(row: Row, others: list[Row]) -> Row | None:
         if same_index:
-            return next((other for other in others if other.hit.chunk.rowid == row.hit.chunk.rowid), None)
-        chunk, best, most = row.hit.chunk, None, (False, 0)
-        for other in (other for other in others if other.hit.chunk.path == chunk.path):
-            place = other.hit.chunk
-            shared = min(chunk.end_line, place.end_line) - max(chunk.start_line, place.start_line) + 1
-            if shared > 0 and (other.sent, shared) > most:
-                best, most = other, (other.sent, shared)
-        return best
+            rowids = {place.rowid for place in places(row)}
+            return next((other for other in others if rowids & {place.rowid for place in places(other)}), None)
+        alike = [other for other in others if shared_lines(row, other) > 0]
+        return max(alike, key=lambda other: (other.sent, shared_lines(row, other)), default=None)
 
     result = [Pair(row, twin(row, right)) for row in left if row.sent]
     taken = {id(pair.right) for pair in result}

@@ -161,13 +161,12 @@ class Row:
         return self.made[shape]
 
     def _prompt(self, width: int, lines: int) -> Content:
-        grade = GRADES[min(2, self.grade)] if self.grade is not None else " "
+        grade = GRADES[min(2, self.grade)] if self.grade is not None else ""
         weak = self.hit.verdict if isinstance(self.hit.verdict, BelowMinScore | LoweredByDecay) else None
-        # What is too weak must not seem to reach the limit; a third digit takes the place of the blank.
+        # What is too weak must not seem to reach the limit; a third digit takes a cell of the bar.
         score = under(self.hit.score, weak.floor)[:4] if weak else figure(self.hit.score)
-        lead = Content.assemble(
-            f" {self.place:>2}{grade}", (score, "bold"), " " * (4 - len(score)), bar(self.sums, BAR, self.scale), " "
-        )
+        front = Content.assemble(f" {self.place:>2}{grade} ", (score, "bold"), " ")
+        lead = Content.assemble(front, bar(self.sums, LEAD + BAR - front.cell_length, self.scale), " ")
         # The age of a note of a later day is longer.
         age = Content.styled(f" {self.age:>{AGE_CELLS}}", MUTED)
         room = width - lead.cell_length - age.cell_length

@@ -106,15 +106,17 @@ def test_a_row_has_exactly_the_cells_of_the_list(rows, width, lines):
         assert drawn[0].plain.endswith(f" {row.age:>9}")
 
 
-@pytest.mark.parametrize(("score", "shown"), [(0.3461, ".346█"), (0.34999, ".349█"), (0.3, ".30 █"), (1.0, "1.00█")])
+@pytest.mark.parametrize(
+    ("score", "shown"), [(0.3461, ".346 █"), (0.34999, ".349 █"), (0.3, ".30 ██"), (1.0, "1.00 █")]
+)
 def test_a_row_that_is_too_weak_does_not_seem_to_reach_the_limit(rows, score, shown):
     hit = replace(rows[0].hit, score=score, verdict=BelowMinScore(0.35, 0.35 - score))
-    assert dataclasses.replace(rows[0], hit=hit, made={}).drawn(79, 1).plain[4:9] == shown
+    assert dataclasses.replace(rows[0], hit=hit, made={}).drawn(79, 1).plain[4:10] == shown
 
 
 def test_a_row_shows_what_a_person_said_of_it(evidence, trace):
     judged = hits.rows(evidence, trace, 0, lambda _: 2)
-    assert all(row.drawn(79, 1).plain[3] == "✓" for row in judged)
+    assert all(row.drawn(79, 1).plain[3:5] == "✓ " for row in judged)
 
 
 def test_a_row_with_an_older_value_says_so_first_and_its_verdict_names_the_newer(tmp_path):
@@ -364,6 +366,15 @@ def test_two_rankings_are_aligned_and_coloured_where_they_differ(engine, evidenc
     # A passage of one cut may cover two of the other: it is sent once.
     first, second = (row for row in rows[:2])
     assert compare.in_both([compare.Pair(first, first), compare.Pair(second, first)]) == (2, 1)
+
+
+@pytest.mark.parametrize("same_index", [True, False])
+def test_two_rankings_that_send_different_copies_of_a_note_send_the_same(rows, same_index):
+    other = rows[1]
+    kept = dataclasses.replace(rows[0], hit=replace(rows[0].hit, copies=(other.hit.chunk,)))
+    pairs = compare.pairs([kept], [other], same_index=same_index)
+    assert [(pair.left, pair.right) for pair in pairs] == [(kept, other)]
+    assert compare.in_both(pairs) == (1, 1)
 
 
 def test_a_comparison_says_whose_vectors_they_are(engine, evidence, trace):
