@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option, OptionDoesNotExist
 
 from memory_tui.tui.keys import bindings
 
-_REVERSE = Style(reverse=True)
+_REVERSE, _PLAIN = Style(reverse=True), Style()
 
 
 class Rows(OptionList):
@@ -52,8 +52,9 @@ class Rows(OptionList):
     def render_line(self, y: int) -> Strip:
         """Return a line of the list; under the cursor a mark stands in its first cell, reversed without colours."""
         strip = super().render_line(y)
-        lines, line = self._lines, self.scroll_offset.y + y
-        if self.highlighted is None or line >= len(lines) or lines[line][0] != self.highlighted:
+        # As Textual finds the row under the mouse.
+        style = next((segment.style for segment in strip if segment.style), _PLAIN)
+        if self.highlighted is None or style.meta.get("option") != self.highlighted:
             return strip
         if strip.text[:1] == " ":
             first, rest = strip.divide([1, strip.cell_length])
