@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from memory_tui import events, shared
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
+from memory_tui.cancel import Stop
 from memory_tui.config.keys import BACKEND
 from memory_tui.engine import status
 from memory_tui.engine.backend import Backend
@@ -114,14 +115,14 @@ class Engine:
         """Return what is asked of a shared index."""
         return Scopes(self.plan, self.index)
 
-    def of_scope(self, scope: str) -> tuple[Engine, Standing | None]:
+    def of_scope(self, scope: str, patience: Stop | None = None) -> tuple[Engine, Standing | None]:
         """Return who answers for `scope`, and how its mirror stands; this workspace is answered by its own index.
 
-        Waits for the shared index no longer than shared.askTimeoutMs. Raises MemoryTuiError.
+        Waits for the shared index no longer than shared.askTimeoutMs or `patience`. Raises MemoryTuiError.
         """
         if scope in ("", OWN):
             return self, None
-        path, standing = self.scopes.mirror(scope)
+        path, standing = self.scopes.mirror(scope, patience)
         with self._lock:
             if path not in self._of_scopes:
                 values = {**self.plan.backend_values, BACKEND: "builtin"}
@@ -161,6 +162,7 @@ class Engine:
             until = time.monotonic() + _LOOK_SECONDS
             self.notes.record(None, lambda: time.monotonic() > until)
         self.index.stop()
+        self.scopes.stop()
         if self._publisher is not None:
             self._publisher.close()
         self.index.readers.close()

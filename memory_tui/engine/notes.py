@@ -56,8 +56,11 @@ class Notes:
         return curator.curator(self.plan, lambda _: self._index.request_sync("edit"))
 
     def read(self, path: str) -> Document:
-        """Return a note as it is on disk, or a transcript line by line. Raises PathRefused, Unreadable."""
-        return document(self.plan.roots, path)
+        """Return a note as it is on disk, a transcript line by line, or a note of somebody else as a mirror has it.
+
+        Raises PathRefused, Unreadable.
+        """
+        return self._shared(path) or document(self.plan.roots, path)
 
     def get(self, path: str, start: int = 1, lines: int | None = None) -> NoteLines:
         """Return some lines of a note: at most 120, and the characters configured. Raises PathRefused, Unreadable.

@@ -14,7 +14,7 @@ from memory_tui.errors import IndexUnavailable, MemoryTuiError
 from memory_tui.formatting import install_extra
 from memory_tui.plan import Plan
 from memory_tui.shared.scope import Scope, workspace_of
-from memory_tui.shared.states import Standing
+from memory_tui.shared.states import Record, Standing
 from memory_tui.workspace.notes import Document
 
 if TYPE_CHECKING:
@@ -47,14 +47,29 @@ class Scopes:
         """Return the scope that is mirrored all the time; empty for none."""
         return str(self._value("shared.mirror.scope") or "") if self.configured else ""
 
-    def mirror(self, scope: str) -> tuple[Path, Standing]:
+    @property
+    def known(self) -> list[str]:
+        """Return the other workspaces that mirrors on this machine hold; waits for no server. Raises MemoryTuiError."""
+        access = self._access()
+        from memory_tui.shared.mirror import complete, folder
+
+        records = [Record.read(path.with_suffix(".json")) for path in complete(folder(access))]
+        return sorted({name for record in records for name in record.workspaces} - {access.name})
+
+    def stop(self) -> None:
+        """End all fetching that goes on behind."""
+        with self._lock:
+            for mirror in self._mirrors.values():
+                mirror.stop.set()
+
+    def mirror(self, scope: str, patience: Stop | None = None) -> tuple[Path, Standing]:
         """Return the index that answers for `scope`, and how it stands.
 
-        Waits for the shared index no longer than shared.askTimeoutMs. Raises MemoryTuiError.
+        Waits for the shared index no longer than shared.askTimeoutMs or `patience`. Raises MemoryTuiError.
         """
         access = self._access()
         mirror = self._mirror(access, scope)
-        return mirror.path, mirror.within(access.timeout_ms / 1000)
+        return mirror.path, mirror.within(access.timeout_ms / 1000, patience or Stop())
 
     def keep(self, stop: Stop) -> None:
         """Bring the mirror that is kept up to date again and again, until `stop`; whoever asks is told of a failure."""
@@ -67,7 +82,7 @@ class Scopes:
         """Bring the mirror of `scope` up to date, however long that takes. Raises MemoryTuiError."""
         mirror = self._mirror(self._access(), scope)
         mirror.refresh()
-        return mirror.within(0)
+        return mirror.within(0, Stop())
 
     def note(self, shown: str) -> Document | None:
         """Return a note of somebody else, `owner/name:path`, as a mirror has it; None where there is none.

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from psycopg.rows import class_row
 
 from memory_tui import durable
+from memory_tui.cancel import Stop
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, SettingError
 from memory_tui.index import index_write, schema
 from memory_tui.index.index_write import NewChunk, NewFile
@@ -30,7 +31,7 @@ from memory_tui.index.schema import Recipe
 from memory_tui.index.store import IndexedNote, Store, holds, unit_rows
 from memory_tui.shared.connection import Access, Connection, SharedUnavailable, explaining, joined
 from memory_tui.shared.scope import Scope
-from memory_tui.shared.states import Record, Standing, standing
+from memory_tui.shared.states import MirrorFilling, Record, Standing, standing
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 from memory_tui.workspace.chunking import Chunk
 from memory_tui.workspace.notes import Document
@@ -39,6 +40,8 @@ _NOTES = 400
 """Notes that are fetched and written together."""
 _SPARE = 10_000
 """Vectors of texts that are gone which a mirror keeps."""
+_LOOK_SECONDS = 0.05
+"""How often who waits for a mirror looks whether it need not wait any more."""
 _YOUNG_SECONDS = 1.0
 """What was fetched so lately is not asked for again."""
 _FORGOTTEN_SECONDS = 30 * 86_400.0
@@ -156,28 +159,32 @@ class Mirror:
         self._thread = threading.Thread()
         self._failure: MemoryTuiError | None = None
         self._told = 0.0
+        self.stop = Stop()
+        """Ends the fetching that goes on behind; what is whole of it stays."""
 
     @property
     def _beside(self) -> Path:
         return self.path.with_suffix(".json")
 
-    def within(self, seconds: float) -> Standing:
-        """Fetch what is new, for no longer than that, and go on behind; say how the mirror stands.
+    def within(self, seconds: float, patience: Stop) -> Standing:
+        """Fetch what is new, for no longer than that or than `patience`, and go on behind; say how the mirror stands.
 
-        Raises SharedUnavailable, IndexUnavailable while there is nothing to answer from, SettingError.
+        Raises SharedUnavailable, MirrorFilling while there is nothing to answer from, SettingError, Cancelled.
         """
+        until = time.monotonic() + seconds
         with self._lock:
             if not self._thread.is_alive() and time.monotonic() - self._told > _YOUNG_SECONDS:
+                self.stop.clear()
                 self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
                 self._thread.start()
-        if self._thread.ident is not None:
-            self._thread.join(seconds)
+        while self._thread.is_alive() and time.monotonic() < until and not patience.is_set():
+            self._thread.join(min(_LOOK_SECONDS, seconds))
         record, busy = Record.read(self._beside), self._thread.is_alive()
         failure = None if busy else self._failure
         if failure is not None and (not record.as_of or isinstance(failure, SettingError)):
             raise failure
         if not record.as_of:
-            raise IndexUnavailable(
+            raise MirrorFilling(
                 f"The mirror of {self._scope} is being filled for the first time.",
                 f"Ask again in a moment, or wait for it: memory-tui shared mirror {self._scope}.",
             )
@@ -192,7 +199,7 @@ class Mirror:
             self._failure = IndexUnavailable(f"The mirror {self.path} cannot be written: {error.strerror}.")
 
     def refresh(self) -> None:
-        """Fetch what is new. Raises SharedUnavailable, IndexUnavailable, SettingError."""
+        """Fetch what is new. Raises SharedUnavailable, IndexUnavailable, SettingError, Cancelled."""
         before = Record.read(self._beside)
         try:
             with joined(self._access) as connection, explaining(self._access), connection.transaction():
@@ -283,6 +290,7 @@ class Mirror:
             index_write.remove_files(store, [has[path] for path in told if path not in there])
             rest = [file for file in files if file.path in there]
             for first in range(0, len(rest), _NOTES):
+                self.stop.check()
                 _put(store, connection, key, rest[first : first + _NOTES], has, label)
             index_write.remember(store, _POSITION + row.name, row.position)
 

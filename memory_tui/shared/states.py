@@ -11,11 +11,15 @@ import msgspec
 from msgspec import Struct
 
 from memory_tui import durable
-from memory_tui.errors import MemoryTuiError
+from memory_tui.errors import IndexUnavailable, MemoryTuiError
 from memory_tui.formatting import plural
 from memory_tui.sanitize import one_line
 
 State = Literal["live", "behind", "unreachable", "newer"]
+
+
+class MirrorFilling(IndexUnavailable):
+    """A mirror has nothing to answer from yet, and is being filled."""
 
 
 class Record(Struct, frozen=True, rename="camel"):

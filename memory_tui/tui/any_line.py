@@ -96,9 +96,9 @@ class AnyLine(Dialog[Place]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("list.open")
     FOCUS = "Input"
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, engine: Engine) -> None:
         super().__init__("Why does this line not come?")
-        self.view = view
+        self.view, self.engine = view, engine
         self.places: Sequence[Place] = ()
 
     def body(self) -> ComposeResult:
@@ -119,7 +119,7 @@ class AnyLine(Dialog[Place]):
     def look(self, typed: str) -> None:
         """Look for lines on a worker thread."""
         worker = get_current_worker()
-        places = self.view.attempt(lambda engine: lines_holding(engine, typed))
+        places = self.view.attempt(lambda _: lines_holding(self.engine, typed))
         if places is not None and not worker.is_cancelled:
             self.post_message(Lines(typed, places))
 

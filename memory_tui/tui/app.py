@@ -371,6 +371,8 @@ class MemoryApp(App[int]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let a box of text have its letters, and keep the keys of views out of dialogs."""
         del parameters
+        if action == "scope":
+            return self.session.engine is not None and self.session.engine.scopes.configured
         writing = isinstance(self.focused, Input) or (isinstance(self.focused, TextArea) and not self.focused.read_only)
         return not (action in {"view", "ask", "help"} and (writing or len(self.screen_stack) > 1))
 

@@ -30,6 +30,7 @@ from memory_tui.search.trace import (
     Recalled,
     Trace,
 )
+from memory_tui.shared.scope import workspace_of
 from memory_tui.tui import knobs
 from memory_tui.tui.knobs import figure, under
 
@@ -205,7 +206,7 @@ def rows(evidence: Evidence, trace: Trace, most: int, grade: Grade = lambda _: N
     texts = [hit_text(hit, evidence.texts.get(hit.chunk.rowid, ""), words, trace.now, LONGEST) for hit in listed]
     titles = Counter(text.title for text in texts)
     for place, (hit, text) in enumerate(zip(listed, texts, strict=True), 1):
-        dated = hit.age_basis == "name"
+        dated = hit.age_basis == "name" and not workspace_of(hit.chunk.path)
         file = safe(hit.chunk.path.removeprefix("memory/").removesuffix(".md"))
         name = text.title or text.name if dated else f"{file} {text.title}".rstrip()
         if dated and titles[text.title] > 1 and text.title:

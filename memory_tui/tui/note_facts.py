@@ -23,6 +23,7 @@ from memory_tui.notes import diff
 from memory_tui.notes.budget import PROMPT_FILES, Cut
 from memory_tui.recalls import recall_log
 from memory_tui.sanitize import one_line, safe
+from memory_tui.shared.scope import workspace_of
 from memory_tui.workspace.days import note_date, note_date_2026_9
 from memory_tui.workspace.roots import ROOT_NOTES
 from memory_tui.workspace.transcripts import SOURCE
@@ -110,7 +111,7 @@ class NotePage(Struct, frozen=True):
     """A note, or the part of a long one, as the reader shows it.
 
     `parts` are for the strip over it, the most pressing first; `rulers` stand above lines; `problem` is why there is no
-    text; `whole` tells whether all of it is there.
+    text; `whole` tells whether all of it is there; `owner` is the other workspace whose note it is.
     """
 
     path: str
@@ -121,15 +122,20 @@ class NotePage(Struct, frozen=True):
     rulers: Mapping[int, str] = {}
     problem: str = ""
     whole: bool = True
+    owner: str = ""
 
 
 def page(engine: Engine, path: str, line: int = 1, row: FileRow | None = None) -> NotePage:
-    """Return what is shown of the note `row` with `line` in it, read from disk; on a worker. Raises MemoryTuiError."""
-    document = engine.notes.read(path)
+    """Return what is shown of the note `row` with `line` in it, as it is now; on a worker. Raises MemoryTuiError."""
+    theirs = engine.scopes.note(path)
+    document = theirs or engine.notes.read(path)
     size = len(document.text.encode("utf-8", "replace"))
     text = "\n".join(map(shown_line, document.text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")))
     first, part = window(text, line)
     whole = len(part) == len(text)
+    if theirs is not None:
+        owner = workspace_of(path)
+        return NotePage(path, part, first, ((f"of {owner}, read-only", "$warning"),), whole=whole, owner=owner)
     lines = text.count("\n") + (not text.endswith("\n"))
     parts: list[Part] = []
     reply = unread(engine, path, lines)

@@ -62,6 +62,7 @@ TABLE: tuple[Command, ...] = (
     Command("search", "Compare two rankings", "search.compare", "difference side by side profile openclaw"),
     Command("search", "Judge: right or wrong", "search.judge", "label relevant rate evaluate"),
     Command("search", "Ask about any line", "search.line", "why line not recalled explain"),
+    Command("search", "Search another scope", "scope", "shared team others workspace group all mirror postgres"),
     Command("search", "Saved questions", "search.saved", "queries judgments ndcg evaluate better settings"),
     Command("status", "Set up a provider", "page('setup')", "openai gemini voyage mistral ollama key model settings"),
     Command("status", "Show the status", "app.status", "index state events news pause watch approve fallback"),
@@ -107,7 +108,7 @@ class Commands(Provider):
 
     async def discover(self) -> Hits:
         """Yield every command, in the table's order."""
-        for command in TABLE:
+        for command in self._offered:
             yield DiscoveryHit(
                 self._row(Content(command.title), command),
                 partial(self.app.post_message, Chosen(command)),
@@ -118,7 +119,7 @@ class Commands(Provider):
         """Yield what holds the words, then what has letters like them."""
         matcher = self.matcher(query)
         exact = {command: score for score, command in matches(query)}
-        for command in TABLE:
+        for command in self._offered:
             if score := exact.get(command) or min(matcher.match(command.title), 1.0):
                 row = self._row(matcher.highlight(command.title), command)
                 yield Hit(score, row, partial(self.app.post_message, Chosen(command)), command.title)
@@ -126,6 +127,11 @@ class Commands(Provider):
         if number.isdecimal() and len(number) < 10:
             title = f"Go to line {int(number)} of the note"
             yield Hit(3.0, title, partial(self.app.post_message, ReadNote("", int(number))), title)
+
+    @property
+    def _offered(self) -> list[Command]:
+        """Return the commands; whose notes are searched is asked only where there is a shared index."""
+        return [each for each in TABLE if each.target != "scope" or self.app.check_action("scope", ())]
 
     def _row(self, title: Content, command: Command) -> Content:
         return Content.assemble(title, (f"  {command.key}", "$foreground-muted")) if command.key else title

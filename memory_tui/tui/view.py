@@ -119,6 +119,12 @@ class View(Vertical):
 
         await self.app.push_screen(Confirm(message.title, message.text, message.verb), answered)
 
+    def is_own(self, owner: str) -> bool:
+        """Return whether a note has no other `owner` than this workspace; else say that it is only read here."""
+        if owner:
+            self.notify(f"This is a note of {one_line(owner)}, which is read-only here.", markup=False)
+        return not owner
+
     def refuse(self, error: MemoryTuiError) -> None:
         """Say why something was not done, and what to do next; from any thread."""
         self.notify(one_line(f"{error.message} {error.next_step}"), severity="error", markup=False, timeout=12)

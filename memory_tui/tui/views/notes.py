@@ -352,6 +352,8 @@ class NotesView(View):
         if self.is_reading and self.origin:
             self.post_message(OpenView(self.origin))
             self.origin = ""
+        if self.page.owner:
+            self.follow()
         box = self.query_one("#notes-filter", Input)
         if box.display and self.app.focused is not self.reader:
             box.value, box.display = "", False
@@ -416,7 +418,9 @@ class NotesView(View):
         return sorted(self.marked) or ([self.path] if self.path else [])
 
     def is_there(self, why: str = "") -> bool:
-        """Return whether a note is shown with its text; else say so."""
+        """Return whether a note of this workspace is shown with its text; else say so."""
+        if not self.is_own(self.page.owner):
+            return False
         if why or not self.path or self.page.path != self.path or self.page.problem:
             self.notify(why or "There is no note here. n begins one.", markup=False)
             return False
@@ -443,12 +447,12 @@ class NotesView(View):
 
     def action_editor(self) -> None:
         """Open the note in the editor that the environment names."""
-        if self.path and changes.is_writable(self):
+        if self.path and self.is_own(self.page.owner) and changes.is_writable(self):
             edit_outside(self, self.path, self.reader.line, lambda: self.read(self.path, 0))
 
     async def action_rendered(self) -> None:
         """Show the note as it would be printed."""
-        if not self.is_there():
+        if not self.page.owner and not self.is_there():
             return
         if len(self.page.text) > note_facts.MOST_RENDERED or not self.page.whole:
             self.notify("This note is too long to be rendered: more than 20 KB.", markup=False)
@@ -476,8 +480,9 @@ class NotesView(View):
 
     def action_history(self) -> None:
         """Go to what changed in this note."""
-        self.session.history_of = self.path
-        self.post_message(OpenView("history"))
+        if self.is_own(self.page.owner):
+            self.session.history_of = self.path
+            self.post_message(OpenView("history"))
 
     async def action_calendar(self) -> None:
         """Choose a day on which something was written."""
@@ -623,7 +628,7 @@ class NotesView(View):
             await changes.propose(
                 self, lambda c: c.plan.delete_lines(self.spots(c), kind="trash"), then=self.show_change
             )
-        elif not self.is_reading and self.meant:
+        elif not self.is_reading and self.meant and self.is_own(self.page.owner):
             await changes.propose(self, lambda c: c.plan.trash(*self.meant), then=self.show_change)
 
     async def action_archive(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 from msgspec import structs
@@ -39,11 +40,13 @@ from memory_tui.search.rank import Reranking, can_rank, rank
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import TUNE_KEYS, Settings
+from memory_tui.shared.scope import ALL, OWN, workspace_of
+from memory_tui.shared.states import MirrorFilling, Standing
 from memory_tui.tui import hits, knobs, ranking, saved
 from memory_tui.tui.any_line import AnyLine, Place, explained
 from memory_tui.tui.changes import ahead, overtake, propose
 from memory_tui.tui.compare import Compare
-from memory_tui.tui.dialogs import Choice, Confirm, Page
+from memory_tui.tui.dialogs import Choice, Confirm, Line, Page
 from memory_tui.tui.hits import MUTED, Remedy, Row
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.ranking import Effects, Knobs
@@ -64,7 +67,7 @@ REST_SECONDS = 0.12
 TYPING_SECONDS = 0.6
 """Who types does not read yet: as long as this nothing is worked out, and no pane changes its shape."""
 EARLIER = 100
-MORE = "more"
+MORE, OTHER = "more", "another one ..."
 ASK = "Ask your notes, in your words"
 
 
@@ -84,12 +87,15 @@ class Request:
     as_written: bool = False
     turning: bool = False
     """Whether knobs are shown, so that it is worked out what a step of each does."""
+    standing: Standing | None = None
+    """How the mirror stands that answers; None for this workspace."""
 
 
 @dataclass(repr=False)
 class Answered(Message):
-    """An answer, ranked and drawn, or why there is none."""
+    """An answer of `engine`, ranked and drawn, or why there is none."""
 
+    engine: Engine
     request: Request
     evidence: Evidence
     trace: Trace
@@ -226,6 +232,8 @@ class SearchView(View):
         self.number, self.stop = 0, Stop()
         self.answer: Answered | None = None
         self.misses = MISSES
+        self.scope = ""
+        """Whose notes of a shared index are asked; empty for those of this workspace."""
         self.as_written = ""
         """The question of which no word is read otherwise than it was typed."""
         self.steps: list[Callable[[], object] | None] = []
@@ -306,7 +314,7 @@ class SearchView(View):
         if self.waiting is not None:
             self.waiting.stop()
         engine = self.session.engine
-        if engine is not None and self._asks_elsewhere(engine):
+        if engine is not None and (self.scope or self._asks_elsewhere(engine)):
             self.waiting = self.set_timer(REST_SECONDS, self.ask)
         else:
             self.ask()
@@ -332,9 +340,9 @@ class SearchView(View):
             self.answer = None
             self.invite()
             return
-        if self._asks_elsewhere(engine):
-            self.write("#level", Content.styled(" Asking the provider ...", MUTED))
-        self.gather(self.request(query, settings))
+        if self.scope or self._asks_elsewhere(engine):
+            self.write("#level", Content.styled(f" Asking {one_line(self.scope) or 'the provider'} ...", MUTED))
+        self.gather(self.request(query, settings), self.scope)
 
     def request(self, query: str, settings: Settings) -> Request:
         """Return a request for the shape that the list has now."""
@@ -347,12 +355,13 @@ class SearchView(View):
         return self.hits.scrollable_content_region.width, 2 if self.size.width >= 100 else 1
 
     @work(thread=True, exclusive=True, group="ask")
-    def gather(self, request: Request) -> None:
-        """Ask and rank."""
-        engine = self.session.engine
-        if engine is None:
+    def gather(self, request: Request, scope: str) -> None:
+        """Ask the notes of a scope, and rank."""
+        own = self.session.engine
+        if own is None:
             return
         try:
+            engine, request.standing = self.answering(own, request, scope)
             qmd = engine.backend.ask(request.query, stop=request.stop)
             evidence = engine.search.gather(request.query, request.stop, as_written=request.as_written)
             self.post_message(self.ranked(engine, request, evidence, qmd, Reranking(evidence)))
@@ -361,10 +370,22 @@ class SearchView(View):
         except MemoryTuiError as error:
             self.post_message(Unanswered(request.number, error))
 
+    def answering(self, own: Engine, request: Request, scope: str) -> tuple[Engine, Standing | None]:
+        """Return who answers for a scope, once there is something to answer from. Raises MemoryTuiError."""
+        while True:
+            try:
+                return own.of_scope(scope, request.stop)
+            except (MirrorFilling, Cancelled) as error:
+                filling = MirrorFilling(error.message, "Its answer comes by itself; u ends that and goes back.")
+                self.post_message(Unanswered(request.number, filling))
+                if request.stop.wait(REST_SECONDS):
+                    raise
+
     @work(thread=True, exclusive=True, group="rank")
     def rank(self, request: Request, answer: Answered) -> None:
         """Rank the same evidence anew."""
-        result = self.attempt(lambda engine: self.ranked(engine, request, answer.evidence, answer.qmd, answer.replay))
+        engine, request.standing = answer.engine, answer.request.standing
+        result = self.attempt(lambda _: self.ranked(engine, request, answer.evidence, answer.qmd, answer.replay))
         if result is not None:
             self.post_message(result)
 
@@ -379,7 +400,7 @@ class SearchView(View):
         if request.shape[0]:
             for row in rows:
                 row.drawn(*request.shape)
-        result = Answered(request, evidence, trace, rows, qmd, replay)
+        result = Answered(engine, request, evidence, trace, rows, qmd, replay)
         if request.turning:
             request.stop.check()
             result.effects = effects_of_steps(engine, result)
@@ -471,9 +492,12 @@ class SearchView(View):
         """Return the line above the list."""
         if answer.qmd is not None:
             return hits.qmd_level(answer.qmd, answer.trace).truncate(self.size.width, ellipsis=True)
-        settings = answer.request.settings
+        settings, standing = answer.request.settings, answer.request.standing
         tried = ", tried" if self.session.tried else ""
-        return hits.level_line(answer.trace, self.size.width, f"ranking: {knobs.title(settings)}{tried}")
+        state = Content(f" {standing.sentence}" if standing is not None else "")
+        room = max(1, self.size.width - state.cell_length)
+        line = hits.level_line(answer.trace, room, f"ranking: {knobs.title(settings)}{tried}")
+        return (state + line).truncate(self.size.width, ellipsis=True)
 
     def options(self, answer: Answered) -> list[Option]:
         """Return the rows of the list: what is sent, the line below it, misses, and how many more there are."""
@@ -585,9 +609,9 @@ class SearchView(View):
     @work(thread=True, exclusive=True, group="why")
     def remedy(self, answer: Answered, row: Row, stop: Stop) -> None:
         """Find the settings, then the words of a question, that have a passage sent."""
-        engine, settings, rowid = self.session.engine, answer.request.settings, row.hit.chunk.rowid
+        engine, settings, rowid = answer.engine, answer.request.settings, row.hit.chunk.rowid
         at = row_of(answer.evidence, rowid)
-        if engine is None or at is None:
+        if at is None:
             return
         effect = saved_effect([*self.cases.values()], settings)
         result = self.attempt(
@@ -602,7 +626,7 @@ class SearchView(View):
         local = not self._asks_elsewhere(engine)
         self.post_message(Explained(rowid, answer.trace, hits.remedies(changes, (), names), not local))
         if local:
-            questions = self.attempt(lambda engine: self.rephrased(engine, answer, row, stop))
+            questions = self.attempt(lambda _: self.rephrased(engine, answer, row, stop))
             if not stop.is_set():
                 rows = hits.remedies(changes, questions or (), names)
                 self.post_message(Explained(rowid, answer.trace, rows, True))
@@ -662,6 +686,46 @@ class SearchView(View):
         """Put a question into the box, which asks it."""
         self.box.value = query
         self.box.cursor_position = len(query)
+
+    # --- the scope -----------------------------------------------------------------------------------------------
+
+    @work(exclusive=True, group="plan")
+    async def action_scope(self) -> None:
+        """Offer this workspace, all, those that are known without asking a server, and a line to type another."""
+        names = await asyncio.to_thread(self.attempt, lambda engine: engine.scopes.known)
+
+        async def chosen(scope: str | None) -> None:
+            if scope == OTHER:
+                await self.app.push_screen(Line("Search whose notes?", "OWNER/NAME, group:ROLE"), self.search_in)
+            else:
+                self.search_in(scope)
+
+        options = [(name, one_line(name)) for name in (OWN, ALL, *(names or ()), OTHER)]
+        await self.app.push_screen(Choice("Search whose notes?", options), chosen)
+
+    def search_in(self, scope: str | None) -> None:
+        """Search a scope from now on; taking it back searches the one before."""
+        if scope and scope != (self.scope or OWN):
+            self.steps.append(partial(self.ask_scope, self.scope))
+            self.ask_scope("" if scope == OWN else scope)
+
+    def ask_scope(self, scope: str) -> None:
+        """Ask the question of a scope; the mirror of the one before is filled no further."""
+        self.attempt(lambda engine: engine.scopes.stop())
+        self.scope, self.answer = scope, None
+        self.box.placeholder = f"Ask the notes of {one_line(scope)}" if scope else ASK
+        self.ask()
+
+    @property
+    def owner(self) -> str:
+        """Return the other workspace of which the passage under the cursor is; empty for this one."""
+        standing = self.answer.request.standing if self.answer is not None else None
+        name = workspace_of(self.row.hit.chunk.path) if self.row is not None else ""
+        return name if standing is not None and name in standing.workspaces else ""
+
+    def on_unmount(self) -> None:
+        """Wait for no mirror any more."""
+        self.stop.set()
 
     # --- the ranking -----------------------------------------------------------------------------------------------
 
@@ -855,7 +919,7 @@ class SearchView(View):
 
     async def action_promote(self) -> None:
         """Copy the passage to MEMORY.md, shown first."""
-        if (row := self.row) is not None:
+        if (row := self.row) is not None and self.is_own(self.owner):
             place = row.hit.chunk.path, row.hit.chunk.start_line, row.hit.last_line
             await propose(
                 self, lambda curator: curator.plan.promote_all([place]), then=lambda _: self.steps.append(None)
@@ -863,7 +927,7 @@ class SearchView(View):
 
     async def action_overtake(self) -> None:
         """Write what holds now in the place of the deciding line, which stays with a mark."""
-        if (row := self.row) is not None:
+        if (row := self.row) is not None and self.is_own(self.owner):
             place = row.hit.chunk.path, row.line
             await overtake(self, lambda curator: curator.plan.spot(*place), lambda _: self.steps.append(None))
 
@@ -874,7 +938,9 @@ class SearchView(View):
             if place is not None:
                 self.post_message(place)
 
-        if (answer := self.answer) is not None:
+        if (answer := self.answer) is not None and answer.request.standing is not None:
+            self.notify("Rankings are compared on this workspace's own index. u searches it again.", markup=False)
+        elif answer is not None:
             await self.app.push_screen(Compare(self, answer.evidence, answer.request.settings), chosen)
 
     async def action_saved(self) -> None:
@@ -892,7 +958,7 @@ class SearchView(View):
     async def action_judge(self) -> None:
         """Say whether a passage is right or wrong for the question."""
         row, answer = self.row, self.answer
-        if row is None or answer is None:
+        if row is None or answer is None or not self.is_own(self.owner):
             return
         query, chunk = answer.trace.query, row.hit.chunk
         text = answer.evidence.texts.get(chunk.rowid, row.hit.snippet)
@@ -938,7 +1004,7 @@ class SearchView(View):
             if place is not None:
                 self.explain_line(place)
 
-        await self.app.push_screen(AnyLine(self), chosen)
+        await self.app.push_screen(AnyLine(self, self.answer.engine), chosen)
 
     @work(thread=True, exclusive=True, group="line")
     def explain_line(self, place: Place) -> None:
@@ -947,13 +1013,13 @@ class SearchView(View):
         if answer is None:
             return
         settings = answer.request.settings
-        why = self.attempt(lambda engine: engine.search.why(answer.evidence, place.path, place.line, settings))
+        why = self.attempt(lambda _: answer.engine.search.why(answer.evidence, place.path, place.line, settings))
         if why is None:
             return
         if why.best is not None and why.best.proposed and why.place.gate is None:
             self.post_message(Placed(why.best.chunk.rowid, place))
         else:
-            text = self.attempt(lambda engine: explained(engine, why, settings))
+            text = self.attempt(lambda _: explained(answer.engine, why, settings))
             if text is not None:
                 self.post_message(Placed(0, place, text))
 
