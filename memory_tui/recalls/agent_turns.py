@@ -52,6 +52,12 @@ class TurnRecall(Struct, frozen=True):
             return f"quoted one of {plural(self.similar, 'hit')}"
         return "not quoted" if self.entry.hits else ""
 
+    @property
+    def used(self) -> frozenset[str]:
+        """Return the notes that the answer has words of, or may have."""
+        quoted = frozenset(place.rpartition("#")[0] for place in self.quoted)
+        return self.entry.delivered if self.similar or not self.entry.hits else quoted
+
 
 class AgentTurn(Struct, frozen=True):
     """What a person said at `at`, and what the agent recalled for it; nothing where it did not ask.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from memory_tui.formatting import age_words, plural
 from memory_tui.hosts import claude_code, registry
 from memory_tui.notes import diff
 from memory_tui.notes.budget import PROMPT_FILES, Cut
-from memory_tui.recalls import recall_log
+from memory_tui.recalls import agent_turns, recall_log
 from memory_tui.sanitize import one_line, safe
 from memory_tui.shared.scope import workspace_of
 from memory_tui.workspace.days import note_date, note_date_2026_9
@@ -53,6 +53,9 @@ MARKS = {
     "missing root": ("?", "$error"),
 }
 """The mark and style of each state; what is pending says how."""
+RECALL_SECONDS = 7 * 86_400.0
+"""So far back transcripts are read."""
+_OFTEN = 5
 _YEAR = 330
 """Days after which a day is written with its year."""
 
@@ -73,14 +76,14 @@ def ordered(files: Sequence[FileRow]) -> list[FileRow]:
     return sorted(files, key=place)
 
 
-def matches(row: FileRow, letters: str) -> bool:
-    """Return whether the words of a filter stand in path, title or type of a note."""
-    text = f"{row.path} {row.title} {row.kind} {row.day or ''}".casefold()
+def matches(row: FileRow, letters: str, use: str = "") -> bool:
+    """Return whether the words of a filter stand in path, title or type of a note, or tell how agents use it."""
+    text = f"{row.path} {row.title} {row.kind} {row.day or ''} {use}".casefold()
     return all(word in text for word in letters.casefold().split())
 
 
-def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False) -> Content:
-    """Return the row of a note: its state, its day or name, its title; the title does not repeat the day."""
+def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False, use: str = "") -> Content:
+    """Return the row of a note: its state, its day or name, how agents use it, its title, which repeats no day."""
     state = row.detail if row.state == "pending" and row.detail in MARKS else row.state
     mark, style = MARKS.get(state, ("~", "$warning"))
     title = one_line(row.title)
@@ -94,7 +97,7 @@ def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False) 
     else:
         name = one_line(row.path.removeprefix("memory/"))
         title = "" if title.casefold() in (name.casefold(), name.removesuffix(".md").casefold()) else title
-    kind = f"  {row.kind}" if row.kind else ""
+    kind = "".join(f"  {word}" for word in (row.kind, use) if word)
     return Content.assemble(
         ("■" if marked else mark, "$accent" if marked else style),
         " ",
@@ -278,6 +281,27 @@ def _recalled(place: str, _mtime_ns: int, _size: int) -> tuple[Counter[str], flo
     """Count the logged recalls of each note; read again only when the log has changed."""
     log = recall_log.read(Path(place))
     return log.delivered, log.since
+
+
+def recall_uses(engine: Engine) -> Callable[[str], str]:
+    """Return what says of a note how agents use it: recalled often, never, or recalled and unused; empty for others.
+
+    The log tells of its time, the transcripts of the last days. Raises IndexUnavailable.
+    """
+    workspace = engine.plan.roots.workspace
+    log = recall_log.read(recall_log.recall_log_path(workspace))
+    sessions, _ = agent_turns.sessions(workspace, engine.plan.clock() - RECALL_SECONDS)
+    recalls = [recall for session in sessions for turn in session.turns for recall in turn.recalls]
+    recalled = Counter(path for recall in recalls for path in recall.entry.delivered)
+    used = frozenset(path for recall in recalls for path in recall.used)
+    total = log.delivered | recalled
+
+    def use(path: str) -> str:
+        if recalled[path] >= _OFTEN and path not in used:
+            return "unused"
+        return "often" if total[path] >= _OFTEN else "never" if log.since and not total[path] else ""
+
+    return use
 
 
 def strip(parts: Sequence[Part], width: int) -> Content:

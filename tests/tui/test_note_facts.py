@@ -1,6 +1,8 @@
 """What is said of notes and their changes, without an app."""
 
 import datetime as dt
+import json
+import os
 from itertools import pairwise
 
 import pytest
@@ -23,6 +25,7 @@ from memory_tui.tui.note_facts import NotePage
 from memory_tui.tui.reader import runs
 from memory_tui.tui.views.editor import command, restored, visible
 from memory_tui.tui.views.history import versions
+from tests.support.transcripts import claude, claude_file, claude_said
 from tests.support.tui import NOW, TODAY
 
 LINES = st.lists(
@@ -53,6 +56,34 @@ def test_a_note_says_how_often_it_was_recalled_or_since_when_never(tmp_path, mon
     for day in range(14, 30):
         recall_log.append_recall(log, RecallEntry("memory_search", "router", start + day * 86_400.0))
     assert note_facts.recalls(tmp_path, "b.md") == "never recalled since 2026-03-01"
+
+
+def test_a_row_says_whether_agents_recall_a_note_never_often_or_without_use(engine, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    workspace, now = engine.plan.roots.workspace, engine.plan.clock()
+    log, hit = recall_log.recall_log_path(workspace), LoggedHit("often.md", 1, 2, 0.5, 0.5, 0.5)
+    for day in range(20, 0, -1):
+        at, hits = now - day * 86_400.0, (hit,) if day < 6 else ()
+        recall_log.append_recall(log, RecallEntry("memory_search", "router", at, hits=hits))
+    result = {"results": [{"path": "idle.md", "startLine": 1, "endLine": 2, "snippet": "the kiln fires at dawn"}]}
+    lines = [claude_said("user", "kiln?", now - 900.0, cwd=str(workspace))]
+    for number in range(5):
+        lines += claude(
+            f"c{number}",
+            "mcp__memory__memory_search",
+            {"query": "kiln"},
+            now - 800.0 + number,
+            text=json.dumps(result),
+            cwd=str(workspace),
+        )
+    os.utime(claude_file(tmp_path, lines), (now - 900.0, now - 900.0))
+    use = note_facts.recall_uses(engine)
+    assert [use(path) for path in ("often.md", "idle.md", "other.md")] == ["often", "unused", "never"]
+    file = row("idle.md", title="Kiln")
+    assert note_facts.list_row(file, TODAY, 60, use="unused").plain == "  idle.md  unused  Kiln"
+    assert note_facts.matches(file, "unused", "unused")
+    assert not note_facts.matches(file, "unused", "often")
 
 
 # --- the list -----------------------------------------------------------------------------------------------------

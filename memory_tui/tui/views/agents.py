@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.widgets import OptionList
 
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.past_questions import DAY_SECONDS, with_known
+from memory_tui.engine.past_questions import with_known
 from memory_tui.events import Event
 from memory_tui.formatting import minute, plural
 from memory_tui.hosts import connection
@@ -32,6 +32,7 @@ from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Facts, Listing, coloured, heading
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.machine import MachinePage
+from memory_tui.tui.note_facts import RECALL_SECONDS
 from memory_tui.tui.openclaw import OpenClawPage
 from memory_tui.tui.session import AskNotes, Badge, ReadNote, Session
 from memory_tui.tui.view import View
@@ -39,7 +40,6 @@ from memory_tui.tui.view import View
 _WHERE: dict[Scope, str] = {"user": "in all of {}", "project": "in this project alone"}
 _TURNS = Fact("What agents recalled", "turns", does="turn by turn, from their transcripts; who should have asked")
 _MACHINE = Fact("Every memory on this machine", "machine", does="other agents and projects; enter opens one")
-_DAYS = 7
 _OPENCLAW = Fact("What OpenClaw keeps", "openclaw", does="trust, dreams, sessions, long-term memories, other agents")
 _ENTRIES = 100
 """Logged recalls that are listed."""
@@ -326,7 +326,7 @@ class TurnsPage(Listing):
 
     def turns(self, engine: Engine) -> Iterator[Sequence[Fact]]:
         """Yield the sessions as their transcripts tell them, then with what the memory knew."""
-        since = engine.plan.clock() - _DAYS * DAY_SECONDS
+        since = engine.plan.clock() - RECALL_SECONDS
         self.sessions, problems = agent_turns.sessions(engine.plan.roots.workspace, since)
         yield list(turns(self.sessions, problems))
         for number, session in enumerate(self.sessions):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -93,11 +93,13 @@ class NotesView(View):
         """The view that asked for the line that is read; empty where a person chose the note here."""
         self.greeted = False
         self.is_filling = False
+        self.use: Callable[[str], str] = lambda _: ""
+        """What says of a note how agents use it."""
 
     def compose(self) -> ComposeResult:
         with Horizontal():
             with Vertical(id="notes-left"):
-                yield Input(id="notes-filter", placeholder="Words of a title, a path, a day", compact=True)
+                yield Input(id="notes-filter", placeholder="Title, path, day, never, often, unused", compact=True)
                 yield Rows(id="notes-list")
                 yield Static(id="notes-index", markup=False)
                 yield Static(id="notes-provider", markup=False)
@@ -141,6 +143,7 @@ class NotesView(View):
         if not self.greeted:
             self.greeted = True
             self.offer_unsaved()
+            self.count_recalls()
         if self.has_class("-empty") == bool(session.files):
             self.toggle_class("-empty")
             self.refresh_bindings()
@@ -163,6 +166,14 @@ class NotesView(View):
             paths = ", ".join(dict.fromkeys(one_line(text.path) for text in texts))
             self.notify(f"Unsaved text is kept for {paths}. e on the note goes on with it.", markup=False, timeout=12)
 
+    @work(thread=True, group="recalls")
+    def count_recalls(self) -> None:
+        """Find out how agents use each note, and say it in the list."""
+        use = self.attempt(note_facts.recall_uses)
+        if use is not None:
+            self.use = use
+            self.post_message(self.Done(self.list_notes))
+
     def events_arrived(self, events: Sequence[Event]) -> None:
         """Read the note again after a sync: links and passages may be others."""
         if any(isinstance(event, SyncFinished) and (event.indexed or event.removed) for event in events):
@@ -180,16 +191,27 @@ class NotesView(View):
         if engine is None:
             return
         letters = self.query_one("#notes-filter", Input).value
-        files = [row for row in note_facts.ordered(self.session.files) if note_facts.matches(row, letters)]
+        files = [
+            row
+            for row in note_facts.ordered(self.session.files)
+            if note_facts.matches(row, letters, self.use(row.path))
+        ]
         width = rows.scrollable_content_region.width or 30
-        key = ([(row.path, row.state, row.detail, row.title) for row in files], width, frozenset(self.marked))
+        key = (
+            [(row.path, row.state, row.detail, row.title, self.use(row.path)) for row in files],
+            width,
+            frozenset(self.marked),
+        )
         if key == self.listed:
             return
         self.listed = key
         today = note_facts.today_of(engine.plan)
         with self.prevent_reading():
             rows.refill(
-                Option(note_facts.list_row(row, today, width, marked=row.path in self.marked), id=row.path)
+                Option(
+                    note_facts.list_row(row, today, width, marked=row.path in self.marked, use=self.use(row.path)),
+                    id=row.path,
+                )
                 for row in files
             )
             if self.path and (at := rows.position(self.path)) is not None:
