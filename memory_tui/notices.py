@@ -344,8 +344,8 @@ def _not_matched(
     if join != "OR":
         every = {1: "the word is", 2: "both words are"}.get(len(words), f"all {len(words)} words are")
         reason = f"{every} needed, and {reason}"
-    occur = "occurs" if len(nowhere) == 1 else "occur"
-    return f"{reason}; {quoted(nowhere)} {occur} nowhere" if nowhere else reason
+    were = "was" if len(nowhere) == 1 else "were"
+    return f"{reason}; {quoted(nowhere)} {were} found in no indexed note" if nowhere else reason
 
 
 def _outside_text_pool(rank: int, pool: int, bm25: float, edge: float) -> str:
@@ -391,30 +391,6 @@ LEFT_OUT: Mapping[str, str] = {
 """Why words are not searched for."""
 
 
-def _invisible(words: Sequence[str], profile: str, part_of: Sequence[str]) -> str:
-    if part_of:
-        one_word = "one word" if len(part_of) == 1 else "one word each"
-        return f"Notes hold {quoted(words)}, part of {quoted(part_of)}, which profile {profile} takes for {one_word}."
-    them = "it" if len(words) == 1 else "them"
-    return f"Notes hold {quoted(words)}, but only inside longer words, where profile {profile} cannot see {them}."
-
-
-def _in_pieces(words: Sequence[str], profile: str) -> str:
-    pieces = f"{'its' if len(words) == 1 else 'their'} characters and pairs of them"
-    none = "no note holds one of these as a word"
-    return f"Notes hold {quoted(words)}, but profile {profile} looks for {pieces}, and {none}."
-
-
-def _absent(words: Sequence[str], indexed: bool) -> str:
-    noun = "the word" if len(words) == 1 else "the words"
-    return f"No {'indexed ' if indexed else ''}note contains {noun} {quoted(words)}."
-
-
-def _not_looked_through(waiting: int, unread: int) -> str:
-    notes = "note waits" if waiting == 1 else "notes wait"
-    return f"{waiting:,} {notes} to be indexed, and {unread:,} of them were not looked through."
-
-
 def _empty_index(files: int, pending: int, unreadable: int) -> str:
     del files
     if pending:
@@ -439,6 +415,13 @@ def _no_usable_word(dropped: Sequence[str], pointless: bool) -> str:
     return f"The query has no word to search for, and {vectors}."
 
 
+def _nothing_matched(missing: Sequence[str], join: str) -> str:
+    if missing:
+        noun = "The word" if len(missing) == 1 else "The words"
+        return f"{noun} {quoted(missing)} {'was' if len(missing) == 1 else 'were'} found in no indexed note."
+    return f"No chunk was found to hold {'all' if join == 'AND' else 'one'} of these words, and meaning found none."
+
+
 def _all_below(candidates: int, best: float, floor: float, decayed: int) -> str:
     fade = f" Without age {decayed} of them would reach it." if decayed else ""
     below, reached = f"below minScore {number(floor)}", against(best, floor)
@@ -447,8 +430,7 @@ def _all_below(candidates: int, best: float, floor: float, decayed: int) -> str:
 
 
 _WORDS_OFF = "they do not count, {cause}"
-_OTHER_TOKENIZER = f"Use the profile {profiles.OWN}, or store.fts.tokenizer trigram."
-_WHEN_INDEXED = "Ask again when it is indexed, or run memory-tui index."
+
 
 # --- the table -------------------------------------------------------------------------------------------------------
 
@@ -521,11 +503,6 @@ TABLE: Mapping[str, Sentence] = {
         code="provider",
     ),
     "found_by_meaning_alone": Sentence(_meaning_alone, code="meaning_alone"),
-    "waiting_holds": Sentence(
-        lambda elsewhere: f"{begun(elsewhere.clause)}.",
-        "Ask again when it is indexed: memory-tui index.",
-        code="waiting",
-    ),
     # What answers.
     "meaning_off": Sentence("Meaning-based recall is off: {cause}", "{remedy}", code="provider"),
     "other_model": Sentence(
@@ -730,21 +707,7 @@ TABLE: Mapping[str, Sentence] = {
     "empty_index": Sentence(_empty_index, _fill_index),
     "no_usable_word": Sentence(_no_usable_word, "Add a word."),
     "all_below_gate": Sentence(_all_below, "Lower minScore."),
-    "invisible_to_tokenizer": Sentence(_invisible, _OTHER_TOKENIZER),
-    "searched_in_pieces": Sentence(_in_pieces, _OTHER_TOKENIZER),
-    "waiting_note_holds": Sentence('The note {path}, which is not indexed yet, holds "{word}".', _WHEN_INDEXED),
-    "not_looked_through": Sentence(_not_looked_through, _WHEN_INDEXED),
-    "absent_words": Sentence(
-        _absent,
-        lambda words, indexed: (  # noqa: ARG005
-            "Try another word for it." if len(words) == 1 else "Try other words for them."
-        ),
-    ),
-    "no_chunk_holds_all": Sentence(
-        "No chunk was found to hold all of these words, and meaning found none.",
-        f"Use fewer words, or the profile {profiles.OWN}, which accepts any of them.",
-    ),
-    "no_chunk_matches": Sentence("No chunk matches.", "Try other words."),
+    "nothing_matched": Sentence(_nothing_matched, "Try other words."),
 }
 
 

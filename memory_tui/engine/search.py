@@ -17,7 +17,6 @@ from memory_tui.engine.providers import provider_notice, who_answers, withheld_q
 from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError
 from memory_tui.explain import why_not
 from memory_tui.explain.why_not import WhyNot
-from memory_tui.explain.words import UnindexedTexts, words_elsewhere
 from memory_tui.index import integrity
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
@@ -31,7 +30,6 @@ from memory_tui.search.formulas import cosine
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import Settings
-from memory_tui.workspace.roots import document
 
 Outcome = TypeVar("Outcome")
 Ask = Callable[[Identity | None], retrieve.Question]
@@ -64,7 +62,6 @@ class Search:
     ) -> None:
         self._plan, self._chain, self.index = plan, chain, index
         self._around, self._zone, self._projects = around, plan.config.time_zone, plan.projects
-        self._waiting = UnindexedTexts(lambda path: document(plan.roots, path).text)
         self._lock = threading.RLock()
         self._latest: Corpus | None = None
 
@@ -172,7 +169,7 @@ class Search:
                 evidence = retrieve.gather(store, corpus, question, now, source)
                 # After the question, because it may be the one that the provider failed at.
                 who = who_answers(store, self._chain, self._plan.settings)
-                evidence = replace(
+                return replace(
                     evidence,
                     unsearchable=unsearchable,
                     first=first,
@@ -180,7 +177,6 @@ class Search:
                     notices=with_provider_notice((*notices, *evidence.notices), who),
                     lexical=replace(evidence.lexical, active=self._projects, origins=origins),
                 )
-                return replace(evidence, elsewhere=words_elsewhere(evidence, store, self._waiting))
 
     def warm(self, cancel: Stop) -> None:
         """Do ahead of the first question what only that has to do; without an index, or with a damaged one, nothing.

@@ -197,8 +197,7 @@ def _empty(value: Trace) -> dict[str, Any] | None:
     if value.empty is None:
         return None
     sentence, next_step = wording.empty(value.empty, value.profile)
-    claims = [verdict(row) for row in wording.word_claims(value.empty, value.profile)]
-    return {**tagged(value.empty), "sentence": sentence, "nextStep": next_step, "claims": claims}
+    return {**tagged(value.empty), "sentence": sentence, "nextStep": next_step}
 
 
 _PLAIN = [

@@ -323,12 +323,9 @@ class Inquest:
         lacks = absent(plan, text) if conjoined else plan.words
         nowhere = (word for word in plan.words if self.side.frequency.get(word, 1) == 0)
         every, lacking, unknown = (tokens.as_asked(words, evidence.query) for words in (plan.words, lacks, nowhere))
-        # Of notes that wait and were not read nobody knows what they hold.
-        elsewhere = evidence.elsewhere
-        seen = {*every} if elsewhere.unread else {*elsewhere.uncut, *(word for word, _ in elsewhere.held)}
-        absent_words = tuple(word for word in unknown if word in elsewhere.looked and word not in seen)
         hidden = tuple(word for word in lacking if holds(text, word))
-        return notice("not_matched", words=every, absent=lacking, nowhere=absent_words, join=join, hidden=hidden)
+        unknown = tuple(word for word in unknown if word not in hidden)
+        return notice("not_matched", words=every, absent=lacking, nowhere=unknown, join=join, hidden=hidden)
 
 
 def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:

@@ -38,7 +38,6 @@ from memory_tui.search.trace import (
     EmptyReason,
     MeasurePart,
     Mode,
-    NothingMatched,
     QueryPlan,
     Recalled,
     Trace,
@@ -98,43 +97,11 @@ def with_reason(words: Sequence[str], reason: str) -> str:
     return f"{', '.join(words)} ({LEFT_OUT[reason]})"
 
 
-def word_claims(reason: EmptyReason | None, profile: str) -> tuple[Notice, ...]:
-    """Return what an empty answer under `profile` says of the words of its question."""
-    if not isinstance(reason, NothingMatched):
-        return ()
-    claims, elsewhere = [], reason.elsewhere
-    missing = [word for word in dict.fromkeys(reason.missing) if word in elsewhere.looked]
-    hidden = tuple(word for word in missing if word in elsewhere.uncut and word not in elsewhere.whole)
-    in_pieces = tuple(word for word in missing if word in elsewhere.uncut and word in elsewhere.whole)
-    absent = tuple(word for word in missing if word not in {*elsewhere.uncut, *dict(elsewhere.held)})
-    parts = {word: part for word, part in elsewhere.parts if word in absent}
-    if absent:
-        claims.append(notice("absent_words", words=absent, indexed=bool(elsewhere.held or elsewhere.unread)))
-    if hidden:
-        claims.append(notice("invisible_to_tokenizer", words=hidden, profile=profile, part_of=()))
-    if in_pieces:
-        claims.append(notice("searched_in_pieces", words=in_pieces, profile=profile))
-    elif parts and not hidden:
-        words = tuple(parts.values())
-        claims.append(notice("invisible_to_tokenizer", words=words, profile=profile, part_of=tuple(parts)))
-    if not claims:
-        claims.append(notice("no_chunk_holds_all") if reason.join == "AND" else notice("no_chunk_matches"))
-    if elsewhere.held:
-        word, path = elsewhere.held[0]
-        claims.append(notice("waiting_note_holds", word=word, path=path))
-    elif elsewhere.unread:
-        claims.append(notice("not_looked_through", waiting=elsewhere.waiting, unread=elsewhere.unread))
-    return tuple(claims)
-
-
 def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
     """Return why nothing was recalled under `profile`, and what to do next."""
-    if claims := word_claims(reason, profile):
-        # What was said last is nearest to something that can be done.
-        return " ".join(claim.message for claim in claims), claims[-1].next_step
     row = of(reason)
-    if row.kind == "all_below_gate" and profile != profiles.OWN:
-        return row.message, f"Lower minScore, or try the profile {profiles.OWN}."
+    if row.kind in ("all_below_gate", "nothing_matched") and profile != profiles.OWN:
+        return row.message, f"{row.next_step.removesuffix('.')}, or try the profile {profiles.OWN}."
     return row.message, row.next_step
 
 

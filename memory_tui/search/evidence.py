@@ -18,7 +18,7 @@ from memory_tui.providers.base import Vectors
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.corpus import Files
 from memory_tui.search.formulas import Floats
-from memory_tui.search.trace import ChunkRef, Chunks, Elsewhere, NearestBy, QueryPlan
+from memory_tui.search.trace import ChunkRef, Chunks, NearestBy, QueryPlan
 from memory_tui.workspace.annotations import Annotations
 
 Rows = npt.NDArray[np.int64]
@@ -218,7 +218,6 @@ class Evidence(Struct, frozen=True, dict=True):
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
     of_chunks: int = 0
     """How many chunks the index has, where this is the evidence of some of them alone."""
-    elsewhere: Elsewhere = field(default_factory=Elsewhere)
     """Where words stand that no chunk was found to hold."""
     language: str = ""
     """That of the question, or its script, where the table that made the vectors hardly knows it."""

@@ -120,7 +120,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         provider=evidence.provider,
         model=evidence.model,
         generation=evidence.generation,
-        plan=replace(plan, elsewhere=evidence.elsewhere),
+        plan=plan,
         candidate_limit=rules.limit,
         vector_scale=ranking.candidates.vector_scale,
         text_scale=ranking.candidates.text_scale,
@@ -144,7 +144,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         candidates=table,
         chunks=evidence.refs.take(table["row"]),
         unsearchable=evidence.unsearchable,
-        notices=(*_as_told(evidence, rules), *_notices(ranking, settings, recalled, empty)),
+        notices=(*_as_told(evidence, rules), *_notices(ranking, settings, recalled)),
         empty=empty,
         nearest_by=evidence.nearest_by,
         timings={**evidence.timings, "rank": (time.perf_counter() - began) * 1000},
@@ -186,9 +186,7 @@ def _as_told(evidence: Evidence, rules: Rules) -> Iterator[Notice]:
             yield item
 
 
-def _notices(
-    ranking: Ranking, settings: Settings, recalled: tuple[Candidate, ...], empty: EmptyReason | None
-) -> Iterator[Notice]:
+def _notices(ranking: Ranking, settings: Settings, recalled: tuple[Candidate, ...]) -> Iterator[Notice]:
     """Yield what the rules of a profile make of this question, beside what `evidence` says."""
     evidence, rules, profile, mode = ranking.evidence, ranking.rules, ranking.rules.profile, ranking.rules.mode
     if evidence.chunking and profile.name != OWN and evidence.chunking != profile.chunking:
@@ -210,12 +208,10 @@ def _notices(
     by_words = not rules.corrects or mode != "hybrid" or not ranking.side.plan.words or ranking.candidates.text_matches
     if recalled and not by_words:
         # Something is always nearest, however far it is.
-        plan = replace(ranking.side.plan, elsewhere=evidence.elsewhere)
+        plan = ranking.side.plan
         near, dated = sum((hit.cosine or 0.0) > 0 for hit in recalled), sum(hit.date_points > 0 for hit in recalled)
         dated = dated if plan.time else 0
         yield notice("found_by_meaning_alone", plan=plan, hits=len(recalled), near=near, dated=dated)
-    elif evidence.elsewhere.held and not isinstance(empty, NothingMatched):
-        yield notice("waiting_holds", elsewhere=evidence.elsewhere)
     yield from _unknown(evidence, rules, recalled)
     if problems := [stage.problem for stage in ranking.candidates.stages if stage.problem]:
         yield notice("passages_by_words", problem=problems[0])
@@ -261,7 +257,7 @@ def _empty_reason(ranking: Ranking) -> EmptyReason:
     if ranking.rules.mode == "nothing":
         return NoUsableWord(left_out(side.plan.dropped, evidence.query), evidence.pointless)
     missing = as_asked((word for word in side.plan.words if side.frequency.get(word, 1) == 0), evidence.query)
-    return NothingMatched(missing, "AND" if side is evidence.openclaw else "OR", evidence.elsewhere)
+    return NothingMatched(missing, "AND" if side is evidence.openclaw else "OR")
 
 
 # --- the gate ------------------------------------------------------------------------------------------------------

@@ -314,35 +314,6 @@ class Candidate(Numbers, frozen=True, kw_only=True):
 # --- the whole -----------------------------------------------------------------------------------------------------
 
 
-class Elsewhere(Struct, frozen=True):
-    """Where words of a question stand that the index did not find.
-
-    `uncut` stand in the text of indexed chunks, inside what the tokenizer takes for one word. `held` names for a
-    word the first note that holds it and waits to be indexed. Of `waiting` notes `unread` were not looked through.
-    Only of the words `looked` is all of this known. `parts` names for a word that no text holds a part of it that one
-    does. Those of `uncut` that are `whole` somewhere are one word there, but were searched for in pieces.
-    """
-
-    uncut: tuple[str, ...] = ()
-    held: tuple[tuple[str, str], ...] = ()
-    waiting: int = 0
-    unread: int = 0
-    looked: tuple[str, ...] = ()
-    parts: tuple[tuple[str, str], ...] = ()
-    whole: tuple[str, ...] = ()
-
-    @property
-    def clause(self) -> str:
-        """Return what waits, as a clause; empty where no note that waits can hold a word."""
-        if self.held:
-            word, path = self.held[0]
-            return f'the note {path}, which is not indexed yet, holds "{word}"'
-        if self.unread:
-            notes = "note waits" if self.waiting == 1 else "notes wait"
-            return f"{self.waiting:,} {notes} to be indexed, and {self.unread:,} of them were not looked through"
-        return ""
-
-
 class QuestionPart(Struct, frozen=True):
     """One of the questions that a query asks at once, and those of the words of the query that stand in it."""
 
@@ -369,7 +340,6 @@ class QueryPlan(Struct, frozen=True):
     inside: bool = False
     common: tuple[str, ...] = ()
     counted: tuple[str, ...] = ()
-    elsewhere: Elsewhere = Elsewhere()
     corrections: tuple[Correction, ...] = ()
     """Words that were searched otherwise than they were asked."""
     parts: tuple[QuestionPart, ...] = ()
@@ -395,15 +365,11 @@ class QueryPlan(Struct, frozen=True):
 
     @property
     def unmatched(self) -> str:
-        """That no note holds any of `words`, as a clause that says of which words, and of which notes, it is true."""
-        waits = f"; {self.elsewhere.clause}" if self.elsewhere.clause else ""
-        notes = "no indexed note" if waits else "no note"
-        if self.elsewhere.uncut:
-            return f"no word of the query was found, but notes hold the text {self.elsewhere.uncut[0]}{waits}"
+        """Return that none of `words` was found, as a clause that says of which words it is true."""
         if not self.dropped:
-            return f"{notes} holds a word of the query{waits}"
+            return "no word of the query was found in a note"
         common = f"; left out as too common: {', '.join(self.common)}" if self.common else ""
-        return f"{notes} holds one of the words that count{common}{waits}"
+        return f"none of the words that count was found in a note{common}"
 
 
 class Funnel(Struct, frozen=True):
@@ -445,11 +411,10 @@ class NoUsableWord(Struct, frozen=True):
 
 
 class NothingMatched(Struct, frozen=True):
-    """No chunk holds the words (`missing` occur in none) and no vector was near; `elsewhere` is where they stand."""
+    """No chunk holds the words (`missing` were found in none) and no vector was near."""
 
     missing: tuple[str, ...]
     join: str
-    elsewhere: Elsewhere = Elsewhere()
 
 
 class AllBelowGate(Struct, frozen=True):

@@ -30,7 +30,7 @@ def notes(tmp_path):
         (CHINESE, "builtin", {"profile": "openclaw-2026.3"}, ("by words only", UNKNOWN)),
         ("omada router", "none", {}, ("by words only", "the index has no vectors")),
         ("omada router", "scripted", {"query.hybrid.enabled": "false"}, ("by vectors only", "hybrid is off")),
-        ("dentist appointment", "builtin", {}, ("by vectors only", "no note holds a word of the query")),
+        ("dentist appointment", "builtin", {}, ("by vectors only", "no word of the query was found in a note")),
         ("?", "none", {}, ("by nothing", "no word to look for")),
     ],
 )

@@ -14,7 +14,7 @@ from memory_tui.inbox.checks import CHECKS
 from memory_tui.notices import TABLE, Notice
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.spelling import Correction
-from memory_tui.search.trace import ChunkRef, Elsewhere, QueryPlan
+from memory_tui.search.trace import ChunkRef, QueryPlan
 
 FILE = Path(__file__).parent / "data" / "sentences.txt"
 _PLAN = QueryPlan(("giraffe", "walrus"), (), "giraffe OR walrus")
@@ -46,7 +46,6 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"plan": _PLAN, "hits": hits, "near": near, "dated": dated}
         for hits, near, dated in ((3, 0, 0), (3, 2, 0), (3, 3, 0), (1, 1, 1), (3, 2, 1), (4, 2, 2))
     ],
-    "waiting_holds": [{"elsewhere": Elsewhere(held=(("walrus", "memory/new.md"),), waiting=1)}],
     "meaning_off": [{"cause": "It timed out.", "remedy": "Try again."}],
     "other_model": [{"made_with": "openai small", "asked_with": "openai large"}],
     "answered_otherwise": [{"who": _WHO}],
@@ -176,16 +175,10 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"candidates": count, "best": 0.482, "floor": 0.5, "decayed": decayed}
         for count, decayed in ((1, 0), (2, 0), (3, 2))
     ],
-    "invisible_to_tokenizer": [
-        {"words": words, **_PROFILE, "part_of": part_of}
-        for words, part_of in ((("a",), ()), (("a", "b"), ()), (("a",), ("ab",)), (("a", "c"), ("ab", "cd")))
+    "nothing_matched": [
+        {"missing": missing, "join": join}
+        for missing, join in ((("walrus",), "OR"), (("a", "b"), "AND"), ((), "OR"), ((), "AND"))
     ],
-    "searched_in_pieces": [{"words": ("密码",), **_PROFILE}, {"words": ("密码", "路由"), **_PROFILE}],
-    "waiting_note_holds": [{"word": "walrus", "path": "memory/new.md"}],
-    "not_looked_through": [{"waiting": 1, "unread": 1}, {"waiting": 1200, "unread": 1136}],
-    "absent_words": [{"words": ("a",), "indexed": False}, {"words": tuple("abcdefg"), "indexed": True}],
-    "no_chunk_holds_all": [{}],
-    "no_chunk_matches": [{}],
 }
 """Fields of each kind, one set for each way in which its sentence can read."""
 

@@ -1,4 +1,4 @@
-"""An answer calls a word absent only where neither the text of the index nor a note that waits holds it."""
+"""An empty answer says what it went by: words that were not found, notes that wait, files that cannot be read."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import wording, words
+from memory_tui.explain import wording
 from memory_tui.index.sync import FileState
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
@@ -37,47 +37,13 @@ def sentence(trace):
 
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
-def test_a_note_that_waits_and_holds_the_word_is_named(notes, tmp_path, profile):
+def test_a_word_is_said_to_be_in_no_indexed_note_and_notes_that_wait_are_named(notes, tmp_path, profile):
     with Engine.open(options(tmp_path, profile)) as engine:
         engine.index.sync()
         (notes / "new.md").write_text("The Walrus likes cake.\n")
         engine.status()
-        said = sentence(engine.search.search("walrus"))
-        assert "memory/new.md" in said
-        assert "No note contains" not in said
-        answer = memory_search(engine, {"query": "walrus"}).answer
-        assert "memory/new.md" in answer["empty"]["sentence"]
-        engine.index.sync()
-        found = engine.search.search("walrus")
-        assert next(hit.chunk.path for hit in (*found.recalled, *found.lost)) == "memory/new.md"
-        assert found.plan.elsewhere.held == ()
-
-
-def test_a_half_known_question_says_which_word_waits(notes, tmp_path):
-    for number in range(3):
-        (notes / f"n{number}.md").write_text(f"Note {number} of garlic\n")
-    with Engine.open(options(tmp_path, "recommended")) as engine:
-        engine.index.sync()
-        (notes / "new.md").write_text("The walrus likes cake.\n")
-        engine.status()
-        trace = engine.search.search("omada walrus")
-        assert trace.recalled
-        (said,) = [notice.message for notice in trace.notices if notice.code == "waiting"]
-        assert said == 'The note memory/new.md, which is not indexed yet, holds "walrus".'
-
-
-def test_more_notes_than_are_looked_through_are_counted(notes, tmp_path, monkeypatch):
-    monkeypatch.setattr(words, "MOST_NOTES", 3)
-    with Engine.open(options(tmp_path, "recommended")) as engine:
-        engine.index.sync()
-        for number in range(5):
-            (notes / f"n{number}.md").write_text(f"Note {number}\n")
-        engine.status()
-        said = sentence(engine.search.search("giraffe"))
-        assert said == (
-            'No indexed note contains the word "giraffe". 5 notes wait to be indexed, and 2 of them were not looked '
-            "through."
-        )
+        assert sentence(engine.search.search("walrus")) == 'The word "walrus" was found in no indexed note.'
+        assert "memory/new.md" in memory_search(engine, {"query": "walrus"}).answer["warning"]
 
 
 def test_a_changed_endpoint_is_a_reason_to_rebuild_before_anybody_is_asked(notes, tmp_path):
@@ -131,8 +97,6 @@ def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(notes, tmp_
             assert "new, with" in answer["action"]
             (waits,) = engine.status().freshness.pending
             assert "it is indexed by itself after" in waits.detail
-            empty = memory_search(engine, {"query": "giraffe"}).answer["empty"]["sentence"]
-            assert "which is not indexed yet" in empty
 
 
 def test_notes_that_cannot_be_read_are_not_no_notes(notes, tmp_path):
@@ -144,19 +108,3 @@ def test_notes_that_cannot_be_read_are_not_no_notes(notes, tmp_path):
         )
         trace = engine.search.rank(evidence, engine.plan.settings)
         assert sentence(trace) == "Nothing is indexed: 1 file could not be read."
-
-
-def test_a_question_beside_another_one_looks_through_all_notes_that_wait():
-    waits = tuple(FileState(f"memory/{name}.md", "pending", "new") for name in "ab")
-    counts: list[int] = []
-
-    def read(path):
-        if path == "memory/b.md" and not counts:
-            # What another thread finds that asks meanwhile.
-            counts.append(0)
-            counts.append(len(texts.texts(waits)))
-        return "The Walrus likes cake."
-
-    texts = words.UnindexedTexts(read)
-    assert len(texts.texts(waits)) == 2
-    assert counts == [0, 2]
