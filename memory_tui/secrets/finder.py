@@ -62,7 +62,10 @@ _LONGEST_PIECE = 8000
 MASK = "***"
 
 _PRIVATE_KEY = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-_REST = re.compile(r"[A-Za-z0-9_+/=.~-]*")
+_REST = r"[A-Za-z0-9_+/=.~-]*"
+"""Goes on to the end of a key, because some patterns know only how it starts."""
+_BESIDE = re.compile(r"[`* \t/:,;|-]{1,5}([0-9a-f]{32,64}|(?=\S*[a-z])(?=\S*[A-Z])(?=\S*\d)[\w+/=]{20,200})(?![\w.-])")
+"""What looks random beside a key is the other half of a pair, and has no form of its own."""
 _CUT_FOR_SHOW = re.compile(r"\.{3}|…")
 _ID = re.compile(r"(?<![\w/-])[A-Za-z][A-Za-z0-9]{1,20}[_-][A-Za-z0-9_-]{12,80}")
 _ADDRESS = re.compile(r"https?://\S{8,400}")
@@ -187,17 +190,19 @@ def _by_maker(text: str) -> Iterator[Span]:
     for form in formats():
         for match in _compiled(form).finditer(text) if any(word in small for word in form.holds) else ():
             start, end = match.span(match.lastindex or 0)
-            end = _end(text, end) if form.anywhere else end
             if form.kind == BASIC and (placeholder(match[1]) or _GAP.fullmatch(match[1])):
                 continue
             if (form.kind == TOKEN and not _is_token(match[0])) or _CUT_FOR_SHOW.match(text, end):
                 continue
             yield start, end, form.kind, None
+            if half := _BESIDE.match(text, end):
+                yield *half.span(1), form.kind, None
 
 
 @cache
 def _compiled(form: KeyFormat) -> re.Pattern[str]:
-    return re.compile(form.pattern, re.ASCII) if form.anywhere else re.compile(rf"(?<![A-Za-z0-9]){form.pattern}")
+    pattern = form.pattern + _REST if form.anywhere else rf"(?<![A-Za-z0-9]){form.pattern}"
+    return re.compile(pattern, re.ASCII if form.anywhere else 0)
 
 
 def _is_token(text: str) -> bool:
@@ -208,12 +213,6 @@ def _is_token(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _end(text: str, end: int) -> int:
-    """Return where the key that a match ends in at `end` ends itself: some patterns know only how a key starts."""
-    rest = _REST.match(text, end)
-    return rest.end() if rest else end
 
 
 _GAP = re.compile(r"(?:[<{].*|.*\*{3}.*|x{3,}|\.{3,}|pass(?:word)?|pw|pwd|secret|token)", re.IGNORECASE)

@@ -217,6 +217,14 @@ def test_what_only_looks_random_is_none_and_what_a_person_cleared_is_none_after_
     assert secret_finder.find(f"token: {key}", secret_finder.known_of([], {("token", "ghp_")}))
 
 
+@pytest.mark.parametrize("between", [" / ", ":", " ", "` | `"])
+def test_what_stands_beside_a_key_and_looks_random_is_the_other_half_of_it(between):
+    key, half = SAMPLES["AWS Access Key"], _word(20) + "/7" + _word(20, seed=8)
+    assert secret_finder.masked(f"- AWS: {key}{between}{half} of Anna") == f"- AWS: ***{between}*** of Anna"
+    for plain in ("production-account-7", "f3b1c2d4e5f6a7b8c9d0", "notes/2026-Nov-Review", "DEPLOYMENT_OF_2026"):
+        assert plain in secret_finder.masked(f"{key}{between}{plain}")
+
+
 def test_what_stands_in_an_address_or_has_the_prefix_of_many_is_an_id():
     part, ids = _word(28), [f"crate_{_word(20, seed=seed)}" for seed in range(4)]
     texts = [f"https://docs.example.org/d/{part}/edit", *(f"- {one} came" for one in ids)]
