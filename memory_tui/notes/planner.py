@@ -29,7 +29,6 @@ from memory_tui.notes.changes import (
     Change,
     FileChange,
     Lines,
-    Section,
     ShownLines,
     bare,
     block_at,
@@ -167,11 +166,14 @@ class Planner(Struct, frozen=True):
 
     # --- lines to another note ---------------------------------------------------------------------------------------
 
-    def choices(self, spot: Spot) -> list[Section]:
-        """The headings of the curated note that the lines could go below, the best first."""
-        data = current(self.roots, self.memory())
-        choices = promoting.ranked(Lines.of(data).texts(), "\n".join(spot.texts()), spot.heading())
-        return [section for _, section in choices]
+    def choices(self, spot: Spot) -> Sequence[str]:
+        """The headings of the curated note that the lines could go below, the best first; for Claude Code the types."""
+        target = self.memory()
+        if self._is_index(target):
+            return claude_code.TYPES
+        texts = Lines.of(current(self.roots, target)).texts()
+        choices = promoting.ranked(texts, "\n".join(spot.texts()), spot.around())
+        return [section.title for _, section in choices if section.title]
 
     def promote(self, spot: Spot, *, to: str = "", move: bool = False) -> Change:
         """Copy or move lines to the curated note, below the heading `to` or the one that fits.
@@ -311,14 +313,18 @@ class Planner(Struct, frozen=True):
         self, spot: Spot, target: str, into: bytes | None, new: Collection[str], *, to: str = "", move: bool = False
     ) -> Change:
         """Promote lines into `target` that holds `into`; the paths `new` are taken in Claude Code's memory."""
-        is_index = target.rpartition("/")[2] == claude_code.INDEX
-        if not (is_index and claude_code.in_folders(target, claude_code.folders(self.roots))):
+        if not self._is_index(target):
             return promoting.promote(spot, target, into, to=to, move=move)
 
         def is_free(path: str) -> bool:
             return path not in new and current(self.roots, path) is None
 
         return promoting.promote_fact(spot, target, into, is_free, kind=to, move=move)
+
+    def _is_index(self, target: str) -> bool:
+        """Tell whether the curated note is the index of Claude Code's memory."""
+        is_named = target.rpartition("/")[2] == claude_code.INDEX
+        return is_named and claude_code.in_folders(target, claude_code.folders(self.roots))
 
     def _promote_for_codex(self, spots: Sequence[Spot]) -> Change:
         body = "\n".join(line for spot in spots for run in spot.facts() for line in run)

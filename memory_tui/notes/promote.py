@@ -68,10 +68,11 @@ class Spot(Struct, frozen=True):
             raise EditRefused("A heading alone cannot be promoted.", "Choose the lines below it.")
         return facts
 
-    def heading(self) -> str:
-        """The title that the lines stand below, empty without one; the title of the whole note is none."""
-        above = [section for section in sections(self.lines().texts()) if section.line < self.first]
-        return above[-1].title if above and above[-1].level > 1 else ""
+    def around(self) -> str:
+        """The heading that the lines stand below with all below it, empty without one; the note's title is none."""
+        texts = self.lines().texts()
+        above = [section for section in sections(texts) if section.line < self.first]
+        return "\n".join(texts[above[-1].line - 1 : above[-1].last]) if above and above[-1].level > 1 else ""
 
     def __str__(self) -> str:
         return f"{self.path}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
@@ -80,11 +81,11 @@ class Spot(Struct, frozen=True):
 # --- which heading ---------------------------------------------------------------------------------------------------
 
 
-def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[tuple[float, Section]]:
+def ranked(texts: Sequence[str], block: str, around: str = "") -> list[tuple[float, Section]]:
     """The sections that `block` could go below, the best first, each with the share of its weight of words, 0 to 1.
 
     A word counts by how few sections have it (inverse document frequency), once a section, and more in a title or where
-    the block and an item of the section begin with it. Those of the `heading` that the block stood below count, too.
+    the block and an item of the section begin with it. What stands `around` the block counts as much as the block.
     """
     candidates = [section for section in sections(texts) if section.line]
     # A note's own title holds everything, so it says nothing about a place in it.
@@ -93,25 +94,29 @@ def ranked(texts: Sequence[str], block: str, heading: str = "") -> list[tuple[fl
     titles = [_words(section.title) for section in candidates]
     texts_below = ["\n".join(texts[section.line : section.last]) for section in candidates]
     bodies = [_words(text) | title for text, title in zip(texts_below, titles, strict=True)]
-    leads = [_leads(text) & _leads(block) for text in texts_below]
+    leads = list(map(_leads, texts_below))
     spread = Counter(word for body in bodies for word in body)
-    weight = {word: math.log(1 + len(candidates) / (1 + spread[word])) for word in _words(f"{block}\n{heading}")}
-    total = sum(weight.values()) or 1.0
 
-    def share(title: set[str], body: set[str], lead: set[str]) -> float:
-        counts = ((_TITLE_COUNTS if word in title else _LEAD_COUNTS if word in lead else 1, word) for word in body)
-        return min(1.0, sum(count * weight.get(word, 0.0) for count, word in counts) / total)
+    def shares(text: str) -> list[float]:
+        weight = {word: math.log(1 + len(candidates) / (1 + spread[word])) for word in _words(text)}
+        total, begun = sum(weight.values()) or 1.0, _leads(text)
 
-    scores = map(share, titles, bodies, leads)
+        def share(title: set[str], body: set[str], lead: set[str]) -> float:
+            counts = ((_TITLE_COUNTS if w in title else _LEAD_COUNTS if w in lead & begun else 1, w) for w in body)
+            return min(1.0, sum(count * weight.get(word, 0.0) for count, word in counts) / total)
+
+        return list(map(share, titles, bodies, leads))
+
+    scores = [(own + near) / 2 for own, near in zip(shares(block), shares(around or block), strict=True)]
     return sorted(zip(scores, candidates, strict=True), key=lambda choice: -choice[0])
 
 
-def section_for(texts: Sequence[str], block: str, heading: str, to: str) -> tuple[Section | None, str]:
-    """The section for `block`, which stood below `heading`, or the heading that has to be made; never both."""
+def section_for(texts: Sequence[str], block: str, around: str, to: str) -> tuple[Section | None, str]:
+    """The section for `block`, with what stood `around` it, or the heading that has to be made; never both."""
     if to:
         section = _named(texts, to)
         return section, "" if section else to.strip().lstrip("#").strip()
-    choices = ranked(texts, block, heading)
+    choices = ranked(texts, block, around)
     if choices and choices[0][0] >= ENOUGH:
         return choices[0][1], ""
     parts = sections(texts)
@@ -258,7 +263,7 @@ def _carry(
             title = title.replace("-", " ").strip()
             title = title[:1].upper() + title[1:]
         note = Lines(False, ()).insert(1, [f"# {title}"])
-    section, heading = section_for(note.texts(), "\n".join(spot.texts()), spot.heading(), to)
+    section, heading = section_for(note.texts(), "\n".join(spot.texts()), spot.around(), to)
     note = _appended(note, section, items) if section is not None else _new_section(note, heading, items)
     name = heading if section is None else section.title if into is not None else ""
     title = f"{kind.capitalize()} {spot} to {target}" + (f", {name}" if name else "")

@@ -111,6 +111,13 @@ def test_the_inbox_holds_every_kind(opened, findings):
     assert not opened.notes.curator.undoable(), "what another program did is nobody's to undo"
 
 
+def test_the_line_of_the_tour_is_offered_the_headings_of_the_workspaces_memory(opened):
+    plan = opened.notes.curator.plan
+    titles = plan.choices(plan.spot(demo.named("memory/day-002.md", TODAY), 4))
+    assert titles[0].startswith("Home network and lab")
+    assert "Family" in titles
+
+
 def test_agents_asked_in_the_demo_and_it_goes_with_it(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with own_folder() as folder:

@@ -110,6 +110,7 @@ def test_a_line_is_promoted_as_a_fact_with_its_pointer_and_taken_back(memory, tm
     before = {path.name: path.read_bytes() for path in memory.iterdir() if path.is_file()}
     with opened(memory, tmp_path) as engine:
         plan = engine.notes.curator.plan
+        assert plan.choices(plan.spot("memory/2026-11-20.md", 3)) == claude_code.TYPES
         change = plan.promote(plan.spot("memory/2026-11-20.md", 3), to="reference")
         engine.notes.curator.apply(change)
         text = (memory / "reference_the_ferry_leaves_at_18_10.md").read_text()

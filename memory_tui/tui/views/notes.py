@@ -22,7 +22,7 @@ from textual.widgets.option_list import Option
 
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.events import Event, SyncFinished
-from memory_tui.hosts import claude_code, registry
+from memory_tui.hosts import registry
 from memory_tui.notes.changes import ShownLines
 from memory_tui.notes.journal import left
 from memory_tui.sanitize import one_line, safe
@@ -632,17 +632,14 @@ class NotesView(View):
             raise EditRefused("The marked lines do not stand together.", "Move one run of lines after the other.")
         return spots[0]
 
-    def _sections(self, engine: Engine) -> tuple[list[Spot], list[str]]:
+    def _sections(self, engine: Engine) -> tuple[list[Spot], Sequence[str]]:
         """Return the facts that are meant and the headings they could go below, the best first. Raises EditRefused."""
-        curator, roots = engine.notes.curator, engine.plan.roots
+        curator = engine.notes.curator
         spots = self.spots(curator)
         for spot in spots:
             spot.facts()
-        if registry.is_codex_memory(roots.workspace) or len(spots) > 1:
-            return spots, []
-        if claude_code.folders(roots):
-            return spots, list(claude_code.TYPES)
-        return spots, [section.title for section in curator.plan.choices(spots[0]) if section.title]
+        is_of_codex = registry.is_codex_memory(engine.plan.roots.workspace)
+        return spots, () if is_of_codex or len(spots) > 1 else curator.plan.choices(spots[0])
 
     async def action_delete(self) -> None:
         """Move lines, or the marked notes, to the trash."""
