@@ -279,7 +279,7 @@ def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
         of_qmd = engine.backend.why(again.entry.query, answer.place.path, line or 0)
     changes, questions = None, None
     if not answer.recalled:
-        changes, questions = remedies(answer, again.settings, engine.plan.with_profile, engine.search.gather, None)
+        changes, questions = remedies(answer, again.settings, engine.plan.with_profile, engine.search.gather)
     data = {
         **trace_json.why(answer, changes, questions),
         "log": {"delivered": place, "since": list(again.since)},

@@ -15,7 +15,7 @@ from memory_tui.cli.output import say, show, waiting
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import LabelError, QueryError, SettingError
 from memory_tui.explain import hit_text, trace_json, why_not
-from memory_tui.explain.counterfactuals import Saved, remedies
+from memory_tui.explain.counterfactuals import remedies
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import plural, signed
 from memory_tui.notices import other_vectors
@@ -242,20 +242,12 @@ def why(args: argparse.Namespace) -> int:
             say(standing.sentence)
         query, path, line = _place(engine, args.query, args.place)
         answer = engine.search.why(engine.search.gather(query), path, line)
-        saved = _saved(engine)
         plan = engine.plan
-        changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.search.gather, saved)
+        changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.search.gather)
         of_qmd = engine.backend.why(query, answer.place.path, line or 0)
     data = {**trace_json.why(answer, changes, questions), **({"qmd": of_qmd} if of_qmd else {})}
     head = [f"QMD: {of_qmd}", "The built-in index:"] if of_qmd else []
     return show(args, data, [*head, *hit_text.answer(answer, changes, questions)])
-
-
-def _saved(engine: Engine) -> Saved | None:
-    """Return what settings do to the saved questions of the workspace; None without any. Raises LabelError."""
-    notebook = _notebook(engine)
-    cases = measures.collect(engine.search.gather, notebook) if notebook.judged else ()
-    return measures.saved_effect(cases, engine.plan.settings)
 
 
 def _place(engine: Engine, query: str, place: str) -> tuple[str, str, int | None]:

@@ -44,18 +44,6 @@ WHOLE = ("query.hybrid.enabled", "profile")
 WithProfile = Callable[[str], Settings]
 
 
-class SavedEffect(Struct, frozen=True, rename={"questions": "asked"}):
-    """What settings do to saved `questions`: those that recall more right lines, and those that lose one."""
-
-    questions: int
-    mended: tuple[str, ...]
-    broken: tuple[str, ...]
-
-
-Saved = Callable[[Settings], SavedEffect]
-"""What settings do to saved questions, against those of now."""
-
-
 class Turn(Struct, frozen=True):
     """One knob of a change, from `was` to `value`, the nearest that does while the other turns stay."""
 
@@ -79,12 +67,11 @@ class Change(Struct, frozen=True):
     presses: float
     comes_in: tuple[ChunkRef, ...]
     drops_out: tuple[ChunkRef, ...]
-    saved: SavedEffect | None = None
 
     @property
-    def harm(self) -> tuple[int, int]:
-        """Return how many saved questions break, and how many other hits move."""
-        return len(self.saved.broken) if self.saved else 0, len(self.comes_in) + len(self.drops_out)
+    def harm(self) -> int:
+        """Return how many other hits move."""
+        return len(self.comes_in) + len(self.drops_out)
 
 
 class Flips(Struct, frozen=True):
@@ -174,17 +161,15 @@ def flips(
     settings: Settings,
     row: int,
     with_profile: WithProfile,
-    saved: Saved | None = None,
     stop: Stop | None = None,
 ) -> Flips:
     """Return every single turn of a knob that recalls the chunk at `row`, or loses it when it is recalled; then sets.
 
-    `with_profile` gives the settings under another profile, `saved` what settings do to saved questions. Raises
-    Cancelled where `stop` is set.
+    `with_profile` gives the settings under another profile. Raises Cancelled where `stop` is set.
     """
-    search = _Search(evidence, settings, row, with_profile, saved, stop or Stop())
+    search = _Search(evidence, settings, row, with_profile, stop or Stop())
     singles = [change for key in TUNE_KEYS if key != TEXT and (change := search.along(BY_KEY[key])) is not None]
-    # Saved questions that break first, then other hits that move, then steps; a whole other ranking last.
+    # Other hits that move first, then steps; a whole other ranking last.
     singles.sort(key=lambda change: (change.turns[0].key in WHOLE, change.harm, change.presses))
     result = Flips(evidence.refs[row], search.now.recalled, tuple(singles))
     if result.recalled:
@@ -202,7 +187,6 @@ class _Search:
         settings: Settings,
         row: int,
         with_profile: WithProfile,
-        saved: Saved | None,
         stop: Stop,
     ) -> None:
         self.evidence, self.settings, self.row, self.with_profile = evidence, settings, row, with_profile
@@ -210,7 +194,6 @@ class _Search:
         self.replay = Reranking(evidence, [row])
         (self.now,) = self._standings([{}])
         (self.before,) = self.replay.recalled([tuned(settings)])
-        self._saved = saved
 
     def along(self, knob: Knob) -> Change | None:
         """Return the change to the nearest value of `knob` that turns the verdict; None where none does."""
@@ -304,7 +287,6 @@ class _Search:
             self._presses(values),
             tuple(refs[row] for row in after if row not in {*self.before, self.row}),
             tuple(refs[row] for row in sorted({*self.before} - {*after, self.row})),
-            self._saved(settings) if self._saved else None,
         )
 
     def _nearest(self, values: Values) -> Values | None:
@@ -398,14 +380,14 @@ def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> Rephrasings:
 
 
 def remedies(
-    answer: WhyNot, settings: Settings, with_profile: WithProfile, ask: Callable[[str], Evidence], saved: Saved | None
+    answer: WhyNot, settings: Settings, with_profile: WithProfile, ask: Callable[[str], Evidence]
 ) -> tuple[Flips | None, Rephrasings]:
     """Return the settings and the words that would change what `answer` says; no settings where no chunk speaks.
 
     Raises QueryError, ProviderError and what else `ask` raises.
     """
     row = answer.row
-    changes = None if row is None else flips(answer.evidence, settings, row, with_profile, saved)
+    changes = None if row is None else flips(answer.evidence, settings, row, with_profile)
     return changes, of_answer(ask, answer)
 
 

@@ -55,7 +55,6 @@ def _changes(value: Flips) -> Iterator[str]:
         yield value.none.message
     for change in (*value.singles, *value.sets):
         also = [_few(sign, refs) for sign, refs in (("+", change.comes_in), ("-", change.drops_out)) if refs]
-        also += filter(None, (wording.saved(change.saved),))
         yield f"With {'   '.join([wording.change(change), *also])}"
     if value.no_pair is not None:
         yield value.no_pair.message

@@ -178,7 +178,7 @@ def _turn(value: Turn) -> dict[str, Any]:
 
 
 def _change(value: Change) -> dict[str, Any]:
-    """Return what a change does, to the chunk and to others, and to saved questions where there are any."""
+    """Return what a change does, to the chunk and and to others."""
     return {
         "changes": dict(value.changes),
         "place": value.place,
@@ -186,7 +186,6 @@ def _change(value: Change) -> dict[str, Any]:
         "sentence": wording.change_sentence(value),
         "comesIn": [chunk(ref) for ref in value.comes_in],
         "dropsOut": [chunk(ref) for ref in value.drops_out],
-        "saved": plain(value.saved),
     }
 
 

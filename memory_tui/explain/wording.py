@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import profiles, tokens
-from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased, SavedEffect
+from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased
 from memory_tui.explain.why_not import Fate
 from memory_tui.explain.words import MatchedWords, holds
 from memory_tui.formatting import plural
@@ -134,13 +134,6 @@ def change_sentence(value: Change) -> str:
     moved = (("brings in", value.comes_in), ("pushes out", value.drops_out))
     also = [f"{verb} {plural(len(refs), 'other')}" for verb, refs in moved if refs]
     return f"{what} with {turns}{together}{'; it also ' + ' and '.join(also) if also else ''}."
-
-
-def saved(effect: SavedEffect | None) -> str:
-    """Return what a change does to saved questions: `26 saved questions: 1 mended, 0 broken`; empty of none."""
-    if effect is None:
-        return ""
-    return f"{plural(effect.questions, 'saved question')}: {len(effect.mended):,} mended, {len(effect.broken):,} broken"
 
 
 def rephrased(question: Rephrased) -> str:

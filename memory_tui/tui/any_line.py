@@ -77,7 +77,7 @@ def lines_holding(engine: Engine, typed: str) -> list[Place]:
 
 def explained(engine: Engine, answer: WhyNot, settings: Settings) -> Content:
     """Return why a line that is no candidate does not come, and what would change that, in lines."""
-    changes, questions = remedies(answer, settings, engine.plan.with_profile, engine.search.gather, None)
+    changes, questions = remedies(answer, settings, engine.plan.with_profile, engine.search.gather)
     head, *lines = hit_text.answer(answer, changes, questions)
     return Content("\n").join([Content.styled(safe(head), "bold"), *(Content(safe(line)) for line in lines)])
 

@@ -553,8 +553,7 @@ def _price(change: Change, names: Mapping[int, str]) -> str:
         drops = f"{Content(names.get(out[0].rowid, one_line(out[0].path))).truncate(24, ellipsis=True)} drops out"
     else:
         drops = f"{len(out)} drop out"
-    broken = len(change.saved.broken) if change.saved else 0
-    return f"{ordinal(change.place or 0)}; {drops}" + (f", {plural(broken, 'saved question')} worse" if broken else "")
+    return f"{ordinal(change.place or 0)}; {drops}"
 
 
 def no_remedy(trace: Trace) -> str:

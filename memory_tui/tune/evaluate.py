@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from memory_tui import profiles
 from memory_tui.errors import LabelError
-from memory_tui.explain.counterfactuals import Saved, SavedEffect
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import Reranking, can_rank, rank
 from memory_tui.search.score import tuned
@@ -137,26 +136,9 @@ def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0, absent: 
     return Scorecard(tuple(rows), mean([row.scores for row in rows]), unjudged, absent)
 
 
-def saved_effect(cases: Sequence[Case], settings: Settings) -> Saved | None:
-    """What other settings do to `cases`, against `settings`: which recall more right lines, which lose one."""
-    answerable = [case for case in cases if case.query.relevant]
-    before = by_question(score(answerable, settings))
-
-    def effect(under: Settings) -> SavedEffect:
-        compared = _changes(before, by_question(score(answerable, under)))
-        mended, broken = (tuple(each.text for each in compared if each.gain == gain) for gain in (1, -1))
-        return SavedEffect(len(answerable), mended, broken)
-
-    return effect if answerable else None
-
-
-def _changes(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> tuple[QueryChange, ...]:
-    return tuple(QueryChange(text, before[text], after[text]) for text in after if text in before)
-
-
 def compare(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> ScoreComparison:
     """Return two measurements by question; those that only one of them has are counted, not compared."""
-    changes = _changes(before, after)
+    changes = tuple(QueryChange(text, before[text], after[text]) for text in after if text in before)
     old, new = [change.before for change in changes], [change.after for change in changes]
     gains = {name: gain([row[name] for row in old], [row[name] for row in new]) for name in NAMES}
     return ScoreComparison(mean(old), mean(new), gains, changes, len(before.keys() ^ after.keys()))

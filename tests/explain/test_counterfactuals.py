@@ -19,7 +19,6 @@ from memory_tui.explain.counterfactuals import (
     WHOLE,
     Change,
     Flips,
-    SavedEffect,
     beyond,
     flips,
     outwards,
@@ -129,12 +128,12 @@ def test_a_look_that_nobody_waits_for_ends():
     found, settings = last_of_eight()
     stop = Stop()
 
-    def saved(_settings: Settings) -> SavedEffect:
+    def given_up(profile: str) -> Settings:
         stop.set()
-        return SavedEffect(0, (), ())
+        return with_profile(profile)
 
     with pytest.raises(Cancelled):
-        flips(found, settings, 8, with_profile, saved, stop)
+        flips(found, settings, 8, given_up, stop)
 
 
 def test_two_changes_together_recall_what_neither_does_alone():
@@ -159,18 +158,6 @@ def test_that_no_pair_helps_is_said_where_none_was_found():
     assert answer.sets == ()
     assert answer.no_pair is not None
     assert answer.no_pair.message == "No two settings that were tried recall it together either."
-
-
-def test_saved_questions_tell_the_less_harmful_set_first_of_equal_steps():
-    found, settings = last_of_eight()
-
-    def saved(tried: Settings) -> SavedEffect:
-        return SavedEffect(2, ("one",), ("two",) if tried.whole(RESULTS) > 6 else ())
-
-    best = flips(found, settings, 8, with_profile, saved).sets[0]
-    assert best.saved == SavedEffect(2, ("one",), ("two",))
-    assert wording.saved(best.saved) == "2 saved questions: 1 mended, 1 broken"
-    assert best.harm == (1, 2)
 
 
 def test_the_steps_go_outwards_on_the_grid():

@@ -55,7 +55,7 @@ from memory_tui.tui.rows import Rows
 from memory_tui.tui.saved import NotebookChange, SavedQuestions
 from memory_tui.tui.session import AskNotes, ReadNote, Session
 from memory_tui.tui.view import View
-from memory_tui.tune.evaluate import Case, by_question, saved_effect, score
+from memory_tui.tune.evaluate import Case, by_question, score
 from memory_tui.tune.judgments import Notebook
 
 MISSES = 8
@@ -613,10 +613,7 @@ class SearchView(View):
         at = row_of(answer.evidence, rowid)
         if at is None:
             return
-        effect = saved_effect([*self.cases.values()], settings)
-        result = self.attempt(
-            lambda engine: flips(answer.evidence, settings, at, engine.plan.with_profile, effect, stop)
-        )
+        result = self.attempt(lambda engine: flips(answer.evidence, settings, at, engine.plan.with_profile, stop))
         if result is None:
             return
         # Of an answer that is kept back the nearest are recalled, but not sent, and flips are what loses them.
