@@ -316,3 +316,25 @@ def test_any_line_is_explained(reader):
     assert row is not None
     assert not row.sent
     assert "topcock" in reader.text
+
+
+def test_a_line_that_is_sent_is_named_and_shown_as_sent(screen):
+    screen.ask()
+    first = view(screen).row
+    assert first is not None
+    path, line = (
+        first.hit.chunk.path,
+        next(
+            number
+            for number, words in enumerate(view(screen).query_one(Reader).text.split("\n"), first.hit.chunk.start_line)
+            if words.strip() and number != first.line
+        ),
+    )
+    screen.press("down", "W").type(f"{path}:{line}").press("enter")
+    assert view(screen).row == first
+    assert screen.notices[-1] == f"{path}:{line} is sent, in the passage under the cursor."
+    assert view(screen).query_one(Reader).line == line
+    screen.press("down")
+    second = view(screen).row
+    assert second is not None
+    assert view(screen).query_one(Reader).line == second.line

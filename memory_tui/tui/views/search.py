@@ -252,6 +252,8 @@ class SearchView(View):
         self.passage: tuple[str, int, int, str, Size] | None = None
         self.wanted = 0
         """The passage that the cursor is to stand on."""
+        self.line_asked = 0, 0
+        """A passage, and the line of it that a person asked about."""
 
     def compose(self) -> ComposeResult:
         yield Query()
@@ -525,6 +527,11 @@ class SearchView(View):
             return None
         return next((row for row in self.answer.rows if str(row.hit.chunk.rowid) == option.id), None)
 
+    def line_of(self, row: Row) -> int:
+        """Return the line of a passage that a person asked about, else the one that decided."""
+        rowid, line = self.line_asked
+        return line if row.hit.chunk.rowid == rowid else row.line
+
     @property
     def qmd_hit(self) -> QmdHit | None:
         """Return the hit of QMD under the cursor."""
@@ -584,7 +591,7 @@ class SearchView(View):
             wide = self.size.width >= 100
             self.write("#sums", hits.sums(row, trace, spoken, room) if wide else hits.sums_in_a_line(row, room))
         self.write("#reads", hits.reads(row))
-        self.show_passage(text, row.hit.chunk.start_line, row.line, row.hit.chunk.path)
+        self.show_passage(text, row.hit.chunk.start_line, self.line_of(row), row.hit.chunk.path)
         if not (typing := self.box.has_focus):
             self.show_miss(row)
         self.timer = self.set_timer(TYPING_SECONDS if typing else REST_SECONDS, self.rested)
@@ -876,7 +883,7 @@ class SearchView(View):
         elif qmd is not None:
             self.post_message(ReadNote(qmd.path, qmd.start_line))
         elif (row := self.row) is not None:
-            self.post_message(ReadNote(row.hit.chunk.path, row.line))
+            self.post_message(ReadNote(row.hit.chunk.path, self.line_of(row)))
 
     def action_back(self) -> None:
         """Go back to the passages."""
@@ -925,7 +932,7 @@ class SearchView(View):
     async def action_overtake(self) -> None:
         """Write what holds now in the place of the deciding line, which stays with a mark."""
         if (row := self.row) is not None and self.is_own(self.owner):
-            place = row.hit.chunk.path, row.line
+            place = row.hit.chunk.path, self.line_of(row)
             await overtake(self, lambda curator: curator.plan.spot(*place), lambda _: self.steps.append(None))
 
     async def action_compare(self) -> None:
@@ -1014,6 +1021,8 @@ class SearchView(View):
         if why is None:
             return
         if why.best is not None and why.best.proposed and why.place.gate is None:
+            sent = "sent" if why.recalled and not why.trace.keeps_back else "not sent"
+            self.notify(f"{safe(place.path)}:{place.line} is {sent}, in the passage under the cursor.", markup=False)
             self.post_message(Placed(why.best.chunk.rowid, place))
         else:
             text = self.attempt(lambda _: explained(answer.engine, why, settings))
@@ -1027,6 +1036,7 @@ class SearchView(View):
             return
         if message.rowid:
             self.wanted, self.misses = message.rowid, len(self.answer.trace.lost)
+            self.line_asked = message.rowid, message.place.line
             self.rerank()
             self.screen.set_focus(self.hits)
         else:
