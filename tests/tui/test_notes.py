@@ -490,3 +490,9 @@ def test_what_another_program_changed_is_taken_back_and_the_reader_says_whose_a_
     assert "No author is known of 1 change by others" in screen.text
     screen.press("u").until(lambda: "Take back:" in screen.text)
     screen.press("y").until(lambda: note.read_text() == before)
+
+
+def test_the_list_stands_on_the_log_after_a_line_was_added_from_another_note(screen):
+    read(screen, "MEMORY.md").press("a").type("the gate was oiled").press("enter")
+    screen.until(lambda: notes(screen).page.path == LOG).settle()
+    assert notes(screen).rows.highlighted == notes(screen).rows.position(LOG)

@@ -250,6 +250,8 @@ class NotesView(View):
         self.path = path
         row = next((row for row in self.session.files if row.path == path), None)
         self.stamp = row and (row.path, row.mtime, row.size, row.state, row.chunks)
+        if (at := self.rows.position(path)) is not None:
+            self.rows.highlighted = at
         self.read(path, line)
 
     @on(OptionList.OptionSelected, "#notes-list")
@@ -278,8 +280,6 @@ class NotesView(View):
             self.path, self.goal = message.path, message.line
         else:
             self.open_note(message.path, message.line)
-        if (at := self.rows.position(message.path)) is not None:
-            self.rows.highlighted = at
         self.to_text()
 
     # --- the note ---------------------------------------------------------------------------------------------------
