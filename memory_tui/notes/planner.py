@@ -52,6 +52,8 @@ _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 _WEEKDAY = re.compile("|".join(_WEEKDAYS))
 _TIMED = re.compile(r"([-*+]\s+)(\*\*|\[|\(|)\d{1,2}:\d{2}((?:\*\*|\]|\)|)(?::?\s*[-–—]\s+|:\s+|\s+))")
 """An entry with a time: its mark, and what stands before and behind the time."""
+_MARK = re.compile(r"\A\s*[-*+](\s+|\Z)")
+"""The mark of an item before a text: an entry has its own."""
 _MOST = 20_000
 """Characters of the longest text that is captured."""
 
@@ -429,7 +431,7 @@ def capture(text: str, now: dt.datetime, log: bytes | None, model: bytes | None 
 
     `log` is None when there is none yet; `model` is an earlier log. Raises EditRefused for no text or too much.
     """
-    words = _words(text)
+    words = _words(_MARK.sub("", text))
     path = f"memory/{now.date().isoformat()}.md"
     old = Lines.of(log, path)
     texts = old.texts()

@@ -118,15 +118,18 @@ def test_a_block_is_an_item_with_what_is_below_it_or_a_paragraph():
         ("milk", b"words", None, b"words\n\n- 14:05 milk\n"),
         ("milk", b"- x\n  more", None, b"- x\n  more\n- 14:05 milk\n"),
         ("milk", b"- x\n\n", None, b"- x\n\n- 14:05 milk\n"),
+        ("- milk", b"- x\n", None, b"- x\n- 14:05 milk\n"),
+        ("-5 degrees", b"- x\n", None, b"- x\n- 14:05 -5 degrees\n"),
     ],
 )
 def test_an_entry_is_written_as_the_others_are(text, log, model, made):
     assert after(planner.capture(text, NOW, log, model)) == made
 
 
-def test_nothing_is_nothing_to_remember():
+@pytest.mark.parametrize("text", [" \n\t", "- "])
+def test_nothing_is_nothing_to_remember(text):
     with pytest.raises(EditRefused, match="nothing to remember"):
-        planner.capture(" \n\t", NOW, LOG)
+        planner.capture(text, NOW, LOG)
 
 
 def test_a_topic_has_a_path_in_any_script():
