@@ -191,7 +191,7 @@ def verdict(value: Outcome) -> str:
 
 
 def outcome_lines(value: Outcome) -> Iterator[str]:
-    """Yield the verdict, the knobs to turn, before and after, and what minScore and results trade."""
+    """Yield the verdict, the knobs to turn, before and after."""
     better = isinstance(value, Better)
     yield verdict(value)
     for key, setting in value.changes.items():
@@ -200,11 +200,6 @@ def outcome_lines(value: Outcome) -> Iterator[str]:
         yield _row("", COLUMNS)
         yield _scores("before", value.before)
         yield _scores("after", value.after)
-    if value.front:
-        yield "Recall against noise on the held-out queries, with these knobs:"
-        yield _row("", ("recall", "noise", "minScore", "results"))
-        for point in value.front:
-            yield _row("", (f"{point.recall:.3f}", f"{point.noise:.2f}", f"{point.min_score:g}", str(point.results)))
 
 
 def outcome_data(value: Outcome) -> dict[str, Any]:
@@ -215,10 +210,8 @@ def outcome_data(value: Outcome) -> dict[str, Any]:
         "reason": "" if isinstance(value, Better) else value.reason,
         "changes": dict(value.changes),
         "heldOut": _gains({"": value.held_out})[""] if value.held_out else None,
-        "training": plain(better.training) if better else None,
         "before": dict(better.before) if better else None,
         "after": dict(better.after) if better else None,
-        "front": plain(value.front),
         "sentence": verdict(value),
     }
 

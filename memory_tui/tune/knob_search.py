@@ -36,15 +36,6 @@ Progress = Callable[[str], None]
 Reason = Literal["few labels", "nothing better", "within chance"]
 
 
-class Point(Struct, frozen=True):
-    """One setting of minScore and results, with what it recalls and the noise that it costs, on the held-out half."""
-
-    min_score: float
-    results: int
-    recall: float
-    noise: float
-
-
 class Better(Struct, frozen=True):
     """Settings that are better on held-out queries.
 
@@ -54,11 +45,9 @@ class Better(Struct, frozen=True):
     changes: Mapping[str, Scalar]
     settings: Settings
     metric: str
-    training: Gain
     held_out: Gain
     before: Scores
     after: Scores
-    front: tuple[Point, ...]
 
 
 class NoEvidence(Struct, frozen=True):
@@ -73,7 +62,6 @@ class NoEvidence(Struct, frozen=True):
     needed: int
     changes: Mapping[str, Scalar]
     held_out: Gain | None
-    front: tuple[Point, ...]
     missed: float = 0.0
 
 
@@ -94,20 +82,18 @@ def tune(
     """
     answerable = sum(bool(case.query.relevant) for case in cases)
     if answerable < FEWEST:
-        return NoEvidence("few labels", answerable, FEWEST, {}, None, ())
+        return NoEvidence("few labels", answerable, FEWEST, {}, None)
     training, held_out = split(cases, seed)
     search = _Search(training, settings, metric, progress)
     best = search.run()
-    front = pareto(held_out, best)
     changes = difference(settings, best)
     if not changes:
-        return NoEvidence("nothing better", answerable, FEWEST, {}, None, front)
+        return NoEvidence("nothing better", answerable, FEWEST, {}, None)
     gained = beyond_chance(held_out, settings, best, metric, seed)
     if gained.low <= 0:
-        return NoEvidence("within chance", answerable, FEWEST, changes, gained, front, detectable(gained))
+        return NoEvidence("within chance", answerable, FEWEST, changes, gained, detectable(gained))
     before, after = _table(held_out, [settings, best])
-    trained = beyond_chance(training, settings, best, metric, seed)
-    return Better(changes, best, metric, trained, gained, before, after, front)
+    return Better(changes, best, metric, gained, before, after)
 
 
 def detectable(gain: Gain) -> float:
@@ -155,22 +141,6 @@ def _foreign(other: Query, query: Query) -> Query:
     """Return the right lines of another question, without those that answer this one too."""
     mine = {(label.path, label.line) for label in query.relevant}
     return Query(query.text, tuple(label for label in other.relevant if (label.path, label.line) not in mine))
-
-
-def pareto(cases: Sequence[Case], settings: Settings) -> tuple[Point, ...]:
-    """What minScore and results can trade: the settings of both that no other beats in recall and noise at once."""
-    tries = [(floor / 20, results) for floor in range(21) for results in (1, 2, 3, 4, 6, 8, 10, 15, 20)]
-    chosen = [
-        settings.update({"query.minScore": floor, "query.maxResults": results}, ORIGIN) for floor, results in tries
-    ]
-    table = _table(cases, chosen)
-    points = [Point(*each, row["recall"], row["noise"]) for each, row in zip(tries, table, strict=True)]
-    points.sort(key=lambda point: (point.noise, -point.recall, point.results, -point.min_score))
-    front: list[Point] = []
-    for point in points:
-        if not front or point.recall > front[-1].recall + 1e-9:
-            front.append(point)
-    return tuple(front)
 
 
 def _table(cases: Sequence[Case], chosen: Sequence[Settings]) -> list[Scores]:

@@ -183,10 +183,9 @@ def test_tune_says_what_it_found_and_on_which_half(run, usual, place):
     )
     found = json.loads(out)
     assert code == 0
-    assert {"evidence", "reason", "changes", "heldOut", "training", "front", "sentence", "questions"} <= set(found)
+    assert {"evidence", "reason", "changes", "heldOut", "sentence", "questions"} <= set(found)
     assert found["questions"] == usual["questions"]
     assert found["evidence"] == (found["heldOut"] is not None and found["heldOut"]["low"] > 0)
-    assert found["front"]
 
 
 def test_tune_with_few_labels_claims_nothing(run, place, tmp_path):
