@@ -543,7 +543,7 @@ class Store(Database):
         with self.snapshot():
             matches = [self.words.match([phrase], "plain", "all").rowids.tolist() for phrase in phrases]
             rows = self.query(
-                "SELECT path FROM files WHERE id IN "
+                "SELECT iif(workspace = '', path, workspace || ':' || path) FROM files WHERE id IN "
                 "(SELECT file_id FROM chunks WHERE id IN (SELECT value FROM json_each(?)))",
                 (json.dumps(sorted({rowid for rowids in matches for rowid in rowids})),),
             )

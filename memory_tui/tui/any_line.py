@@ -56,9 +56,9 @@ def lines_holding(engine: Engine, typed: str) -> list[Place]:
             pass
     words = re.findall(r"\w+", typed.casefold())
     holding = [each for word in words[:-1] if (each := engine.search.holding([word])) is not None]
-    paths = frozenset.intersection(*holding) if holding else frozenset(row.path for row in engine.notes.files())
+    every = engine.search.on_snapshot(lambda store: frozenset(note.shown for note in store.indexed().values()))
     places: list[Place] = []
-    for path in sorted(paths) if words else ():
+    for path in sorted(every.intersection(*holding)) if words else ():
         try:
             lines = engine.notes.read(path).text.split("\n")
         except MemoryTuiError:

@@ -143,7 +143,9 @@ def test_u_and_the_command_go_back_to_this_workspace(window):
 
 
 def test_any_line_of_somebody_else_is_explained(window):
-    ask(window, "all").press("W").type("anna/laptop:MEMORY.md:3")
+    ask(window, "all").press("W").type("omada anna")
+    assert "anna/laptop:MEMORY.md:3  The router of anna is an Omada." in window.text
+    window.press("escape", "W").type("anna/laptop:MEMORY.md:3")
     window.press("enter")
     row = view(window).row
     assert (row.hit.chunk.path, window.text.count("anna/laptop:MEMORY")) == ("anna/laptop:MEMORY.md", 2)
