@@ -29,7 +29,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.formatting import plural
 from memory_tui.hosts import connection, registry
-from memory_tui.hosts.connection import prove, question_of
+from memory_tui.hosts.connection import prove
 from memory_tui.inbox.checks import impossible
 from memory_tui.index import schema
 from memory_tui.openclaw import compare
@@ -402,7 +402,7 @@ def _agents(engine: Engine) -> CheckOutcome:
         if lost := connection.wired(item):
             return failed(f"{item.host}: {' '.join(lost)}", f"Run memory-tui connect {item.host} again.")
         try:
-            proof = prove(item.start, question_of(item.start), _PROOF_SECONDS)
+            proof = prove(item.start, _PROOF_SECONDS)
         except MemoryTuiError as error:
             return failed(f"{item.host}: {error.message}", error.next_step)
         answers.append(f"{item.host} answers in {proof.answer_ms:.0f} ms with profile {proof.profile}")

@@ -62,7 +62,7 @@ def connect(args: argparse.Namespace) -> int:
         return show(args, report)
     require_written(may or not changed)
     try:
-        answer = _proof(start, args)
+        answer = _proof(start)
     except NoAnswer as error:
         refused = f"Nothing was written: the server that {row.title} would start gives no answer. {error.message}"
         raise NoAnswer(refused, error.next_step) from error
@@ -112,11 +112,10 @@ def _log_agreed(args: argparse.Namespace, title: str) -> bool:
     return confirmed(f"Write down on this machine what {title} asks and gets, to see why it did not remember?", args)
 
 
-def _proof(start: ServerStart, args: argparse.Namespace) -> Proof:
-    """Start what the host will start, ask it, by default a line of MEMORY.md; return its answer. Raises NoAnswer."""
-    question = str(args.question) if args.question is not None else connection.question_of(start)
+def _proof(start: ServerStart) -> Proof:
+    """Start what the host will start, and ask it; return its answer. Raises NoAnswer."""
     with waiting("Asking the server"):
-        return connection.prove(start, question)
+        return connection.prove(start)
 
 
 def _status(args: argparse.Namespace) -> int:
@@ -125,13 +124,13 @@ def _status(args: argparse.Namespace) -> int:
     rows: list[dict[str, Any]] = []
     for name in [args.host] if args.host else list(HOSTS):
         host = registry.host(name)
-        mine = [_state(host, link, args) for link in links if link.host == name]
+        mine = [_state(host, link) for link in links if link.host == name]
         rows += mine or [{"host": name, "title": host.title, "connected": False}]
     failed = any(row.get("error") for row in rows)
     return show(args, {"hosts": rows}, [line for row in rows for line in _lines(row)], int(failed))
 
 
-def _state(host: Host, link: HostConnection, args: argparse.Namespace) -> dict[str, Any]:
+def _state(host: Host, link: HostConnection) -> dict[str, Any]:
     row: dict[str, Any] = {
         "host": link.host,
         "title": host.title,
@@ -149,7 +148,7 @@ def _state(host: Host, link: HostConnection, args: argparse.Namespace) -> dict[s
         newest = connected_agents.newest(host, connected_agents.workspace_of(link))
         row["outdated"] = registry.outdated_plugin(registry.installed_folder()) if link.host == "openclaw" else []
         row["lastQuery"], row["lastError"] = map(_logged, newest)
-        return {**row, "proof": to_builtins(_proof(link.start, args))}
+        return {**row, "proof": to_builtins(_proof(link.start))}
     except MemoryTuiError as error:
         return {**row, "error": f"{error.message} {error.next_step}".rstrip()}
 

@@ -168,11 +168,9 @@ why  explain:why answers  why a line was, or was not, recalled; why a file is pa
 eval  explain:evaluate  measure recall and noise on labelled queries, or tune the knobs by them
   --labels FILE                       labelled queries, JSON Lines (default: the workspace's own)
   --baseline FILE                     JSON of an earlier eval; a mean of recall, mrr@10 or ndcg@10 below it fails
-  --tolerance F@0                     how far a mean may be below it
   --fail-under METRIC=X...            fail when a mean is below X (noise, wrong: above); repeatable
   --tune                              search better knobs instead; changes nothing, and may find no evidence
   --metric NAME@ndcg@10               with --tune: what to raise (default: ndcg@10)
-  --seed INT@1                        with --tune: which half of the queries is held out
 # Notes
 remember  notes:remember  write a line with the time into today's log
   text                                what to remember; - reads it from standard input
@@ -239,7 +237,6 @@ connect  agents:connect  make openclaw, claude-code or codex use this memory, an
   --project                           for the project in this folder alone
   --status                            ask every connected host's server, and write nothing
   --log-recalls                       write down here what the agent asks and gets; without it you are asked
-  --question TEXT                     what the proof asks (default: a line of MEMORY.md)
   (writing)
 disconnect  agents:disconnect  bring a host's files back to what they were before connect
   host? HOST                          openclaw, claude-code or codex
@@ -252,8 +249,7 @@ mcp  mcp:mcp  serve memory_search and memory_get to an agent over MCP
   --max-chars N                       most characters of snippets in one answer
   --log-recalls                       write down what agents ask and get, on this machine only (or recall.log=true)
   --allow-write                       let the agent correct lines of notes, and store and forget long-term memories
-  --no-prompts                        changes nothing: files of hosts that an earlier release connected name it
-  --no-resources                      the same
+  --no-prompts --no-resources         changes nothing: files of hosts that an earlier release connected name it
   --print-config                      print the entry in JSON that a client of MCP takes
 hook  hooks:hook  answer a host's hook: session-memory, claude-code, codex, recall or capture
   name session-memory|claude-code|codex|recall|capture  the hook
@@ -266,7 +262,6 @@ prompt  hooks:prompt  print what an agent reads about its memory at the start of
   --mode full|minimal@full            minimal is for sub-agents
   --citations auto|on|off             auto, on or off (default: as configured)
   --session KEY@                      session key; MEMORY.md is for direct chats only
-  --no-files                          only the section
   --budget                            how much of MEMORY.md the hosts read, and where they cut
 recall-log  agents:recalls  what agents asked, what they got, and what they would get now
   id?                                 one recall, by the start of its id, or last

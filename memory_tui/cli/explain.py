@@ -295,7 +295,7 @@ def evaluate(args: argparse.Namespace) -> int:
     vectors = [notice for rival in table for notice in other_vectors(rival.name, provider)]
     short = measures.shortfalls(card.mean, floors)
     if comparison is not None:
-        short += measures.regressions(comparison, args.tolerance)
+        short += measures.regressions(comparison)
     data = {
         **scorecard_data(card, settings),
         "levels": plain(levels),
@@ -317,7 +317,7 @@ def evaluate(args: argparse.Namespace) -> int:
 
 def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[Case, ...]) -> int:
     with waiting("Searching the knobs"):
-        outcome = knob_search.tune(cases, engine.plan.settings, args.metric, args.seed)
+        outcome = knob_search.tune(cases, engine.plan.settings, args.metric)
     levels = measures.level_counts(cases, engine.plan.settings)
     data = {
         "metric": args.metric,

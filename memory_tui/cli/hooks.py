@@ -42,7 +42,7 @@ def prompt(args: argparse.Namespace) -> int:
     if disabled:
         say(disabled)
     section = "" if disabled or minimal else f"{prompts.recall_rule(mode)}\n"
-    notes = () if minimal or args.no_files else _opening(chosen, args, private)
+    notes = () if minimal else _opening(chosen, args, private)
     data = {
         "section": section,
         "citations": mode,

@@ -50,17 +50,13 @@ class FileRow(Struct, frozen=True):
 
 
 class VectorSearch(Struct, frozen=True):
-    """What compares vectors: `engine` by name and version, or `load_error`; `dims` is None without vectors.
-
-    `extension_path` is None: no other build of sqlite-vec is run.
-    """
+    """What compares vectors: `engine` by name and version, or `load_error`; `dims` is None without vectors."""
 
     enabled: bool
     available: bool
     engine: str
     load_error: str | None
     dims: int | None
-    extension_path: str | None = None
 
 
 class WordSearch(Struct, frozen=True):

@@ -323,7 +323,7 @@ class Proof(Struct, frozen=True, rename="camel"):
         )
 
 
-def question_of(start: ServerStart) -> str:
+def _question_of(start: ServerStart) -> str:
     """Return what the server that `start` names is asked: the first line of its MEMORY.md that has words."""
     words = start.words
     folder = Path(words[words.index("--workspace") + 1]) if "--workspace" in words[:-1] else Path()
@@ -337,8 +337,8 @@ def question_of(start: ServerStart) -> str:
     return one_line(next((text for text in sentences if text.count(" ") >= 2), _QUESTION), 80)
 
 
-def prove(start: ServerStart, question: str, seconds: float = SECONDS) -> Proof:
-    """Start the server, ask `question`, end it. Raises NoAnswer."""
+def prove(start: ServerStart, seconds: float = SECONDS) -> Proof:
+    """Start the server, ask it for a line of its notes, end it. Raises NoAnswer."""
     variables = os.environ if start.variables is None else start.variables
     environment = {name: os.environ[name] for name in variables if name in os.environ}
     with tempfile.TemporaryFile() as log:
@@ -353,7 +353,7 @@ def prove(start: ServerStart, question: str, seconds: float = SECONDS) -> Proof:
         late.daemon = True
         late.start()
         try:
-            return _proof(partial(_answer, process, log, late), question)
+            return _proof(partial(_answer, process, log, late), _question_of(start))
         finally:
             late.cancel()
             process.kill()

@@ -111,9 +111,7 @@ def read_keymap(path: Path) -> Mapping[str, str]:
         ) from None
     for id_, keys in chosen.items():
         if id_ not in BY_ID:
-            raise ConfigError(
-                f"{path} names {id_}, which is no key of the app.", "memory-tui manual keys lists the ids."
-            )
+            raise ConfigError(f"{path} names {id_}, which is no key of the app.", "memory-tui help keys lists the ids.")
         if not isinstance(keys, str) or not all(map(_exists, keys.split(","))):
             raise ConfigError(f"{path} puts {id_} on {keys}, which is no key.", 'Write it as "x", "ctrl+x" or "f2".')
     by_key: dict[str, str] = {}

@@ -217,12 +217,12 @@ def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[Shortfall]:
     return [Shortfall(name, means[name], floors[name]) for name in missed]
 
 
-def regressions(comparison: ScoreComparison, tolerance: float = 0.0) -> list[Shortfall]:
-    """Return the means of recall, MRR and nDCG that are more than `tolerance` below the baseline."""
+def regressions(comparison: ScoreComparison) -> list[Shortfall]:
+    """Return the means of recall, MRR and nDCG that are below the baseline."""
     return [
         Shortfall(name, comparison.after[name], comparison.before[name])
         for name in ("recall", "mrr@10", "ndcg@10")
-        if comparison.changes and comparison.after[name] < comparison.before[name] - tolerance - _SAME
+        if comparison.changes and comparison.after[name] < comparison.before[name] - _SAME
     ]
 
 

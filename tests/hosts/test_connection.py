@@ -42,9 +42,9 @@ def unasked(monkeypatch):
     """Servers that were to be started: a start costs seconds, and the tests that need none do without."""
     started: list[host.ServerStart] = []
 
-    def prove(start, question):
+    def prove(start):
         started.append(start)
-        return connection.Proof("memory-tui", "1", 1.0, 1.0, "recommended", "builtin", question, 0, "")
+        return connection.Proof("memory-tui", "1", 1.0, 1.0, "recommended", "builtin", "router", 0, "")
 
     monkeypatch.setattr(connection, "prove", prove)
     return started

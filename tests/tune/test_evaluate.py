@@ -137,7 +137,6 @@ def test_bad_weights_fail_against_a_baseline_and_name_what_broke(run, usual, pla
     text = run("eval", "--labels", str(place / "labels.jsonl"), *bad)
     assert text[0] == 3
     assert f"Broke: recall {before[broke[0]]:.2f} > {after[broke[0]]:.2f}  {broke[0]}" in text[1]
-    assert measured(run, place, *bad, "--tolerance", "1")["code"] == 0
 
 
 def test_floors_and_ceilings(run, usual, place):

@@ -20,7 +20,7 @@ from memory_tui.engine.past_questions import with_known
 from memory_tui.events import Event
 from memory_tui.formatting import minute, plural
 from memory_tui.hosts import connection
-from memory_tui.hosts.connection import prove, question_of
+from memory_tui.hosts.connection import prove
 from memory_tui.hosts.wiring import Scope
 from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.recalls.agent_turns import SessionTurns, recall_words
@@ -293,7 +293,7 @@ class AgentsView(View):
         made = row.connection
         if made is not None:
             self.notify(f"Starting the server of {row.host.title} ...", markup=False)
-            self.perform(lambda _engine: prove(made.start, question_of(made.start)).sentence())
+            self.perform(lambda _engine: prove(made.start).sentence())
 
     @work(thread=True, exclusive=True, group="plan")
     def explain(self, entry: RecallEntry) -> None:
