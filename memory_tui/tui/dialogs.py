@@ -62,10 +62,10 @@ class Dialog(ModalScreen[Answer], Generic[Answer]):
 
 
 class Confirm(Dialog[bool]):
-    """Shows `text`, for instance a difference, and asks whether `deed` is to be done; `y` or enter does it."""
+    """Shows `text`, for instance a difference, and asks whether `deed` is to be done; only `y` does it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y,enter", "agree", "Do it"),
+        Binding("y", "agree", "Do it"),
         Binding("n", "back", "No", show=False),
     ]
     FOCUS = "#text"

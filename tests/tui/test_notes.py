@@ -176,7 +176,7 @@ def test_what_the_agent_never_reads_is_a_band_with_rulers(screen, workspace):
     sync(screen)
     read(screen, "MEMORY.md")
     unread = notes(screen).page.unread
-    assert f"OpenClaw never reads lines {unread.start}-{unread.stop - 1}" in screen.text
+    assert f"OpenClaw never reads lines {unread.start} to {unread.stop - 1}" in screen.text
     read(screen, "MEMORY.md", unread.start)
     assert "── OpenClaw stops reading here ──" in screen.text
     assert f"{unread.start}░ - fact" in screen.text
@@ -422,8 +422,10 @@ def test_a_change_of_the_list_is_taken_back_and_made_again(screen, workspace):
     curator(screen).remember("the second")
     log = workspace / LOG
     screen.press("5").until(lambda: "the second" in screen.text)
-    screen.press("down", "u")
+    screen.press("down", "r", "end", "enter")
     assert "Take back? y yes" in screen.text
+    screen.press("enter")
+    assert "the first" in log.read_text(), "only y writes"
     screen.press("y").until(lambda: "the first" not in log.read_text()).settle()
     assert "the second" in log.read_text()
     row = next(
@@ -432,9 +434,11 @@ def test_a_change_of_the_list_is_taken_back_and_made_again(screen, workspace):
         if "first" in str(option.prompt) and "Undo" not in str(option.prompt)
     )
     screen.app.query_one("#history-list", Rows).highlighted = row
-    screen.settle().press("u")
+    screen.settle().press("r", "end", "enter")
     assert "Make it again? y yes" in screen.text
-    screen.press("y").until(lambda: "the first" in log.read_text())
+    screen.press("y").until(lambda: "the first" in log.read_text()).settle()
+    screen.press("down", "down", "u").until(lambda: "the first" not in log.read_text()).settle()
+    assert "the second" in log.read_text(), "u takes the last change back, wherever the cursor is"
 
 
 def test_lines_that_another_program_took_out_can_be_brought_back(screen, workspace):
@@ -488,7 +492,7 @@ def test_what_another_program_changed_is_taken_back_and_the_reader_says_whose_a_
     screen.until(lambda: "Nobody knows who made it." in screen.text)
     assert "␊" not in screen.text
     assert "No author is known of 1 change by others" in screen.text
-    screen.press("u").until(lambda: "Take back:" in screen.text)
+    screen.press("r", "end", "enter").until(lambda: "Take back:" in screen.text)
     screen.press("y").until(lambda: note.read_text() == before)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 from textual import on, work
@@ -163,6 +163,14 @@ def versions(entry: Entry, path: str) -> list[tuple[str, str]]:
     return options
 
 
+def steps(entry: Entry, known: Past) -> Iterator[tuple[str, str]]:
+    """Yield how a change alone can be undone or made again: which step, and its words."""
+    if isinstance(entry, JournalEntry) and entry.id in known.redoable:
+        yield "redo", "this change is made again"
+    elif isinstance(entry, JournalEntry) and (entry.kind == OTHERS or entry.id in known.undoable):
+        yield "back" if entry.kind == OTHERS else "undo", "this change alone is taken back; what came since stays"
+
+
 class HistoryView(View):
     """Lists changes; beside the list is what the one under the cursor did."""
 
@@ -294,10 +302,15 @@ class HistoryView(View):
         if entry is None:
             self.notify("No change is under the cursor.", markup=False)
             return
-        options = [(id_, one_line(words)) for id_, words in versions(entry, self.path)]
+        options = [(id_, one_line(words)) for id_, words in (*versions(entry, self.path), *steps(entry, self.past))]
 
         async def chosen(answer: str | None) -> None:
-            if answer:
+            if isinstance(entry, JournalEntry) and answer in ("undo", "redo"):
+                again: Literal["undo", "redo"] = "redo" if answer == "redo" else "undo"
+                await changes.take_back(self, again, entry.id, lambda _: self.gather())
+            elif isinstance(entry, JournalEntry) and answer == "back":
+                await changes.propose(self, lambda curator: taken_back(curator, entry), then=lambda _: self.gather())
+            elif answer:
                 kind, ref, path = answer.split(" ", 2)
 
                 def plan(curator: Curator) -> Change:
@@ -308,20 +321,6 @@ class HistoryView(View):
                 await changes.propose(self, plan, then=lambda _: self.gather())
 
         await self.app.push_screen(Choice("Restore", options, "The change is shown before it is made."), chosen)
-
-    def undo(self) -> bool:
-        """Take the change under the cursor back, or make it again where it was taken back."""
-        entry = self.entry
-        if isinstance(entry, JournalEntry) and entry.id in self.past.undoable | self.past.redoable:
-            is_made = entry.id in self.past.undoable
-            step = changes.take_back(self, "undo" if is_made else "redo", entry.id, lambda _: self.gather())
-            self.run_worker(step, group="undo")
-        elif isinstance(entry, JournalEntry) and entry.kind == OTHERS:
-            step = changes.propose(self, lambda curator: taken_back(curator, entry), then=lambda _: self.gather())
-            self.run_worker(step, group="undo")
-        elif entry is not None:
-            self.notify("This cannot be taken back by itself. r brings a text of before back.", markup=False)
-        return entry is not None
 
     def action_filter(self) -> None:
         """List what the next filter lets through."""
