@@ -29,6 +29,8 @@ OWN = "memory-tui"
 """Who made the changes that this program made."""
 _BURST_SECONDS, _FEWEST = 2.0, 3
 """Changes of so many notes by one author that follow each other so closely are listed as one."""
+_WAYS_BACK = ("restore", "undo", "redo")
+"""The kinds of changes that bring lines back."""
 _MOST_STEPS = 500
 """So many changes of a note are gone back for whom its lines are from."""
 _MOST_LOSSES = 5000
@@ -365,9 +367,13 @@ def lost_notes(
 # --- lines -----------------------------------------------------------------------------------------------------------
 
 
-def blame(journal: Journal, path: str, data: bytes) -> list[Edit | None]:
-    """Return the change that each line of a note that holds `data` came with; None where the record has none."""
-    now, edits = Lines.of(data, path).texts(), journal.edits(path, most=_MOST_STEPS)
+def blame(journal: Journal, path: str, data: bytes, edits: Sequence[Edit] | None = None) -> list[Edit | None]:
+    """Return the change that each line of a note that holds `data` came with; None where the record has none.
+
+    A line that this program brought back came as it did at first. `edits` are the changes up to then, newest first.
+    """
+    texts = now = Lines.of(data, path).texts()
+    edits = journal.edits(path, most=_MOST_STEPS) if edits is None else edits
     lines: list[Edit | None] = [None] * len(now)
     places, text = list(range(len(now))), journal.blob_of(data)
     if text is None and edits:
@@ -378,7 +384,24 @@ def blame(journal: Journal, path: str, data: bytes) -> list[Edit | None]:
         if text is not None and edit.after == text:
             text = edit.before
             now, places = _back(now, places, journal.text(text), edit, lines)
+    for at, edit in enumerate(edits):
+        if edit.kind in _WAYS_BACK:
+            back = {texts[number]: number for number, by in enumerate(lines) if by == edit and texts[number].strip()}
+            _keep_first(journal, path, edits[at + 1 :], back, lines)
     return lines
+
+
+def _keep_first(
+    journal: Journal, path: str, edits: Sequence[Edit], back: dict[str, int], lines: list[Edit | None]
+) -> None:
+    """Note in `lines` for each line of `back`, its text -> its place, the change that it first came with."""
+    for at, lost in enumerate(edits):
+        older = (back and journal.text(lost.before)) or b""
+        texts = Lines.of(older).texts()
+        if again := back.keys() & {*texts}:
+            first = blame(journal, path, older, edits[at + 1 :])
+            for line in again:
+                lines[back.pop(line)] = first[texts.index(line)]
 
 
 def _back(

@@ -176,6 +176,21 @@ def test_who_changed_nothing_is_refused_and_the_newest_comes_first(shell):
     assert "Nobody knows who made it." in shell.run("history", "--show", str(rows[0]["id"]))
 
 
+def test_a_line_that_was_brought_back_came_as_it_did_at_first(shell):
+    note = shell.folder / DAY
+    for text in (b"# day\n- one\n", b"# day\n- one\n- two\n", b"# day\n", b"# day\n- three\n"):
+        note.write_bytes(text)
+        shell.run("history")
+    came, lost = (row["id"] for row in shell.json("history", DAY)["changes"][2:0:-1])
+    restore = ["restore", DAY, "--before", str(lost)]
+    for steps in (restore, ["undo"], restore):
+        shell.run(*steps, "--yes")
+        rows = {row["text"]: (row["id"], row["by"]) for row in shell.json("blame", DAY) if row["text"]}
+        assert "memory-tui" not in {by for _, by in rows.values()}, steps
+    assert rows["- two"][0] == came
+    assert rows["- one"][0] < came
+
+
 def test_blame_names_the_change_that_each_line_came_with(shell):
     (shell.folder / DAY).write_bytes(b"# day\n- one\n- inserted\n- two\n- three")
     shell.run("history")
