@@ -79,7 +79,7 @@ def _budget(args: argparse.Namespace) -> int:
         "hosts": [{**to_builtins(each), "sentence": each.sentence} for each in hosts],
         "prompt": to_builtins(whole) if whole else None,
     }
-    lines = [f"{name}: {hosts[0].lines:,} lines, {hosts[0].bytes:,} bytes, about {hosts[0].tokens:,} tokens"]
+    lines = [f"{name}: {hosts[0].lines:,} lines, about {hosts[0].tokens:,} tokens"]
     lines += [f"{each.sentence} The limit is of {each.host.origin}." for each in hosts]
     lines += [whole.sentence, *(f"  {file.sentence}" for file in whole.files)] if whole else []
     return show(args, data, lines)

@@ -61,7 +61,9 @@ class Memory(Struct, frozen=True):
         age = age_words(max(0.0, time.time() - self.changed) / 86_400) if self.notes else ""
         of = f"of {self.project}" if self.project else ""
         waits = "inbox not examined" if self.decisions is None else f"{plural(self.decisions, 'decision')} in its inbox"
-        return ", ".join(filter(None, (of, plural(self.notes, "note"), f"{self.bytes / 1024:,.0f} KB", age, waits)))
+        return ", ".join(
+            filter(None, (of, f"{plural(self.notes, 'note')} of its own", f"{self.bytes / 1024:,.0f} KB", age, waits))
+        )
 
 
 def memories(*here: Path) -> list[Memory]:
@@ -239,6 +241,8 @@ def _rename(old: Path, new: Path) -> None:
 
 def lines(every: list[Memory]) -> Iterator[str]:
     """Yield the memories, one a line, with what is to be said of each below it."""
+    if not every:
+        yield "No agent on this machine has a memory yet. memory-tui demo shows one, --workspace FOLDER opens yours."
     for memory in every:
         yield one_line(f"{memory.host}: {memory.folder}  {memory.facts}")
         yield from (f"  {one_line(finding)}" for finding in memory.findings)

@@ -297,7 +297,7 @@ def _unread(plan: Plan, notes: Iterable[DatedNote]) -> dict[str, tuple[int, int]
         host = budget.CLAUDE_CODE if own else budget.hosts(plan.config, root)[0]
         cut = budget.measure(note.text.encode("utf-8", "replace"), host).cut
         if cut is not None and host.limit:
-            cuts[note.path] = cut.line + (cut.column > 1), cut.until_line - 1 if cut.until_line else 0
+            cuts[note.path] = cut.whole
     return cuts
 
 

@@ -81,10 +81,17 @@ class Cut(Struct, frozen=True):
     lost_lines: int
 
     @property
+    def whole(self) -> tuple[int, int]:
+        """The first and the last line of which nothing is read; the last is 0 where that is so to the end."""
+        return self.line + (self.column > 1), self.until_line - 1 if self.until_line else 0
+
+    @property
     def lines(self) -> str:
         """Which lines they are, in words."""
-        last = self.until_line - (self.until_column == 1)
-        return f"lines {self.line} to {last}" if self.until_line else f"from line {self.line} on"
+        first, last = self.whole
+        if not self.until_line:
+            return f"from line {first} on"
+        return f"lines {first} to {last}" if first <= last else f"a part of line {self.line}"
 
 
 class Budget(Struct, frozen=True):
@@ -106,11 +113,15 @@ class Budget(Struct, frozen=True):
         if not self.limit:
             return f"{name} puts no file into the prompt, for contextInjection is never; the note has {self.used:,}."
         state = f"{name} reads {self.unit} up to {self.limit:,}; the note has {self.used:,}"
+        return f"{state}{self.loss or ', all of it is read'}."
+
+    @property
+    def loss(self) -> str:
+        """What is cut out, in words; empty where nothing is."""
         if self.cut is None:
-            return f"{state}, all of it is read."
-        where = f"from line {self.cut.line}"
-        until = f" to line {self.cut.until_line}" if self.cut.until_line else " on"
-        return f"{state}: {where}{until} {self.cut.lost:,} {self.unit} are lost."
+            return ""
+        mark = ", for the mark of the cut takes room, too" if self.cut.lost > self.used - self.limit else ""
+        return f"; it cuts out {self.cut.lines}, {self.cut.lost:,} {self.unit} are not read{mark}"
 
 
 class PromptFile(Struct, frozen=True):
@@ -131,8 +142,7 @@ class PromptFile(Struct, frozen=True):
         """The state in words."""
         words = f"{self.path}: {self.taken:,} of {self.used:,} characters"
         if self.cut is not None:
-            until = f" to {self.cut.until_line}" if self.cut.until_line else " on"
-            words += f", limit {self.limit:,}; lines {self.cut.line}{until} are cut"
+            words += f", limit {self.limit:,}; it cuts out {self.cut.lines}"
         return f"{words}; {self.remark}." if self.remark else f"{words}."
 
 
@@ -250,9 +260,7 @@ def effect(before: bytes | None, after: bytes | None, host: HostLimit) -> str:
     old, new = measure(before, host), measure(after, host)
     same = old.unit == new.unit
     words = f"{_NAMES[host.name]}: {f'{old.used:,} to ' if same else ''}{new.used:,} of {new.limit:,} {new.unit}"
-    return (
-        f"{words}; it cuts out {new.cut.lines}, {new.cut.lost:,} {new.unit} are not read." if new.cut else f"{words}."
-    )
+    return f"{words}{new.loss}."
 
 
 def measure(data: bytes | None, host: HostLimit, name: str = "MEMORY.md") -> Budget:

@@ -40,6 +40,7 @@ from memory_tui.notes.links import LinkIndex, Names, NoteLink, links
 from memory_tui.notes.promote import Spot
 from memory_tui.notes.write import current, standing
 from memory_tui.openclaw.trust import Trust
+from memory_tui.sanitize import one_line
 from memory_tui.secrets.finder import masked
 from memory_tui.workspace.annotations import Annotations, is_overtaken, marked, read_annotations, without_markers
 from memory_tui.workspace.chunking_2026_9 import BY_ENTRIES, blocks
@@ -118,7 +119,7 @@ class Planner(Struct, frozen=True):
         """
         place = self.said(place)
         note = self.remember(f"{text.rstrip()} (supersedes {place.path}:{place.first})")
-        log, title = note.files[0], f"{note.title}, and mark {place} as superseded"
+        log, title = note.files[0], f"Remember in {note.files[0].path}, and mark {place} as superseded"
         if log.path != place.path:
             return replace(note, title=title, files=(*note.files, *self.overtaken([place]).files))
         # The new line stands at the end of the same log, so that the number of the older one holds.
@@ -444,7 +445,7 @@ def capture(text: str, now: dt.datetime, log: bytes | None, model: bytes | None 
     else:
         new = old.insert(len(old.lines) + 1, [*_gap(texts), *entry])
     # A secret is looked for before the line is cut, because half of it would not be known for one.
-    title = f"Remember in {path}: {masked(words.splitlines()[0])[:60]}"
+    title = f"Remember in {path}: {one_line(masked(words.splitlines()[0]), 60)}"
     return Change("capture", title, (FileChange(path, log, new.data),))
 
 

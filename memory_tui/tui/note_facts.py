@@ -218,11 +218,14 @@ def _banded(note: NotePage, cut: Cut | None, host: str, lines: int) -> NotePage:
     if cut is None:
         return note
     # Of the line in which a cut falls the beginning is read.
-    first = cut.line + (cut.column > 1)
-    end = cut.until_line or lines + 1
-    words = f"{host} never reads " + (f"lines {first}-{end - 1}" if cut.until_line else f"from line {first} on")
+    first, end = cut.whole[0], cut.until_line or lines + 1
     rulers = {first: f"{host} stops reading here", end: f"{host} reads on here"}
-    return replace(note, parts=((words, "$error"), *note.parts), unread=range(first, end), rulers=rulers)
+    return replace(
+        note,
+        parts=((f"{host} never reads {cut.lines}", "$error"), *note.parts),
+        unread=range(first, end),
+        rulers=rulers,
+    )
 
 
 def about(engine: Engine, path: str, row: FileRow | None) -> Iterator[Part]:

@@ -102,7 +102,15 @@ def test_a_worktree_and_a_moved_folder_of_memory_are_followed(home):
 def test_a_memory_that_the_host_does_not_read_whole_says_so(home):
     put(claude_code.auto_memory(home / "boat") / "MEMORY.md", "- a line\n" * 300)
     (finding,) = listed()["Claude Code boat"].findings
-    assert "200" in finding
+    assert finding == (
+        "Claude Code reads lines up to 200; the note has 300; it cuts out from line 201 on, 100 lines are not read."
+    )
+    assert "1 note of its own" in next(machine.lines(list(listed().values())))
+
+
+def test_a_machine_without_a_memory_names_the_next_step():
+    (line,) = machine.lines([])
+    assert "memory-tui demo" in line
 
 
 def test_a_memory_follows_its_renamed_project_and_goes_back(home, capsys):

@@ -116,9 +116,13 @@ def test_the_effect_of_a_change_is_a_sentence():
     host = HostLimit("openclaw", 100)
     assert effect(b"x" * 50, b"x" * 90, host) == "OpenClaw: 50 to 90 of 100 characters."
     assert effect(b"x" * 50, b"x\n" * 60, host) == (
-        "OpenClaw: 50 to 119 of 100 characters; it cuts out lines 36 to 50, 29 characters are not read."
+        "OpenClaw: 50 to 119 of 100 characters; it cuts out lines 36 to 49, 29 characters are not read, for the mark of"
+        " the cut takes room, too."
     )
     assert "lines" in effect(b"x", b"x\n" * 300, CLAUDE_CODE)
+    in_one = measure(b"x" * 119, host).cut
+    assert in_one is not None
+    assert in_one.lines == "a part of line 1"
 
 
 # --- the whole prompt of OpenClaw 2026.9 ---------------------------------------------------------------------------
