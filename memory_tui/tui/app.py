@@ -374,7 +374,7 @@ class MemoryApp(App[int]):
         if action == "scope":
             return self.session.engine is not None and self.session.engine.scopes.configured
         writing = isinstance(self.focused, Input) or (isinstance(self.focused, TextArea) and not self.focused.read_only)
-        return not (action in {"view", "ask", "help"} and (writing or len(self.screen_stack) > 1))
+        return not (action in {"view", "ask", "help", "palette", "end"} and (writing or len(self.screen_stack) > 1))
 
     async def action_view(self, name: str) -> None:
         """Go to a view."""
@@ -446,6 +446,10 @@ class MemoryApp(App[int]):
     async def action_quit(self) -> None:
         """End at once."""
         self.leave(0)
+
+    # Under names of their own for the keys that are letters in a box of text, where Textual's ctrl+q and ctrl+p go on.
+    action_end = action_quit
+    action_palette = App.action_command_palette
 
     def leave(self, code: int) -> None:
         """End with exit `code`, whatever is on the screen; what was typed and not saved is kept."""

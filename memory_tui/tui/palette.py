@@ -81,7 +81,7 @@ TABLE: tuple[Command, ...] = (
     Command("status", "The index file and its tables", "page('storage')", "database size disk sqlite"),
     Command("", "Rebuild the index", "rebuild", "force reindex anew scratch repair"),
     Command("", "Put the app into the background", "suspend_process", "ctrl+z shell stop"),
-    Command("", "Quit", "app.quit", "exit leave close"),
+    Command("", "Quit", "quit", "exit leave close"),
 )
 
 

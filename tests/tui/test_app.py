@@ -107,6 +107,19 @@ def test_the_key_that_ends_programs_says_which_one_does_here(screen):
     assert screen.press("ctrl+c").notices == ["q quits."]
 
 
+def test_a_box_of_text_offers_no_key_that_is_a_letter_there(screen):
+    screen.press("slash")
+    assert "Command" not in screen.lines[-1]
+    assert "Quit" not in screen.lines[-1]
+    screen.type("q:")
+    assert "q:" in screen.text
+    screen.press("enter")
+    assert "Command" in screen.lines[-1]
+    assert "Quit" in screen.lines[-1]
+    screen.press("colon").type("quit").press("enter")
+    assert screen.app.return_code == 0
+
+
 def test_a_folder_without_notes_offers_nothing_about_a_note(tmp_path):
     (tmp_path / "notes").mkdir()
     with Window(make_app(tmp_path / "notes")) as window:
