@@ -64,7 +64,7 @@ class SetUp(Dialog[ProviderSetup]):
     def body(self) -> ComposeResult:
         """Return the kinds, the lines, and what is to be done."""
         yield Rows(
-            *(Option(Content.assemble(f"{name:<18} ", (_hint(name), "$foreground-muted")), id=name) for name in KINDS)
+            *(Option(Content.assemble(f" {name:<18} ", (_hint(name), "$foreground-muted")), id=name) for name in KINDS)
         )
         for id_, label, hint in FIELDS:
             with Horizontal(classes="field"):

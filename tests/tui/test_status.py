@@ -14,6 +14,7 @@ from memory_tui.index.store import Withheld
 from memory_tui.index.sync import Shrink
 from memory_tui.providers.options import SMALL_COST
 from memory_tui.tui.facts import BAD, GOOD, WARN, Fact, drawn
+from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import Session
 from memory_tui.tui.status_facts import behind_answers, behind_freshness, behind_left_out, news, statements, up_to_date
 from memory_tui.workspace.roots import RootState
@@ -274,3 +275,10 @@ def test_escape_ends_a_test_that_hangs(window, play):
     window.until(lambda: len(window.app.screen_stack) == 1)
     play.ended.set()
     assert not own_path().exists()
+
+
+def test_each_kind_of_provider_has_a_line_at_every_width(screen):
+    go(screen.resize(*TINY).press("3"), "Set up a provider").press("enter")
+    rows = screen.app.screen.query_one(Rows)
+    assert rows.virtual_size.height == rows.option_count
+    assert "▌openai-compatible" in screen.text
