@@ -88,15 +88,8 @@ def places(row: Row) -> tuple[ChunkRef, ...]:
 
 def shared_lines(row: Row, other: Row) -> int:
     """Return how many lines two passages have in common, at most in one place."""
-    return max(
-        (
-            min(place.end_line, there.end_line) - max(place.start_line, there.start_line) + 1
-            for place in places(row)
-            for there in places(other)
-            if place.path == there.path
-        ),
-        default=0,
-    )
+    both = ((here, there) for here in places(row) for there in places(other) if here.path == there.path)
+    return max((min(a.end_line, b.end_line) - max(a.start_line, b.start_line) + 1 for a, b in both), default=0)
 
 
 def pairs(left: list[Row], right: list[Row], *, same_index: bool) -> list[Pair]:
