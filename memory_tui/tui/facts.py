@@ -57,10 +57,12 @@ def drawn(fact: Fact, width: int) -> Content:
     lead = Content.assemble(" " * (fact.indent + 1), sign, label)
     body = Content.assemble((safe(fact.words), fact.style), (f"  {fact.does}" if fact.does else "", MUTED))
     room = max(8, width - lead.cell_length)
-    lines = body.wrap(room) or [Content("")]
+    # Rows that say what enter does stand one below the other, so that a line that goes on must not begin like one.
+    hang = 2 if fact.does and body.cell_length > room else 0
+    lines = body.wrap(room - hang) or [Content("")]
     if fact.most and len(lines) > fact.most:
         lines[fact.most - 1 :] = [(lines[fact.most - 1].rstrip() + Content(" …")).truncate(room, ellipsis=True)]
-    below = Content(" " * lead.cell_length)
+    below = Content(" " * (lead.cell_length + hang))
     return Content("\n").join([lead + lines[0], *(below + line for line in lines[1:])])
 
 

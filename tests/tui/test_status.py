@@ -101,6 +101,14 @@ def test_a_row_fits_its_width_and_wraps_below_its_words(width):
     assert "\x1b" not in "".join(lines)
 
 
+def test_a_row_that_goes_on_does_not_begin_like_the_next_one():
+    rows = [
+        drawn(Fact("Doctor", does=does), 30).plain.split("\n")
+        for does in ("checks the machine", "checks machine, notes and index")
+    ]
+    assert rows == [[" Doctor  checks the machine"], [" Doctor  checks machine,", "   notes and index"]]
+
+
 # --- the view ------------------------------------------------------------------------------------------------------
 
 
