@@ -444,7 +444,7 @@ def _not_utf8(replaced: int, utf16: bool) -> str:
 
 def _lines_lost(lines: int, at: float, by: str, **fields: object) -> str:
     when = dt.datetime.fromtimestamp(at).astimezone()
-    lost = f"It lost {plural(lines, 'line')} to {by}, {when:%Y-%m-%d %H:%M}"
+    lost = f"It lost {plural(lines, 'line')} of text to {by}, {when:%Y-%m-%d %H:%M}"
     return f"{lost}{', and is not there any more' if fields['gone'] else ''}. The record has the text."
 
 

@@ -61,6 +61,10 @@ class Dialog(ModalScreen[Answer], Generic[Answer]):
         self.dismiss(None)
 
 
+_SHOWN = 12
+"""Lines that a preview shows at once on a small screen."""
+
+
 class Confirm(Dialog[bool]):
     """Shows `text`, for instance a difference, and asks whether `deed` is to be done; only `y` does it."""
 
@@ -78,7 +82,9 @@ class Confirm(Dialog[bool]):
         """Return the text, and the question under it."""
         with VerticalScroll(id="text", can_focus=True):
             yield Static(self.text)
-        yield Static(Content.assemble((f"{self.deed}? ", "bold"), "y yes   n no"), id="question")
+        lines = self.text.plain.rstrip("\n").count("\n") + 1
+        more = f"   {plural(lines, 'line')} in all" if lines > _SHOWN else ""
+        yield Static(Content.assemble((f"{self.deed}? ", "bold"), "y yes   n no", more), id="question")
 
     def action_agree(self) -> None:
         """Answer yes."""
