@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,6 @@ from memory_tui.tune.evaluate import (
     COSTS,
     TABLE_METRICS,
     Case,
-    Gain,
     LevelCounts,
     Rival,
     Scorecard,
@@ -54,10 +53,6 @@ def _row(title: str, cells: Sequence[str]) -> str:
 
 def _scores(title: str, scores: Scores) -> str:
     return _row(title, [f"{scores[name]:.3f}" for name in COLUMNS])
-
-
-def _gains(gains: Mapping[str, Gain]) -> dict[str, Any]:
-    return {name: {**plain(gain), "sure": gain.sure} for name, gain in gains.items()}
 
 
 # --- a measurement -------------------------------------------------------------------------------------------------
@@ -97,7 +92,6 @@ def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
     ]
     return {
         "questions": len(value.rows),
-        "unjudged": value.unjudged,
         "absent": list(value.absent),
         "metrics": dict(value.mean),
         "settings": {key: plain(settings.values[key]) for key in TUNE_KEYS},
@@ -127,7 +121,7 @@ def comparison_data(value: ScoreComparison) -> dict[str, Any]:
     return {
         "before": dict(value.before),
         "after": dict(value.after),
-        "gains": _gains(value.gains),
+        "gains": plain(value.gains),
         "broke": [change.text for change in value.broke],
         "mended": [change.text for change in value.mended],
         "queries": [
@@ -152,7 +146,7 @@ def rival_lines(value: Sequence[Rival]) -> Iterator[str]:
 
 def rival_data(value: Sequence[Rival]) -> list[dict[str, Any]]:
     """Return the same table as data."""
-    return [{"name": each.name, "metrics": plain(each.means), "gains": _gains(each.gains)} for each in value]
+    return [{"name": each.name, "metrics": plain(each.means), "gains": plain(each.gains)} for each in value]
 
 
 def shortfall(missed: Shortfall) -> str:
@@ -209,7 +203,7 @@ def outcome_data(value: Outcome) -> dict[str, Any]:
         "evidence": better is not None,
         "reason": "" if isinstance(value, Better) else value.reason,
         "changes": dict(value.changes),
-        "heldOut": _gains({"": value.held_out})[""] if value.held_out else None,
+        "heldOut": plain(value.held_out),
         "before": dict(better.before) if better else None,
         "after": dict(better.after) if better else None,
         "sentence": verdict(value),

@@ -90,15 +90,14 @@ _SIDES = {"vector": "cosine", "text": "bm25"}
 _AGE = {"ageDays": "age_days", "basis": "age_basis", "factor": "age_factor", "points": "age_points"}
 
 
-def components(value: Candidate, *, proposed: bool = True) -> dict[str, Any]:
-    """Return every number that makes a score, of a chunk that a side `proposed` or that is supposed to be."""
+def components(value: Candidate) -> dict[str, Any]:
+    """Return every number that makes a score."""
     numbers: dict[str, Any] = {}
     for side, raw in _SIDES.items():
         rank = getattr(value, f"{side}_rank")
         numbers[side] = {
             raw: getattr(value, raw),
             "rank": rank or None,
-            "inPool": proposed and rank > 0,
             "score": getattr(value, side),
             "weight": getattr(value, f"{side}_weight"),
             "points": getattr(value, f"{side}_points"),
@@ -131,7 +130,7 @@ def _account(value: Account | None) -> dict[str, Any]:
     """Return one chunk's part in the answer; `components` with `proposed` false are what they would have been."""
     if value is None or value.candidate is None:
         return {"chunk": chunk(value.chunk) if value else None, "components": None}
-    numbers = {"proposed": value.proposed, **components(value.candidate, proposed=value.proposed)}
+    numbers = {"proposed": value.proposed, **components(value.candidate)}
     return {"chunk": chunk(value.chunk), "components": numbers}
 
 
@@ -164,7 +163,7 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | No
 
 
 def flip(value: Change) -> dict[str, Any]:
-    """Return one change that turns the verdict; `presses` is null for another profile."""
+    """Return one change that turns the verdict."""
     return {**_turn(*value.turns), **_change(value)}
 
 
@@ -182,7 +181,6 @@ def _change(value: Change) -> dict[str, Any]:
     return {
         "changes": dict(value.changes),
         "place": value.place,
-        "presses": value.presses if math.isfinite(value.presses) else None,
         "sentence": wording.change_sentence(value),
         "comesIn": [chunk(ref) for ref in value.comes_in],
         "dropsOut": [chunk(ref) for ref in value.drops_out],
@@ -225,8 +223,6 @@ def trace(value: Trace) -> dict[str, Any]:
         "words": list(plan.words),
         "dropped": list(plan.dropped),
         "time": plan.time or None,
-        "timeWords": plan.time_words or None,
-        "forNow": plan.for_now or None,
         "value": plan.value or None,
         "ftsQuery": plan.fts_query or None,
         "candidates": value.candidate_limit,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -689,12 +688,7 @@ def _plugin_status(memory: Engine) -> dict[str, Any]:
         **{name: told[name] for name in _OF_STATUS},
         "dirty": bool(now.freshness.stale),
         "vector": {"enabled": now.vector.enabled, "available": by_meaning, "semanticAvailable": by_meaning},
-        "custom": {
-            "profile": now.profile,
-            "profileOrigin": now.profile_origin,
-            "agentId": now.agent_id,
-            "answeredBy": os.getpid(),
-        },
+        "custom": {"profile": now.profile, "agentId": now.agent_id},
     }
     if now.vector.dims:
         state["vector"]["dims"] = now.vector.dims

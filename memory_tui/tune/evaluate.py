@@ -284,11 +284,6 @@ class Gain(Struct, frozen=True):
     low: float
     high: float
 
-    @property
-    def sure(self) -> bool:
-        """Return whether the interval leaves no doubt that there is a difference."""
-        return self.low > 0 or self.high < 0
-
 
 RESAMPLES = 2000
 
