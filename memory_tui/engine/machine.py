@@ -19,7 +19,6 @@ from msgspec import Struct
 from memory_tui import durable, plan
 from memory_tui.config import load as configuration
 from memory_tui.config import places
-from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, ConfigError, EditRefused, MemoryTuiError
 from memory_tui.formatting import age_words, plural
 from memory_tui.hosts import claude_code, registry
@@ -173,6 +172,9 @@ def _decisions(chosen: Plan, until: float) -> int | None:
     Raises MemoryTuiError.
     """
     if chosen.index.exists():
+        # With it comes numpy, for which the first frame of the screen does not wait.
+        from memory_tui.engine.engine import Engine
+
         with suppress(Cancelled), Engine(chosen) as engine:
             return len(engine.inbox.examine(stopped=lambda: time.monotonic() > until).groups)
     return None
