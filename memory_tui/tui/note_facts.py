@@ -21,7 +21,7 @@ from memory_tui.formatting import age_words, plural
 from memory_tui.hosts import claude_code, registry
 from memory_tui.notes import diff
 from memory_tui.notes.budget import PROMPT_FILES, Cut
-from memory_tui.recalls import agent_turns, recall_log
+from memory_tui.recalls import recall_log
 from memory_tui.sanitize import one_line, safe
 from memory_tui.shared.scope import workspace_of
 from memory_tui.workspace.days import note_date, note_date_2026_9
@@ -293,6 +293,9 @@ def recall_uses(engine: Engine) -> Callable[[str], str]:
     """
     workspace = engine.plan.roots.workspace
     log = recall_log.read(recall_log.recall_log_path(workspace))
+    # It ranks as the agent's search did, so numpy comes with it, for which the first frame does not wait.
+    from memory_tui.recalls import agent_turns
+
     sessions, _ = agent_turns.sessions(workspace, engine.plan.clock() - RECALL_SECONDS)
     recalls = [recall for session in sessions for turn in session.turns for recall in turn.recalls]
     recalled = Counter(path for recall in recalls for path in recall.entry.delivered)
