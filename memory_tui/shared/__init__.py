@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from memory_tui.config import load as configuration
 from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import install_extra
-from memory_tui.index.embedding import TeamVectors
-from memory_tui.index.store import Store
 from memory_tui.plan import Plan
 
 if TYPE_CHECKING:
+    from memory_tui.index.embedding import TeamVectors
+    from memory_tui.index.store import Store
     from memory_tui.shared.publisher import Publisher
 
 
