@@ -53,7 +53,7 @@ def test_an_overwritten_note_gets_its_lines_back_beside_the_new_ones(notes, prof
         engine.index.sync()
         (one,) = lost(engine)
         assert (one.place.path, one.actions[0]) == (DAY, "restore")
-        assert "lost 3 lines to somebody" in one.reason
+        assert "lost 3 lines of text to somebody" in one.reason
         made = engine.notes.curator.apply(checks.changes([one], "restore", engine.notes.curator))
         assert lost_lines(TEXT, (notes / DAY).read_text()) == lost_lines(OTHER, (notes / DAY).read_text()) == []
         assert lost(engine) == []
