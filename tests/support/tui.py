@@ -303,13 +303,14 @@ def _hold(file: Path, screen: str) -> None:
 
 
 def after(*keys: str) -> Callable[[Pilot[int]], Awaitable[None]]:
-    """Return what `snap_compare` of pytest-textual-snapshot runs before its picture: rest, then `keys`, with rests."""
+    """Return what `snap_compare` of pytest-textual-snapshot runs before its picture: `keys`, and rests but in words."""
 
     async def steps(pilot: Pilot[int]) -> None:
         await rest(pilot)
         for key in keys:
             await pilot.press(key)
-            await rest(pilot)
+            if len(key) > 1 and key != "space":
+                await rest(pilot)
 
     return steps
 
