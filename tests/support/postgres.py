@@ -5,7 +5,9 @@ PostgreSQL refuses to run as root, so root starts it as another user.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import importlib.util
 import os
 import pwd
@@ -45,11 +47,25 @@ lc_messages = 'C'
 _RIGHTS = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
 
 
+@functools.cache
+def _for_all(binaries: Path) -> Path:
+    """Return `binaries` where another user may run them: from below a folder of root alone they are copied."""
+    if all(parent.stat().st_mode & 0o001 for parent in binaries.parents):
+        return binaries
+    place = Path(tempfile.mkdtemp(prefix="mtpg-", dir="/tmp"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    place.chmod(0o755)
+    package = PACKAGED.parents[1]
+    for folder in package.parent.glob(f"{package.name}*"):
+        shutil.copytree(folder, place / folder.name)
+    return place / binaries.relative_to(package.parent)
+
+
 class Server:
     """A server in a folder of its own; the superuser is `owner`."""
 
     def __init__(self, binaries: Path = PACKAGED, *, hasty: bool = True) -> None:
-        self._binaries = binaries
+        self._binaries = _for_all(binaries) if os.geteuid() == 0 else binaries
         self.folder = Path(tempfile.mkdtemp(prefix="mtpg-", dir="/tmp"))
         self.data = self.folder / "data"
         self._as: list[str] = []
