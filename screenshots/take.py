@@ -11,17 +11,13 @@ from pathlib import Path
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 os.environ["TZ"] = "UTC"
 
-from msgspec.structs import replace
-
 from memory_tui import demo
 from memory_tui.engine.engine import Engine
-from memory_tui.events import SyncFinished
 from memory_tui.plan import Options
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.view import View
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Notebook, Query
-from tests.support.tui import LARGE, SMALL, Window
+from tests.support.tui import LARGE, SMALL, Window, at_noon
 
 TODAY = dt.date(2026, 11, 20)
 NOON = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -53,17 +49,11 @@ def take(workspace: Path, index: Path, name: str, folder: Path) -> None:
     """Take one picture: open, ask, press, wait until nothing moves, export."""
     size, query, keys = SHOTS[name]
     options = Options(workspace=str(workspace), index=str(index), now=NOON)
-    app = MemoryApp(lambda listener: Engine.open(options, listener), query=query)
+    app = MemoryApp(lambda listener: Engine.open(options, at_noon(listener, NOON)), query=query)
     # The count of the inbox is on every picture, however long each takes.
     app.count_seconds = 0.1
     with Window(app, size) as window:
         window.press(*keys)
-        # What happened, happened at noon, and took no time.
-        news = [replace(event, at=NOON) for event in app.session.news]
-        app.session.news.clear()
-        app.session.news.extend(replace(e, seconds=0.1) if isinstance(e, SyncFinished) else e for e in news)
-        for view in app.query(View):
-            app.call_later(view.state_changed)
         window.settle()
         (folder / f"{name}.svg").write_text(window.picture, "utf-8")
 

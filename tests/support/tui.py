@@ -71,11 +71,11 @@ def make_app(
     return app
 
 
-def at_noon(hear: Listener) -> Listener:
+def at_noon(hear: Listener, now: float = NOW) -> Listener:
     """Return `hear` for events of the fixed clock that took no time: pictures show when and how long."""
 
     def listener(event: Event) -> None:
-        event = replace(event, at=NOW)
+        event = replace(event, at=now)
         hear(replace(event, seconds=0.1) if isinstance(event, SyncFinished) else event)
 
     return listener
