@@ -140,7 +140,7 @@ class PromptFile(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """The state in words."""
-        words = f"{self.path}: {self.taken:,} of {self.used:,} characters"
+        words = f"{self.path}: {self.taken:,}{f' of {self.used:,}' if self.used else ''} characters"
         if self.cut is not None:
             words += f", limit {self.limit:,}; it cuts out {self.cut.lines}"
         return f"{words}; {self.remark}." if self.remark else f"{words}."
