@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
     from memory_tui.shared.mirror import Mirror
 
 
-_KEPT_SECONDS = 10.0
-"""How often a mirror that is kept is brought up to date, so that it answers offline as it was lately."""
+KEPT_SECONDS = 10.0
+"""How often a mirror that is kept is brought up to date where no notice comes."""
 
 
 class Scopes:
@@ -72,11 +71,18 @@ class Scopes:
         return mirror.path, mirror.within(access.timeout_ms / 1000, patience or Stop())
 
     def keep(self, stop: Stop) -> None:
-        """Bring the mirror that is kept up to date again and again, until `stop`; whoever asks is told of a failure."""
+        """Bring the mirror that is kept up to date at each notice, and now and then, until `stop`.
+
+        Whoever asks is told of a failure.
+        """
         while not stop.is_set():
-            with suppress(MemoryTuiError):
+            try:
                 self.mirror(self.kept)
-            stop.wait(_KEPT_SECONDS)
+                from memory_tui.shared.mirror import await_news
+
+                await_news(self._access(), KEPT_SECONDS, stop)
+            except MemoryTuiError:
+                stop.wait(KEPT_SECONDS)
 
     def fill(self, scope: str) -> Standing:
         """Bring the mirror of `scope` up to date, however long that takes. Raises MemoryTuiError."""

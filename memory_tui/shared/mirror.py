@@ -367,6 +367,18 @@ def _new(file: _File, chunks: Sequence[_Chunk], label: str) -> NewFile:
     return NewFile(file.path, file.source, *times, file.title.decode(), file.dated, cut, label, file.first_seq)
 
 
+def await_news(access: Access, seconds: float, stop: Stop) -> None:
+    """Wait for a publisher to say "look", for `stop`, or so long: a pool tells nothing. Raises SharedUnavailable."""
+    until = time.monotonic() + seconds
+    with joined(access) as connection:
+        connection.execute("listen memory_tui")
+        while not stop.is_set() and time.monotonic() < until:
+            if next(connection.notifies(timeout=_YOUNG_SECONDS, stop_after=1), None) is not None:
+                break
+    # What was fetched so lately is not asked for again.
+    stop.wait(_YOUNG_SECONDS)
+
+
 def copy_of(access: Access, shown: str) -> Document | None:
     """Return a note by its path as people see it, from the newest mirror that holds it. Raises IndexUnavailable."""
     for path in complete(folder(access)):
