@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -19,7 +19,6 @@ from memory_tui.errors import EditRefused
 from memory_tui.formatting import minute
 from memory_tui.inbox import checks
 from memory_tui.inbox.checks import CheckProgress
-from memory_tui.inbox.corrections import Corrections, Line
 from memory_tui.inbox.entries import Decisions, Findings
 from memory_tui.notes import budget, curator, history
 from memory_tui.notes.authors import name_authors
@@ -29,7 +28,6 @@ from memory_tui.notes.recorder import Recorder
 from memory_tui.openclaw.trust import FileTrust, TrustReport
 from memory_tui.plan import Plan
 from memory_tui.recalls import recall_log
-from memory_tui.workspace.annotations import is_overtaken
 from memory_tui.workspace.notes import Document, NoteLines, note_lines
 from memory_tui.workspace.roots import PathVerdict, document, note, reachable, scan, why_path
 
@@ -198,18 +196,6 @@ class Inbox:
         return replace(
             findings, groups=tuple(checks.grouped(row for row in findings.suggestions if row.id not in hidden))
         )
-
-    def overtaken(self) -> Mapping[tuple[str, int], Line | None]:
-        """Return path and line of every overtaken line, and the line that overtakes it, None where only a mark does.
-
-        Reads every note; the text alone tells a marked line: `memory_tui.workspace.annotations.is_overtaken`.
-        """
-        pairs = Corrections(tuple(checks.notes_of(self._notes.plan.roots)), lambda: False)
-        marks: dict[tuple[str, int], Line | None] = {
-            (line.path, line.number): None for line in pairs.lines if is_overtaken(line.text)
-        }
-        found = ((pair.old, pair.new) for pair in pairs.pairs() if not pair.opposite)
-        return marks | {(old.path, old.number): new for old, new in found}
 
     def recalled_paths(self) -> frozenset[str] | None:
         """Return the paths that logged recalls and reads delivered; None where too few were logged to tell."""
