@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
+from typing import cast
 
 import apsw
 from msgspec import Struct
@@ -290,9 +291,10 @@ def spans(text: str, *, stemmed: bool) -> list[tuple[str, int, int]]:
     tokenizer = _tokenizer(*(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
     if tokenizer is None:
         return _plain(text)
-    result: list[tuple[int, int, str]] = tokenizer(
-        text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False
-    )  # type: ignore[assignment]
+    result = cast(
+        "list[tuple[int, int, str]]",
+        tokenizer(text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False),
+    )
     every = [(token, start, end) for start, end, token in result]
     for start, end in _pieces(text) if stemmed else ():
         byte = start if text.isascii() else len(text[:start].encode("utf-8", "replace"))
@@ -305,14 +307,8 @@ def tokens(text: str, *, stemmed: bool) -> list[str]:
     tokenizer = _tokenizer(*(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
     if tokenizer is None:
         return [word for word, _, _ in _plain(text)]
-    result: list[str] = tokenizer(
-        text.encode("utf-8", "replace"),
-        apsw.FTS5_TOKENIZE_DOCUMENT,
-        None,
-        include_offsets=False,
-        include_colocated=False,
-    )  # type: ignore[assignment]
-    return result
+    document, no_offsets = apsw.FTS5_TOKENIZE_DOCUMENT, {"include_offsets": False, "include_colocated": False}
+    return cast("list[str]", tokenizer(text.encode("utf-8", "replace"), document, None, **no_offsets))
 
 
 LONGEST_REMEMBERED = 64

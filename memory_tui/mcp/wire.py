@@ -14,7 +14,7 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from msgspec import Struct, field
 
@@ -159,7 +159,7 @@ def _claimed(number: int, mode: str, beside: Callable[[], int]) -> BinaryIO:
     other = beside()
     os.dup2(other, number)
     os.close(other)
-    return os.fdopen(copy, mode, closefd=False)  # type: ignore[return-value]
+    return cast("BinaryIO", os.fdopen(copy, mode, closefd=False))
 
 
 def _beside() -> int:
