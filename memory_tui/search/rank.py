@@ -209,8 +209,8 @@ def _notices(ranking: Ranking, settings: Settings, recalled: tuple[Candidate, ..
     if recalled and not by_words:
         # Something is always nearest, however far it is.
         plan = ranking.side.plan
-        near, dated = sum((hit.cosine or 0.0) > 0 for hit in recalled), sum(hit.date_points > 0 for hit in recalled)
-        dated = dated if plan.time else 0
+        near = sum((hit.cosine or 0.0) > 0 for hit in recalled)
+        dated = sum(hit.date_points > 0 for hit in recalled) if plan.time else 0
         yield notice("found_by_meaning_alone", plan=plan, hits=len(recalled), near=near, dated=dated)
     yield from _unknown(evidence, rules, recalled)
     if problems := [stage.problem for stage in ranking.candidates.stages if stage.problem]:
