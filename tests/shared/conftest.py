@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from memory_tui.shared import publish
 from tests.support.postgres import Server
+from tests.support.shared_index import ROSES, Home, shared_database
 from tests.support.waiting import LONG
 
 
@@ -22,6 +25,34 @@ def server() -> Iterator[Server]:
 def database(server: Server) -> str:
     """The name of an empty database."""
     return server.database()
+
+
+@pytest.fixture
+def team(server: Server) -> str:
+    """The name of a database with a shared index that anna and bob may use."""
+    return shared_database(server)
+
+
+@pytest.fixture
+def laptop(server: Server, team: str, tmp_path: Path) -> Home:
+    """Anna's machine, whose notes bob may read."""
+    home = Home(tmp_path / "laptop", server.url(team, "anna"), "anna/laptop")
+    home.write(MEMORY="# Facts\n\nThe router of anna is an Omada.\n", **{"2026-03-10": ROSES})
+    home.join()
+    home.publish()
+    publish.allow(home.access, "bob", reads=True)
+    return home
+
+
+@pytest.fixture
+def desk(server: Server, team: str, tmp_path: Path, laptop: Home) -> Home:
+    """Bob's machine."""
+    home = Home(tmp_path / "desk", server.url(team, "bob"), "bob/desk", askTimeoutMs=20_000)
+    facts = "# Facts\n\nThe kettle of bob is green.\nThe roses of bob are red.\n"
+    home.write(MEMORY=facts, **{"2026-03-11": "# Day\n\nBob mowed the lawn.\n"})
+    home.join()
+    home.publish()
+    return home
 
 
 @pytest.fixture(autouse=True)

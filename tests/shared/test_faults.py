@@ -13,12 +13,7 @@ from memory_tui.plan import Options, plan
 from memory_tui.shared import connection, schema
 from memory_tui.shared.connection import FAULTS, SharedUnavailable
 from tests.support.postgres import DEBIAN, Server
-from tests.support.shared_index import Home, config, shared_database
-
-
-@pytest.fixture
-def team(server):
-    return shared_database(server)
+from tests.support.shared_index import Home, config
 
 
 def refused(tmp_path, url, **more):

@@ -20,18 +20,13 @@ from memory_tui.shared import publish, publisher, verify
 from memory_tui.shared.connection import SharedUnavailable
 from tests.support.paths import ROOT
 from tests.support.provider_server import Play, serving
-from tests.support.shared_index import Home, shared_database
+from tests.support.shared_index import Home
 from tests.support.waiting import LONG
 
 HALF = """
 select count(*) from memory_tui.file f where state <> 'gone' and chunks <> (
     select count(*) from memory_tui.chunk c where (c.tenant, c.ws, c.path) = (f.tenant, f.ws, f.path))
 """
-
-
-@pytest.fixture
-def team(server):
-    return shared_database(server)
 
 
 def machine(folder, server, team, name="anna/laptop", login="anna", **more):

@@ -18,7 +18,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.search.evidence import Evidence
 from memory_tui.shared import publish
-from tests.support.shared_index import Home, shared_database
+from tests.support.shared_index import Home
 
 PROFILES = ("recommended", "openclaw-2026.3", "openclaw-2026.9")
 NOW = dt.datetime(2026, 3, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -27,11 +27,6 @@ QUESTIONS = [json.loads(line)["query"] for line in ASKED.read_text().splitlines(
 QUESTIONS += ["the word after NUL", "日本語のメモ", "x" * 300, "memory/2026-02-30.md", "plumber washing machine"]
 ODD = f"# Od\x00d\n\nThe word \x00 after NUL, a word {'x' * 3000}\n\n日本語のメモ <!-- trigger: rose -->\n"
 WHERE = "anna/laptop:"
-
-
-@pytest.fixture
-def team(server):
-    return shared_database(server)
 
 
 @pytest.fixture

@@ -12,14 +12,9 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import ApprovalMissing
 from memory_tui.shared import publish
 from memory_tui.shared.connection import joined
-from tests.support.shared_index import Home, shared_database
+from tests.support.shared_index import Home
 
 ODD = f"# Od\x00d\n\nNUL \x00, a word {'x' * 3000}\n\n日本語のメモ <!-- trigger: rose --> <!-- importance: 7 -->\n"
-
-
-@pytest.fixture
-def team(server):
-    return shared_database(server)
 
 
 @pytest.fixture

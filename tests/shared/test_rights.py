@@ -8,14 +8,9 @@ import psycopg
 import pytest
 
 from memory_tui.shared import publish
-from tests.support.shared_index import Home, shared_database
+from tests.support.shared_index import Home
 
 TABLES = ("workspace", "member", "file", "chunk", "vec")
-
-
-@pytest.fixture
-def team(server):
-    return shared_database(server)
 
 
 @pytest.fixture

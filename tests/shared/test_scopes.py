@@ -24,36 +24,8 @@ from memory_tui.shared import mirror, publish
 from memory_tui.shared.connection import SharedUnavailable
 from memory_tui.shared.scope import Scope, workspace_of
 from memory_tui.shared.states import Record
-from tests.support.shared_index import Home, shared_database
+from tests.support.shared_index import ROSES, Home
 from tests.support.waiting import LONG
-
-ROSES = "# Garden\n\nThe roses by the gate are called Gertrude.\n"
-
-
-@pytest.fixture
-def team(server):
-    return shared_database(server)
-
-
-@pytest.fixture
-def laptop(server, team, tmp_path):
-    """Anna's machine, whose notes bob may read."""
-    home = Home(tmp_path / "laptop", server.url(team, "anna"), "anna/laptop")
-    home.write(MEMORY="# Facts\n\nThe router of anna is an Omada.\n", **{"2026-03-10": ROSES})
-    home.join()
-    home.publish()
-    publish.allow(home.access, "bob", reads=True)
-    return home
-
-
-@pytest.fixture
-def desk(server, team, tmp_path, laptop):
-    """Bob's machine."""
-    home = Home(tmp_path / "desk", server.url(team, "bob"), "bob/desk", askTimeoutMs=20_000)
-    home.write(MEMORY="# Facts\n\nThe kettle of bob is green.\n", **{"2026-03-11": "# Day\n\nBob mowed the lawn.\n"})
-    home.join()
-    home.publish()
-    return home
 
 
 @pytest.fixture
@@ -96,7 +68,7 @@ def test_bob_finds_a_note_of_anna_by_its_citation_and_reads_it(run):
     assert (code, answer["shared"]["state"]) == (0, "live")
     assert answer["shared"]["workspaces"] == ["anna/laptop", "bob/desk"]
     assert answer["results"][0]["path"] == "anna/laptop:memory/2026-03-10.md"
-    assert answer["results"][0]["citation"] == "anna/laptop:memory/2026-03-10.md#L1-L4"
+    assert answer["results"][0]["citation"] == "anna/laptop:memory/2026-03-10.md#L1-L6"
     code, out, _ = run("get", "anna/laptop:memory/2026-03-10.md", "--json")
     note = json.loads(out)
     assert (code, note["path"], note["text"]) == (0, "anna/laptop:memory/2026-03-10.md", ROSES)
@@ -129,6 +101,21 @@ def test_a_mirror_that_is_kept_is_there_before_anybody_asks(desk):
         while mirror.copy_of(desk.access, "anna/laptop:MEMORY.md") is None:
             assert time.monotonic() < end
             time.sleep(0.05)
+
+
+def test_a_mirror_that_is_kept_hears_of_a_change_and_does_not_wait_for_its_next_look(desk, laptop, monkeypatch):
+    monkeypatch.setattr("memory_tui.engine.scopes.KEPT_SECONDS", 10 * LONG)
+    configure(desk, mirror={"scope": "anna/laptop"})
+    with Engine.open(desk.options) as engine:
+        engine.start()
+        end, seen = time.monotonic() + LONG, set()
+        while len(seen) < 2:
+            assert time.monotonic() < end
+            # Who does not listen yet misses the first notices.
+            laptop.write(news=f"# News\n\nWritten at {time.monotonic()}.\n")
+            laptop.publish()
+            copy = mirror.copy_of(desk.access, "anna/laptop:memory/news.md")
+            seen |= {copy.text} if copy else set()
 
 
 def test_agents_search_a_scope_read_a_citation_and_are_told_whose_it_is(desk):

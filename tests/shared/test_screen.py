@@ -14,43 +14,16 @@ from textual.widgets import Input, OptionList, Static
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
-from memory_tui.shared import mirror, publish
+from memory_tui.shared import mirror
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.views.notes import NotesView
 from memory_tui.tui.views.search import SearchView
-from tests.support.shared_index import Home, shared_database
+from tests.support.shared_index import ROSES
 from tests.support.tui import LARGE, NOW, SMALL, Window, at_noon, make_app, sample
 from tests.support.waiting import LONG
 
-ROSES = "# Garden\n\nThe roses by the gate are called Gertrude.\n\n- They get water on Fridays.\n"
 THEIRS = "anna/laptop:memory/2026-03-10.md"
 REFUSED = "This is a note of anna/laptop, which is read-only here."
-
-
-@pytest.fixture
-def database(server):
-    return shared_database(server)
-
-
-@pytest.fixture
-def laptop(server, database, tmp_path):
-    """Anna's machine, whose notes bob may read."""
-    home = Home(tmp_path / "laptop", server.url(database, "anna"), "anna/laptop")
-    home.write(MEMORY="# Facts\n\nThe router of anna is an Omada.\n", **{"2026-03-10": ROSES})
-    home.join()
-    home.publish()
-    publish.allow(home.access, "bob", reads=True)
-    return home
-
-
-@pytest.fixture
-def desk(server, database, tmp_path, laptop):
-    """Bob's machine."""
-    home = Home(tmp_path / "desk", server.url(database, "bob"), "bob/desk", askTimeoutMs=20_000)
-    home.write(MEMORY="# Facts\n\nThe roses of bob are red.\n", **{"2026-03-11": "# Day\n\nBob mowed the lawn.\n"})
-    home.join()
-    home.publish()
-    return home
 
 
 @pytest.fixture
@@ -173,9 +146,9 @@ def test_a_store_that_is_gone_is_told_above_the_answer_of_its_mirror(window, ser
 
 
 @contextmanager
-def blocked(server, database, window):
+def blocked(server, team, window):
     """Bob asks for all, which nobody can read for a while."""
-    with server.connected(database) as other, other.transaction():
+    with server.connected(team) as other, other.transaction():
         other.execute("lock table memory_tui.chunk in access exclusive mode")
         command(window, "search another scope")
         window.press("down", "enter", "slash").burst(*"roses")
@@ -183,18 +156,18 @@ def blocked(server, database, window):
         yield
 
 
-def test_a_mirror_that_is_being_filled_holds_up_no_key_and_answers_by_itself(server, database, hasty):
+def test_a_mirror_that_is_being_filled_holds_up_no_key_and_answers_by_itself(server, team, hasty):
     with window_over(hasty) as window:
-        with blocked(server, database, window):
+        with blocked(server, team, window):
             window.burst("s", "enter", "1", "2")
             window.until(lambda: "rosess" in window.text and window.app.focused is view(window).hits)
         window.until(lambda: view(window).answer is not None)
         assert "Shared index, all: live." in window.settle().text
 
 
-def test_u_ends_the_filling_of_a_mirror(server, database, hasty):
+def test_u_ends_the_filling_of_a_mirror(server, team, hasty):
     with window_over(hasty) as window:
-        with blocked(server, database, window):
+        with blocked(server, team, window):
             window.burst("enter", "u")
             window.until(lambda: view(window).answer is not None)
             assert paths(window)[0] == "MEMORY.md"
@@ -205,9 +178,9 @@ def test_u_ends_the_filling_of_a_mirror(server, database, hasty):
         assert mirror.complete(mirror.folder(hasty.access)) == []
 
 
-def test_an_app_ends_at_once_while_a_mirror_is_filled(server, database, hasty):
+def test_an_app_ends_at_once_while_a_mirror_is_filled(server, team, hasty):
     window = window_over(hasty)
-    with blocked(server, database, window):
+    with blocked(server, team, window):
         began = time.monotonic()
         window.close()
         assert time.monotonic() - began < 1

@@ -14,6 +14,8 @@ from memory_tui.shared import publish, schema
 from memory_tui.shared.connection import Access, access, connect
 from tests.support.postgres import Server
 
+ROSES = "# Garden\n\nThe roses by the gate are called Gertrude.\n\n- They get water on Fridays.\n"
+"""A note of anna's."""
 EVERYTHING = (publish.NOTES, publish.MEMORY, publish.SESSIONS)
 
 
