@@ -180,14 +180,16 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         return [order[first:last] for first, last in zip(*bounds, strict=True) if last - first > 1]
 
     def titled(self, text: str) -> Sequence[int]:
-        """Return the first row of each note whose title or file name `text` is, whatever parts its words."""
-        return self.once("by title", self._by_title).get(letters_of(text), ()) if letters_of(text).strip() else ()
+        """Return the first row of each note whose title, file name or path `text` is, whatever parts its words."""
+        return self.once("by title", self._by_title).get(letters_of(text), ())
 
     def _by_title(self) -> Mapping[str, Sequence[int]]:
         files, rows = np.unique(self.file_of, return_index=True)
         result: defaultdict[str, list[int]] = defaultdict(list)
         for file, row in zip(files.tolist(), rows.tolist(), strict=True):
-            for name in {letters_of(self.files.titles[file]), letters_of(PurePosixPath(self.files.paths[file]).stem)}:
+            path = PurePosixPath(self.files.paths[file])
+            names = self.files.titles[file], path.stem, path.name, str(path)
+            for name in set(map(letters_of, names)) - {letters_of("")}:
                 result[name].append(row)
         return result
 

@@ -14,6 +14,7 @@ import re
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.settings import Settings
 
@@ -112,8 +113,14 @@ class AnswerLevel(Struct, frozen=True):
         )
 
 
-def level_of(signals: AnswerSignals, settings: Settings, *, of_its_days: bool = False) -> AnswerLevel:
-    """Return the level of an answer by its `signals`; `of_its_days` tells that a note is of the days it names."""
+def level_of(
+    signals: AnswerSignals, settings: Settings, *, of_its_days: bool = False, is_title: bool = False
+) -> AnswerLevel:
+    """Return the level of an answer by its `signals`; `of_its_days` tells that a note is of the days it names.
+
+    A note whose title or name the question is holds all of it, whatever its text says.
+    """
+    signals = replace(signals, held=1.0) if is_title else signals
     needs = (1.0 - (1.0 - PAIRS) * signals.pairs) * (DATED if of_its_days else 1.0)
     doubt, nothing = (needs * settings.number(f"answer.{name}Below") for name in ("doubt", "nothing"))
     # A question by a day shares no word with the line that answers it.

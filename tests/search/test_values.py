@@ -44,6 +44,9 @@ def ask(engine: Engine, question: str, profile: str = "recommended", **changes: 
     [
         ("List of Plugins", "memory/List of Plugins.md", "title"),
         ("list-of_plugins?", "memory/List of Plugins.md", "title"),
+        ("List of Plugins.md", "memory/List of Plugins.md", "title"),
+        ("memory/trip.md", "memory/trip.md", "title"),
+        ("trip", "memory/trip.md", "title"),
         ("the long way home", "memory/trip.md", "title"),
         ("router ip", "memory/network.md", "value"),
         ("what is the IP of the router", "memory/network.md", "value"),
@@ -55,7 +58,8 @@ def test_what_a_question_names_comes_first_by_a_term_that_a_knob_turns(
     trace = ask(engine, question)
     assert trace.recalled[0].chunk.path == path
     assert term in {line.label for line in wording.explain(trace.recalled[0], trace)}
-    assert trace.level is None or trace.level.level == "found"
+    assert trace.level is not None
+    assert trace.level.level == "found"
     assert not any(hit.date_points for hit in ask(engine, question, dateBoost=0.0).recalled)
     assert not any(hit.date_points for hit in ask(engine, question, "openclaw-2026.3").recalled)
 
