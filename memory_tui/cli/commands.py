@@ -167,7 +167,6 @@ why  explain:why answers  why a line was, or was not, recalled; why a file is pa
   --file PATH                         why a path is, or is not, part of the memory
 eval  explain:evaluate  measure recall and noise on labelled queries, or tune the knobs by them
   --labels FILE                       labelled queries, JSON Lines (default: the workspace's own)
-  --baseline FILE                     JSON of an earlier eval; a mean of recall, mrr@10 or ndcg@10 below it fails
   --fail-under METRIC=X...            fail when a mean is below X (noise, wrong: above); repeatable
   --tune                              search better knobs instead; changes nothing, and may find no evidence
   --metric NAME@ndcg@10               with --tune: what to raise (default: ndcg@10)
@@ -398,7 +397,7 @@ EXIT_CODES = """exit codes:
      with a notice, where the provider does not answer
   1  failed on the way: the index, the provider or the disk
   2  cannot be done as asked: usage, configuration, workspace, path, value or labels
-  3  eval: a mean is under its floor, or below the baseline
+  3  eval: a mean is under its floor
   130  stopped by ctrl+c; by another signal, 128 and its number"""
 SHARED = "Options of every command, such as --workspace, --config, --set and --json: memory-tui --help lists them."
 

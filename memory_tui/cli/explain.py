@@ -30,7 +30,6 @@ from memory_tui.tune.evaluate import (
     LevelCounts,
     Rival,
     Scorecard,
-    ScoreComparison,
     Scores,
     Shortfall,
 )
@@ -80,7 +79,7 @@ def level_words(counts: LevelCounts) -> str:
 
 
 def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
-    """Return means, and each query with its metrics and hits; `restored` reads it as a baseline."""
+    """Return means, and each query with its metrics and hits."""
     rows = [
         {
             "query": row.query.text,
@@ -96,39 +95,6 @@ def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
         "metrics": dict(value.mean),
         "settings": {key: plain(settings.values[key]) for key in TUNE_KEYS},
         "queries": rows,
-    }
-
-
-def comparison_lines(value: ScoreComparison) -> Iterator[str]:
-    """Yield the means before and after, how sure the difference is, and the queries that changed."""
-    if not value.changes:
-        yield "Nothing to compare: the two files share no query."
-        return
-    missing = f"; {plural(value.missing, 'query')} in only one of the two" if value.missing else ""
-    yield f"Against the baseline, over {plural(len(value.changes), 'query')}{missing}"
-    yield _row("", COLUMNS)
-    yield _scores("before", value.before)
-    yield _scores("after", value.after)
-    for title, end in (("gain", "mean"), ("95% from", "low"), ("to", "high")):
-        yield _row(title, [signed(getattr(value.gains[name], end)) for name in COLUMNS])
-    for title, changes in (("Broke", value.broke), ("Mended", value.mended)):
-        for change in changes:
-            yield f"{title}: recall {change.before['recall']:.2f} > {change.after['recall']:.2f}  {change.text}"
-
-
-def comparison_data(value: ScoreComparison) -> dict[str, Any]:
-    """Return before and after, in sum and by query."""
-    return {
-        "before": dict(value.before),
-        "after": dict(value.after),
-        "gains": plain(value.gains),
-        "broke": [change.text for change in value.broke],
-        "mended": [change.text for change in value.mended],
-        "queries": [
-            {"query": change.text, "before": dict(change.before), "after": dict(change.after)}
-            for change in value.changes
-        ],
-        "missing": value.missing,
     }
 
 
@@ -281,21 +247,17 @@ def evaluate(args: argparse.Namespace) -> int:
             absent = judgments.absent(notebook, engine.notes.read)
             card = measures.score(cases, settings, len(notebook.queries) - len(cases), absent)
             levels = measures.level_counts(cases, settings)
-            comparison = _compared(args, card)
         with waiting("Measuring the profiles"):
             table = measures.rivals(cases, settings, engine.plan.with_profile)
         notices = engine.notices()
     provider = cases[0].evidence.provider if cases else ""
     vectors = [notice for rival in table for notice in other_vectors(rival.name, provider)]
     short = measures.shortfalls(card.mean, floors)
-    if comparison is not None:
-        short += measures.regressions(comparison)
     data = {
         **scorecard_data(card, settings),
         "levels": plain(levels),
         "table": rival_data(table),
         "failed": shortfall_data(short),
-        "comparison": comparison_data(comparison) if comparison else None,
         "notices": plain([*dict.fromkeys((*notices, *vectors))]),
     }
     lines = [
@@ -303,7 +265,6 @@ def evaluate(args: argparse.Namespace) -> int:
         *([level_words(levels)] if levels else ()),
         *rival_lines(table),
         *(notice.message for notice in vectors),
-        *(comparison_lines(comparison) if comparison else ()),
         *map(shortfall, short),
     ]
     return show(args, data, lines, FELL_SHORT if short else 0)
@@ -321,19 +282,6 @@ def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[Case, ...]) -> 
         **outcome_data(outcome),
     }
     return show(args, data, [*outcome_lines(outcome), *([level_words(levels)] if levels else ())])
-
-
-def _compared(args: argparse.Namespace, card: Scorecard) -> ScoreComparison | None:
-    """Return the difference to an earlier measurement; None where none is named."""
-    if args.baseline is None:
-        return None
-    try:
-        before = measures.restored(json.loads(_text(args.baseline)))
-    except ValueError as error:
-        raise LabelError(
-            f"The baseline {args.baseline} is not JSON: {error}.", "Make one with memory-tui eval --json."
-        ) from error
-    return measures.compare(before, measures.by_question(card))
 
 
 def _floors(items: list[str]) -> dict[str, float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -82,41 +81,6 @@ class Scorecard(Struct, frozen=True):
     absent: tuple[str, ...] = ()
 
 
-class QueryChange(Struct, frozen=True):
-    """One question before and after."""
-
-    text: str
-    before: Scores
-    after: Scores
-
-    @property
-    def gain(self) -> int:
-        """Return 1 where more right lines are recalled than before, -1 where one no longer is, else 0."""
-        gain = self.after["recall"] - self.before["recall"]
-        return (gain > _SAME) - (gain < -_SAME)
-
-
-class ScoreComparison(Struct, frozen=True):
-    """Before and after over the questions that both have: means, gains with their intervals, and each question."""
-
-    before: Scores
-    after: Scores
-    gains: Mapping[str, Gain]
-    changes: tuple[QueryChange, ...]
-    missing: int
-    """Questions that only one side has."""
-
-    @property
-    def broke(self) -> tuple[QueryChange, ...]:
-        """Return the questions that lost a right line."""
-        return tuple(change for change in self.changes if change.gain < 0)
-
-    @property
-    def mended(self) -> tuple[QueryChange, ...]:
-        """Return the questions that won a right line."""
-        return tuple(change for change in self.changes if change.gain > 0)
-
-
 def collect(ask: Ask, notebook: Notebook, progress: Progress = lambda _done, _total: None) -> tuple[Case, ...]:
     """Ask every question of `notebook` that can be measured; on a worker thread. Raises LabelError without any."""
     queries = notebook.judged
@@ -136,27 +100,9 @@ def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0, absent: 
     return Scorecard(tuple(rows), mean([row.scores for row in rows]), unjudged, absent)
 
 
-def compare(before: Mapping[str, Scores], after: Mapping[str, Scores]) -> ScoreComparison:
-    """Return two measurements by question; those that only one of them has are counted, not compared."""
-    changes = tuple(QueryChange(text, before[text], after[text]) for text in after if text in before)
-    old, new = [change.before for change in changes], [change.after for change in changes]
-    gains = {name: gain([row[name] for row in old], [row[name] for row in new]) for name in NAMES}
-    return ScoreComparison(mean(old), mean(new), gains, changes, len(before.keys() ^ after.keys()))
-
-
 def by_question(card: Scorecard) -> dict[str, Scores]:
     """Return the metrics of a scorecard by question."""
     return {row.query.text: row.scores for row in card.rows}
-
-
-def restored(data: Any) -> dict[str, Scores]:  # noqa: ANN401 - JSON of unknown origin
-    """Return the metrics by question of an earlier evaluation, from its JSON. Raises LabelError."""
-    try:
-        return {str(row["query"]): {name: float(row["metrics"][name]) for name in NAMES} for row in data["queries"]}
-    except (KeyError, TypeError, ValueError) as error:
-        raise LabelError(
-            f"The baseline is not the JSON of an evaluation: {error}.", "Make one with memory-tui eval --json."
-        ) from error
 
 
 class Rival(Struct, frozen=True):
@@ -215,15 +161,6 @@ def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[Shortfall]:
     signs = {name: -1 if name in COSTS else 1 for name in floors}
     missed = (name for name, floor in floors.items() if signs[name] * (means[name] - floor) < -_SAME)
     return [Shortfall(name, means[name], floors[name]) for name in missed]
-
-
-def regressions(comparison: ScoreComparison) -> list[Shortfall]:
-    """Return the means of recall, MRR and nDCG that are below the baseline."""
-    return [
-        Shortfall(name, comparison.after[name], comparison.before[name])
-        for name in ("recall", "mrr@10", "ndcg@10")
-        if comparison.changes and comparison.after[name] < comparison.before[name] - _SAME
-    ]
 
 
 DEPTHS = (1, 3, 6, 10, 20)
