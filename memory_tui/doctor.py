@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 import queue
 import shutil
@@ -20,7 +19,6 @@ import msgspec
 import watchfiles
 from msgspec import MsgspecError, Struct
 
-from memory_tui import durable
 from memory_tui.backends.memories import TableMissing
 from memory_tui.config import release
 from memory_tui.config.model import Config
@@ -30,7 +28,6 @@ from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.formatting import plural
 from memory_tui.hosts import connection, registry
 from memory_tui.hosts.connection import prove
-from memory_tui.inbox.checks import impossible
 from memory_tui.index import schema
 from memory_tui.openclaw import compare
 from memory_tui.workspace.roots import beside
@@ -130,7 +127,6 @@ def _run_check(engine: Engine, check: Check) -> Result:
 
 
 _SLOW = "Run it again. If it is still slow, the provider or the disk hangs."
-_LEAST_FREE = 200_000_000
 _SIGHT_SECONDS = 3.0
 _PROOF_SECONDS = 15.0
 _ALL = "Run memory-tui status to see each of them."
@@ -173,25 +169,6 @@ def _index_folder(engine: Engine) -> CheckOutcome:
 def _folder_of(index: Path) -> Path:
     """Return the folder of an index, or the nearest one above it that is there."""
     return next(folder for folder in index.parents if folder.exists())
-
-
-def _free_space(engine: Engine) -> CheckOutcome:
-    free = shutil.disk_usage(_folder_of(engine.plan.index)).free
-    size = engine.plan.index.stat().st_size if engine.plan.index.exists() else 0
-    needed = max(_LEAST_FREE, 2 * size)
-    if free < needed:
-        return warning(
-            f"{free / 1e6:,.0f} MB are free where the index is; a rebuild needs up to {needed / 1e6:,.0f}.",
-            "Make room, or name another place with --index.",
-        )
-    return ok(f"{free / 1e9:,.1f} GB are free where the index is.")
-
-
-def _index_file_system(engine: Engine) -> CheckOutcome:
-    if kind := durable.shared(engine.plan.index.parent):
-        slow = f"The index is on {kind}, which other machines can write to: searches can wait while it is written."
-        return warning(slow, "Name a file on a local disk with --index.")
-    return ok("No other machine can write where the index is.")
 
 
 def _sees_a_save(_: Engine) -> CheckOutcome:
@@ -362,14 +339,6 @@ def _all_read(engine: Engine) -> CheckOutcome:
     return ok(f"Every note could be read, and none is left out.{aside}")
 
 
-def _dates(engine: Engine) -> CheckOutcome:
-    today = dt.datetime.fromtimestamp(engine.plan.clock(), dt.UTC).date()
-    for row in engine.notes.files():
-        if (fault := impossible(row.path, today)) is not None:
-            return warning(f"{row.path}: {fault[0].message}", "Rename it. memory-tui inbox lists all of them.")
-    return ok("Every date in a name is a real day in the past or today.")
-
-
 def _configuration(engine: Engine) -> CheckOutcome:
     config = engine.plan.config
     if config.path is None:
@@ -380,16 +349,6 @@ def _configuration(engine: Engine) -> CheckOutcome:
             "Run memory-tui config to list every value with its origin.",
         )
     return ok(f"{config.path} has no errors.")
-
-
-def _secrets(engine: Engine) -> CheckOutcome:
-    config = engine.plan.config
-    keys = [entry.node.value for path, entry in config.entries.items() if path.endswith(".apiKey")]
-    if config.path is None or not any(isinstance(key, str) for key in keys):
-        return skipped("No key is written in a configuration.")
-    if os.name == "posix" and stat.S_IMODE(config.path.stat().st_mode) & 0o077:
-        return warning(f"{config.path} holds a key and can be read by others.", f"chmod 600 {config.path}")
-    return ok("The file with the key is readable for you alone.")
 
 
 def _agents(engine: Engine) -> CheckOutcome:
@@ -415,18 +374,12 @@ def _agents(engine: Engine) -> CheckOutcome:
     return ok(f"{'; '.join(answers)}.")
 
 
-def _no_agent(config: Config) -> CheckOutcome | None:
+def _slot(engine: Engine) -> CheckOutcome:
+    config = engine.plan.config
     if config.kind != "openclaw":
         return skipped("The configuration is not OpenClaw's.")
     if not release.is_agents_memory(config):
         return skipped(f"OpenClaw's agent asks {config.value(release.SLOT)}, not memory-tui.")
-    return None
-
-
-def _slot(engine: Engine) -> CheckOutcome:
-    config = engine.plan.config
-    if (outcome := _no_agent(config)) is not None:
-        return outcome
     if (folder := _plugin_folder(config)) is None:
         return failed(
             f"{release.SLOT} is memory-tui, but no folder in plugins.load.paths holds the plug-in: OpenClaw may "
@@ -447,18 +400,6 @@ def _slot(engine: Engine) -> CheckOutcome:
     return ok(f"memory-tui is the agent's memory; the agent and this program rank by profile {agent}.")
 
 
-def _dreaming(engine: Engine) -> CheckOutcome:
-    config = engine.plan.config
-    if (outcome := _no_agent(config)) is not None:
-        return outcome
-    if reason := registry.dreamless(config):
-        return ok(reason)
-    return warning(
-        registry.DREAMING,
-        "Set plugins.entries.memory-core.enabled to false to stop it, and promote lines yourself: memory-tui promote.",
-    )
-
-
 def _plugin_folder(config: Config) -> Path | None:
     """Return the folder of our plug-in among those that the file names."""
     listed = registry.plugin_value(config, "load", "paths")
@@ -475,12 +416,9 @@ CHECKS: tuple[Check, ...] = (
     Check("vec0", "machine", "sqlite-vec works", _vec0),
     Check("watcher", "machine", "A saved file is noticed", _sees_a_save),
     Check("index-folder", "machine", "The index can be written, by you alone", _index_folder),
-    Check("free-space", "machine", "There is room for a rebuild", _free_space),
-    Check("index-file-system", "machine", "The index is on a local disk", _index_file_system),
     Check("workspace", "notes", "The workspace can be read and written", _workspace),
     Check("curated", "notes", "There is one MEMORY.md", _curated),
     Check("readable", "notes", "Every note can be read", _all_read),
-    Check("dates", "notes", "Dates in names are real", _dates),
     Check("index-whole", "index", "The index file is whole", _whole),
     Check("fresh", "index", "The index matches the notes on disk", _fresh),
     Check("vectors", "index", "Every chunk has a vector of the provider in use", _vectors),
@@ -489,10 +427,8 @@ CHECKS: tuple[Check, ...] = (
     Check("trust", "notes", "OpenClaw trusts the notes", _trust),
     Check("provider", "provider", "The provider embeds a text", _provider),
     Check("configuration", "settings", "The configuration has no errors", _configuration),
-    Check("key-file", "settings", "Keys are readable for you alone", _secrets),
     Check("agents", "settings", "Connected agents get answers", _agents),
     Check("openclaw-slot", "settings", "OpenClaw's agent recalls through memory-tui", _slot),
-    Check("openclaw-dreaming", "settings", "Dreaming counts what the agent recalls", _dreaming),
 )
 
 
@@ -528,18 +464,6 @@ def _table(engine: Engine) -> CheckOutcome:
     return ok(f"{plural(count, 'entry')} in {location.label} (named by {location.named_by}).")
 
 
-def _model(engine: Engine) -> CheckOutcome:
-    memories = engine.memories
-    try:
-        proof = memories.space.prove(memories.table())
-    except TableMissing:
-        return skipped("There is no table of memories.")
-    if proof["how"] == "probed":
-        return ok(f"{plural(proof['compared'], 'entry')} embedded again: mean cosine {proof['cosine']:.3f}.")
-    return ok("The table says whose its vectors are." if proof["how"] == "recorded" else "No entry has a vector yet.")
-
-
 LTM_CHECKS: tuple[Check, ...] = (
     Check("ltm-table", "settings", "The table of the long-term memories can be read", _table),
-    Check("ltm-model", "settings", "The memories can be searched with this provider", _model),
 )

@@ -329,9 +329,10 @@ def codex_note(text: str, at: dt.datetime) -> str:
 
 PLUGIN = "memory-tui"
 """The plugin's id, which the slot names."""
-DREAMING = (
+_DREAMING = (
     "memory-core goes on dreaming at night and may write MEMORY.md. It counts the recalls of its own tool alone, "
-    "so what the agent recalls through memory-tui counts for no promotion."
+    "so what the agent recalls through memory-tui counts for no promotion. plugins.entries.memory-core.enabled false "
+    "stops it."
 )
 
 
@@ -394,16 +395,11 @@ def _openclaw_edits(wiring: Wiring) -> tuple[FileEdit, ...]:
     return (*copies, FileEdit(path, tuple(changes)))
 
 
-def dreamless(config: Config) -> str:
-    """Return why nothing dreams beside this memory; empty where memory-core does."""
+def dreams(config: Config) -> bool:
+    """Return whether memory-core dreams beside this memory."""
     core = ("entries", "memory-core")
-    if plugin_value(config, *core, "enabled") is False:
-        return "memory-core is disabled, so nothing dreams."
-    if plugin_value(config, *core, "config", "dreaming", "enabled") is False:
-        return "Dreaming is switched off."
-    if (release.installed() or release.by_files(config)).profile != profiles.NEWEST:
-        return "OpenClaw up to 2026.7 does not dream by itself."
-    return ""
+    switches = (plugin_value(config, *core, "enabled"), plugin_value(config, *core, "config", "dreaming", "enabled"))
+    return False not in switches and (release.installed() or release.by_files(config)).profile == profiles.NEWEST
 
 
 def plugin_value(config: Config, *keys: str) -> object:
@@ -423,7 +419,7 @@ _ROWS = (
         _openclaw_edits,
         "Restart the gateway: openclaw gateway restart.",
         "openclaw",
-        lambda: "" if dreamless(_openclaw_plan().config) else DREAMING,
+        lambda: _DREAMING if dreams(_openclaw_plan().config) else "",
     ),
     Host(
         "claude-code",

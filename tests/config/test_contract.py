@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from memory_tui.approval import Approvals
 from memory_tui.cli import main
 from memory_tui.config import keys, load
 from memory_tui.config.keys import BY_PATH
-from memory_tui.doctor import CHECKS
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import SettingError
 from memory_tui.notes import budget
@@ -377,15 +375,6 @@ def test_a_difference_of_the_file_shows_no_key_of_any_provider(asked, tmp_path, 
     out = capsys.readouterr().out
     assert "9" in out
     assert "beside-it" not in out
-
-
-def test_a_key_for_everything_in_a_file_that_others_read_is_a_warning(asked, capsys):
-    tree = json.loads(json.dumps(FILES["Gemini by its own id"]))
-    options = asked(tree, provider="none")
-    Path(str(options.config)).chmod(0o644)
-    with Engine.open(options) as engine:
-        (check,) = [check for check in CHECKS if check.key == "key-file"]
-        assert check.run(engine).state == "warning"
 
 
 def test_a_day_is_the_users_day(asked, tmp_path):

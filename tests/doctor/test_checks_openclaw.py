@@ -10,10 +10,11 @@ import pytest
 from memory_tui.config import release
 from memory_tui.doctor import CHECKS, CheckOutcome
 from memory_tui.engine.engine import Engine
+from memory_tui.hosts import registry
 from memory_tui.hosts.registry import plugin_folder
 from memory_tui.plan import Options
 
-SLOT, DREAMING = (check.run for check in CHECKS if check.key in ("openclaw-slot", "openclaw-dreaming"))
+(SLOT,) = (check.run for check in CHECKS if check.key == "openclaw-slot")
 
 
 @pytest.fixture
@@ -54,9 +55,8 @@ def edited(plugin):
 
 
 def test_another_memory_is_no_matter(open_with):
-    for run in (SLOT, DREAMING):
-        found = run(open_with({}))
-        assert (found.state, found.evidence) == ("skipped", "OpenClaw's agent asks memory-core, not memory-tui.")
+    found = SLOT(open_with({}))
+    assert (found.state, found.evidence) == ("skipped", "OpenClaw's agent asks memory-core, not memory-tui.")
 
 
 def test_a_connected_agent_ranks_as_the_screen_does(open_with, plugin):
@@ -86,12 +86,8 @@ def test_what_is_broken_is_named_with_the_command_that_mends_it(open_with, plugi
     assert "memory-tui connect openclaw" in found.fix
 
 
-def test_dreaming_is_said_to_miss_the_recalls_until_it_is_switched_off(open_with, plugin):
-    found = DREAMING(open_with(slot(plugin)))
-    assert found.state == "warning"
-    assert "plugins.entries.memory-core.enabled" in found.fix
-    off = {"memory-core": {"enabled": False}}
-    assert DREAMING(open_with(slot(plugin, **off))).state == "ok"
-    asleep = {"memory-core": {"config": {"dreaming": {"enabled": False}}}}
-    assert DREAMING(open_with(slot(plugin, **asleep))).state == "ok"
-    assert DREAMING(open_with(slot(plugin), memorySearch={"provider": "none"})).state == "ok"
+def test_connecting_warns_of_dreaming_until_it_is_switched_off(open_with, plugin):
+    assert registry.dreams(open_with(slot(plugin)).plan.config)
+    for core in ({"enabled": False}, {"config": {"dreaming": {"enabled": False}}}):
+        assert not registry.dreams(open_with(slot(plugin, **{"memory-core": core})).plan.config)
+    assert not registry.dreams(open_with(slot(plugin), memorySearch={"provider": "none"}).plan.config)

@@ -17,8 +17,6 @@ from memory_tui.plan import Options
 from tests.support import hosts
 from tests.support.waiting import LONG
 
-pytest_plugins = ["tests.support.config"]
-
 
 @pytest.fixture
 def workspace(tmp_path):
@@ -110,15 +108,6 @@ def test_an_index_that_is_not_there_is_said_to_be(open_engine):
     assert found(open_engine(sync=False), "fresh").state == "failed"
 
 
-@pytest.mark.parametrize(
-    ("name", "state"),
-    [("2026-02-30.md", "warning"), ("2099-01-01.md", "warning"), ("2020-12-31-trip.md", "ok"), ("topic.md", "ok")],
-)
-def test_dates_that_never_were_or_are_to_come(name, state, open_engine, workspace):
-    (workspace / "memory" / name).write_text("x")
-    assert found(open_engine(), "dates").state == state
-
-
 def test_what_full_text_search_and_vec0_lack_is_found(open_engine, monkeypatch):
     engine = open_engine()
     assert (found(engine, "full-text").state, found(engine, "vec0").state) == ("ok", "ok")
@@ -136,26 +125,6 @@ def test_a_provider_that_is_not_there_fails(open_engine):
 
 def test_a_vector_is_compared_with_what_its_text_gives_today(open_engine):
     assert found(open_engine(), "self-similarity").state == "ok"
-
-
-def test_a_key_in_a_file_that_others_can_read(write, workspace, tmp_path):
-    path = write(
-        {
-            "agents": {
-                "defaults": {
-                    "workspace": str(workspace),
-                    "memorySearch": {"provider": "none", "remote": {"apiKey": "sk-1234567890abcdef"}},
-                }
-            }
-        }
-    )
-    options = Options(workspace=str(workspace), config=str(path), index=str(tmp_path / "i"))
-    path.chmod(0o644)
-    with Engine.open(options) as engine:
-        finding = found(engine, "key-file")
-        assert (finding.state, finding.fix) == ("warning", f"chmod 600 {path}")
-        path.chmod(0o600)
-        assert found(engine, "key-file").state == "ok"
 
 
 def test_the_watcher_is_tried_for_real(open_engine, monkeypatch):
@@ -239,11 +208,11 @@ def test_the_command_tells_what_is_wrong_first(workspace, tmp_path, capsys):
     data = json.loads(capsys.readouterr().out)
     assert data["ok"] is True
     assert sum(data["counts"].values()) == len(data["checks"]) == len(doctor.CHECKS)
-    (workspace / "memory/2099-01-01.md").write_text("x")
+    (workspace / "MEMORY.md").unlink()
     assert main.main(["doctor", *place]) == 0
     out = capsys.readouterr().out
-    assert "warn Dates in names are real" in out
-    assert "Fix: Rename it." in out
+    assert "warn There is one MEMORY.md" in out
+    assert "Fix: memory-tui restore MEMORY.md" in out
     assert "ok   " not in out
     assert main.main(["doctor", *place, "--all"]) == 0
     assert "ok   Full-text search works" in capsys.readouterr().out
