@@ -684,14 +684,11 @@ TABLE: Mapping[str, Sentence] = {
     "beats_repeat": Sentence("{count:of line} in {notes:of log} repeat one of {texts:of text}."),
     "lines_twice": Sentence(_twice),
     "corrections": Sentence("{count:of line} correct older ones: {path} one of {twin}, for instance."),
-    "days_passed": Sentence("{count:of line} announce days that have passed."),
     "paths_gone": Sentence("{count:of link} lead to notes that are not there."),
     "unlisted_notes": Sentence(
         "{notes:of note} are not in Claude Code's index, so that a session does not know of them."
     ),
-    "tool_outputs": Sentence("{count:of passage} look like output of a tool."),
     "notes_never_delivered": Sentence("No logged search or read delivered {notes:of note}."),
-    "day_passed": Sentence("{day} reads as a date to come, but it was {ago:of day} ago."),
     "path_gone": Sentence("{path} is not there."),
     "unlisted": Sentence(
         "MEMORY.md does not point to it, so a session of Claude Code does not know of it. Add: {line}"
@@ -700,7 +697,6 @@ TABLE: Mapping[str, Sentence] = {
     "beginning_examined": Sentence(
         "Only its first {lines:of line} were examined, because it is long. Split it into days or topics."
     ),
-    "tool_output": Sentence("It looks like output of a tool: {cause}."),
     "never_delivered": Sentence("It is {age} days old, and no logged search or read delivered it."),
     # Why nothing was recalled.
     "blank_query": Sentence("The query is empty.", "Type a query."),

@@ -142,13 +142,6 @@ def inbox(args: argparse.Namespace) -> int:
     if args.do and (args.do == "edit") != (args.text is not None):
         raise SettingError("--do edit and --text belong together.", "--text is what the entry says from now on.")
     kind = (args.kind or "").strip().lower().replace("-", " ").replace("_", " ")
-    if why := checks.OFF.get(kind):
-        return show(
-            args,
-            [],
-            [f"The kind {kind} is off: in real notes {why}. memory-tui inbox lists the others."],
-            2 if args.do else 0,
-        )
     if args.kind is not None and kind not in checks.BY_KIND:
         kinds = ", ".join(checks.BY_KIND)
         raise SettingError(f"There is no kind {args.kind!r} of suggestions.", f"Choose one of {kinds}.")
@@ -226,8 +219,7 @@ def _silent(findings: Findings) -> list[str]:
     lines = []
     for reason, rows in findings.silent.items():
         lines += [f"{reason}: {len(rows)}", *(f"    {row.place}  {row.place.text}" for row in rows)]
-    off = f"Off, because they were wrong too often: {', '.join(checks.OFF)}; --kind says of each how often."
-    return [*(lines or ["Nothing was kept silent."]), off]
+    return lines or ["Nothing was kept silent."]
 
 
 def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) -> int:

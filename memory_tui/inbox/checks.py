@@ -1,4 +1,4 @@
-"""Inbox checks are one row each. They find secrets, repeats, passed days, dead links, lost lines and tool output.
+"""Inbox checks are one row each. They find secrets, repeats, corrections, dead links and lost lines.
 `examine` joins what has one cause, the most pressing first, and counts what it keeps silent, by the reason.
 
 Nothing here changes a note: an action becomes a Change, which is shown and made like any other, and taken back by undo.
@@ -7,7 +7,6 @@ Nothing here changes a note: an action becomes a Change, which is shown and made
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import posixpath
 import re
@@ -37,7 +36,7 @@ from memory_tui.inbox.entries import (
     digest,
     note_items,
 )
-from memory_tui.inbox.repeats import Repeats, is_dated
+from memory_tui.inbox.repeats import Repeats
 from memory_tui.notes import budget
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of, sections, to_utf8
 from memory_tui.notes.curator import Curator
@@ -63,30 +62,9 @@ _MOST = 500_000
 """Characters of a note that are examined: two seconds of CPU. Notes that people write are a tenth as long."""
 _EXCERPT = 300
 """Characters of a passage that a suggestion keeps."""
-_LONG_DATA = 300
 _OLD_DAYS = 60
 """A daily note younger than this may still be recalled."""
 
-_DATE = re.compile(r"(?<!\d)(\d{4})-(\d{2})-(\d{2})(?!\d)")
-_QUOTED = re.compile(r"\"[^\"\n]*\"|„[^“\n]*“|“[^”\n]*”|«[^»\n]*»|「[^」\n]*」|^\s*(?:[-*+]\s+)?>.*", re.MULTILINE)
-_DAY = r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)"
-_BETWEEN = r"[\s:*_(]*(?:(?:on|the|by|at|in|for|is|to|until|till|again|due|\w{3,6}day),?[\s:*_(]*){0,3}"
-_AHEAD = re.compile(
-    rf"\b(?P<end>by|until|till|before){_BETWEEN}(?P<day>{_DAY})"
-    r"|\b(?:due|deadline|expires?|expiring|expiry|valid|ends?|scheduled|planned|renew(?:s|al|als)?|starts)"
-    rf"{_BETWEEN}(?P<planned>{_DAY})"
-    rf"|(?:截止|到期|有效期|期限|计划|計劃)[^。；\n\d]{{0,6}}(?P<before>{_DAY})"
-    rf"|(?P<after>{_DAY})[^。；\n\d]{{0,6}}(?:截止|到期|之前|过期|まで|까지)",
-    re.IGNORECASE,
-)
-"""A word that looks ahead, right beside a date."""
-_PAST = re.compile(
-    r"^\W*$|\b(?:was|were|had|been|did|led|ran|went|got|kept|took|held|paid|used|\w{2,}ed)\b", re.IGNORECASE
-)
-_CLAUSE = 500
-"""The characters before a date in which its clause begins."""
-_TO_COME = re.compile(r"\b(?:be|must|should|shall|will|needs?|may|can|(?<!used )to)\b", re.IGNORECASE)
-"""What stands before "until 2026-01-01" tells what was where it is nothing ("Until ...: it was") or a past tense."""
 _LINK = re.compile(r"\]\(<?([^()>\s#]{1,1000}\.md)[^()]{0,1000}\)|\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
 """No part of it runs over the next beginning: a line of twenty thousand brackets would take hours."""
 _CODE = re.compile(r"`[^`\n]*`")
@@ -98,55 +76,6 @@ _NOT_THERE_YET = re.compile(
     re.IGNORECASE,
 )
 """A line with one of these says itself why what it names is not there."""
-_TELLING = 20_000
-"""Characters at the beginning of an item that tell whether it is output: its first words stand in them."""
-_OUTPUT = (
-    (re.compile(r"\x1b\[[0-9;]*m"), "it holds colour codes of a terminal"),
-    (
-        re.compile(
-            r"Traceback \(most recent call last\):?[ \t]*\n\s+File|^\s+at [\w$.<>]+ ?\(.+:\d+:\d+\)"
-            r"|^\s+File \"[^\"]+\", line \d+",
-            re.MULTILINE,
-        ),
-        "it is the trace of an error",
-    ),
-    (
-        re.compile(
-            r"^(?:\[?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}[^\n]*(?:INFO|WARN|ERROR|DEBUG)[^\n]*\n?){3,}", re.MULTILINE
-        ),
-        "it is a log of a program",
-    ),
-    (re.compile(r"[A-Za-z0-9+/]{200,}={0,2}"), "it holds encoded data"),
-    (
-        re.compile(r"(?:^(?:\$|[^\s@]+@\S+[#$]) \S[^\n]*\n(?:[^\n]+\n?){6,})", re.MULTILINE),
-        "it is a session of a shell",
-    ),
-)
-
-
-def passed(entry: NoteItem, today: dt.date) -> Notice | None:
-    """Say why a date in an item of a lasting note has passed; None where it has not."""
-    text = "" if entry.fenced or is_dated(entry.note) else _QUOTED.sub(" ", entry.text)
-    days = [day for year, month, number in _DATE.findall(text) if (day := _day(year, month, number))]
-    if not days or max(days) >= today:
-        return None
-    ahead = _ahead(text)
-    if ahead is not None:
-        return notice("day_passed", day=str(ahead), ago=(today - ahead).days)
-    return None
-
-
-def _ahead(text: str) -> dt.date | None:
-    """Return the last day that `text` announces; None where it reports the past or names no day."""
-    days = []
-    for match in _AHEAD.finditer(text):
-        clause = re.split(r"[.;!?(\n]", text[max(0, match.start() - _CLAUSE) : match.start()])[-1]
-        if match["end"] and _PAST.search(clause) and not _TO_COME.search(clause):
-            continue
-        named = match["day"] or match["planned"] or match["before"] or match["after"]
-        if (day := _day(*named.split("-"))) is not None:
-            days.append(day)
-    return max(days, default=None)
 
 
 def dead(
@@ -183,26 +112,6 @@ def names_of(notes: Iterable[DatedNote]) -> frozenset[str]:
         names.update(_name("/".join(parts[at:])) for at in range(len(parts)))
         names.update(_name(line) for line in note.text[:2000].split("\n") if line.startswith("# "))
     return frozenset(names)
-
-
-def output(entry: NoteItem) -> str:
-    """Say why an item looks like the output of a tool; empty where it does not."""
-    matches = ((pattern.search(entry.text, 0, _TELLING), reason) for pattern, reason in _OUTPUT)
-    # What somebody explains first is an example.
-    reason = next((reason for match, reason in matches if match and len(entry.text[: match.start()].split()) < 12), "")
-    return reason or ("it is data, not words" if _is_data(entry.text) else "")
-
-
-def _is_data(text: str) -> bool:
-    """Tell whether a long text is JSON from one end to the other."""
-    text = text.strip()
-    if len(text) < _LONG_DATA or (text[0], text[-1]) not in {("[", "]"), ("{", "}")}:
-        return False
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def impossible(path: str, today: dt.date) -> tuple[Notice, str] | None:
@@ -353,16 +262,6 @@ class Examination:
         return {note.path: secret_finder.find(note.text, known) for note in self.notes}
 
     @cached_property
-    def outputs(self) -> dict[int, str]:
-        """Number of an item in `items` -> why it looks like the output of a tool."""
-        outputs: dict[int, str] = {}
-        for at, item in enumerate(self.items):
-            self.check()
-            if reason := output(item):
-                outputs[at] = reason
-        return outputs
-
-    @cached_property
     def repeats(self) -> Repeats:
         """Return what notes say again."""
         return Repeats(self.inputs.notes, self.stopped)
@@ -371,13 +270,6 @@ class Examination:
     def texts(self) -> Mapping[str, DatedNote]:
         """Path -> note."""
         return {note.path: note for note in self.notes}
-
-    def memories(self) -> Iterator[NoteItem]:
-        """Yield the items that do not look like the output of a tool."""
-        for at, item in enumerate(self.items):
-            self.check()
-            if at not in self.outputs:
-                yield item
 
     def lines(self, path: str, first: int, last: int) -> str:
         """Return lines of a note as they are."""
@@ -502,16 +394,13 @@ def _corrections(run: Examination) -> Iterator[Suggestion]:
         )
 
 
-def _stale_dates(run: Examination) -> Iterator[Suggestion]:
-    return (_found_in(item, run, why) for item in run.memories() if (why := passed(item, run.inputs.today)))
-
-
 def _dead_paths(run: Examination) -> Iterator[Suggestion]:
     names = names_of(run.notes)
     # Where no name in double brackets leads to a note, all of them are of another vault.
     titles = (title for note in run.notes for _, title in _LINK.findall(note.text))
     leads = any(title and _name(title.strip(" \\")) in names for title in titles)
-    for item in run.memories():
+    for item in run.items:
+        run.check()
         if path := dead(item, run.inputs.exists, names, wiki=leads and item.note.path not in run.inputs.claude):
             yield _found_in(item, run, notice("path_gone", path=path))
 
@@ -535,10 +424,6 @@ def _too_long(run: Examination) -> Iterator[Suggestion]:
     for note in run.notes:
         if note.unexamined:
             yield _of_note(note.path, notice("beginning_examined", lines=note.text.count("\n")))
-
-
-def _junk(run: Examination) -> Iterator[Suggestion]:
-    return (_found_in(run.items[at], run, notice("tool_output", cause=why)) for at, why in run.outputs.items())
 
 
 def _never_recalled(run: Examination) -> Iterator[Suggestion]:
@@ -595,7 +480,6 @@ _TWICE: tuple[Action, ...] = ("merge", "merge other", *_LATER)
 _BEAT: tuple[Action, ...] = ("keep", "merge", "snooze")
 _DEAD: tuple[Action, ...] = ("keep", "delete", "snooze")
 _NEVER: tuple[Action, ...] = ("archive note", "trash note", *_LATER)
-_PASSED: tuple[Action, ...] = ("keep", "edit", "delete", "snooze")
 _PROMOTION: tuple[Action, ...] = ("keep", "edit", "move back", "delete", "snooze")
 
 CHECKS: tuple[InboxCheck, ...] = (
@@ -616,22 +500,11 @@ CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("log beat", "a log says it again", _BEAT, _repeats("log beat"), "beats_repeat", "hint"),
     InboxCheck("said twice", "said twice", _TWICE, _repeats("said twice"), "lines_twice"),
     InboxCheck("contradiction", "contradicts an older line", _OVERTAKEN, _corrections, "corrections"),
-    InboxCheck("stale date", "a date that has passed", _PASSED, _stale_dates, "days_passed"),
     InboxCheck("dead path", "links to a file that is not there", _DEAD, _dead_paths, "paths_gone"),
     InboxCheck("unlisted", "not in Claude Code's index", ("keep", "trash note", "snooze"), _unlisted, "unlisted_notes"),
-    InboxCheck("junk", "looks like output of a tool", ("delete", *_LATER), _junk, "tool_outputs"),
     InboxCheck("never recalled", "never recalled so far", _NEVER, _never_recalled, "notes_never_delivered", "hint"),
 )
 """Every check, the most pressing first."""
-
-OFF: Mapping[str, str] = {
-    "near duplicate": "55 % of what it found was right",
-    "paraphrase": "9 % of what it found was right",
-    "stale fact": "none of the 9 it found was right",
-    "undated word": "none of the 7 it found, such as “tomorrow”, was right",
-    "random text": "none of the 22 it found was a secret",
-}
-"""The kinds that are off, and how often each was right in real notes."""
 
 BY_KIND: Mapping[str, InboxCheck] = MappingProxyType({check.kind: check for check in CHECKS})
 

@@ -351,14 +351,6 @@ def test_a_kind_of_the_inbox_is_spelled_as_one_likes(run):
         assert run("inbox", "--kind", kind) == (0, "Nothing of the kind dead path needs attention.\n", "")
 
 
-def test_a_kind_that_is_off_says_how_often_it_was_right(run):
-    said = "The kind paraphrase is off: in real notes 9 % of what it found was right."
-    assert run("inbox", "--kind", "paraphrase")[:2] == (0, f"{said} memory-tui inbox lists the others.\n")
-    assert run("inbox", "--kind", "near-duplicate", "--json")[:2] == (0, "[]\n")
-    assert run("inbox", "--kind", "paraphrase", "--do", "merge")[0] == 2
-    assert "Off, because they were wrong too often: near duplicate, " in run("inbox", "--quiet")[1]
-
-
 # --- providers, configurations, places -----------------------------------------------------------------------------
 
 

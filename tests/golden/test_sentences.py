@@ -157,14 +157,12 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "beat_repeats": [{"twin": "MEMORY.md:4"}],
     "kept_silent": [{"reason": "lines that several days say"}],
     **{check.cause: [{"count": 3, "notes": 2, "texts": 2, "path": "a.md", "twin": "b.md"}] for check in CHECKS},
-    "day_passed": [{"day": "2026-11-19", "ago": 1}],
     "path_gone": [{"path": "memory/a.md"}],
     "unlisted": [{"line": "- [A](a.md)"}],
     "beyond_budget": [
         {"path": "MEMORY.md", "first": 9, "last": last, "host": "OpenClaw", "entries": 12} for last in (0, 20)
     ],
     "beginning_examined": [{"lines": 8_000}],
-    "tool_output": [{"cause": "it holds encoded data"}],
     "never_delivered": [{"age": 80}],
     "blank_query": [{}],
     "empty_index": [

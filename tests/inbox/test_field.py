@@ -20,11 +20,11 @@ def test_four_of_five_findings_are_right_and_nine_of_ten_are_found(notes, wanted
 
 def test_each_kind_that_is_measured_is_right_and_finds_what_is_there():
     kinds = {kind: row for kind, row in measured().items() if row[3] >= FEWEST}
-    assert kinds.keys() == {"secret", "instruction", "said twice", "contradiction", "stale date", "dead path", "junk"}
+    assert kinds.keys() == {"secret", "instruction", "said twice", "contradiction", "dead path"}
     for kind, (shown, right, expected, _) in kinds.items():
         assert right >= 0.8 * shown, kind
         assert right >= 0.8 * expected, kind
-    assert sum(expected for _, _, expected, _ in measured().values()) >= 400
+    assert sum(expected for _, _, expected, _ in measured().values()) >= 340
 
 
 def test_a_secret_is_in_no_finding_of_any_kind():
@@ -32,7 +32,7 @@ def test_a_secret_is_in_no_finding_of_any_kind():
         "the key of the boat lies in the old dairy behind the clock, password: Kestrel-71-fog, and nobody else knows"
     )
     seed = "hedge pilot lemon orbit cradle swift ivory tenant mosaic galaxy umbrella noble"
-    text = f"- {lasting}\n- by 2026-01-01 renew it\n\nseed phrase:\n{seed}\n"
+    text = f"- {lasting}\n\nseed phrase:\n{seed}\n"
     findings = checks.examine(inputs({"a.md": text, "memory/b.md": f"- {lasting}\n"}))
     assert {"secret", "said twice"} <= {group.kind for group in findings.groups}
     assert "Kestrel" not in repr(findings)
