@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 import re
-import stat
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct, field
@@ -37,7 +35,7 @@ _ASSIGNMENT = re.compile(
     re.MULTILINE,
 )
 _MAX_BYTES = 1 << 20
-_NEVER = "which memory-tui never runs; put the key into the provider's variable, such as OPENAI_API_KEY"
+_NEVER = "which memory-tui never asks; put the key into the provider's variable, such as OPENAI_API_KEY"
 
 
 class FoundSecret(Discreet, frozen=True):
@@ -109,31 +107,14 @@ class Environment(Discreet, frozen=True, dict=True):
         return self._reference(source, word_of(node.get("provider")), name)
 
     def _reference(self, source: str, alias: str, name: str) -> FoundSecret:
+        if source != "env":
+            return FoundSecret("", f"it is of source {source!r}, {_NEVER}")
         section = self.tree.get("secrets") if self.tree else None
         alias = alias or word_of(section.get("defaults", source) if section else None) or "default"
-        provider = section.get("providers", alias) if section else None
-        declared = word_of(provider.get("source")) if provider else ""
-        if source == "exec":
-            command = word_of(provider.get("command")) if provider else ""
-            return FoundSecret("", f"it comes from the command {command or alias}, {_NEVER}")
-        if source == "store":
-            return FoundSecret("", "it is in OpenClaw's own store, which memory-tui does not open")
-        if declared and declared != source:
-            return FoundSecret("", f"secrets.providers.{alias} is of source {declared!r}, not {source!r}")
-        if source == "env":
-            allowed = provider.get("allowlist") if provider else None
-            if allowed is not None and name not in (plain if isinstance(plain := allowed.plain(), list) else []):
-                return FoundSecret("", f"{name} is not in secrets.providers.{alias}.allowlist")
-            return self._variable(name)
-        if source != "file" or provider is None:
-            return FoundSecret("", f"there is no secrets.providers.{alias} of source {source!r}")
-        path = expand(self.substitute(word_of(provider.get("path")))[0])
-        try:
-            return FoundSecret(f"{path}, {name}", "", _in_file(path, provider, name))
-        except OSError as error:
-            return FoundSecret("", f"{path} cannot be read: {error.strerror}")
-        except ValueError as error:
-            return FoundSecret("", str(error))
+        allowed = section.get("providers", alias, "allowlist") if section else None
+        if allowed is not None and name not in (plain if isinstance(plain := allowed.plain(), list) else []):
+            return FoundSecret("", f"{name} is not in secrets.providers.{alias}.allowlist")
+        return self._variable(name)
 
     def _variable(self, name: str) -> FoundSecret:
         value, source = self.lookup(name) or ("", "")
@@ -163,41 +144,6 @@ class Environment(Discreet, frozen=True, dict=True):
 def word_of(node: Node | None) -> str:
     """Return the text of `node` without blanks around it; empty where it is no text."""
     return node.value.strip() if node is not None and isinstance(node.value, str) else ""
-
-
-def _in_file(path: Path, provider: Node, name: str) -> str:
-    """Return what a secrets file has at `name`. Raises OSError, and ValueError with the reason.
-
-    As in OpenClaw, a file that others may read is refused; `name` is an RFC 6901 pointer.
-    """
-    if not path.is_absolute():
-        raise ValueError(f"{path} is not an absolute path")
-    status, lax = path.lstat(), provider.get("allowInsecurePath")
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError(f"{path} is not an ordinary file")
-    shared = os.name == "posix" and (status.st_mode & 0o077 or status.st_uid != os.getuid())
-    if shared and (lax is None or lax.value is not True):
-        raise ValueError(f"{path} may be read or written by others; OpenClaw refuses it too")
-    if status.st_size > _MAX_BYTES:
-        raise ValueError(f"{path} is larger than a megabyte")
-    with open_regular(path) as file:
-        text = file.read(_MAX_BYTES).decode("utf-8-sig", "replace")
-    if word_of(provider.get("mode")) == "singleValue":
-        if name != "value" or not text.strip():
-            raise ValueError("a file of one value has the id 'value'")
-        return re.sub(r"\r?\n\Z", "", text)
-    try:
-        at: Any = json.loads(text)
-        if not name.startswith("/"):
-            raise LookupError(name)
-        for part in name[1:].split("/"):
-            key = part.replace("~1", "/").replace("~0", "~")
-            at = at[int(key)] if isinstance(at, list) else at[key]
-    except (ValueError, LookupError, TypeError):
-        raise ValueError(f"{path} is not JSON with something at {name}") from None
-    if not isinstance(at, str) or not at:
-        raise ValueError(f"{name} in {path} is not text")
-    return at
 
 
 MAIN = "main"
