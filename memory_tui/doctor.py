@@ -281,7 +281,7 @@ def _trust(engine: Engine) -> CheckOutcome:
         remarks = [*ledger.remarks, *(f"{file.path}: {file.words}." for file in bad[:3])]
         more = f" And {len(bad) - 3} more." if len(bad) > 3 else ""
         return warning(
-            " ".join(remarks) + more, "Run memory-tui openclaw trust to see every note, and how to repair one."
+            " ".join(remarks) + more, "Run memory-tui openclaw trust to see every note, and what can be done."
         )
     return ok(f"{plural(len(ledger.files), 'note')}, none edited since the agent wrote it and none untrusted.")
 

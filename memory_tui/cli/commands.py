@@ -294,9 +294,6 @@ openclaw flush  programs:flush  whether a session should write down now what it 
 openclaw inject  programs:inject answers  which entries OpenClaw 2026.9 puts before its agent for a message
   message                             a message to the agent
 openclaw trust  programs:trust  whether OpenClaw 2026.9 still trusts each note
-  --approve                           let edits made here update the ledger's hash
-  --withdraw                          only read the ledger from now on
-  --repair PATH                       show a whole note, and trust it again by its name
 # Other memories
 qmd  programs:qmd  QMD as the backend: update, embed, status, reset, approve, revoke, probe
   action update|embed|status|reset|approve|revoke|probe  approve and revoke are for its program

@@ -117,15 +117,13 @@ def _finish(change: Change, done: AppliedChange | None, args: argparse.Namespace
         "made": done is not None,
         "id": done.entry.id if done else 0,
         "merged": list(done.merged) if done else [],
-        "trust": list(done.entry.trust) if done else [],
-        "untold": done.untold if done else "",
     }
     if done is None:
         return show(args, data, (), 0 if args.dry_run else 2)
     merged = f" Lines that others wrote meanwhile are kept: {', '.join(done.merged)}." if done.merged else ""
     again = {"undo": "memory-tui undo --redo redoes it.", "redo": "memory-tui undo undoes it."}
     way = again.get(change.kind, f"memory-tui undo {done.entry.id} undoes it.")
-    return show(args, data, [f"Written as change {done.entry.id}; {way}{merged}", *filter(None, [done.untold])])
+    return show(args, data, [f"Written as change {done.entry.id}; {way}{merged}"])
 
 
 # --- the inbox -----------------------------------------------------------------------------------------------------

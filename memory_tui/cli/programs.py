@@ -21,19 +21,18 @@ from memory_tui.backends import qmd as qmd_backend
 from memory_tui.backends.memories import Memories, MemoryEntry, TableMissing
 from memory_tui.backends.qmd import APPROVED_AS, QmdFailure
 from memory_tui.cancel import Stop
-from memory_tui.cli.context import confirmed, curator_of, engine_options, opened, user_time
+from memory_tui.cli.context import confirmed, engine_options, opened, user_time
 from memory_tui.cli.output import print_lines, say, show, waiting
 from memory_tui.config.places import session_folder
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.openclaw_answer import injected
-from memory_tui.errors import EditRefused, QueryError, SettingError
+from memory_tui.errors import EditRefused, QueryError
 from memory_tui.explain import trace_json
 from memory_tui.formatting import plural
-from memory_tui.notes.curator import Curator
 from memory_tui.openclaw import compare
 from memory_tui.openclaw import flush as flushes
 from memory_tui.openclaw.prompt import injected_lines
-from memory_tui.openclaw.trust import Trust, trust_lines
+from memory_tui.openclaw.trust import of_plan, trust_lines
 from memory_tui.plan import Plan
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import scan
@@ -116,41 +115,12 @@ def _every(choices: Plan, args: argparse.Namespace) -> int:
 
 
 def trust(args: argparse.Namespace) -> int:
-    """Tell whether OpenClaw still trusts each note, or change who keeps its ledger."""
-    if sum(map(bool, (args.approve, args.withdraw, args.repair))) > 1:
-        raise SettingError("--approve, --withdraw and --repair exclude each other.", "Give one of them.")
-    notes = curator_of(args)
-    ledger = notes.trust
-    if ledger is None or (ledger.ledger().absent and not args.withdraw):
+    """Tell whether OpenClaw still trusts each note."""
+    chosen = plan.plan(engine_options(args))
+    report = of_plan(chosen).report(note.path for note in scan(chosen.roots).notes)
+    if not report.ledger:
         raise EditRefused("OpenClaw keeps no ledger of these notes.", "It does from 2026.8 on, in its state folder.")
-    if (args.repair or args.approve or args.withdraw) and notes.read_only:
-        raise EditRefused(notes.read_only, "Start without --read-only to change the ledger.")
-    if args.repair:
-        return _repair(ledger, notes, args.repair)
-    if args.approve:
-        ledger.approve("openclaw trust --approve")
-    if args.withdraw:
-        ledger.withdraw()
-    report = ledger.report(note.path for note in scan(notes.roots).notes)
     return show(args, to_builtins(report), trust_lines(report), 1 if report.problem else 0)
-
-
-def _repair(ledger: Trust, notes: Curator, path: str) -> int:
-    """Write the class agent back for one note, after its whole text was shown and its name typed."""
-    note, data = ledger.of(path), notes.read(path)
-    if note is None or data is None:
-        raise EditRefused(
-            f"OpenClaw's ledger does not cover a note {path}.", "memory-tui openclaw trust lists the notes."
-        )
-    if note.state not in ("untrusted", "edited"):
-        raise EditRefused(f"{path} needs no repair: {note.words}.", "Nothing was changed.")
-    print_lines([f"{path}: {note.words}.", "", *data.decode("utf-8", "replace").split("\n")])
-    print_lines([f"Everything above goes into the agent's prompt again. To trust it, type its name: {path}"])
-    if sys.stdin.readline().strip() != path:
-        raise EditRefused("Nothing was changed: the name was not typed.", f"It is {path}.")
-    number = notes.repair(path, data).id
-    print_lines([f"{path} is trusted again (agent); memory-tui undo {number} undoes it."])
-    return 0
 
 
 # --- QMD -----------------------------------------------------------------------------------------------------------

@@ -37,7 +37,6 @@ from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import Roots, destination
 
 _READ_ONLY = "memory-tui was started with --read-only."
-_REPAIRED = "the class in OpenClaw's ledger became agent after the whole text was shown; the note stayed as it is"
 
 
 class ExternalEdit(Struct, frozen=True):
@@ -54,15 +53,11 @@ class ExternalEdit(Struct, frozen=True):
 
 
 class AppliedChange(Struct, frozen=True):
-    """A change that was made. `change` is as it came out; `merged` names notes where others' changes were kept too.
-
-    `untold` is why OpenClaw's ledger could not follow it, empty where nothing was wrong.
-    """
+    """A change that was made. `change` is as it came out; `merged` names notes where others' changes were kept too."""
 
     entry: JournalEntry
     change: Change
     merged: tuple[str, ...] = ()
-    untold: str = ""
 
 
 class Curator:
@@ -120,7 +115,7 @@ class Curator:
                     raise NothingToChange("The notes already have this change.", "Nothing was written.")
                 for file in files if change.kind not in ("undo", "redo", "restore") else ():
                     require_whole(file.path, file.before, file.after)
-                first, movable = False, self._movable(files)
+                first = False
                 try:
                     entry, result = self._written(change, files, until)
                     break
@@ -128,12 +123,11 @@ class Curator:
                     # It came to touch while it was written; whether it does still shows when it is planned again.
                     if time.monotonic() > until:
                         raise self._conflict(change, news.view, draft) from None
-            entry, untold = self._followed(entry, result, movable)
             self._forget(draft)
         self._changed(change.paths)
         wish = {file.path: (file.before, file.after) for file in change.files}
         merged = tuple(file.path for file in result if wish[file.path] != (file.before, file.after))
-        return AppliedChange(entry, replace(change, files=result), merged, untold)
+        return AppliedChange(entry, replace(change, files=result), merged)
 
     def resolve(self, conflict: Conflict, data: bytes) -> AppliedChange:
         """Make the whole change of `conflict`, with `data` for the note that both changed. Raises like `apply`."""
@@ -159,39 +153,30 @@ class Curator:
 
         Raises Conflict when a note has changed since; with `merging` only when the same lines have.
         """
-        return self._undo_or_redo("undo", number, merging=merging)
+        return self.apply(self.preview("undo", number), merging=merging)
 
     def redo(self, number: int | None = None, *, merging: bool = False) -> AppliedChange:
         """Make change `number`, or the last one that was taken back, again. Raises like `undo`."""
-        return self._undo_or_redo("redo", number, merging=merging)
-
-    def _undo_or_redo(self, kind: str, number: int | None = None, *, merging: bool = False) -> AppliedChange:
-        """Do what `undo` or `redo` does, as `kind` says."""
-        target, change = self._target(kind, number)
-        if not target.ledger:
-            return self.apply(change, merging=merging)
-        was, becomes = target.ledger if kind == "redo" else target.ledger[::-1]
-        ledger = self._ledger()
-        with self.journal.locked():
-            entry = self.journal.begin(change)
-            return AppliedChange(self._exchanged(ledger, entry, was, becomes), change)
+        return self.apply(self.preview("redo", number), merging=merging)
 
     def preview(self, kind: str, number: int | None = None) -> Change:
-        """Return what "undo" or "redo" would do, for a preview. Raises EditRefused."""
-        return self._target(kind, number)[1]
-
-    def repair(self, path: str, seen: bytes) -> JournalEntry:
-        """Write the class agent into OpenClaw's ledger for `path`, whose whole text a person has `seen`.
-
-        Raises EditRefused when the file has another text now, has no row, or the ledger cannot be written.
-        """
-        ledger = self._ledger()
-        change = Change("trust", f"Trust {path} again", (FileChange(path, seen, seen),))
-        with self.journal.locked():
-            was, becomes = ledger.repaired_row(path, seen)
-            entry = self.journal.begin(change)
-            entry = self.journal.put(replace(entry, ledger=(was, becomes), reason=_REPAIRED))
-            return self._exchanged(ledger, entry, was, becomes, seen)
+        """Return what "undo" or "redo" would do. Raises EditRefused."""
+        entries = self.journal.entries()
+        stack = journals.undo_stack(entries, kind)
+        target = next((entry for entry in stack if number in (None, entry.id)), None)
+        if target is None:
+            verb = "undone" if kind == "undo" else "redone"
+            what = f"Nothing is left to {kind}." if number is None else f"Change {number} cannot be {verb} now."
+            there = f"These can be {verb}: {', '.join(str(entry.id) for entry in stack[:8])}." if stack else ""
+            raise EditRefused(what, there or "Run memory-tui history to list the changes.")
+        last = [
+            entry
+            for entry in entries
+            if entry.state == "done"
+            and (entry.undoes == target.id if kind == "redo" else target.id in (entry.id, entry.redoes))
+        ][-1]
+        files = tuple(file.reverse() for file in reversed(self.journal.change_of(last).files))
+        return self.plan.with_trust(Change(kind, f"{kind.capitalize()}: {target.title}", files, of=target.id))
 
     def begin_external_edit(self, path: str) -> ExternalEdit:
         """Return the note as it is before another program gets it. Raises PathRefused, Unreadable, EditRefused."""
@@ -221,9 +206,8 @@ class Curator:
             title = _outside(edit.path, before, after, one_line(program, 40))
             change = Change("edit", title, (FileChange(edit.path, before, after, *edit.was),))
             entry = self.journal.record(change, reason, edit.last)
-            entry, untold = self._followed(entry, change.files, self._movable(change.files))
         self._changed((edit.path,))
-        return AppliedChange(entry, change, (), untold)
+        return AppliedChange(entry, change)
 
     def recover(self) -> tuple[JournalEntry, ...]:
         """Settle what an earlier process left half done; each entry has its reason. Raises EditRefused."""
@@ -260,30 +244,6 @@ class Curator:
                 raise EditRefused(f"There is no draft {number}.", "memory-tui history lists the drafts.")
 
     # --- inside ------------------------------------------------------------------------------------------------------
-
-    def _target(self, kind: str, number: int | None) -> tuple[JournalEntry, Change]:
-        """Return the change to "undo" or "redo", and what doing so would change. Raises EditRefused."""
-        entries = self.journal.entries()
-        stack = journals.undo_stack(entries, kind)
-        target = next((entry for entry in stack if number in (None, entry.id)), None)
-        if target is None:
-            verb = "undone" if kind == "undo" else "redone"
-            what = f"Nothing is left to {kind}." if number is None else f"Change {number} cannot be {verb} now."
-            there = f"These can be {verb}: {', '.join(str(entry.id) for entry in stack[:8])}." if stack else ""
-            raise EditRefused(what, there or "Run memory-tui history to list the changes.")
-        last = [
-            entry
-            for entry in entries
-            if entry.state == "done"
-            and (entry.undoes == target.id if kind == "redo" else target.id in (entry.id, entry.redoes))
-        ][-1]
-        files = tuple(file.reverse() for file in reversed(self.journal.change_of(last).files))
-        change = Change(kind, f"{kind.capitalize()}: {target.title}", files, of=target.id)
-        if not last.ledger:
-            return target, self.plan.with_trust(change)
-        state = "untrusted" if kind == "undo" else "agent"
-        notes = (f"Trust: {path} becomes {state} in OpenClaw's ledger again." for path in last.paths)
-        return target, replace(change, notes=tuple(notes))
 
     def _written(
         self, change: Change, files: tuple[FileChange, ...], until: float
@@ -352,43 +312,6 @@ class Curator:
     def _refuse_read_only(self) -> None:
         if self.read_only:
             raise ReadOnly(self.read_only, "Start without --read-only to change notes.")
-
-    # --- OpenClaw's ledger -------------------------------------------------------------------------------------------
-
-    def _ledger(self) -> Trust:
-        self._refuse_read_only()
-        if self.trust is None:
-            raise EditRefused("OpenClaw keeps no ledger of these notes.", "Nothing was changed.")
-        return self.trust
-
-    def _exchanged(
-        self, ledger: Trust, entry: JournalEntry, was: str, becomes: str, seen: bytes | None = None
-    ) -> JournalEntry:
-        try:
-            ledger.exchange(entry.files[0].path, was, becomes, seen)
-        except EditRefused as error:
-            self.journal.settle(replace(entry, state="refused", reason=error.message))
-            raise
-        return self.journal.settle(replace(entry, state="done"))
-
-    def _movable(self, files: tuple[FileChange, ...]) -> frozenset[str]:
-        """Return the notes whose hash in OpenClaw's ledger moves along with this change."""
-        if self.trust is None:
-            return frozenset()
-        return self.trust.movable([(file.path, file.before, file.after) for file in files])
-
-    def _followed(
-        self, entry: JournalEntry, changed: tuple[FileChange, ...], movable: frozenset[str]
-    ) -> tuple[JournalEntry, str]:
-        """Move the hashes of `movable` notes along; the entry with their paths, or why the ledger is as it was."""
-        files = [(file.path, file.before, file.after) for file in changed if file.path in movable]
-        if self.trust is None or not files:
-            return entry, ""
-        try:
-            self.trust.follow(files)
-            return self.journal.put(replace(entry, trust=tuple(path for path, _, _ in files))), ""
-        except EditRefused as error:
-            return entry, f"{error.message} {error.next_step}"
 
 
 def _outside(path: str, before: bytes | None, after: bytes | None, editor: str) -> str:

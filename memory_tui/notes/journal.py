@@ -77,10 +77,6 @@ class JournalEntry(Struct, frozen=True):
     redoes: int = 0
     left: tuple[str, ...] = ()
     reason: str = ""
-    trust: tuple[str, ...] = ()
-    """Notes whose hash in OpenClaw's ledger moved along."""
-    ledger: tuple[str, ...] = ()
-    """The row of its note in OpenClaw's ledger, before and after, where it changed that alone."""
     author: Author | None = None
     """Who made it, where this program did not."""
 
@@ -196,7 +192,7 @@ class Journal(Record):
         if files is not None:
             recorded = tuple(self._recorded(connection, scope, file) for file in files)
             numbered = replace(numbered, files=recorded)
-        more = json.dumps({"left": entry.left, "trust": entry.trust, "ledger": entry.ledger})
+        more = json.dumps({"left": entry.left})
         fields = numbered.id, entry.at, entry.state, entry.kind, entry.title, entry.undoes, entry.redoes, entry.reason
         connection.execute(
             f"INSERT OR REPLACE INTO note_change VALUES ({'?, ' * 9}?)", (self._scope, *map(storable, fields), more)
@@ -270,7 +266,8 @@ def undo_stack(entries: tuple[JournalEntry, ...], kind: str) -> tuple[JournalEnt
     undo: list[JournalEntry] = []
     redo: list[JournalEntry] = []
     for entry in entries:
-        if entry.state != "done":
+        if entry.state != "done" or entry.kind == "trust":
+            # Changes of trust wrote OpenClaw's ledger, which is only read now.
             continue
         target = by_id.get(entry.undoes or entry.redoes)
         if entry.undoes and target in undo:

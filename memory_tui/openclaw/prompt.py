@@ -16,6 +16,7 @@ from msgspec import Struct, field
 
 from memory_tui import jsstring
 from memory_tui.formatting import plural
+from memory_tui.openclaw.trust import NO_WAY_BACK
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.annotations import Annotations
 
@@ -126,7 +127,7 @@ class Triggered(Struct, frozen=True):
             "injected": f"{self.match:.3f} is over the line of {LINE}.",
             "no phrase fits": "No trigger has a word of the message.",
             "below the line": f"{self.match:.3f} is below the line of {LINE}.",
-            "untrusted": f"OpenClaw's ledger calls {path} untrusted: memory-tui openclaw trust --repair {path}.",
+            "untrusted": f"OpenClaw's ledger calls {path} untrusted. {NO_WAY_BACK}",
             "other project": f"Its project {project} is not active: --active-project.",
             "more than three fit": f"{MOST} entries that fit better are injected.",
             "no room": f"It does not fit into {MOST_UNITS:,} characters with those that fit better.",

@@ -2,32 +2,24 @@
 
 OpenClaw keeps the hash of each memory file after its own last write in a ledger. When the file has another text at the
 agent's next write, it becomes untrusted for good: it is no longer put into the prompt, triggers no recall and is not
-promoted; search still finds it. The ledger is only read, until a person approves for a workspace that edits made here
-move its hash along.
+promoted; search still finds it. The ledger is OpenClaw's own and is only read.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
 import os
 import re
-import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
 import apsw
 import msgspec
-import platformdirs
 from msgspec import Struct, field
 
-from memory_tui.approval import Approval, Approvals
 from memory_tui.config import places
-from memory_tui.errors import EditRefused
 from memory_tui.formatting import minute, plural
 from memory_tui.openclaw import open_foreign
 from memory_tui.plan import Plan
@@ -44,10 +36,8 @@ _COLUMNS = {"plugin_id", "namespace", "entry_key", "value_json"}
 _ROOT = ("MEMORY.md", "USER.md")
 _COVERED = re.compile(r"MEMORY\.md|memory\.md|USER\.md|users/[^/]+/USER\.md|memory/.+\.md", re.DOTALL)
 _MOST_ROWS = 100_000
-_OF_KEY = "WHERE plugin_id = ? AND namespace = ? AND entry_key = ?"
-_BUSY_MS = 2000
-_APPROVAL = ("openclaw", "trust ledger")
 
+NO_WAY_BACK = "OpenClaw has no command that trusts a note again; a note of another name is not recorded yet."
 _LOSS = "it is not put into the prompt, triggers no recall and is not promoted; search still finds it"
 _WORDS: Mapping[State, str] = {
     "agent": "agent",
@@ -112,10 +102,9 @@ class Ledger(Struct, frozen=True):
 
 
 class TrustReport(Struct, frozen=True):
-    """The trust of every covered file, by path; `approved` tells whether edits made here keep it."""
+    """The trust of every covered file, by path."""
 
     ledger: str
-    approved: bool
     problem: str
     next_step: str
     remarks: tuple[str, ...]
@@ -179,7 +168,6 @@ class Trust:
         files = tuple(self._of_disk(ledger, path) for path in listed)
         return TrustReport(
             ledger.database if not ledger.absent else "",
-            self.approved,
             ledger.problem,
             ledger.next_step,
             ledger.remarks,
@@ -196,7 +184,7 @@ class Trust:
             return Ledger(name, absent=True)
         here, remarks, rows = workspace_key(self._workspace), list[str](), dict[str, LedgerRow | None]()
         if version > NEWEST_SCHEMA:
-            remarks.append(f"The ledger is of a newer OpenClaw (schema {version}); it is read and never written.")
+            remarks.append(f"The ledger is of a newer OpenClaw (schema {version}) than memory-tui knows.")
         for key, text in values:
             folder, _, digest = key.partition(":")
             if folder == here:
@@ -223,7 +211,7 @@ class Trust:
     # --- what an edit does -----------------------------------------------------------------------------------------
 
     def effects(self, files: Iterable[Written]) -> tuple[str, ...]:
-        """Say what writing `files` does to their trust: one sentence for each that the ledger covers."""
+        """Say what writing `files` does to their trust, which some of those lose that the ledger covers."""
         notes = [file for file in files if covered(file[0])]
         ledger = self.ledger() if notes else None
         if ledger is None or ledger.absent:
@@ -242,124 +230,12 @@ class Trust:
             return f"{path} is {trust.words}."
         if after is None:
             return f"OpenClaw's ledger keeps its row of {path}: a new one that the agent writes will be untrusted."
-        if trust.state == "edited":
-            return f"{path} is {trust.words}. memory-tui openclaw trust --repair {path} changes that."
-        if self.approved:
-            return f"{path} stays agent: memory-tui updates its hash in OpenClaw's ledger."
+        if ledger.of(path, text_hash(after)).state == "agent":
+            return f"{path} is as OpenClaw wrote it again, and stays the agent's."
         return (
             f"the agent's next write to {path} will make it untrusted: {_LOSS}. "
-            "memory-tui openclaw trust --approve lets edits made here keep it."
+            "Undo this before that write, or have the agent make the change: OpenClaw has no way back."
         )
-
-    def movable(self, files: Iterable[Written]) -> frozenset[str]:
-        """Return those of `files` whose hash may move along with an edit: approved, class agent, not edited before."""
-        if not self.approved:
-            return frozenset()
-        ledger = self.ledger()
-        return frozenset(
-            path
-            for path, before, after in files
-            if before is not None
-            and after is not None
-            and covered(path)
-            and ledger.of(path, text_hash(before)).state == "agent"
-        )
-
-    def follow(self, files: Sequence[Written]) -> None:
-        """Move the hashes of `files` from before to after, all or none, while each row is agent at before.
-
-        Raises EditRefused when OpenClaw wrote meanwhile, or the ledger cannot be written; then it is as it was.
-        """
-        with self._writing() as connection:
-            for path, before, after in files:
-                _, fields = self._row(connection, path)
-                if fields.get("originClass") != "agent" or fields.get("fileHash") != text_hash(before or b""):
-                    raise EditRefused(
-                        f"OpenClaw wrote {path} meanwhile, so its trust is what OpenClaw made of it.",
-                        "The edit stands; memory-tui openclaw trust shows the file.",
-                    )
-                self._put(connection, path, _renewed(fields, after or b""))
-
-    def repaired_row(self, path: str, seen: bytes) -> tuple[str, str]:
-        """Return the row of `path` as it is, and with the class agent for the text that a person has `seen`.
-
-        Raises EditRefused where there is no row, or the ledger cannot be read.
-        """
-        with self._writing() as connection:
-            was, fields = self._row(connection, path)
-        return was, _renewed(fields, seen)
-
-    def exchange(self, path: str, was: str, becomes: str, seen: bytes | None = None) -> None:
-        """Write the row `becomes` of `path` in the place of `was`, while the file has the text `seen`, if any is given.
-
-        Raises EditRefused when the row or the file is another one now, or the ledger cannot be written.
-        """
-        with self._writing() as connection:
-            if self._row(connection, path)[0] != was:
-                raise EditRefused(f"OpenClaw wrote {path} since, so its row was left as it is.", "Look at it again.")
-            try:
-                same = seen is None or (self._workspace / path).read_bytes() == seen
-            except OSError as error:
-                reason = error.strerror or str(error)
-                raise EditRefused(f"{path} cannot be read: {reason}.", "Nothing was changed.") from None
-            if not same:
-                raise EditRefused(f"{path} changed after you saw it.", "Nothing was changed. Look at it again.")
-            self._put(connection, path, becomes)
-
-    # --- approval --------------------------------------------------------------------------------------------------
-
-    @property
-    def approved(self) -> bool:
-        """Tell whether a person approved that edits made here move hashes along."""
-        return self._approvals.find(*_APPROVAL) is not None
-
-    def approve(self, how: str) -> Approval:
-        """Remember the approval for this workspace. Raises ApprovalUnsaved."""
-        return self._approvals.approve(*_APPROVAL, how)
-
-    def withdraw(self) -> bool:
-        """Forget the approval; returns whether there was one. Raises ApprovalUnsaved."""
-        return bool(self._approvals.revoke())
-
-    @property
-    def _approvals(self) -> Approvals:
-        folder = platformdirs.user_state_path("memory-tui", appauthor=False) / "ledger-approvals"
-        return Approvals(self._workspace, folder)
-
-    # --- writing ---------------------------------------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[apsw.Connection]:
-        """Open one transaction on the ledger: all of it, or nothing. Raises EditRefused."""
-        try:
-            with closing(open_foreign.opened(str(self._database), apsw.SQLITE_OPEN_READWRITE, _BUSY_MS)) as connection:
-                connection.transaction_mode = "IMMEDIATE"
-                with connection:
-                    if not 0 < int(connection.pragma("user_version")) <= NEWEST_SCHEMA:
-                        raise EditRefused(
-                            f"{self._database} is of another OpenClaw than memory-tui knows.",
-                            "Its ledger was left as it is.",
-                        )
-                    yield connection
-        except (apsw.BusyError, apsw.LockedError):
-            raise EditRefused("OpenClaw is writing its ledger.", "The ledger was left as it is; try again.") from None
-        except apsw.Error as error:
-            raise EditRefused(
-                f"OpenClaw's ledger {self._database} cannot be written: {error}.", "It was left as it is."
-            ) from None
-
-    def _row(self, connection: apsw.Connection, path: str) -> tuple[str, dict[str, object]]:
-        """Return the row of `path` as it is stored, and its fields. Raises EditRefused without one that can be read."""
-        key = f"{workspace_key(self._workspace)}:{_sha256(path)}"
-        value = connection.execute(f"SELECT value_json FROM {TABLE} {_OF_KEY}", (PLUGIN, NAMESPACE, key)).get
-        if _parsed(str(value)) is None:
-            raise EditRefused(f"OpenClaw's ledger has no row of {path} that can be read.", "It was left as it is.")
-        fields: dict[str, object] = json.loads(str(value))
-        return str(value), fields
-
-    def _put(self, connection: apsw.Connection, path: str, text: str) -> None:
-        key = f"{workspace_key(self._workspace)}:{_sha256(path)}"
-        connection.execute(f"UPDATE {TABLE} SET value_json = ? {_OF_KEY}", (text, PLUGIN, NAMESPACE, key))
 
 
 def of_plan(plan: Plan) -> Trust:
@@ -383,12 +259,6 @@ def _values(connection: apsw.Connection) -> tuple[list[tuple[str, str]] | None, 
     return [(str(key or ""), str(value or "")) for key, value in rows], version
 
 
-def _renewed(fields: Mapping[str, object], data: bytes) -> str:
-    """Return a row as it is stored, with the class agent for the text `data`."""
-    renewed = {"originClass": "agent", "fileHash": text_hash(data), "reservationId": str(uuid.uuid4())}
-    return json.dumps({**fields, **renewed}, ensure_ascii=False, separators=(",", ":"))
-
-
 def _parsed(text: str) -> LedgerRow | None:
     """Return one value as it is stored; None where it does not parse."""
     try:
@@ -408,12 +278,14 @@ def _time(at: float) -> str:
 
 
 def trust_lines(value: TrustReport) -> Iterator[str]:
-    """Yield the trust of every note, and what can be done."""
+    """Yield the trust of every note, and what OpenClaw lets a person do."""
     yield f"Ledger: {value.ledger}"
     yield f"Trust: {trust_summary(value)}."
     yield from value.remarks
     for file in value.files:
         yield f"  {file.path}: {file.words}"
+    if any(file.state == "untrusted" for file in value.files):
+        yield NO_WAY_BACK
 
 
 def trust_summary(value: TrustReport) -> str:
@@ -423,5 +295,4 @@ def trust_summary(value: TrustReport) -> str:
     counts = Counter(file.state for file in value.files)
     words = {"edited": "agent, edited since", "unrecorded": "not recorded yet", "ignored": "a link"}
     counted = ", ".join(f"{count:,} {words.get(state, state)}" for state, count in counts.most_common())
-    ledger = "edits made here update the ledger" if value.approved else "the ledger is only read"
-    return f"{counted or 'no note is covered'}; {ledger}"
+    return counted or "no note is covered"

@@ -123,11 +123,10 @@ def finish(view: View, done: AppliedChange, then: Then | None) -> None:
     change, entry = done.change, done.entry
     view.session.made.append(entry)
     others = f" What others wrote to {one_line(', '.join(done.merged))} stays." if done.merged else ""
-    ledger = f" {one_line(done.untold)}" if done.untold else ""
     back = "" if entry.undoes else " u takes it back."
     title = one_line(change.title)
     words = f"Taken back{title.removeprefix('Undo')}" if entry.undoes else f"Done: {title}"
-    view.notify(f"{words}.{others}{ledger}{back}", markup=False)
+    view.notify(f"{words}.{others}{back}", markup=False)
     if then is not None:
         then(done)
 

@@ -15,18 +15,18 @@ from memory_tui import plan as plans
 from memory_tui.backends.memories import Memories, MemoryEntry, TableMissing
 from memory_tui.config.model import Config
 from memory_tui.engine.engine import Engine
-from memory_tui.errors import EditRefused, Unreadable
+from memory_tui.errors import Unreadable
 from memory_tui.formatting import plural
 from memory_tui.notes.promote import Spot
 from memory_tui.openclaw import flush
 from memory_tui.openclaw.dreaming import folds
 from memory_tui.openclaw.flush import Nearness
-from memory_tui.openclaw.trust import FileTrust, Trust, TrustReport, trust_summary
+from memory_tui.openclaw.trust import NO_WAY_BACK, TrustReport, trust_summary
 from memory_tui.plan import Options
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Line
-from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Facts, Listing, heading
+from memory_tui.tui.facts import BAD, MUTED, WARN, Fact, Facts, Listing, heading
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.session import ReadNote, Reopen, opener_of
 from memory_tui.tui.status_facts import PAGES
@@ -58,20 +58,11 @@ def trust(report: TrustReport | None) -> Iterator[Fact]:
         return
     yield Fact(one_line(trust_summary(report)), mark=WARN if report.problem else "")
     yield from (Fact(one_line(remark), mark=WARN) for remark in report.remarks)
-    if not report.problem and report.approved:
-        yield Fact("Edits made here keep a note the agent's.", "withdraw", GOOD, does="enter withdraws that")
-    elif not report.problem:
-        words = "The ledger is only read: a note of the agent that is edited here becomes untrusted."
-        yield Fact(words, "approve", WARN, does="enter lets edits made here update it")
-    yield from map(_trusted, filter(lambda file: file.state in _TRUST, report.files))
-
-
-def _trusted(file: FileTrust) -> Fact:
-    mends = file.state in ("untrusted", "edited")
-    does = "enter shows it, to trust it again" if mends else ""
-    return Fact(
-        f"{one_line(file.path)}: {file.words}", f"repair:{file.path}" if mends else "", _TRUST[file.state], does=does
-    )
+    for file in report.files:
+        if mark := _TRUST.get(file.state):
+            yield Fact(f"{one_line(file.path)}: {file.words}", mark=mark)
+    if any(file.state == "untrusted" for file in report.files):
+        yield Fact(NO_WAY_BACK, style=MUTED)
 
 
 def dreams(engine: Engine) -> Iterator[Fact]:
@@ -243,7 +234,7 @@ class MemoriesPage(Listing):
 
 
 class OpenClawPage(Listing):
-    """What OpenClaw keeps; enter reads, opens, approves or repairs."""
+    """What OpenClaw keeps; enter reads or opens."""
 
     def __init__(self, view: View) -> None:
         super().__init__("What OpenClaw keeps", view, kept)
@@ -259,47 +250,8 @@ class OpenClawPage(Listing):
             case "note":
                 path, _, line = name.rpartition(":")
                 self.leave(ReadNote(path, int(line)))
-            case "agent":
-                self.switch(name)
-            case "repair":
-                self.repair(name)
-            case "approve":
-                words = (
-                    "memory-tui then writes OpenClaw's ledger at each edit of a note that is the agent's, nothing else."
-                )
-                self.ask(
-                    "Let edits made here update OpenClaw's ledger", words, lambda ledger: ledger.approve("in the app")
-                )
             case _:
-                words = "The ledger is only read then; a note that is edited here becomes untrusted."
-                self.ask("Withdraw the approval", words, Trust.withdraw)
-
-    def ask(self, title: str, words: str, change: Callable[[Trust], object]) -> None:
-        """Ask for a change of who keeps the ledger."""
-
-        def deed(engine: Engine) -> str:
-            ledger = engine.notes.curator.trust
-            if ledger is None:
-                raise EditRefused(_NO_LEDGER, "Nothing was changed.")
-            change(ledger)
-            return "Done."
-
-        self.view.post_message(View.Asks(title, Content(words), "Do it", deed, self.reload))
-
-    @work(thread=True, exclusive=True, group="page")
-    def repair(self, path: str) -> None:
-        """Show the whole text of a note, and trust it again where a person agrees to that text."""
-        seen = self.view.attempt(lambda engine: engine.notes.curator.read(path))
-        if seen is None:
-            return
-        words = "Everything below goes into the agent's prompt again. Read it, then agree."
-        text = Content.assemble((f"{words}\n\n", "bold"), safe(seen.decode("utf-8", "replace"), keep_newlines=True))
-
-        def deed(engine: Engine) -> str:
-            engine.notes.curator.repair(path, seen)
-            return f"{path} is trusted again. u takes it back."
-
-        self.view.post_message(View.Asks(f"Trust {one_line(path)} again", text, "Trust it", deed, self.reload))
+                self.switch(name)
 
     @work(thread=True, exclusive=True, group="page")
     def switch(self, agent: str) -> None:

@@ -128,7 +128,8 @@ def test_a_journal_of_an_earlier_release_is_taken_over_once(folder):
     at = time.time() - 5
     key = "sk-ant-api03-" + "a1B2" * 23 + "AA"
     entry = {"id": 1, "at": at, "state": "intent", "kind": "edit", "title": f"an edit {key}", "files": [file]}
-    lines = [entry, {**entry, "state": "done", "trust": ["MEMORY.md"]}, {"id": 2, "at": at, "kind": "edit"}]
+    trust = {**entry, "id": 3, "state": "done", "kind": "trust"}
+    lines = [entry, {**entry, "state": "done", "trust": ["MEMORY.md"]}, {"id": 2, "at": at, "kind": "edit"}, trust]
     cut = json.dumps({**entry, "id": 3})[:-9]
     (old / "journal.jsonl").write_text("\n".join([*map(json.dumps, lines), cut]))
     (old / "unsaved").mkdir()
@@ -138,12 +139,12 @@ def test_a_journal_of_an_earlier_release_is_taken_over_once(folder):
     was = sorted((path, path.read_bytes()) for path in old.rglob("*") if path.is_file())
     one = curator(folder)
     [kept] = one.undoable()
-    assert (kept.id, kept.at, kept.trust, kept.files[0].mode) == (1, at, ("MEMORY.md",), 0o640)
+    assert (kept.id, kept.at, kept.files[0].mode) == (1, at, 0o640)
     assert key not in kept.title
     assert [text.text for text in left(one.journal, LOG)] == ["typed"]
     one.undo()
     assert one.read("MEMORY.md") == before
-    assert [entry.id for entry in curator(folder).journal.entries()] == [1, 2]
+    assert [entry.id for entry in curator(folder).journal.entries()] == [1, 3, 4]
     assert [(path, data) for path, data in was if path.read_bytes() != data] == []
 
 

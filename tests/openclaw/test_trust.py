@@ -1,19 +1,16 @@
-"""The trust ledger: what it says of each note, what an edit does to it, and who may write it."""
+"""The trust ledger: what it says of each note, and what an edit does to it."""
 
 import datetime as dt
 import hashlib
 import json
 import os
 import subprocess
-from contextlib import closing, contextmanager
 
-import apsw
 import pytest
 
 from memory_tui.cli import main
 from memory_tui.config.places import state_database
 from memory_tui.engine.engine import Engine
-from memory_tui.errors import EditRefused
 from memory_tui.notes.curator import Curator
 from memory_tui.openclaw import open_foreign
 from memory_tui.openclaw.trust import Trust, covered, text_hash
@@ -119,94 +116,20 @@ def test_reading_writes_nothing_and_other_folders_are_told_nothing(ledger, trust
 # --- what an edit does ----------------------------------------------------------------------------------------------
 
 
-def test_without_approval_the_preview_warns_and_the_ledger_is_only_read(ledger, trust, curator):
+def test_the_preview_warns_and_the_ledger_is_only_read(ledger, trust, curator):
     before = ledger.row("MEMORY.md")
     (said,) = edit(curator, "- the router is an Omada\n- mine\n")
     assert "the agent's next write to MEMORY.md will make it untrusted" in said
-    assert "memory-tui openclaw trust --approve" in said
+    assert "OpenClaw has no way back" in said
     assert ledger.row("MEMORY.md") == before
     assert state(trust) == "edited"
     assert ledger.agent_writes("MEMORY.md", b"- x\n") == "untrusted"
 
 
-def test_with_approval_the_agent_stays_the_author(ledger, trust, curator):
-    trust.approve("test")
-    before = ledger.row("MEMORY.md") or {}
-    (said,) = edit(curator, "- the router is an Omada\n- mine\n")
-    assert said == "Trust: MEMORY.md stays agent: memory-tui updates its hash in OpenClaw's ledger."
-    after = ledger.row("MEMORY.md") or {}
-    assert {key for key in before if before[key] != after[key]} == {"fileHash", "reservationId"}
-    assert list(before) == list(after)
-    assert curator.history()[0].trust == ("MEMORY.md",)
-    text = (ledger.workspace / "MEMORY.md").read_bytes()
-    assert ledger.agent_writes("MEMORY.md", text + b"- the agent's\n") == "agent"
-
-
-def test_undo_and_redo_move_the_hash_with_the_text(ledger, trust, curator):
-    trust.approve("test")
-    before = (ledger.row("MEMORY.md") or {})["fileHash"]
+def test_undo_brings_the_text_back_that_openclaw_knows(ledger, trust, curator):
     edit(curator, "- other\n")
-    after = (ledger.row("MEMORY.md") or {})["fileHash"]
-    assert "stays agent" in curator.preview("undo").notes[-1]
-    curator.undo()
-    assert (ledger.row("MEMORY.md") or {})["fileHash"] == before
-    curator.redo()
-    assert (ledger.row("MEMORY.md") or {})["fileHash"] == after
+    assert curator.undo().change.notes[-1] == "Trust: MEMORY.md is as OpenClaw wrote it again, and stays the agent's."
     assert state(trust) == "agent"
-
-
-def test_an_edit_in_an_outside_editor_moves_the_hash_too(ledger, trust, curator):
-    ledger.agent_writes("MEMORY.md", b"- by the agent\n")
-    trust.approve("test")
-    edit = curator.begin_external_edit("MEMORY.md")
-    (ledger.workspace / "MEMORY.md").write_bytes(b"- by the agent\n- in the editor\n")
-    done = curator.finish_external_edit(edit, "vi")
-    assert done is not None
-    assert done.entry.trust == ("MEMORY.md",)
-    assert ledger.agent_writes("MEMORY.md", b"- by the agent\n- in the editor\n- more\n") == "agent"
-    edit = curator.begin_external_edit("MEMORY.md")
-    ledger.agent_writes("MEMORY.md", b"- the agent wrote meanwhile\n")
-    (ledger.workspace / "MEMORY.md").write_bytes(b"- saved over it\n")
-    done = curator.finish_external_edit(edit, "vi")
-    assert done is not None
-    assert done.entry.trust == ()
-
-
-@pytest.mark.parametrize("origin", ["untrusted", "edited"])
-def test_no_edit_makes_a_file_agent_again(ledger, trust, curator, origin):
-    trust.approve("test")
-    (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")
-    if origin == "untrusted":
-        ledger.agent_writes("MEMORY.md", b"- by the agent\n")
-    before = ledger.row("MEMORY.md")
-    edit(curator, "- mine\n")
-    assert ledger.row("MEMORY.md") == before
-    assert state(trust) == origin
-
-
-def test_a_write_of_openclaw_in_between_leaves_the_ledger_to_openclaw(ledger, trust, curator, monkeypatch):
-    trust.approve("test")
-    other = (ledger.row("MEMORY.md") or {}) | {"fileHash": "0" * 64}
-    follow = trust.follow
-
-    def late(files):
-        ledger.put("MEMORY.md", other)
-        follow(files)
-
-    monkeypatch.setattr(trust, "follow", late)
-    done = curator.apply(curator.plan.edit("MEMORY.md", curator.read("MEMORY.md"), "- mine\n"))
-    assert done.untold.startswith("OpenClaw wrote MEMORY.md meanwhile")
-    assert done.entry.trust == ()
-    assert ledger.row("MEMORY.md") == other
-    assert (ledger.workspace / "MEMORY.md").read_text() == "- mine\n"
-
-
-def test_of_several_files_all_move_or_none(ledger, trust):
-    ledger.agent_writes("memory/a.md", b"a\n")
-    before = ledger.row("memory/a.md"), ledger.row("MEMORY.md")
-    with pytest.raises(EditRefused, match="meanwhile"):
-        trust.follow([("memory/a.md", b"a\n", b"b\n"), ("MEMORY.md", b"not this\n", b"c\n")])
-    assert (ledger.row("memory/a.md"), ledger.row("MEMORY.md")) == before
 
 
 def test_lines_that_move_between_notes_say_it_of_both(ledger, curator):
@@ -217,43 +140,6 @@ def test_lines_that_move_between_notes_say_it_of_both(ledger, curator):
     assert [note for note in notes if "will make it untrusted" in note and "MEMORY.md" in note]
     assert not any("Trust:" in note for note in curator.plan.remember("x").notes), "it has none to lose"
     assert "keeps its row" in curator.plan.trash("MEMORY.md").notes[-1]
-
-
-def test_repair_wants_the_text_that_was_seen(ledger, trust, curator):
-    (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")
-    ledger.agent_writes("MEMORY.md", b"- seen\n")
-    assert state(trust) == "untrusted"
-    with pytest.raises(EditRefused, match="changed after you saw it"):
-        curator.repair("MEMORY.md", b"- another text\n")
-    assert state(trust) == "untrusted"
-    curator.repair("MEMORY.md", b"- seen\n")
-    assert state(trust) == "agent"
-    assert ledger.agent_writes("MEMORY.md", b"- seen\n- more\n") == "agent"
-    with pytest.raises(EditRefused, match="no row"):
-        curator.repair("memory/2026-11-20.md", b"- the wlan is on\n")
-    assert [entry.kind for entry in curator.history()] == ["trust"]
-    looker = Curator(Roots.open(ledger.workspace), trust=trust, read_only="Opened with --read-only.")
-    with pytest.raises(EditRefused, match="read-only"):
-        looker.repair("MEMORY.md", b"- seen\n- more\n")
-
-
-def test_undo_and_redo_of_a_repair_write_the_row_alone(ledger, trust, curator):
-    (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")
-    ledger.agent_writes("MEMORY.md", b"- seen\n")
-    before = ledger.row("MEMORY.md")
-    made = curator.repair("MEMORY.md", b"- seen\n")
-    # What stands in the note by then does not matter: only the row goes back.
-    (ledger.workspace / "MEMORY.md").write_bytes(b"- seen\n- and more\n")
-    assert curator.undo().entry.undoes == made.id
-    assert ledger.row("MEMORY.md") == before
-    curator.redo()
-    assert (ledger.row("MEMORY.md") or {})["originClass"] == "agent"
-    (ledger.workspace / "MEMORY.md").write_bytes(b"- seen\n")
-    ledger.agent_writes("MEMORY.md", b"- seen\n- by the agent\n")
-    with pytest.raises(EditRefused, match=r"OpenClaw wrote MEMORY\.md since"):
-        curator.undo()
-    assert state(trust) == "agent"
-    assert (ledger.workspace / "MEMORY.md").read_bytes() == b"- seen\n- by the agent\n"
 
 
 # --- a ledger that is not as it should be: one sentence, nothing written ---------------------------------------------
@@ -272,7 +158,6 @@ def damaged(ledger):
 
 @pytest.mark.parametrize("spoil", [another_table, damaged])
 def test_a_ledger_that_cannot_be_read_is_one_sentence_and_stays(ledger, trust, curator, spoil):
-    trust.approve("test")
     spoil(ledger)
     before = ledger.database.read_bytes()
     found = trust.report(["MEMORY.md"])
@@ -284,58 +169,12 @@ def test_a_ledger_that_cannot_be_read_is_one_sentence_and_stays(ledger, trust, c
     assert ledger.database.read_bytes() == before
 
 
-@contextmanager
-def locked(ledger):
-    with closing(apsw.Connection(str(ledger.database))) as openclaw:
-        openclaw.execute("BEGIN IMMEDIATE")
-        yield
-        openclaw.execute("ROLLBACK")
-
-
-@contextmanager
-def newer(ledger):
-    ledger.run("PRAGMA user_version = 19")
-    yield
-
-
-@contextmanager
-def closed(ledger):
-    if os.geteuid() == 0:
-        pytest.skip("root may write everything")
-    ledger.database.chmod(0o400)
-    yield
-
-
-@pytest.mark.parametrize(
-    ("spoiled", "untold"),
-    [
-        (locked, "OpenClaw is writing its ledger. The ledger was left as it is; try again."),
-        (newer, "of another OpenClaw"),
-        (closed, "cannot be written"),
-    ],
-)
-def test_a_ledger_that_cannot_be_written_is_left_alone_and_the_edit_stands(
-    ledger, trust, curator, monkeypatch, spoiled, untold
-):
-    monkeypatch.setattr("memory_tui.openclaw.trust._BUSY_MS", 20)
-    trust.approve("test")
-    before = ledger.row("MEMORY.md")
-    change = curator.plan.edit("MEMORY.md", curator.read("MEMORY.md"), "- mine\n")
-    with spoiled(ledger):
-        assert untold in curator.apply(change).untold
-    assert ledger.row("MEMORY.md") == before
-    assert state(trust) == "edited"
-    remarks = trust.report(["MEMORY.md"]).remarks
-    assert any("newer OpenClaw (schema 19)" in remark for remark in remarks) == (spoiled is newer)
-
-
 @pytest.mark.parametrize(
     "value",
     ["not JSON", "[]", "null", '{"version":2}', "[" * 5000, {"version": 1, "relativePath": "MEMORY.md"}],
     ids=["no JSON", "list", "null", "newer", "deep", "half"],
 )
 def test_a_row_that_does_not_parse_is_unknown(ledger, trust, curator, value):
-    trust.approve("test")
     ledger.put("MEMORY.md", value)
     found = trust.report(["MEMORY.md"])
     assert found.files[0].state == "unknown"
@@ -368,7 +207,6 @@ def test_status_doctor_and_inbox_know_it(ledger, capsys):
     (ledger.workspace / "MEMORY.md").write_bytes(b"- a person wrote this\n")
     assert main.main(["status", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["trust"]
-    assert found["approved"] is False
     assert [(file["path"], file["state"]) for file in found["files"]] == [
         ("MEMORY.md", "edited"),
         ("memory/2026-11-20.md", "unrecorded"),
@@ -406,23 +244,19 @@ def test_a_hit_has_the_class_of_the_ledger(ledger, monkeypatch):
         assert origins(engine)["MEMORY.md"] == "agent"
 
 
-def test_the_command_lists_approves_and_repairs_one_note_by_its_name(ledger, capsys, monkeypatch):
+def test_the_command_lists_every_note_and_says_that_there_is_no_way_back(ledger, capsys):
     assert main.main(["openclaw", "trust"]) == 0
-    assert "  MEMORY.md: agent\n" in capsys.readouterr().out
-    assert main.main(["openclaw", "trust", "--approve", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["approved"] is True
-    assert main.main(["openclaw", "trust", "--withdraw", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["approved"] is False
-    assert main.main(["openclaw", "trust", "--repair", "MEMORY.md"]) == 2
-    assert "needs no repair" in capsys.readouterr().err
+    out = capsys.readouterr().out
+    assert ("  MEMORY.md: agent\n" in out, "no command" in out) == (True, False)
     (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")
-    ledger.agent_writes("MEMORY.md", b"- first\n- last line of all\n")
-    for typed, code in (("yes\n", 2), ("", 2), ("MEMORY.md\n", 0)):
-        monkeypatch.setattr("sys.stdin", __import__("io").StringIO(typed))
-        assert main.main(["openclaw", "trust", "--repair", "MEMORY.md"]) == code
-        assert "- last line of all" in capsys.readouterr().out
-    assert (ledger.row("MEMORY.md") or {})["originClass"] == "agent"
-    assert main.main(["--read-only", "openclaw", "trust", "--withdraw"]) == 2
+    ledger.agent_writes("MEMORY.md", b"- first\n")
+    ledger.run("PRAGMA user_version = 19")
+    assert main.main(["openclaw", "trust"]) == 0
+    out = capsys.readouterr().out
+    assert "OpenClaw has no command that trusts a note again" in out
+    assert "newer OpenClaw (schema 19)" in out
+    ledger.database.unlink()
+    assert main.main(["openclaw", "trust"]) == 2
 
 
 # --- the real program -----------------------------------------------------------------------------------------------
@@ -443,8 +277,7 @@ process.exit(0);
 
 
 @pytest.mark.real_host
-@pytest.mark.parametrize(("approved", "origin"), [(True, "agent"), (False, "untrusted")])
-def test_the_real_program_agrees(home, tmp_path, approved, origin):
+def test_the_real_program_agrees(home, tmp_path):
     dist = CACHE / "openclaw-2026.9.6" / "node_modules" / "openclaw" / "dist"
     nodes = sorted(CACHE.glob("node-*/node_modules/node-*/bin/node"))
     if not dist.is_dir() or not nodes:
@@ -467,10 +300,8 @@ def test_the_real_program_agrees(home, tmp_path, approved, origin):
 
     assert agent_appends(b"- by the agent\n") == "agent"
     trust = Trust(workspace, state_database())
-    if approved:
-        trust.approve("test")
     curator = Curator(Roots.open(workspace), trust=trust)
     edit(curator, "- by the agent\n- by a person: caf\u00e9\n")
-    assert state(trust) == ("agent" if approved else "edited")
-    assert agent_appends(b"- by the agent again\n") == origin
-    assert state(trust) == origin
+    assert state(trust) == "edited"
+    assert agent_appends(b"- by the agent again\n") == "untrusted"
+    assert state(trust) == "untrusted"

@@ -150,24 +150,10 @@ def openclaw(ledger):
         yield window
 
 
-def test_edits_may_update_the_ledger_after_a_yes_until_that_is_withdrawn(openclaw):
-    engine = openclaw.app.session.engine
-    assert engine is not None
-    trust = engine.notes.curator.trust
-    assert trust is not None
-    go(openclaw, "The ledger is only read").press("enter")
-    assert not trust.approved
-    openclaw.press("y").until(lambda: trust.approved)
-    openclaw.until(lambda: "keep a note the agent's" in openclaw.text)
-    go(openclaw, "keep a note the agent's").press("enter", "y").until(lambda: not trust.approved)
-
-
-def test_a_note_is_trusted_again_after_its_whole_text_was_shown(openclaw, ledger):
-    assert openclaw.text.index("MEMORY.md: untrusted") < openclaw.text.index("USER.md: agent, edited")
-    go(openclaw, "MEMORY.md: untrusted").press("enter")
-    assert "the last line of all" in openclaw.text
-    openclaw.press("y").until(lambda: (ledger.row("MEMORY.md") or {})["originClass"] == "agent")
-    openclaw.until(lambda: "MEMORY.md: untrusted" not in openclaw.text)
+def test_what_is_not_trusted_comes_with_the_reason(openclaw):
+    assert "MEMORY.md: untrusted" in openclaw.text
+    assert "USER.md: agent, edited" in openclaw.text
+    assert "OpenClaw has no command that trusts a note again" in openclaw.text
 
 
 def test_another_agent_opens_its_workspace(openclaw, tmp_path):
