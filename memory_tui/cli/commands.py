@@ -280,17 +280,7 @@ config  admin:config  list every value, its origin and its effect; --write chang
   (writing)
 openclaw compare-index  programs:compare_index  what OpenClaw's own index holds of the notes; it is only read
   db? DB                              its database (default: OpenClaw's)
-openclaw flush  programs:flush  whether a session should write down now what it knows
-  --session ID@                       session id (default: the name of the transcript)
-  --transcript FILE                   its transcript, JSON Lines
-  --tokens N                          tokens of the session as the host counts them
-  --next-tokens N@0                   estimate of the coming message
-  --context-window N@0                default: as configured, else 200000
-  --model PROVIDER/ID@                a model whose window the configuration knows
-  --compactions INT                   how often it was compacted
-  --heartbeat                         it is a heartbeat run
-  --cli-provider                      the provider manages its own context
-  --sandboxed                         the workspace cannot be written
+openclaw flush  programs:flush  whether OpenClaw lets a session write down now what it knows
 openclaw inject  programs:inject answers  which entries OpenClaw 2026.9 puts before its agent for a message
   message                             a message to the agent
 openclaw trust  programs:trust  whether OpenClaw 2026.9 still trusts each note

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import to_builtins
-from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.approval import Approvals
@@ -21,9 +20,8 @@ from memory_tui.backends import qmd as qmd_backend
 from memory_tui.backends.memories import Memories, MemoryEntry, TableMissing
 from memory_tui.backends.qmd import APPROVED_AS, QmdFailure
 from memory_tui.cancel import Stop
-from memory_tui.cli.context import confirmed, engine_options, opened, user_time
+from memory_tui.cli.context import confirmed, engine_options, opened
 from memory_tui.cli.output import print_lines, say, show, waiting
-from memory_tui.config.places import session_folder
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.openclaw_answer import injected
 from memory_tui.errors import EditRefused, QueryError
@@ -33,7 +31,6 @@ from memory_tui.openclaw import compare
 from memory_tui.openclaw import flush as flushes
 from memory_tui.openclaw.prompt import injected_lines
 from memory_tui.openclaw.trust import of_plan, trust_lines
-from memory_tui.plan import Plan
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import scan
 
@@ -59,59 +56,16 @@ def inject(args: argparse.Namespace) -> int:
     return show(args, [to_builtins(each) for each in entries], injected_lines(entries))
 
 
-# --- flush ---------------------------------------------------------------------------------------------------------
-
-
 def flush(args: argparse.Namespace) -> int:
-    """Tell whether a session should write down what it knows now; without one, of all sessions of the agent."""
+    """Tell of every session of the agent whether OpenClaw lets it write down now what it knows."""
     choices = plan.choose(engine_options(args))
-    transcript = Path(args.transcript).expanduser() if args.transcript is not None else None
-    session = args.session or (transcript.stem if transcript else "")
-    if not session:
-        return _every(choices, args)
-    facts = flushes.facts_of(choices.agent, session, transcript)
-    if args.compactions is not None:
-        facts = replace(facts, compactions=args.compactions)
-    if args.tokens is not None:
-        facts = replace(facts, total_tokens=args.tokens, fresh=True)
-    rules = flushes.rules_of(choices.config)
-    window = args.context_window or flushes.window_of(choices.config, args.model)
-    current = replace(facts, next_tokens=args.next_tokens)
-    if transcript is not None:
-        current = flushes.session_of(transcript, current, flushes.threshold(window, rules))
-    decision = flushes.decide(
-        rules,
-        current,
-        window,
-        heartbeat=args.heartbeat,
-        cli_provider=args.cli_provider,
-        writable=not args.sandboxed and flushes.writable(choices.config, session),
-    )
-    now = user_time(choices, args)
-    turn = flushes.turn(rules, f"{now:%Y-%m-%d}", f"{now:%Y-%m-%d %H:%M %Z}".strip()) if decision.flush else None
-    return show(
-        args,
-        {"session": session, **to_builtins(decision), "turn": to_builtins(turn) if turn else None},
-        [
-            f"{'Flush' if decision.flush else 'No flush'}: {decision.detail}.",
-            *(["", *turn.prompt.split("\n"), "", *turn.system_prompt.split("\n")] if turn else ()),
-        ],
-    )
-
-
-def _every(choices: Plan, args: argparse.Namespace) -> int:
-    """Tell how near every session of the agent is to its flush."""
     data, lines = [], []
     for each in flushes.near(choices.config):
         head = {"session": each.session, "transcript": str(each.transcript)}
         data.append({**head, **to_builtins(each.decision), "flushedAt": each.flushed_at})
         verdict = "flush now" if each.decision.flush else "no flush"
         lines.append(f"{each.session}: {verdict}: {each.decision.detail}.")
-    none = f"No sessions in {session_folder(choices.agent.id)}; name one with --transcript."
-    return show(args, data, lines or [none])
-
-
-# --- trust ---------------------------------------------------------------------------------------------------------
+    return show(args, data, lines or [f"OpenClaw keeps no session of {choices.agent.id} here."])
 
 
 def trust(args: argparse.Namespace) -> int:

@@ -157,8 +157,8 @@ _COMPACTION = (
         Key("enabled", "switch", True, "let the agent write down what it knows before it is compacted"),
         Key("softThresholdTokens", "whole", 4000, "how long before"),
         Key("forceFlushTranscriptBytes", "size", 2_097_152, "and at the latest at this size; 0 is never"),
-        Key("prompt", "text", None, "what it is asked"),
-        Key("systemPrompt", "text", None, "and told"),
+        Key("prompt", "text", None, "what it is asked", _NO_AGENT),
+        Key("systemPrompt", "text", None, "and told", _NO_AGENT),
         Key("model", "text", None, "by which model (2026.8)", _NO_AGENT),
     ),
 )

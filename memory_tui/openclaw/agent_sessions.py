@@ -99,16 +99,6 @@ def usage_in(lines: Iterable[bytes]) -> Usage | None:
     return None
 
 
-def compactions(path: Path) -> int:
-    """Count how often the session was compacted, by the entries that say so. Raises Unreadable."""
-    try:
-        with open_regular(path) as file:
-            records = [record_of(line) for line in file if b"compact" in line]
-    except OSError as error:
-        raise unreadable(path, error) from error
-    return sum(item.get("type") == "compaction" or item.get("subtype") == "compact_boundary" for item in records)
-
-
 def whole(value: object) -> int | None:
     """Return a number of JSON from 0 up without its fraction; None for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:

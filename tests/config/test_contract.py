@@ -280,28 +280,24 @@ def test_set_says_of_every_listed_key_that_it_does_not_take_how_it_is_set(key, t
 
 
 @pytest.mark.parametrize(
-    ("sandbox", "per_agent", "session", "flushes"),
+    ("sandbox", "per_agent", "key", "flushes"),
     [
-        ({}, {}, "s", True),
-        ({"mode": "all", "workspaceAccess": "ro"}, {}, "s", False),
-        ({"mode": "all"}, {}, "s", False),
-        ({"mode": "all", "workspaceAccess": "rw"}, {}, "s", True),
-        ({"mode": "off", "workspaceAccess": "ro"}, {}, "s", True),
-        ({"mode": "all", "workspaceAccess": "rw"}, {"workspaceAccess": "ro"}, "s", False),
-        ({"mode": "non-main", "workspaceAccess": "ro"}, {}, "s", True),
-        ({"mode": "non-main", "workspaceAccess": "ro"}, {}, "group", False),
+        ({}, {}, "agent:main:main", True),
+        ({"mode": "all", "workspaceAccess": "ro"}, {}, "agent:main:main", False),
+        ({"mode": "all"}, {}, "agent:main:main", False),
+        ({"mode": "all", "workspaceAccess": "rw"}, {}, "agent:main:main", True),
+        ({"mode": "off", "workspaceAccess": "ro"}, {}, "agent:main:main", True),
+        ({"mode": "all", "workspaceAccess": "rw"}, {"workspaceAccess": "ro"}, "agent:main:main", False),
+        ({"mode": "non-main", "workspaceAccess": "ro"}, {}, "agent:main:main", True),
+        ({"mode": "non-main", "workspaceAccess": "ro"}, {}, "agent:main:telegram:group:1", False),
     ],
 )
-def test_a_sandbox_that_may_not_write_is_not_flushed(sandbox, per_agent, session, flushes, tmp_path):
-    place = tmp_path / "state" / "agents" / "main" / "sessions"
-    place.mkdir(parents=True)
-    known = {"agent:main:main": {"sessionId": "s"}, "agent:main:telegram:group:1": {"sessionId": "group"}}
-    (place / "sessions.json").write_text(json.dumps(known))
+def test_a_sandbox_that_may_not_write_is_not_flushed(sandbox, per_agent, key, flushes, tmp_path):
     tree: dict[str, Any] = {"agents": {"defaults": {"sandbox": sandbox}, "list": [{"id": "main"}]}}
     if per_agent:
         tree["agents"]["list"][0]["sandbox"] = per_agent
     found = load.parse(json.dumps(tree), tmp_path / "openclaw.json")
-    assert flush.writable(found, session) is flushes
+    assert flush.writable(found, key) is flushes
 
 
 OFF = {"agents": {"defaults": {"memorySearch": {"enabled": False}}}}

@@ -283,8 +283,6 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
         for name in (
             "reserveTokensFloor",
             "memoryFlush.forceFlushTranscriptBytes",
-            "memoryFlush.prompt",
-            "memoryFlush.systemPrompt",
         )
     },
     "auth.order": ({}, _login),
@@ -292,7 +290,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "meta.lastTouchedVersion": ({}, _profile),
     "plugins.slots.memory": ({}, _profile),
     "plugins.entries.memory-tui.config.profile": ({"plugins.slots.memory": "memory-tui"}, _profile),
-    "agents.defaults.sandbox.mode": ({}, _plan(lambda plan: flush.writable(plan.config, "s"))),
+    "agents.defaults.sandbox.mode": ({}, _plan(lambda plan: flush.writable(plan.config, ""))),
     **{
         f"models.providers.{account}.{name}": ({}, _shared(registered))
         for registered, account in registry.ACCOUNTS.items()
@@ -300,7 +298,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     },
     "agents.defaults.sandbox.workspaceAccess": (
         {"agents.defaults.sandbox.mode": "all"},
-        _plan(lambda plan: flush.writable(plan.config, "s")),
+        _plan(lambda plan: flush.writable(plan.config, "")),
     ),
     **{
         key.path: ({keys.BACKEND: "qmd"}, _chosen(QmdOptions.of))

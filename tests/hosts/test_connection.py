@@ -405,7 +405,6 @@ def test_nothing_is_written_without_a_yes(home, tmp_path, capsys):
         ("home/.claude/settings.json", ["connect", "claude-code", "--yes"]),
         ("home/pipe", ["hook", "session-memory", "--transcript", "../home/pipe"]),
         ("home/pipe", ["hook", "claude-code"]),
-        ("home/pipe", ["openclaw", "flush", "--transcript", "../home/pipe"]),
     ],
 )
 @pytest.mark.timeout(30)

@@ -1,4 +1,4 @@
-"""The flush before compaction: every reason for and against it, the tokens it counts, and the turn it asks for."""
+"""The flush before compaction: every reason for and against it, and the tokens it counts."""
 
 import json
 import math
@@ -24,8 +24,6 @@ LARGE = Session(transcript_bytes=2_097_152)
     ("rules", "session", "run", "window", "cause"),
     [
         (FlushRules(enabled=False), BIG, {}, 200_000, "disabled"),
-        (FlushRules(), BIG, {"heartbeat": True}, 200_000, "heartbeat"),
-        (FlushRules(), BIG, {"cli_provider": True}, 200_000, "cli provider"),
         (FlushRules(), BIG, {"writable": False}, 200_000, "read-only sandbox"),
         (FlushRules(), replace(BIG, compactions=2, flushed_in=2), {}, 200_000, "already flushed"),
         (FlushRules(), replace(BIG, compactions=3, flushed_in=2), {}, 200_000, "tokens"),
@@ -54,31 +52,14 @@ def test_every_reason_for_and_against_has_a_name(rules, session, run, window, ca
 @pytest.mark.parametrize(
     ("session", "tokens"),
     [
-        (Session(total_tokens=100, fresh=True, prompt_tokens=90, output_tokens=5, next_tokens=3), 108),
-        (Session(total_tokens=100, prompt_tokens=90, output_tokens=5), 95),
-        (Session(total_tokens=80, fresh=True, prompt_tokens=90), 90),
-        (Session(total_tokens=100, output_tokens=5, next_tokens=3), None),
+        (Session(total_tokens=100, fresh=True, usage=(90, 5)), 105),
+        (Session(total_tokens=100, usage=(90, 5)), 95),
+        (Session(total_tokens=80, fresh=True, usage=(90, 0)), 90),
+        (Session(total_tokens=100, usage=(0, 5)), None),
     ],
 )
-def test_the_larger_count_is_projected_to_the_next_turn(session, tokens):
-    assert flush.projected(session) == tokens
-
-
-def test_the_turn_names_the_one_file_and_prompts_of_ones_own_get_what_they_lack():
-    turn = flush.turn(FlushRules(), "2026-11-21", "2026-11-21 23:00 UTC")
-    assert turn.file == "memory/2026-11-21.md"
-    assert "memory/2026-11-21.md" in turn.prompt
-    assert "YYYY-MM-DD.md" not in turn.prompt
-    assert "Current time: 2026-11-21 23:00 UTC" in turn.prompt
-    assert flush.SILENT in turn.prompt
-    assert flush.SILENT in turn.system_prompt
-    own = FlushRules(prompt="Write it down. Current time: noon", system_prompt="Be brief.")
-    turn = flush.turn(own, "2026-01-02", "now")
-    assert turn.prompt.startswith("Write it down. Current time: noon\n\nStore durable memories only in memory/2026-01")
-    assert turn.prompt.count("Current time:") == 1
-    assert turn.system_prompt.startswith("Be brief.\n\n")
-    whole = flush.turn(FlushRules(prompt=flush.turn(FlushRules(), "YYYY-MM-DD", "t").prompt), "2026-01-02", "now")
-    assert whole.prompt.count("append to it") == 1
+def test_the_larger_count_and_the_answer_are_counted(session, tokens):
+    assert session.tokens == tokens
 
 
 # --- transcripts and what is kept ----------------------------------------------------------------------------------
@@ -118,45 +99,19 @@ def test_the_last_usage_is_read_from_the_end(tmp_path, records, last):
     assert agent_sessions.usage_in(reversed(agent_sessions.tail(path))) == last
 
 
-def test_compactions_are_counted(tmp_path):
-    told = {"type": "message", "message": {"role": "user", "content": "let us compact it"}}
-    ends = {"type": "compaction"}, {"type": "system", "subtype": "compact_boundary"}
-    assert agent_sessions.compactions(lines(tmp_path / "a.jsonl", said(1), *ends, told)) == 2
-
-
 def test_the_settings_are_those_of_the_configuration(write):
-    flushing = {"softThresholdTokens": 500, "forceFlushTranscriptBytes": "3mb", "prompt": "P"}
+    flushing = {"softThresholdTokens": 500, "forceFlushTranscriptBytes": "3mb"}
     compaction = {"reserveTokensFloor": 1000, "memoryFlush": flushing}
-    acme = {"models": [{"id": "m1", "contextWindow": 9000}]}
-    tree = {
-        "agents": {"defaults": {"contextTokens": 50_000, "compaction": compaction}},
-        "models": {"providers": {"acme": acme}},
-    }
+    tree = {"agents": {"defaults": {"contextTokens": 50_000, "compaction": compaction}}}
     config = configuration.load(str(write(tree)), None)
-    rules = flush.rules_of(config)
-    assert (rules.reserve_floor, rules.soft_threshold, rules.prompt) == (1000, 500, "P")
-    assert rules.force_bytes == 3 * 1024 * 1024
+    assert flush.rules_of(config) == FlushRules(True, 1000, 500, 3 * 1024 * 1024)
     assert flush.window_of(config) == 50_000
-    assert flush.window_of(config, "acme/m1") == 9000
-    assert flush.window_of(config, "acme/other") == 50_000
     assert flush.window_of(model.Config()) == 200_000
 
 
 def run(capsys, *arguments):
     assert main.main(["openclaw", "flush", *arguments, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
-
-
-def test_a_host_asks_what_to_run(write, tmp_path, capsys):
-    write({})
-    path = lines(tmp_path / "s1.jsonl", said(180_000), {"type": "compaction"})
-    of = "--transcript", str(path)
-    answer = run(capsys, *of)
-    assert (answer["flush"], answer["cause"], answer["session"]) == (True, "tokens", "s1")
-    assert answer["turn"]["file"].startswith("memory/")
-    assert run(capsys, "--session", "other", "--tokens", "100")["cause"] == "below threshold"
-    assert run(capsys, "--session", "x", "--tokens", "190000", "--heartbeat")["cause"] == "heartbeat"
-    assert main.main(["openclaw", "flush", "--transcript", str(tmp_path / "none.jsonl")]) == 1
 
 
 def test_all_sessions_are_listed_with_what_their_host_keeps(home, write, capsys, monkeypatch):
@@ -179,3 +134,5 @@ def test_all_sessions_are_listed_with_what_their_host_keeps(home, write, capsys,
     assert reads.count("sessions.json") == 1, "however many transcripts there are"
     (folder / "sessions.json").write_text("{half")
     assert {each["cause"] for each in run(capsys)} == {"below threshold"}
+    (folder / "three.jsonl").symlink_to("gone")
+    assert main.main(["openclaw", "flush"]) == 1
