@@ -249,10 +249,6 @@ class Search:
         """Return what is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""
         return self.on_snapshot(lambda store: tuple(integrity.problems(store)))
 
-    def tables(self) -> list[tuple[str, int]]:
-        """Return the bytes of each table, biggest first; reads the whole index file, so it can take a second."""
-        return self.on_snapshot(Store.tables)
-
     def remeasured(self) -> tuple[str, float] | None:
         """Return the path of that chunk, and how like its stored vector it is when it is embedded anew, as a cosine.
 

@@ -16,7 +16,6 @@ from memory_tui.engine.providers import cache_hits, who_answers
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code
 from memory_tui.index import database, schema
-from memory_tui.index.database import FileSize
 from memory_tui.index.schema import Vec0
 from memory_tui.index.store import Counts, Rejected, Store, Withheld
 from memory_tui.index.sync import Freshness
@@ -131,8 +130,6 @@ class Status(Struct, frozen=True):
     writer: Holder | None = None
     """The process that writes the index now."""
     paused: bool = False
-    storage: tuple[FileSize, ...] = ()
-    """Every file of the index, what is being made beside it and what was moved aside included."""
     withheld: tuple[Withheld, ...] = ()
     """Chunks that are not sent to the provider, because they look like secrets."""
     refused: tuple[Rejected, ...] = ()
@@ -262,7 +259,6 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
         notices=(*_lost(plan, vec0, rejected),),
         keeper=locks.living(store.path, "keeper"),
         writer=locks.living(store.path),
-        storage=database.files(store.path, plan.siblings),
         withheld=tuple(store.withheld()),
         refused=rejected,
         links=chain.members(),

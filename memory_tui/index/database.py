@@ -14,15 +14,14 @@ import stat
 import tempfile
 import time
 import urllib.parse
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import apsw
 import platformdirs
-from msgspec import MsgspecError, Struct
-from msgspec.structs import replace
+from msgspec import MsgspecError
 
 from memory_tui import durable
 from memory_tui.durable import read_beside
@@ -196,44 +195,13 @@ def quarantine(path: Path, why: str) -> Notice:
 # --- what it takes ---------------------------------------------------------------------------------------------------
 
 
-class FileSize(Struct, frozen=True):
-    """A file that belongs to an index: `what` is index, log, beside, lock or aside.
-
-    Of an index of the same notes that is cut by other rules it is always "other ranking's".
-    """
-
-    path: str
-    what: str
-    bytes: int
-
-
-def files(index: Path, siblings: Iterable[Path] = ()) -> tuple[FileSize, ...]:
-    """Return every file of an index, what is being made beside it and what was moved aside included; biggest first.
-
-    Those of the `siblings`, indexes of the same notes that are cut by other rules, come last.
-    """
-    others = [file for sibling in siblings for file in files(sibling)]
-    kinds = {index.name: "index", rebuild_of(index).name: "beside"}
-    sizes = []
-    for path in (*index.parent.glob(f"{index.name}*"), *index.parent.glob(f".{index.name}.*.part")):
-        try:
-            size = path.stat().st_size
-        except OSError:
-            continue
-        sizes.append(FileSize(str(path), kinds.get(path.name) or _kind(path.name), size))
-    ordered = sorted(sizes, key=lambda file: -file.bytes)
-    return (*ordered, *(replace(file, what="other ranking's") for file in others if file not in ordered))
-
-
 def on_disk(index: Path) -> int:
     """Return bytes of the index and its write-ahead log."""
-    return sum(file.bytes for file in files(index) if file.path in (str(index), f"{index}-wal"))
-
-
-def _kind(name: str) -> str:
-    if ".damaged-" in name:
-        return "aside"
-    return "log" if name.endswith(("-wal", "-shm")) else "lock"
+    size = 0
+    for name in (index.name, f"{index.name}-wal"):
+        with suppress(OSError):
+            size += index.with_name(name).stat().st_size
+    return size
 
 
 Rows = list[tuple[Any, ...]]

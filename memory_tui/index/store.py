@@ -456,13 +456,6 @@ class Store(Database):
         recipe = self.recipe()
         return recipe.identity if recipe and recipe.identity.dims else None
 
-    def tables(self) -> list[tuple[str, int]]:
-        """Return the bytes of each table with its indexes, biggest first; reads every page of the file."""
-        return self.query(
-            "SELECT s.tbl_name, sum(d.pgsize) FROM dbstat d JOIN sqlite_schema s ON s.name = d.name "
-            "WHERE d.aggregate = TRUE GROUP BY s.tbl_name ORDER BY 2 DESC"
-        )
-
     def counts(self) -> Counts:
         """Sizes for status; chunks of the same lines and text count once, as documented."""
         sources = self.query(

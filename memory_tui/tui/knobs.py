@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from memory_tui import profiles
@@ -153,24 +153,10 @@ def moved(before: Sequence[int], after: Sequence[int]) -> Moved:
     return Moved(len({*after} - {*before}), len({*before} - {*after}))
 
 
-def decay(half_life: float, days: Sequence[float], most: float = 1.0) -> Iterator[float]:
-    """Yield what age leaves of `most` at each age."""
-    return (most * 0.5 ** (max(0.0, age) / half_life) for age in days)
-
-
 _BARS = "▁▂▃▄▅▆▇█"
-_AXIS = (0, 7, 30, 90, 365)
 
 
-def plot(settings: Settings, width: int) -> tuple[str, str]:
-    """Return score against age in one line of bars, from today to a year, and its axis."""
-    days = [365 * (at / max(1, width - 1)) ** 2 for at in range(width)]
-    left = decay(settings.number(HALF_LIFE), days)
-    bars = "".join(_BARS[min(7, int(value * 8))] for value in left)
-    axis = [" "] * width
-    for day in _AXIS:
-        name = "today" if not day else "a year" if day == 365 else f"{day} d"
-        at = min(width - len(name), round((day / 365) ** 0.5 * (width - 1)))
-        if all(cell == " " for cell in axis[max(0, at - 1) : at + len(name)]):
-            axis[at : at + len(name)] = name
-    return bars, "".join(axis)
+def plot(settings: Settings, width: int) -> str:
+    """Return score against age in a line of bars, from today to a year."""
+    lives = (365 * at / (width - 1) / settings.number(HALF_LIFE) for at in range(width))
+    return "".join(_BARS[min(7, int(8 * 0.5**life))] for life in lives)

@@ -78,7 +78,6 @@ TABLE: tuple[Command, ...] = (
     Command("", "Change the colours", "change_theme", "theme dark light settings appearance"),
     Command("status", "Sessions and their memory flush", "page('sessions')", "openclaw compaction tokens"),
     Command("status", "OpenClaw's own index beside the notes", "page('compare')", "host difference"),
-    Command("status", "The index file and its tables", "page('storage')", "database size disk sqlite"),
     Command("", "Rebuild the index", "rebuild", "force reindex anew scratch repair"),
     Command("", "Put the app into the background", "suspend_process", "ctrl+z shell stop"),
     Command("", "Quit", "quit", "exit leave close"),

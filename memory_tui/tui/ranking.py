@@ -75,8 +75,9 @@ def detail(key: str, settings: Settings, width: int) -> Content:
     ends = f"{knob.low:g} to {knob.high:g}" if knob.high > knob.low else ""
     head = Content.styled(f" {ends}{', ' if ends else ''}{value.origin}", MUTED).truncate(width, ellipsis=True)
     if key == knobs.HALF_LIFE:
-        bars, axis = knobs.plot(settings, max(20, width - 2))
-        return Content.assemble((f" {bars}", "$warning"), "\n", (f" {axis}", MUTED), "\n", head)
+        room = max(20, width - 2)
+        axis = f" today{'a year':>{room - 5}}\n"
+        return Content.assemble((f" {knobs.plot(settings, room)}\n", "$warning"), (axis, MUTED), head)
     return Content.assemble(Content(f" {knob.help}").truncate(width, ellipsis=True), "\n", head)
 
 

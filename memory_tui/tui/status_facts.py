@@ -15,7 +15,6 @@ from memory_tui.engine.providers import Forecast
 from memory_tui.engine.status import Status
 from memory_tui.formatting import minute, plural
 from memory_tui.index.store import Rejected, Withheld
-from memory_tui.locks import Holder
 from memory_tui.openclaw import compare as index_text
 from memory_tui.openclaw import flush
 from memory_tui.openclaw.compare import FileComparison, compare_configured
@@ -213,7 +212,6 @@ _WAYS = (
     ("setup", "Set up a provider", "address, key and model; it is tested first"),
     ("asked", "What agents asked", "and how well it was answered"),
     ("doctor", "Doctor", "checks machine, notes, index and provider"),
-    ("storage", "The index file", "its tables, files and writers"),
     ("sessions", "Sessions", "how near their memory flush is"),
     ("compare", "OpenClaw's own index", "beside the notes"),
 )
@@ -344,35 +342,6 @@ def outcomes(results: Sequence[Result]) -> Iterator[Fact]:
             yield from [Fact(f"To do: {one_line(result.fix)}", indent=2)] if result.fix else []
 
 
-def storage(engine: Engine) -> Iterator[Sequence[Fact]]:
-    """Yield files, tables and writers of the index."""
-    status = engine.status()
-    rows = [
-        heading(f"{status.db_bytes / 1e6:.1f} MB; deleting the index loses nothing but time"),
-        *(Fact(f"{file.bytes / 1e6:8.2f} MB  {_home(file.path)} ({file.what})", indent=1) for file in status.storage),
-        Fact(""),
-        Fact(_who(status.keeper), label="kept by"),
-        Fact(_who(status.writer), label="written by"),
-        Fact(
-            f"{status.vector.engine}{f': {status.vector.load_error}' if status.vector.load_error else ''}",
-            label="meaning",
-        ),
-        Fact(status.fts.engine, label="words"),
-        Fact(f"{plural(status.cache.entries, 'vector')}, used {status.cache.hits:,} times", label="cache"),
-        Fact(status.config_path or "none", label="configured"),
-        Fact(""),
-        heading("Tables"),
-    ]
-    yield [*rows, Fact("Measuring ...", style=MUTED)]
-    yield [*rows, *(Fact(f"{size / 1e6:8.2f} MB  {name}", indent=1) for name, size in engine.search.tables())]
-
-
-def _who(process: Holder | None) -> str:
-    if process is None:
-        return "nobody at the moment"
-    return f"{'this app' if process.here else f'process {process.pid}'}, since {minute(process.since)}"
-
-
 def _home(path: str) -> str:
     """Return a path, the user's own folder as ~."""
     own = os.path.expanduser("~/")  # noqa: PTH111 - a prefix of a text, with its slash
@@ -442,7 +411,6 @@ class NotePage(Listing):
 PAGES: Mapping[str, Callable[[View], Listing]] = MappingProxyType(
     {
         "doctor": lambda view: Listing("Doctor", view, doctor),
-        "storage": lambda view: Listing("The index file", view, storage),
         "sessions": lambda view: Listing("Sessions and their memory flush", view, sessions),
         "compare": lambda view: NotePage("OpenClaw's own index beside the notes", view, compare),
     }
