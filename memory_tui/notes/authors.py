@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -33,7 +33,7 @@ from memory_tui.openclaw.trust import LedgerRow, Trust, text_hash
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import Roots
 
-_NEAR, _EARLY, _SLACK, _BEHIND, _SHORT = 5.0, 0.012, 0.003, 60.0, 0.6
+_NEAR, _EARLY, _SLACK, _BEHIND, _SHORT = 1.0, 0.012, 0.003, 60.0, 0.6
 """Seconds: after a claim; before a command, after it, after one in the background; a command whose text is not read.
 
 The clock of a file is some milliseconds slow and never fast: what changed after a command had answered is not its work.
@@ -44,7 +44,6 @@ _CHAIN, _LONGEST_CHAIN = 600.0, 50
 """Seconds that several acts may take to make one change, and how many they may be."""
 _MOST_COMPARED = 4 << 20
 _WORD = re.compile(r"\w+")
-_GIT_WRITES = re.compile(r"\bgit\b[^;|&\n]*\b(?:checkout|restore|reset|stash|pull|merge|rebase|switch)\b")
 Bytes = bytes | None
 """What a note holds; None where it is not there."""
 
@@ -52,11 +51,13 @@ Bytes = bytes | None
 class NoteChange(FileChange, frozen=True):
     """One change of the note at the absolute `path`, at `at` by the clock of its file.
 
-    `since` is when the text before it was there already. Times are in epoch seconds.
+    `since` is when the text before it was there already. Times are in epoch seconds. `has_twin` tells that another note
+    has, or had, the text that came; of one that is gone, the text that went.
     """
 
     at: float = 0.0
     since: float = 0.0
+    has_twin: bool = False
 
 
 HOSTS = (*get_args(agent_acts.Host), "git")
@@ -221,17 +222,14 @@ class Authors:
         return []
 
     def _running(self, change: NoteChange) -> list[Act]:
-        """Return the commands that ran when the note changed; none where another session may have written it then."""
-
-        def is_on(act: Act, slack: float) -> bool:
-            return act.use.succeeded and act.use.at - _EARLY <= change.at <= act.use.end + slack
-
+        """Return the commands that ran when the note changed."""
         first = bisect_left(self._commands, change.at - self._longest, key=lambda act: act.use.at)
         last = bisect_left(self._commands, change.at + _EARLY, key=lambda act: act.use.at)
-        acts = [act for act in self._commands[first:last] if is_on(act, _BEHIND if act.goes_on else _SLACK)]
-        writers = {id(act.session) for act, _ in self._claims.get(change.path, ()) if is_on(act, _SLACK)}
-        writers |= {id(act.session) for act in acts if _GIT_WRITES.search(act.command)}
-        return [act for act in acts if not writers - {id(act.session)}]
+        return [
+            act
+            for act in self._commands[first:last]
+            if act.use.succeeded and change.at <= act.use.end + (_BEHIND if act.goes_on else _SLACK)
+        ]
 
     def _by_words(self, change: NoteChange) -> list[Act]:
         added, new_words = _additions(change)
@@ -243,20 +241,20 @@ class Authors:
             for act in self._running(change)
             if {_NOTE, _NAMESAKE} & set(act.with_marks(change.path))
             and all(
-                line in act.command or words <= set(_WORD.findall(act.command))
+                words <= set(_WORD.findall(act.command)) or re.search(rf"{re.escape(line)}(?!\w)", act.command)
                 for line, words in zip(added, new_words, strict=True)
             )
         ]
 
     def _by_deed(self, change: NoteChange) -> list[Act]:
-        """Return the commands that change the note in the way that it changed, where they took no time."""
-        gone = change.after is None
+        """Return the commands that remove a note that is gone, or bring the text of another one into it."""
+        deeds = [] if change.after is not None else [_REMOVES]
+        deeds += [_ARRIVES if change.after is not None else _LEAVES] * change.has_twin
         return [
             act
             for act in self._running(change)
-            if change.at <= act.use.end + _SLACK
-            and (gone or act.use.end - act.use.at <= _SHORT)
-            and _wrote(act, change)
+            if act.use.at <= change.at <= act.use.end + _SLACK <= act.use.at + _SHORT
+            and any(deed.search(act.with_marks(change.path)) for deed in deeds)
         ]
 
 
@@ -383,39 +381,11 @@ _NOTE, _NAMESAKE, _FOLDER = "\0", "\1", "\2"
 _SHELL_WORD = re.compile(r"[^\s;|&<>()'\"=\0\1\2]{1,4096}")
 _GOES_TO = re.compile(r"\bcd\s+['\"]?([^\s;|&<>()'\"]+)")
 _GOES_ON = re.compile(r"(?<![&>])&(?![&>\d])|\b(?:nohup|setsid)\b")
-_TEXT = re.compile(rf"\b(?:echo|printf)\b[^;&\n]*(?:>|\btee\b)[^;|&\n]*{_NOTE}|<<[^\n]*{_NOTE}|{_NOTE}[^\n]*<<")
-"""A step that writes to the note what stands in the command: the rule of words tells whether a change is that."""
-_REMOVES = re.compile(
-    rf"\b(?:(?:rm|unlink)\b[^;|&\n]*[{_NOTE}{_FOLDER}]|mv\b[^;|&\n]*[{_NOTE}{_FOLDER}]['\"]*[ \t]+[^\s;|&>])"
-)
-_APPENDS = re.compile(rf"(?:>>['\"\s]*|\btee\b[^;|&\n]* -\w*a\b[^;|&\n]*){_NOTE}")
-_EDITS = re.compile(rf"\b(?:sed|perl)\b[^;|&\n]* -\w*i\b[^;|&\n]*{_NOTE}")
+_REMOVES = re.compile(rf"\b(?:rm|unlink)\b[^;|&\n]*[{_NOTE}{_FOLDER}]")
+_LEAVES = re.compile(rf"\bmv\b[^;|&\n]*[{_NOTE}{_FOLDER}]['\"]*[ \t]+[^\s;|&>]")
 _ARRIVES = re.compile(
     rf"\b(?:mv|cp|install|rsync)\b[^;|&\n]*(?:{_NOTE}|{_NAMESAKE}['\"\s]+{_FOLDER})['\"\s]*(?:$|[;|&\n>)])"
 )
-_WRITES = re.compile(
-    rf"(?:(?<!>)>['\"\s]*|\bof=|\b(?:tee(?! -\w*a)|truncate|git\b[^;|&\n]* (?:restore|checkout)"
-    rf"|sort\b[^;|&\n]* -\w*o)\b[^;|&\n]*){_NOTE}"
-)
-
-
-def _wrote(act: Act, change: NoteChange) -> bool:
-    """Tell whether a command writes, moves or removes the note, and the change looks like that."""
-    before, after = change.before or b"", change.after
-    if after is None:
-        return _REMOVES.search(act.with_marks(change.path)) is not None
-    command = act.with_marks(change.path)
-    is_literal = _TEXT.search(command) is not None and not re.search(r"[$`]", command)
-    # A part of a word that is replaced leaves a word around it.
-    parts = {part for part in _WORD.findall(act.command) if len(part) > 2}
-    new_words = set[str]().union(*_additions(change)[1]) if len(before) + len(after) <= _MOST_COMPARED else {""}
-    deeds = [
-        (_WRITES, not after or not is_literal),
-        (_APPENDS, not is_literal and after.startswith(before)),
-        (_EDITS, all(any(part in word for part in parts) for word in new_words)),
-        (_ARRIVES, True),
-    ]
-    return any(fits and deed.search(command) for deed, fits in deeds)
 
 
 @lru_cache(2)
@@ -465,13 +435,21 @@ def name_authors(record: Record, roots: Roots, now: float) -> list[str]:
         moves = []
         problems.append(error.message)
 
+    holders = defaultdict[int | None, set[str]](set)
+    for path, blob in [
+        *((path, head.blob) for path, head in record.heads()[0].items()),
+        *((edit.path, edit.before) for edit in edits),
+    ]:
+        holders[blob].add(path)
+
     def change_of(edit: Edit, since: float = 0.0) -> NoteChange | None:
         try:
             before, after = record.text(edit.before), record.text(edit.after)
         except EditRefused:
             # A text that is gone proves nothing.
             return None
-        return NoteChange(_real(roots.workspace / edit.path), before, after, at=edit.at, since=since)
+        has_twin = len(holders[edit.before if edit.after is None else edit.after] | {edit.path}) > 1
+        return NoteChange(_real(roots.workspace / edit.path), before, after, at=edit.at, since=since, has_twin=has_twin)
 
     def fits(move: Move, edit: Edit) -> bool:
         change = change_of(edit)

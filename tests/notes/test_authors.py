@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from memory_tui.notes import agent_acts
 from memory_tui.notes.agent_acts import Said, ToolUse
@@ -233,22 +234,12 @@ COMMANDS = {
     "rm -f MEMORY.md": ("deed", OLD, None),
     "rm *.md": ("deed", OLD, None),
     "rm -r ../notes": ("deed", OLD, None),
-    "mv MEMORY.md memory/old.md": ("deed", OLD, None),
-    "mv ../draft/MEMORY.md .": ("deed", OLD, NEW),
-    "cp /tmp/x MEMORY.md": ("deed", OLD, NEW),
-    "mv ../draft/*.md ./; cp ../draft/MEMORY.md ./": ("deed", OLD, NEW),
-    "sed -i 2d MEMORY.md": ("deed", OLD, OLD.splitlines(keepends=True)[0]),
-    "sed -i 's/print/paint/' *.md && echo done": ("deed", OLD, OLD.replace(b"printer", b"painter")),
-    "cd /; cd ~/notes/memory && (date; ls) >> ../MEMORY.md && echo 'MEMORY.md is new'": ("deed", OLD, GREW),
-    "date | tee -a MEMORY.md > /dev/null": ("deed", OLD, GREW),
-    "bash -c 'date >> MEMORY.md' 2>&1": ("deed", OLD, GREW),
-    ": > MEMORY.md": ("deed", OLD, b""),
-    "truncate -s 9 MEMORY.md": ("deed", OLD, OLD[:9]),
-    "sort other.md > MEMORY.md": ("deed", OLD, NEW),
-    "dd if=other.md of=MEMORY.md": ("deed", OLD, NEW),
-    "sort -o MEMORY.md other.md": ("deed", OLD, NEW),
-    "git restore MEMORY.md": ("deed", OLD, NEW),
-    "cd ~; git checkout -- notes/MEMORY.md && echo done": ("deed", OLD, NEW),
+}
+TWINS = {
+    "mv MEMORY.md memory/old.md": None,
+    "mv ../draft/MEMORY.md .": NEW,
+    "cp memory/old.md MEMORY.md": NEW,
+    "mv ../draft/*.md ./; cp ../draft/MEMORY.md ./": NEW,
 }
 
 
@@ -264,24 +255,30 @@ def test_what_a_command_wrote_is_its_agents(command, case, home, at):
         assert authors(home, at).of(other).host == "", "another note"
 
 
-MINE = OLD + b"- mine\n"
-OTHER_HANDS = {
-    "date >> MEMORY.md": b"- mine\n" + OLD,
-    "date | tee -a MEMORY.md": NEW,
-    "sed -i /scanner/d MEMORY.md": MINE,
-    "perl -i -pe 's/a/b/' MEMORY.md": MINE,
-    "mv MEMORY.md memory/old.md": MINE,
-    "git mv MEMORY.md memory/old.md": MINE,
-    "cp MEMORY.md ../draft/MEMORY.md": MINE,
-    "date >> ../draft/MEMORY.md": MINE,
-    "cd ../draft && sort other.md > MEMORY.md": NEW,
+@pytest.mark.parametrize(("command", "after"), TWINS.items(), ids=TWINS)
+def test_what_a_command_moved_or_copied_is_its_agents_where_another_note_has_the_text(command, after, home, at):
+    ran(home, at, command)
+    change = changed(home, at + 0.05, OLD, after)
+    assert authors(home, at).of(replace(change, has_twin=True)) == Author("claude-code", "s1", "deed")
+    assert authors(home, at).of(change) == UNKNOWN
+
+
+UNPROVED = {
+    "date >> MEMORY.md": GREW,
+    "date | tee -a MEMORY.md": GREW,
+    ": > MEMORY.md": b"",
+    "sed -i /printer/d MEMORY.md": OLD.splitlines(keepends=True)[0],
+    "sort -o MEMORY.md other.md": NEW,
+    "git restore MEMORY.md": NEW,
+    "cp MEMORY.md ../draft/MEMORY.md": NEW,
     "rm ../draft/MEMORY.md": None,
     "mv ../draft/other.md .": None,
+    "cat > MEMORY.md <<'EOF'\n- printer in the hallway\nEOF": OLD + b"- printer in the hall",
 }
 
 
-@pytest.mark.parametrize(("command", "after"), OTHER_HANDS.items(), ids=OTHER_HANDS)
-def test_what_a_quick_command_does_not_do_is_nobodys(command, after, home, at):
+@pytest.mark.parametrize(("command", "after"), UNPROVED.items(), ids=UNPROVED)
+def test_what_the_bytes_do_not_prove_is_nobodys(command, after, home, at):
     (home / "draft").mkdir()
     ran(home, at, command)
     assert authors(home, at).of(changed(home, at + 0.05, OLD, after)) == UNKNOWN
@@ -295,9 +292,9 @@ def test_a_command_in_the_background_may_write_later(home, at):
 
 def test_a_command_that_failed_ran_and_one_that_was_refused_did_not(home, at):
     ran(home, at, "rm MEMORY.md; false", failed=True, text="Exit code 1")
-    assert authors(home, at).of(changed(home, at, OLD, None)).rule == "deed"
+    assert authors(home, at).of(changed(home, at + 0.05, OLD, None)).rule == "deed"
     ran(home, at + 60, "rm MEMORY.md", failed=True, text="The user does not want this.")
-    assert authors(home, at).of(changed(home, at + 60, OLD, None)).host == ""
+    assert authors(home, at).of(changed(home, at + 60.05, OLD, None)).host == ""
 
 
 def test_codex_command_without_a_step_of_its_own_counts(home, at):
@@ -472,6 +469,16 @@ def test_the_record_gets_its_authors_once(home, at):
         == "Of 2 changes by others each has a known author."
     )
     assert unknown_share([]) == ""
+
+
+def test_a_note_that_a_command_moved_is_known_by_its_text_in_the_record(home, at):
+    journal = Journal(home / "journal", home / "state.sqlite")
+    with journal.locked():
+        journal.observe([Sight("MEMORY.md", OLD, at - 100, len(OLD), fresh=False)], 1)
+        journal.observe([Sight("MEMORY.md", None, at + 0.05), Sight("memory/old.md", OLD, at + 0.05, len(OLD))])
+    ran(home, at, "mv MEMORY.md memory/old.md")
+    assert name_authors(journal, Roots.open(home / "notes"), at + 1) == []
+    assert [words(edit.author) for edit in journal.edits()] == ["claude-code (session s1, by its transcript)"] * 2
 
 
 def test_the_ledger_of_openclaw_is_read_for_the_record(home, at):
