@@ -41,10 +41,12 @@ def compare_index(args: argparse.Namespace) -> int:
     path = Path(args.db).expanduser() if args.db is not None else None
     with waiting("Reading OpenClaw's index"):
         outcome = compare.compare_configured(chosen.config, chosen.settings, chosen.roots, path)
-    if not isinstance(outcome, compare.IndexComparison) and not args.json:
+    lines = [f"{label + ':':<15}{one_line(words)}" for label, words in compare.statements(outcome)]
+    if isinstance(outcome, compare.HostProblem) and not args.json:
         say(f"{outcome.detail} {outcome.next_step} ({outcome.state})")
+        lines = []
     code = {"ok": 0, "missing": 2}.get(outcome.state, 1)
-    return show(args, trace_json.plain(outcome), compare.compared(outcome), code)
+    return show(args, trace_json.plain(outcome), lines, code)
 
 
 def inject(args: argparse.Namespace) -> int:

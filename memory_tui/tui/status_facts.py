@@ -15,15 +15,15 @@ from memory_tui.engine.providers import Forecast
 from memory_tui.engine.status import Status
 from memory_tui.formatting import minute, plural
 from memory_tui.index.store import Rejected, Withheld
-from memory_tui.openclaw import compare as index_text
 from memory_tui.openclaw import flush
-from memory_tui.openclaw.compare import FileComparison, compare_configured
+from memory_tui.openclaw.compare import compare_configured
+from memory_tui.openclaw.compare import statements as statements_of
 from memory_tui.openclaw.flush import Nearness
 from memory_tui.providers.chain import MemberState
 from memory_tui.providers.options import SMALL, SMALL_COST
 from memory_tui.sanitize import one_line
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Listing, heading
-from memory_tui.tui.session import ReadNote, Session, answers, freshness
+from memory_tui.tui.session import Session, answers, freshness
 from memory_tui.tui.view import View
 
 _SHOWN = 20
@@ -371,48 +371,16 @@ def _session(row: Nearness) -> Iterator[Fact]:
 
 
 def compare(engine: Engine) -> Iterator[Sequence[Fact]]:
-    """Yield what OpenClaw's own index is, then each file that differs from the notes on disk."""
+    """Yield what OpenClaw's own index is, then each note that differs from the one on disk."""
     value = compare_configured(engine.plan.config, engine.plan.settings, engine.plan.roots)
-    if value.state != "ok":
-        yield [Fact(one_line(words), label=label.lower()[:11]) for label, words in index_text.statements(value)]
-        return
-    differing = [file for file in value.files if file.differences or not file.compared]
-    yield [
-        *(Fact(one_line(words), mark=WARN) for _, words in index_text.objections(value)),
-        *(
-            Fact(_home(words), label=label.lower().removeprefix("their "))
-            for label, words in index_text.statements(value)
-        ),
-        Fact(""),
-        heading(f"{plural(len(differing), 'file')} of {len(value.files):,} differ"),
-        *map(_compared, differing),
-    ]
-
-
-def _compared(file: FileComparison) -> Fact:
-    here = "" if file.expected is None else f", {file.expected:,} here"
-    what = ", ".join(file.differences) or "not compared"
-    words = f"{one_line(file.path)}  {what}: {one_line(file.detail)} {plural(file.chunks, 'passage')} there{here}."
-    return Fact(words, f"note:{file.path}", WARN)
-
-
-class NotePage(Listing):
-    """A page whose rows are about notes."""
-
-    async def act(self, key: str) -> None:
-        """Read the note, where it is on disk."""
-        path = key.removeprefix("note:")
-        if any(row.path == path for row in self.view.session.files):
-            self.leave(ReadNote(path))
-        else:
-            self.notify(f"{one_line(path)} is not on disk.", markup=False)
+    yield [Fact(_home(words), label=label.lower()) for label, words in statements_of(value)]
 
 
 PAGES: Mapping[str, Callable[[View], Listing]] = MappingProxyType(
     {
         "doctor": lambda view: Listing("Doctor", view, doctor),
         "sessions": lambda view: Listing("Sessions and their memory flush", view, sessions),
-        "compare": lambda view: NotePage("OpenClaw's own index beside the notes", view, compare),
+        "compare": lambda view: Listing("OpenClaw's own index beside the notes", view, compare),
     }
 )
 """What makes the page of a key."""
