@@ -26,7 +26,7 @@ from memory_tui.plan import Plan
 from memory_tui.secrets.discreet import Discreet
 
 Connection = psycopg.Connection[TupleRow]
-VERSION = 1
+VERSION = 2
 """Of the schema that this program reads and writes."""
 OLDEST_SERVER, OLDEST_PGVECTOR = 15, (0, 7)
 MEMBERS = "memory_tui_member"

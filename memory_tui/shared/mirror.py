@@ -109,26 +109,14 @@ class _Vector(NamedTuple):
     vec: bytes
 
 
-_WORKSPACES = """
-select name, ws, recipe, incarnation::text, generation, changes_from,
-    extract(epoch from clock_timestamp() - heard)::float8 as silence
-from memory_tui.workspace w where tenant = %s and (%s or name = any(%s) or exists (
-    select from memory_tui.member m where m.tenant = w.tenant and m.ws = w.ws and m.who = any(%s)))
-order by name
-"""
-_SIZE = "select coalesce(sum(chunks), 0) from memory_tui.file where tenant = %s and ws = any(%s)"
-_FILES = f"""
-select {", ".join(_File._fields)} from memory_tui.file where tenant = %s and ws = %s and generation > %s
-order by first_seq, path
-"""
-_CHUNKS = f"""
-select {", ".join(_Chunk._fields)} from memory_tui.chunk where tenant = %s and ws = %s and path = any(%s)
-order by path, seq
-"""
-_VECTORS = f"""
-select {", ".join(_Vector._fields)} from memory_tui.vec where tenant = %s and ws = %s and seq = any(%s)
-order by seq, place
-"""
+def _selects(row: type[NamedTuple], function: str) -> str:
+    return f"select {', '.join(row._fields)} from memory_tui.{function}"
+
+
+_WORKSPACES = _selects(_Workspace, "workspaces(%s, %s, %s, %s)")
+_FILES = _selects(_File, "files(%s, %s, %s) order by first_seq, path")
+_CHUNKS = _selects(_Chunk, "chunks(%s, %s, %s) order by path, seq")
+_VECTORS = _selects(_Vector, "vectors(%s, %s, %s) order by seq, place")
 
 
 # --- the mirror ------------------------------------------------------------------------------------------------------
@@ -258,7 +246,7 @@ class Mirror:
         return "" if name == self._access.name else name
 
     def _require_room(self, connection: Connection, numbers: list[int]) -> None:
-        row = connection.execute(_SIZE, (self._access.tenant, numbers)).fetchone()
+        row = connection.execute("select memory_tui.passages(%s, %s)", (self._access.tenant, numbers)).fetchone()
         if row is not None and row[0] > self._most:
             raise SettingError(
                 f"{self._scope} holds {row[0]:,} passages, and a mirror at most {self._most:,}.",

@@ -212,7 +212,7 @@ class _Run:
             return report
         there: dict[str, str] = dict(
             self._connection.execute(
-                "select path, mark from memory_tui.file where tenant = %s and ws = %s and state <> 'gone'",
+                "select path, mark from memory_tui.files(%s, %s, 0) where state <> 'gone'",
                 (self._access.tenant, self._ws),
             ).fetchall()
         )
@@ -336,9 +336,8 @@ def vectors_of(access: Access, identity: Identity, hashes: Sequence[str]) -> dic
     """
     with joined(access) as connection:
         rows = connection.execute(
-            "select v.hash, v.vec from memory_tui.vec v join memory_tui.workspace w using (tenant, ws) "
-            "where v.tenant = %s and v.hash = any(%s) and w.space = %s",
-            (access.tenant, list(hashes), space_of(identity)),
+            "select hash, vec from memory_tui.known_vectors(%s, %s, %s)",
+            (access.tenant, space_of(identity), list(hashes)),
             binary=True,
         ).fetchall()
     # One that is none would spoil the index: whose it is, is not known here.

@@ -1,6 +1,7 @@
--- The schema of a shared index: who may read reads tables under row rights that bind their owner too, and nobody writes
--- but by the functions below, which ask for the membership of `session_user` and for the epoch. A member has SELECT
--- alone: a right to write is a right to lock. {vector} is the schema of pgvector.
+-- The schema of a shared index: nobody reads or writes but by the functions below, which ask for the membership of
+-- `session_user` and, to write, for the epoch. A member has no right to a table: a right to write is a right to lock, and
+-- who may select learns by `explain` which rows there are. Row rights that bind the owner too stand behind that.
+-- {vector} is the schema of pgvector.
 -- It can be run again: tables are made where they are missing, everything else is made anew.
 
 create schema if not exists memory_tui;
@@ -74,7 +75,7 @@ $$;
 -- The workspaces that the login may read.
 create or replace function memory_tui.readable() returns table (tenant text, ws bigint)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-    select m.tenant, m.ws from memory_tui.member m join pg_catalog.pg_roles r on r.rolname = m.who
+    select distinct m.tenant, m.ws from memory_tui.member m join pg_catalog.pg_roles r on r.rolname = m.who
     where pg_has_role(session_user, r.oid, 'member')
 $$;
 
@@ -85,7 +86,6 @@ declare name text;
 begin
     foreach name in array array['about', 'workspace', 'member', 'file', 'chunk', 'vec'] loop
         execute format('revoke all on memory_tui.%I from public, memory_tui_member', name);
-        execute format('grant select on memory_tui.%I to memory_tui_member', name);
         execute format('alter table memory_tui.%I enable row level security, force row level security', name);
         execute format('drop policy if exists owner on memory_tui.%I', name);
         execute format('create policy owner on memory_tui.%I to current_user using (true) with check (true)', name);
@@ -94,7 +94,75 @@ begin
             case name when 'about' then 'true'
             else '(tenant, ws) in (select r.tenant, r.ws from memory_tui.readable() r)' end);
     end loop;
+    grant select on memory_tui.about to memory_tui_member;
 end
+$$;
+
+-- --- reading --------------------------------------------------------------------------------------------------------
+
+create or replace function memory_tui.reads(t text, w bigint) returns boolean
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+    select (t, w) in (select r.tenant, r.ws from memory_tui.readable() r)
+$$;
+
+-- Those of these names, those that one of these roles may read, or every one; `silence` is how long its publisher was not
+-- heard of, in seconds.
+create or replace function memory_tui.workspaces(t text, every boolean, names text[], roles text[])
+returns table (name text, ws bigint, recipe text, incarnation text, generation bigint, changes_from bigint, base bigint,
+    silence double precision)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+    select w.name, w.ws, w.recipe, w.incarnation::text, w.generation, w.changes_from, w.base,
+        extract(epoch from clock_timestamp() - w.heard)::double precision
+    from memory_tui.workspace w join memory_tui.readable() r on (r.tenant, r.ws) = (w.tenant, w.ws)
+    where w.tenant = t and (every or w.name = any(names) or exists (
+        select from memory_tui.member m where m.tenant = w.tenant and m.ws = w.ws and m.who = any(roles)))
+    order by w.name
+$$;
+
+create or replace function memory_tui.passages(t text, numbers bigint[]) returns bigint
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+    select coalesce(sum(f.chunks), 0)::bigint from memory_tui.file f join memory_tui.readable() r using (tenant, ws)
+    where f.tenant = t and f.ws = any(numbers)
+$$;
+
+create or replace function memory_tui.files(t text, w bigint, since bigint) returns setof memory_tui.file
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+    select f.* from memory_tui.file f
+    where memory_tui.reads(t, w) and f.tenant = t and f.ws = w and f.generation > since
+$$;
+
+create or replace function memory_tui.chunks(t text, w bigint, paths text[]) returns setof memory_tui.chunk
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+    select c.* from memory_tui.chunk c
+    where memory_tui.reads(t, w) and c.tenant = t and c.ws = w and c.path = any(paths)
+$$;
+
+create or replace function memory_tui.vectors(t text, w bigint, seqs bigint[]) returns setof memory_tui.vec
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+    select v.* from memory_tui.vec v
+    where memory_tui.reads(t, w) and v.tenant = t and v.ws = w and v.seq = any(seqs)
+$$;
+
+-- The vectors in one space of texts with these hashes.
+create or replace function memory_tui.known_vectors(t text, in_space text, hashes text[])
+returns table (hash text, vec {vector}.vector)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+    select distinct on (v.hash) v.hash, v.vec from memory_tui.vec v join memory_tui.workspace w using (tenant, ws)
+        join memory_tui.readable() r using (tenant, ws)
+    where v.tenant = t and v.hash = any(hashes) and w.space = in_space
+$$;
+
+-- What is wrong with the rows of a workspace, in words.
+create or replace function memory_tui.unsound(t text, w bigint) returns setof text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+    select 'passages of no note: ' || c.path from memory_tui.chunk c left join memory_tui.file f using (tenant, ws, path)
+    where memory_tui.reads(t, w) and c.tenant = t and c.ws = w and coalesce(f.state, 'gone') = 'gone'
+    union select 'a vector of no passage: ' || v.seq from memory_tui.vec v
+    left join memory_tui.chunk c using (tenant, ws, seq)
+    where memory_tui.reads(t, w) and v.tenant = t and v.ws = w and c.seq is null
+    union select f.path || ': not all passages are there' from memory_tui.file f
+    where memory_tui.reads(t, w) and f.tenant = t and f.ws = w and f.state <> 'gone' and f.chunks <> (
+        select count(*) from memory_tui.chunk c where c.tenant = f.tenant and c.ws = f.ws and c.path = f.path)
 $$;
 
 -- --- writing --------------------------------------------------------------------------------------------------------
@@ -262,7 +330,9 @@ end
 $$;
 
 revoke all on all functions in schema memory_tui from public, memory_tui_member;
-grant execute on function memory_tui.readable, memory_tui.join_workspace, memory_tui.allow, memory_tui.take,
-    memory_tui.put_file, memory_tui.drop_file, memory_tui.finish, memory_tui.leave to memory_tui_member;
+grant execute on function memory_tui.readable, memory_tui.workspaces, memory_tui.passages, memory_tui.files,
+    memory_tui.chunks, memory_tui.vectors, memory_tui.known_vectors, memory_tui.unsound, memory_tui.join_workspace,
+    memory_tui.allow, memory_tui.take, memory_tui.put_file, memory_tui.drop_file, memory_tui.finish, memory_tui.leave
+    to memory_tui_member;
 
 insert into memory_tui.about values (true, {version}) on conflict (only_row) do update set version = {version};

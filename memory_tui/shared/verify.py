@@ -12,19 +12,10 @@ from memory_tui.shared.publish import Consent, Passages, kind_of
 from memory_tui.workspace import roots
 from memory_tui.workspace.roots import Roots
 
-_ORPHANS = """
-select 'passages of no note: ' || path from memory_tui.chunk c left join memory_tui.file f using (tenant, ws, path)
-    where c.tenant = %(t)s and c.ws = %(w)s and coalesce(f.state, 'gone') = 'gone'
-union select 'a vector of no passage: ' || seq from memory_tui.vec v
-    left join memory_tui.chunk c using (tenant, ws, seq) where v.tenant = %(t)s and v.ws = %(w)s and c.seq is null
-union select path || ': not all passages are there' from memory_tui.file f
-    where f.tenant = %(t)s and f.ws = %(w)s and state <> 'gone' and chunks <> (select count(*) from memory_tui.chunk c
-        where c.tenant = f.tenant and c.ws = f.ws and c.path = f.path)
-"""
 _ROWS = """
 select seq, ordinal, occurrence, start_line, end_line, chunk_id, c.hash, annotations, prefix, text,
-    array(select v.vec from memory_tui.vec v where v.tenant = c.tenant and v.ws = c.ws and v.seq = c.seq order by place)
-from memory_tui.chunk c where tenant = %s and ws = %s and path = %s order by seq
+    array(select vec from memory_tui.vectors(%(t)s, %(w)s, array[seq]) order by place)
+from memory_tui.chunks(%(t)s, %(w)s, array[%(p)s]) c order by seq
 """
 
 
@@ -36,12 +27,12 @@ def verify(access: Access, store: Store, allowed: Consent, disk: Roots | None = 
     with joined(access) as connection, connection.transaction(), store.snapshot():
         connection.execute("set transaction isolation level repeatable read")
         row = connection.execute(
-            "select ws, base from memory_tui.workspace where tenant = %s and name = %s", (access.tenant, access.name)
+            "select ws, base from memory_tui.workspaces(%s, false, %s, '{}')", (access.tenant, [access.name])
         ).fetchone()
         if row is None:
             return [f"Nothing is published as {access.name}, or this login may not read it."]
-        orphans = connection.execute(_ORPHANS, {"t": access.tenant, "w": row[0]}).fetchall()
-        return [*(text for (text,) in orphans), *_differences(connection, access, row, store, allowed, disk)]
+        unsound = connection.execute("select memory_tui.unsound(%s, %s)", (access.tenant, row[0])).fetchall()
+        return [*(text for (text,) in unsound), *_differences(connection, access, row, store, allowed, disk)]
 
 
 def _differences(
@@ -51,7 +42,7 @@ def _differences(
     here = {path: note for path, note in store.indexed().items() if kind_of(note) in allowed.kinds}
     there: dict[str, str] = dict(
         connection.execute(
-            "select path, hash from memory_tui.file where tenant = %s and ws = %s and state <> 'gone'",
+            "select path, hash from memory_tui.files(%s, %s, 0) where state <> 'gone'",
             (access.tenant, ws),
         ).fetchall()
     )
@@ -61,7 +52,7 @@ def _differences(
         if path not in there:
             yield f"{path}: it is in the index, and not published"
             continue
-        rows = connection.execute(_ROWS, (access.tenant, ws, path), binary=True).fetchall()
+        rows = connection.execute(_ROWS, {"t": access.tenant, "w": ws, "p": path}, binary=True).fetchall()
         if not all(holds(text.decode("utf-8", "surrogatepass"), digest) for *_, digest, _, _, text, _ in rows):
             yield f"{path}: a text is not what was hashed"
         _, columns, vectors = passages.of(note)

@@ -37,9 +37,10 @@ def rows_here(home):
 def rows_there(home):
     with joined(home.access) as connection:
         rows = connection.execute(
-            "select path, f.hash, seq, ordinal, chunk_id, c.hash, text, prefix, vec from memory_tui.file f "
-            "join memory_tui.chunk c using (tenant, ws, path) left join memory_tui.vec v using (tenant, ws, seq) "
-            "where f.state <> 'gone' and coalesce(place, 0) = 0 order by first_seq, seq",
+            "select f.path, f.hash, c.seq, ordinal, chunk_id, c.hash, text, prefix, vec "
+            "from memory_tui.workspaces('default', true, '{}', '{}') w, memory_tui.files('default', w.ws, 0) f, "
+            "memory_tui.chunks('default', w.ws, array[f.path]) c "
+            "left join memory_tui.vectors('default', c.ws, array[c.seq]) v on place = 0 order by first_seq, c.seq",
             binary=True,
         ).fetchall()
         for *ids, text, prefix, vector in rows:

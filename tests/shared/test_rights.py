@@ -12,6 +12,16 @@ from tests.support.shared_index import Home
 
 TABLES = ("workspace", "member", "file", "chunk", "vec")
 
+_READING = {
+    "files": "files('default', %(ws)s, 0)",
+    "chunks": "chunks('default', %(ws)s, '{MEMORY.md}')",
+    "vectors": "vectors('default', %(ws)s, array(select generate_series(0, 99)))",
+    "workspaces": "workspaces('default', true, '{}', '{}')",
+    "passages": "passages('default', array[%(ws)s]) n where n > 0",
+    "known_vectors": "known_vectors('default', %(space)s, array[%(hash)s])",
+}
+"""What a reader may ask."""
+
 
 @pytest.fixture
 def laptop(server, team, tmp_path):
@@ -25,7 +35,9 @@ def laptop(server, team, tmp_path):
 def trespasses(server, team, login="bob"):
     """What `login` gets or changes of anna's workspace, by raw SQL: the names of what worked."""
     state = server.run("select sum(generation) + sum(epoch) from memory_tui.workspace", team)
-    [(ws, digest)] = server.run("select ws, hash from memory_tui.vec order by seq limit 1", team)
+    [(ws, digest, space)] = server.run(
+        "select ws, hash, space from memory_tui.vec join memory_tui.workspace using (ws) order by seq limit 1", team
+    )
     done = set()
     with server.connected(team, login) as connection:
 
@@ -46,8 +58,9 @@ def trespasses(server, team, login="bob"):
             tries(f"truncate {table}", f"truncate memory_tui.{table} cascade")
             tries(f"lock {table}", f"lock table memory_tui.{table} in access exclusive mode")
             tries(f"no rights {table}", f"set local row_security = off; select 1 from memory_tui.{table}")
+        for name, call in _READING.items():
+            tries(name, f"select count(*) from memory_tui.{call}", {"ws": ws, "hash": digest, "space": space})
         tries("insert", "insert into memory_tui.member values ('default', %s, 'bob', true) returning 1", (ws,))
-        tries("learn a vector", "select vec::text from memory_tui.vec where hash = %s", (digest,))
         tries("become the owner", "set role owner")
         name = ("default", "anna/laptop")
         never = uuid.uuid4()
@@ -71,8 +84,7 @@ def test_bob_reads_writes_locks_and_learns_nothing_without_a_grant(server, team,
 
 def test_a_reader_reads_and_does_no_more(server, team, laptop):
     publish.allow(laptop.access, "bob", reads=True)
-    reads = {f"{how} {table}" for table in TABLES for how in ("read", "copy")} | {"learn a vector"}
-    assert trespasses(server, team) == reads
+    assert trespasses(server, team) == _READING.keys()
     publish.allow(laptop.access, "bob", reads=False)
     assert trespasses(server, team) == set()
 
@@ -82,7 +94,7 @@ def test_who_is_in_a_role_reads_what_the_role_may(server, team, laptop):
     publish.allow(laptop.access, "garden_club", reads=True)
     assert trespasses(server, team) == set()
     server.run("grant garden_club to bob")
-    assert "read chunk" in trespasses(server, team)
+    assert "chunks" in trespasses(server, team)
     server.run("revoke garden_club from bob")
 
 
@@ -95,10 +107,14 @@ _ANYBODY += "security definer as 'select ws from memory_tui.workspace where tena
 @pytest.mark.parametrize(
     ("guard", "noticed"),
     [
-        ("alter table memory_tui.chunk disable row level security", {"read chunk", "copy chunk"}),
+        (
+            "grant select on memory_tui.chunk to memory_tui_member; "
+            "alter table memory_tui.chunk disable row level security",
+            {"read chunk", "copy chunk"},
+        ),
         ("grant update on memory_tui.chunk to memory_tui_member", {"lock chunk"}),
         ("grant truncate on memory_tui.vec to memory_tui_member", {"lock vec", "truncate vec"}),
-        (_EVERYBODY, {"read vec", "learn a vector"}),
+        (_EVERYBODY, {*_READING}),
         (_ANYBODY, {"take", "allow", "leave"}),
         ("grant owner to bob", {"become the owner"}),
         (
@@ -113,6 +129,36 @@ def test_each_guard_is_needed(guard, noticed, server, team, laptop):
         assert noticed <= trespasses(server, team)
     finally:
         server.run("revoke owner from bob")
+
+
+def explained(server, team, select):
+    """What bob learns of a path, and of one that is not there, by having a statement explained."""
+    with server.connected(team, "bob") as connection:
+        for path in ("memory/garden.md", "memory/nobody.md"):
+            try:
+                rows = connection.execute(
+                    f"explain (analyze, buffers off, timing off, summary off) {select}", {"p": path}
+                )
+                yield [line.replace(path, "") for (line,) in rows]
+            except psycopg.errors.InsufficientPrivilege as error:
+                yield error.sqlstate
+
+
+def test_bob_learns_no_path_by_explain(server, team, laptop):
+    server.run("analyze", team)
+    asks = [f"select from memory_tui.{table} where path = %(p)s" for table in ("file", "chunk")]
+    [(ws,)] = server.run("select ws from memory_tui.workspace", team)
+    asks += [
+        f"select from memory_tui.files('default', {ws}, 0) where path = %(p)s",
+        f"select from memory_tui.chunks('default', {ws}, array[%(p)s])",
+    ]
+    for ask in asks:
+        there, none = explained(server, team, ask)
+        assert there == none
+    # Row rights alone tell it, by what a filter removed.
+    server.run("grant select on memory_tui.file to memory_tui_member", team)
+    there, none = explained(server, team, asks[0])
+    assert there != none
 
 
 def test_row_rights_bind_the_owner_of_the_tables_too(server, team, laptop):

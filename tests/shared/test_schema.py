@@ -7,7 +7,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from memory_tui.shared import connection as connections
 from memory_tui.shared import schema
-from memory_tui.shared.connection import Access, SharedUnavailable, connect, joined
+from memory_tui.shared.connection import VERSION, Access, SharedUnavailable, connect, joined
 
 TABLES = ("about", "workspace", "member", "file", "chunk", "vec")
 
@@ -27,7 +27,7 @@ def test_the_schema_is_made_again_and_admits_by_name(server, database):
         assert (caught.value.code, "--admit dora" in caught.value.next_step) == ("shared_no_right", True)
         schema.init(connection, owner, ("dora",))
     with joined(dora) as connection:
-        assert connection.execute("select version from memory_tui.about").fetchone() == (1,)
+        assert connection.execute("select version from memory_tui.about").fetchone() == (VERSION,)
 
 
 def test_what_would_run_is_shown_and_nothing_runs(server, database):
@@ -42,7 +42,7 @@ def test_what_would_run_is_shown_and_nothing_runs(server, database):
     assert caught.value.code == "shared_no_schema"
 
 
-@pytest.mark.parametrize(("version", "code"), [(0, "shared_old_schema"), (2, "shared_new_schema")])
+@pytest.mark.parametrize(("version", "code"), [(0, "shared_old_schema"), (VERSION + 1, "shared_new_schema")])
 def test_a_schema_of_another_version_is_named(version, code, server, database):
     owner = access(server.socket_url(database))
     with connect(owner) as connection:
@@ -65,9 +65,11 @@ def test_an_older_schema_is_migrated_once_with_its_rows(server, database, monkey
     with connect(owner) as connection:
         schema.init(connection, owner)
         connection.execute("select memory_tui.join_workspace('default', 'owner/laptop')")
-        monkeypatch.setitem(schema.MIGRATIONS, 2, "alter table memory_tui.workspace add motto text default 'none';")
-        monkeypatch.setattr(schema, "VERSION", 2)
-        monkeypatch.setattr(connections, "VERSION", 2)
+        monkeypatch.setitem(
+            schema.MIGRATIONS, VERSION + 1, "alter table memory_tui.workspace add motto text default 'none';"
+        )
+        monkeypatch.setattr(schema, "VERSION", VERSION + 1)
+        monkeypatch.setattr(connections, "VERSION", VERSION + 1)
         with pytest.raises(SharedUnavailable, match="older version"), joined(owner):
             pass
         for _ in range(2):

@@ -252,7 +252,7 @@ def test_a_silent_publisher_a_lost_right_and_a_newer_schema_are_told(server, tea
     state = standing(desk, "all")
     assert (state.state, state.words[0].split(",")[0]) == ("newer", "schema newer than this program")
     assert paths(desk, "all", "Gertrude")[0] == "anna/laptop:memory/2026-03-10.md"
-    server.run("update memory_tui.about set version = 1", team)
+    server.run("update memory_tui.about set version = 2", team)
     publish.allow(laptop.access, "bob", reads=False)
     assert standing(desk, "anna/laptop").words == ("live", "no right to read anna/laptop")
     assert standing(desk, "all").workspaces == ("bob/desk",)
@@ -376,10 +376,10 @@ def test_a_damaged_mirror_is_fetched_again_and_never_filled_with_notes_of_this_m
 
 
 def test_a_workspace_is_there_whole_or_not_at_all(server, team, desk):
-    server.run("revoke select on memory_tui.vec from memory_tui_member", team)
+    server.run("revoke execute on function memory_tui.vectors from memory_tui_member", team)
     with pytest.raises(SharedUnavailable):
         standing(desk, "anna/laptop")
-    server.run("grant select on memory_tui.vec to memory_tui_member", team)
+    server.run("grant execute on function memory_tui.vectors to memory_tui_member", team)
     assert len(_rows(desk, "anna/laptop")) == 2
 
 
