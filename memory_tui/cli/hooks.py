@@ -13,8 +13,7 @@ from pathlib import Path
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from memory_tui import plan
-from memory_tui.cli.context import curator_of, engine_options, planned, user_time
+from memory_tui.cli.context import curator_of, planned, user_time
 from memory_tui.cli.output import print_json, print_lines, say, show
 from memory_tui.errors import MemoryTuiError, PathRefused, SettingError, Unreadable
 from memory_tui.hosts import claude_code
@@ -73,15 +72,9 @@ def _budget(args: argparse.Namespace) -> int:
     """Tell how much of MEMORY.md its hosts read, and where they cut."""
     notes = curator_of(args, looks=True)
     name, hosts = notes.plan.memory(), notes.plan.budget()
-    whole = budget.prompt_of(plan.plan(engine_options(args)), notes.trust)
-    data = {
-        "path": name,
-        "hosts": [{**to_builtins(each), "sentence": each.sentence} for each in hosts],
-        "prompt": to_builtins(whole) if whole else None,
-    }
+    data = {"path": name, "hosts": [{**to_builtins(each), "sentence": each.sentence} for each in hosts]}
     lines = [f"{name}: {hosts[0].lines:,} lines, about {hosts[0].tokens:,} tokens"]
     lines += [f"{each.sentence} The limit is of {each.host.origin}." for each in hosts]
-    lines += [whole.sentence, *(f"  {file.sentence}" for file in whole.files)] if whole else []
     return show(args, data, lines)
 
 

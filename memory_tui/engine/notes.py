@@ -20,9 +20,8 @@ from memory_tui.formatting import minute
 from memory_tui.inbox import checks
 from memory_tui.inbox.checks import CheckProgress
 from memory_tui.inbox.entries import Decisions, Findings
-from memory_tui.notes import budget, curator, history
+from memory_tui.notes import curator, history
 from memory_tui.notes.authors import name_authors
-from memory_tui.notes.budget import PromptBudget
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.recorder import Recorder
 from memory_tui.openclaw.trust import FileTrust, TrustReport
@@ -89,10 +88,6 @@ class Notes:
                 )
             ),
         )
-
-    def prompt(self, path: str = "", data: bytes | None = None) -> PromptBudget | None:
-        """Return what OpenClaw 2026.9 puts into the prompt; with `data` as if `path` held that. None elsewhere."""
-        return budget.prompt_of(self.plan, self.curator.trust, path, data)
 
     def trust(self) -> TrustReport | None:
         """Return what OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""

@@ -9,7 +9,6 @@ ends first; the K is taken as 1000 and the cut as at a line end, which is the sm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -22,9 +21,6 @@ from memory_tui.config.keys import INJECTION
 from memory_tui.config.load import load
 from memory_tui.config.model import Config
 from memory_tui.errors import ConfigError, SettingError
-from memory_tui.openclaw.trust import Trust
-from memory_tui.plan import Plan
-from memory_tui.workspace.roots import ROOT_NOTES_2026_9
 
 MAX_CHARS = 20_000
 """OpenClaw's limit of one file where the configuration names none."""
@@ -36,14 +32,10 @@ _NEWER_HEAD, _NEWER_TAIL = 0.75, 0.25
 _FEWEST = 16
 """From 2026.8 on, a marker that would leave less than this is replaced by a short one."""
 _UNITS_PER_TOKEN = 4
-PROMPT_FILES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "BOOTSTRAP.md", "MEMORY.md")
-"""What OpenClaw 2026.9 puts into the prompt of a session, in this order."""
-USER_CHARS, PROMOTION_CHARS = 4_000, 10_000
-"""OpenClaw 2026.9's limit of USER.md, and the size of MEMORY.md from which promotion deletes its oldest sections."""
-_FEWEST_LEFT = 64
-"""With less room left, 2026.9 puts no further file into the prompt."""
-_SKIPPED_ABSENT = ("USER.md", "BOOTSTRAP.md", "MEMORY.md")
-"""Files of which an absent one is not named in the prompt; BOOTSTRAP.md goes when a workspace is set up."""
+_BEFORE_IT = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "BOOTSTRAP.md")
+"""What OpenClaw puts into the prompt before MEMORY.md."""
+_USER_CHARS = 4_000
+"""OpenClaw's limit of USER.md from 2026.8 on."""
 _NEWER = "memory.search"
 """The place of the settings that tells a configuration of 2026.8 or later."""
 
@@ -124,41 +116,6 @@ class Budget(Struct, frozen=True):
         return f"; it cuts out {self.cut.lines}, {self.cut.lost:,} {self.unit} are not read{mark}"
 
 
-class PromptFile(Struct, frozen=True):
-    """One file of OpenClaw's prompt: its characters, its limit with the room that earlier files left, those it takes.
-
-    `cut` is where it is cut; `remark` tells what else keeps it, or a part of it, out.
-    """
-
-    path: str
-    used: int
-    limit: int
-    taken: int
-    cut: Cut | None = None
-    remark: str = ""
-
-    @property
-    def sentence(self) -> str:
-        """The state in words."""
-        words = f"{self.path}: {self.taken:,}{f' of {self.used:,}' if self.used else ''} characters"
-        if self.cut is not None:
-            words += f", limit {self.limit:,}; it cuts out {self.cut.lines}"
-        return f"{words}; {self.remark}." if self.remark else f"{words}."
-
-
-class PromptBudget(Struct, frozen=True):
-    """The files of OpenClaw's prompt in their order, and how many of `limit` characters they take together."""
-
-    files: tuple[PromptFile, ...]
-    taken: int
-    limit: int
-
-    @property
-    def sentence(self) -> str:
-        """The sum in words."""
-        return f"All files of the prompt: {self.taken:,} of {self.limit:,} characters."
-
-
 def _limits(config: Config, total: int) -> tuple[tuple[int, str], tuple[int, str]]:
     """OpenClaw's limits of one file and of all, `total` unless `config` sets it, each with its origin."""
 
@@ -172,75 +129,6 @@ def _limits(config: Config, total: int) -> tuple[tuple[int, str], tuple[int, str
     return limit("bootstrapMaxChars", MAX_CHARS), limit("bootstrapTotalMaxChars", total)
 
 
-def prompt(
-    read: Callable[[str], bytes | None],
-    limits: tuple[int, int],
-    where: Callable[[str], str],
-    excluded: Mapping[str, str],
-) -> PromptBudget:
-    """What OpenClaw 2026.9 puts into the prompt of a private session; `read` gives a file, None where it is not there.
-
-    `limits` are those of one file and of all, `where` gives a file's absolute path, `excluded` why a file stays out.
-    """
-    files: list[PromptFile] = []
-    left = limits[1]
-    for path in PROMPT_FILES:
-        data = read(path)
-        if data is not None:
-            file = _prompt_file(path, data, limits[0], left, excluded.get(path, ""))
-        else:
-            # OpenClaw says there where it expected the file.
-            taken = 0 if path in _SKIPPED_ABSENT else min(left, len(f"[MISSING] Expected at: {where(path)}"))
-            file = PromptFile(path, 0, limits[0], taken, remark="it is not there, which the prompt says")
-        files += [file] if data is not None or file.taken else []
-        left -= file.taken
-    return PromptBudget(tuple(files), limits[1] - left, limits[1])
-
-
-def prompt_of(plan: Plan, trust: Trust | None, path: str = "", data: bytes | None = None) -> PromptBudget | None:
-    """What OpenClaw 2026.9 puts into the prompt over the notes of `plan`; with `data` as if the note `path` held that.
-
-    What the ledger `trust` keeps out takes no room. None where the configuration is of an
-    earlier release, whose rules differ.
-    """
-    if plan.config.layout != _NEWER:
-        return None
-    root = plan.roots.workspace
-    (one, _), (total, _) = _limits(plan.config, NEWER_TOTAL_CHARS)
-
-    def read(name: str) -> bytes | None:
-        with suppress(OSError):
-            return data if name == path and data is not None else (root / name).read_bytes()
-        return None
-
-    if plan.config.value(INJECTION) == "never":
-        total, excluded = 0, dict.fromkeys(PROMPT_FILES, "contextInjection is never")
-    else:
-        states = {name: trust.of(name) for name in ROOT_NOTES_2026_9} if trust is not None else {}
-        excluded = {
-            name: f"OpenClaw leaves it out: it is {state.words.partition(': ')[0]}"
-            for name, state in states.items()
-            if state is not None and state.state in ("untrusted", "ignored")
-        }
-    return prompt(read, (one, total), lambda name: str(root / name), excluded)
-
-
-def _prompt_file(path: str, data: bytes, most: int, left: int, excluded: str) -> PromptFile:
-    limit = max(1, min(most, left, USER_CHARS if path == "USER.md" else most))
-    whole = measure(data, HostLimit("openclaw", limit, newer=True), path)
-    if excluded:
-        return PromptFile(path, whole.used, limit, 0, remark=excluded)
-    if left < _FEWEST_LEFT:
-        return PromptFile(path, whole.used, limit, 0, remark="the files before it leave no room for it")
-    grown = path == "MEMORY.md" and whole.used > PROMOTION_CHARS
-    remark = f"over {PROMOTION_CHARS:,}, so the next promotion deletes its oldest promoted sections" if grown else ""
-    if whole.used <= limit:
-        return PromptFile(path, whole.used, limit, whole.used, remark=remark)
-    if path == "AGENTS.md":
-        return PromptFile(path, whole.used, limit, limit, remark="cut to its head, its rules and its tail")
-    return PromptFile(path, whole.used, limit, limit, whole.cut, remark)
-
-
 def hosts(config: Config, workspace: Path) -> tuple[HostLimit, ...]:
     """OpenClaw as its own file sets the limit, whether or not `config` is that file, then Claude Code."""
     if config.kind != "openclaw":
@@ -251,7 +139,13 @@ def hosts(config: Config, workspace: Path) -> tuple[HostLimit, ...]:
     if config.value(INJECTION) == "never":
         return HostLimit("openclaw", 0, True, str(config.entries[INJECTION].places[-1])), CLAUDE_CODE
     newer = config.layout == _NEWER
-    limit, origin = min(_limits(config, NEWER_TOTAL_CHARS if newer else TOTAL_CHARS), key=lambda each: each[0])
+    one, (total, whence) = _limits(config, NEWER_TOTAL_CHARS if newer else TOTAL_CHARS)
+    for name in _BEFORE_IT:
+        with suppress(OSError):
+            most = min(one[0], _USER_CHARS) if newer and name == "USER.md" else one[0]
+            text = (workspace / name).read_text("utf-8", "replace").rstrip(jsstring.WHITESPACE)
+            total -= min(most, jsstring.utf16_len(text))
+    limit, origin = min(one, (max(1, total), whence), key=lambda each: each[0])
     return HostLimit("openclaw", limit, newer, origin), CLAUDE_CODE
 
 

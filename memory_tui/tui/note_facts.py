@@ -20,7 +20,6 @@ from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import age_words, plural
 from memory_tui.hosts import claude_code, registry
 from memory_tui.notes import diff
-from memory_tui.notes.budget import PROMPT_FILES, Cut
 from memory_tui.recalls import recall_log
 from memory_tui.sanitize import one_line, safe
 from memory_tui.shared.scope import workspace_of
@@ -201,31 +200,19 @@ def size_words(size: int) -> str:
 def unread(engine: Engine, path: str, lines: int) -> NotePage:
     """Return which lines of a note its host never puts into a prompt, with rulers around them, and the sentence."""
     plan = engine.notes.curator.plan
-    prompt = engine.notes.prompt() if path in PROMPT_FILES else None
-    file = next((each for each in prompt.files if each.path == path), None) if prompt is not None else None
     host = "Claude Code" if claude_code.in_folders(path, claude_code.folders(engine.plan.roots)) else "OpenClaw"
-    if host == "OpenClaw" and file is not None:
-        parts: list[Part] = [(file.remark, "$warning")] if file.remark and file.cut is None else []
-        return _banded(NotePage(path, parts=tuple(parts)), file.cut, host, lines)
     if path != plan.memory() or registry.is_codex_memory(engine.plan.roots.workspace):
         return NotePage(path)
-    name = "claude-code" if host == "Claude Code" else "openclaw"
-    cuts = [row.cut for row in plan.budget(engine.notes.curator.read(path)) if row.host.name == name]
-    return _banded(NotePage(path), cuts[0] if cuts else None, host, lines)
-
-
-def _banded(note: NotePage, cut: Cut | None, host: str, lines: int) -> NotePage:
+    name = host.lower().replace(" ", "-")
+    budgets = plan.budget(engine.notes.curator.read(path))
+    cut = next((each.cut for each in budgets if each.host.name == name), None)
     if cut is None:
-        return note
+        return NotePage(path)
     # Of the line in which a cut falls the beginning is read.
     first, end = cut.whole[0], cut.until_line or lines + 1
     rulers = {first: f"{host} stops reading here", end: f"{host} reads on here"}
-    return replace(
-        note,
-        parts=((f"{host} never reads {cut.lines}", "$error"), *note.parts),
-        unread=range(first, end),
-        rulers=rulers,
-    )
+    parts = ((f"{host} never reads {cut.lines}", "$error"),)
+    return NotePage(path, parts=parts, unread=range(first, end), rulers=rulers)
 
 
 def about(engine: Engine, path: str, row: FileRow | None) -> Iterator[Part]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memory_tui.config import load
 from memory_tui.jsstring import WHITESPACE
-from memory_tui.notes.budget import CLAUDE_CODE, PROMPT_FILES, Cut, HostLimit, effect, hosts, measure, prompt, shares
+from memory_tui.notes.budget import CLAUDE_CODE, Cut, HostLimit, effect, hosts, in_prompt, measure, shares
 from tests.support.npm import CACHE, node
 from tests.support.waiting import LONG
 
@@ -125,40 +125,23 @@ def test_the_effect_of_a_change_is_a_sentence():
     assert in_one.lines == "a part of line 1"
 
 
-# --- the whole prompt of OpenClaw 2026.9 ---------------------------------------------------------------------------
+# --- the prompt of OpenClaw 2026.9 ---------------------------------------------------------------------------------
+
+NEWER = "{agents: {defaults: {bootstrapMaxChars: %d, bootstrapTotalMaxChars: %d}}, memory: {search: {}}}"
 
 
-def whole(files, limits=(20_000, 60_000), **excluded):
-    data = {path: text.encode() for path, text in files.items()}
-    return prompt(data.get, limits, lambda path: f"/w/{path}", {f"{path}.md": why for path, why in excluded.items()})
+def left(folder, files, limits):
+    """What OpenClaw reads of MEMORY.md beside `files`."""
+    for name, text in files.items():
+        (folder / name).write_text(text, "utf-8")
+    return hosts(load.parse(NEWER % limits, folder / "openclaw.json"), folder)[0]
 
 
-def test_the_files_of_the_prompt_share_one_limit_in_their_order():
-    lines = "0123456789 0123456789 01234567\n" * 1_000
-    found = whole({"AGENTS.md": lines[:18_000], "SOUL.md": lines[:19_000], "MEMORY.md": lines[:15_000]})
-    by_path = {file.path: file for file in found.files}
-    # Of what is not there the prompt says so, but for USER.md, BOOTSTRAP.md and MEMORY.md.
-    assert list(by_path) == ["AGENTS.md", "SOUL.md", "IDENTITY.md", "MEMORY.md"]
-    assert by_path["IDENTITY.md"].taken == len("[MISSING] Expected at: /w/IDENTITY.md")
-    assert found.taken == sum(file.taken for file in found.files)
-    memory = by_path["MEMORY.md"]
-    assert (memory.taken, memory.cut) == (memory.used, None)
-    assert "the next promotion deletes its oldest" in memory.remark
-    small = whole({"AGENTS.md": "x" * 900, "SOUL.md": "x", "IDENTITY.md": "x", "MEMORY.md": lines[:500]}, (900, 1_200))
-    assert small.files[-1].limit == 298
-    assert small.files[-1].cut.line > 1
-    assert small.taken == 1_200
-    none = whole({"AGENTS.md": "x" * 900, "SOUL.md": "x" * 250, "IDENTITY.md": "x", "MEMORY.md": "x"}, (900, 1_200))
-    assert (none.files[-1].taken, none.files[-1].remark) == (0, "the files before it leave no room for it")
-
-
-def test_user_md_has_a_limit_of_its_own_and_what_is_kept_out_takes_no_room():
-    found = whole({"USER.md": "line\n" * 900, "MEMORY.md": "x" * 500}, MEMORY="OpenClaw leaves it out: it is untrusted")
-    user, memory = found.files[-2:]
-    assert (user.limit, user.taken) == (4_000, 4_000)
-    assert user.cut.line > 500
-    assert (memory.taken, memory.remark) == (0, "OpenClaw leaves it out: it is untrusted")
-    assert "lines 5" in user.sentence
+def test_the_files_of_the_prompt_share_one_limit_and_memory_md_is_the_last(tmp_path):
+    assert left(tmp_path, {"SOUL.md": "x\n"}, (900, 2_000)).limit == 900
+    assert left(tmp_path, {"AGENTS.md": "x" * 950}, (900, 1_200)).limit == 1_200 - 900 - 1
+    assert left(tmp_path, {"USER.md": "x" * 9_000}, (5_000, 6_000)).limit == 6_000 - 950 - 1 - 4_000
+    assert left(tmp_path, {"AGENTS.md": "x" * 9_000}, (5_000, 6_000)).limit == 1
 
 
 _SCRIPT = """
@@ -179,17 +162,22 @@ process.exit(3);
 
 
 @pytest.mark.real_host
-@pytest.mark.parametrize("limits", [(20_000, 60_000), (3_000, 9_000), (700, 1_500)])
-def test_the_real_program_takes_as_many_characters(tmp_path, limits):
+@pytest.mark.parametrize("limits", [(20_000, 60_000), (3_000, 9_000), (700, 2_000)])
+def test_the_real_program_takes_as_many_characters_of_memory_md(tmp_path, limits):
     package = CACHE / "openclaw-2026.9.6" / "node_modules" / "openclaw" / "dist"
     if not package.is_dir():
         pytest.skip("OpenClaw 2026.9.6 is not installed in the cache of the tests")
     line = "a line of a note with an emoji 😀 and words\n"
-    files = {"AGENTS.md": "short\n", "SOUL.md": line * 60, "USER.md": line * 120, "MEMORY.md": line * 550}
+    files = {
+        "AGENTS.md": "short\n",
+        "IDENTITY.md": "me\n",
+        "SOUL.md": line * 60,
+        "USER.md": line * 120,
+        "MEMORY.md": line * 550,
+    }
     said = [
         {"name": name, "path": f"/w/{name}", "missing": name not in files, "content": files.get(name, "")}
-        for name in PROMPT_FILES
-        if name in files or name == "IDENTITY.md"
+        for name in ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "MEMORY.md")
     ]
     script = tmp_path / "prompt.mjs"
     script.write_text(_SCRIPT)
@@ -201,9 +189,7 @@ def test_the_real_program_takes_as_many_characters(tmp_path, limits):
         timeout=LONG,
         check=True,
     )
-    theirs = {Path(one["path"]).name: len(units(one["content"])) for one in json.loads(done.stdout)}
-    found = whole(files, limits)
-    ours = {file.path: file.taken for file in found.files if file.taken}
-    # Half an emoji is dropped at a cut, and so a character or two less than the limit are taken.
-    assert ours.keys() == theirs.keys()
-    assert all(0 <= ours[name] - theirs[name] <= 4 for name in ours), (ours, theirs)
+    theirs = next(units(one["content"]) for one in json.loads(done.stdout) if Path(one["path"]).name == "MEMORY.md")
+    ours = units(in_prompt(files["MEMORY.md"], left(tmp_path, files, limits)))
+    # Half an emoji is dropped at a cut.
+    assert abs(len(ours) - len(theirs)) <= 4, (len(ours), len(theirs))

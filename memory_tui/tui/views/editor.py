@@ -243,13 +243,8 @@ def save(curator: Curator, *, path: str, before: bytes | None, text: str) -> App
 def after_saving(engine: Engine, path: str, before: bytes | None, text: str) -> list[Part]:
     """Return what saving `text` means for passages, prompt and trust, as sentences with a style."""
     data, curator = text.encode("utf-8", "replace"), engine.notes.curator
-    prompt = engine.notes.prompt(path, data)
     rows: list[Part] = [(f"After saving: {plural(passages(engine, path, text), 'passage')}.", "")]
-    file = next((each for each in prompt.files if each.path == path), None) if prompt is not None else None
-    if prompt is not None and file is not None:
-        rows.append((file.sentence, "$error" if file.taken < file.used else "$warning" if file.remark else ""))
-        rows.append((prompt.sentence, ""))
-    elif path == curator.plan.memory():
+    if path == curator.plan.memory():
         rows += [(row.sentence, "$error" if row.cut else "") for row in curator.plan.budget(data)]
     if curator.trust is not None:
         effects = curator.trust.effects([(path, before, data)])
