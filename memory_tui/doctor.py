@@ -447,8 +447,7 @@ def checks_of(engine: Engine) -> tuple[Check, ...]:
 
 def _answers(engine: Engine) -> CheckOutcome:
     engine.backend.client.ask("memory", 1)
-    if (before := engine.backend.fallback()) is not None:
-        return warning(f"QMD answers, but searches still pass it over: {before.reason}", "Run memory-tui qmd probe.")
+    engine.backend.recovered()
     return ok("A question was asked and answered.")
 
 
@@ -456,12 +455,11 @@ QMD_CHECKS: tuple[Check, ...] = (Check("qmd-answers", "settings", "QMD answers",
 
 
 def _table(engine: Engine) -> CheckOutcome:
-    location = engine.memories.location
     try:
         count = len(engine.memories.table().entries())
     except TableMissing as missing:
         return warning(missing.message, missing.next_step)
-    return ok(f"{plural(count, 'entry')} in {location.label} (named by {location.named_by}).")
+    return ok(f"{plural(count, 'entry')} in {engine.memories.label}.")
 
 
 LTM_CHECKS: tuple[Check, ...] = (

@@ -171,12 +171,6 @@ class Noticed(Event, frozen=True):
     text: str
 
 
-class BackendChanged(Event, frozen=True):
-    """QMD answers again, or from other texts: what was asked before may be answered otherwise; `text` says why."""
-
-    text: str
-
-
 Listener = Callable[[Event], None]
 
 

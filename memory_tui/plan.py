@@ -56,7 +56,7 @@ class Options(Struct, frozen=True):
     qmd_home: str | None = None
     """Folder of QMD's configuration and index."""
     memories: str = ""
-    """Folder or address of the LanceDB table of long-term memories."""
+    """Folder of the LanceDB table of long-term memories."""
     sample: bool = False
     """Whether it is a sample workspace, beside which nobody's own long-term memories are opened."""
 

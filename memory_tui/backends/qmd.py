@@ -1,4 +1,4 @@
-"""Ask QMD a question, once it is seen that QMD can answer it; say why its answer lacks a line.
+"""Ask QMD a question, once it is seen that QMD can answer it, and bring its index up to date.
 
 The program runs in a folder of its own; its index is only read.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import datetime as dt
 import json
 import math
 import os
@@ -21,10 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import unquote
 
 import apsw
@@ -35,24 +33,23 @@ from memory_tui import durable, jsstring, locks
 from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop
 from memory_tui.config.keys import BY_PATH, QMD
-from memory_tui.config.places import expand, state_folder
-from memory_tui.errors import IndexUnavailable, MemoryTuiError, PathRefused, QueryError, StateUnavailable, Unreadable
+from memory_tui.config.places import expand
+from memory_tui.errors import IndexUnavailable, MemoryTuiError, PathRefused, StateUnavailable, Unreadable
 from memory_tui.formatting import plural
 from memory_tui.openclaw.open_foreign import NotSeen, read_foreign
 from memory_tui.plan import Plan
 from memory_tui.sanitize import one_line, safe
 from memory_tui.state_db import Table
-from memory_tui.workspace import notes, transcripts
+from memory_tui.workspace import notes
 from memory_tui.workspace.notes import Document
 from memory_tui.workspace.roots import fits_pattern
 from memory_tui.workspace.scan import NoteFile
 
-Kind = Literal["program", "version", "approval", "timeout", "exit", "answer", "index", "models"]
 MOST_OUTPUT = 200_000
 """Bytes of output after which a run is given up."""
 INSTALL = "Install QMD, with Node 22 or newer: npm install --global @tobilu/qmd@2.8.3"
 """Under Node 20 npm installs 0.9.0, which cannot run there."""
-RESET = "Make it anew: memory-tui qmd reset, then memory-tui qmd update."
+RESET = "Move the folder away that memory-tui qmd status names, then run memory-tui qmd update."
 _STATE = Table("qmd")
 _PAUSE, _GOODBYE, _VERSION_SECONDS = 0.01, 5.0, 10.0
 _running: set[subprocess.Popen[bytes]] = set()
@@ -60,13 +57,9 @@ _running: set[subprocess.Popen[bytes]] = set()
 
 
 class QmdFailure(MemoryTuiError):
-    """QMD cannot answer; `kind` says at which step it failed."""
+    """QMD cannot answer."""
 
     code = "qmd"
-
-    def __init__(self, kind: Kind, message: str, next_step: str = "") -> None:
-        super().__init__(message, next_step)
-        self.kind = kind
 
 
 class QmdFolder(Struct, frozen=True):
@@ -112,7 +105,7 @@ class QmdFolder(Struct, frozen=True):
                 self.models.symlink_to(usual)
         except OSError as error:
             raise QmdFailure(
-                "index", f"{self.folder} cannot be made: {error.strerror}.", "Name another folder with --qmd-home."
+                f"{self.folder} cannot be made: {error.strerror}.", "Name another folder with --qmd-home."
             ) from error
 
     def remembered(self, name: str) -> dict[str, Any]:
@@ -143,7 +136,7 @@ def find(command: str) -> tuple[str, ...]:
     if len(words) > 1 and Path(words[0]).stem == "node":
         script = Path(words[1]).expanduser()
         if not script.is_file():
-            raise QmdFailure("program", f"There is no file {script}.", INSTALL)
+            raise QmdFailure(f"There is no file {script}.", INSTALL)
         return _on_path(words[0]), os.path.realpath(script)
     path = Path(_on_path(words[0] if words else "qmd")).resolve()
     for folder in (path.parent.parent, path.parent / "node_modules" / "@tobilu" / "qmd"):
@@ -157,7 +150,7 @@ def find(command: str) -> tuple[str, ...]:
 def _on_path(name: str) -> str:
     path = shutil.which(os.path.expanduser(name))  # noqa: PTH111 - an unknown user is no error
     if path is None:
-        raise QmdFailure("program", f"The program {name} is not there.", INSTALL)
+        raise QmdFailure(f"The program {name} is not there.", INSTALL)
     return path
 
 
@@ -166,7 +159,7 @@ def version(words: Sequence[str], place: QmdFolder, stop: Stop | None = None) ->
     try:
         stats = [(word, Path(word).stat()) for word in words]
     except OSError as error:
-        raise QmdFailure("program", f"{error.filename} cannot be read: {error.strerror}.", INSTALL) from error
+        raise QmdFailure(f"{error.filename} cannot be read: {error.strerror}.", INSTALL) from error
     stamp = [[word, status.st_mtime_ns, status.st_size] for word, status in stats]
     record = place.remembered("program")
     text = str(record.get("version", "")) if record.get("files") == stamp else ""
@@ -176,9 +169,9 @@ def version(words: Sequence[str], place: QmdFolder, stop: Stop | None = None) ->
         place.remember("program", {"files": stamp, "version": text})
     number = re.search(r"qmd\s+v?(\d+)\.\d+\.\d+", text, re.IGNORECASE)
     if number is None:
-        raise QmdFailure("version", f"{shlex.join(words)} says {one_line(text, 60)!r}, which is no QMD.", INSTALL)
+        raise QmdFailure(f"{shlex.join(words)} says {one_line(text, 60)!r}, which is no QMD.", INSTALL)
     if number[1] != "2":
-        raise QmdFailure("version", f"{number[0]} is not supported: its commands and index differ.", INSTALL)
+        raise QmdFailure(f"{number[0]} is not supported: its commands and index differ.", INSTALL)
     return text
 
 
@@ -215,7 +208,7 @@ def run(
             )
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise QmdFailure("program", f"{words[0]} cannot be started: {reason}.", INSTALL) from error
+            raise QmdFailure(f"{words[0]} cannot be started: {reason}.", INSTALL) from error
         _running.add(process)
         try:
             while process.poll() is None and time.monotonic() < end and not stop.wait(_PAUSE):
@@ -226,10 +219,9 @@ def run(
             _end_group(process)
         stop.check()
         if os.fstat(out.fileno()).st_size > MOST_OUTPUT:
-            raise QmdFailure("answer", f"QMD printed more than {plural(MOST_OUTPUT, 'character')}.", _DOCTOR)
+            raise QmdFailure(f"QMD printed more than {plural(MOST_OUTPUT, 'character')}.", _DOCTOR)
         if code is None:
             raise QmdFailure(
-                "timeout",
                 f"QMD did not answer in {seconds:g} s.",
                 "Give it more time (memory.qmd.limits.timeoutMs, memory.qmd.update), or leave the answers to builtin.",
             )
@@ -272,7 +264,7 @@ def finished(output: Output, what: str) -> str:
     reason = one_line((telling or lines or [f"exit status {output.code}"])[0], 200).rstrip(".")
     reason = f"it was killed by signal {-output.code}" if output.code < 0 else reason
     broken = re.search("not a database|malformed|YAML|index.yml", output.stderr + output.stdout)
-    raise QmdFailure("exit", f"QMD {what} failed: {reason}.", RESET if broken else _DOCTOR)
+    raise QmdFailure(f"QMD {what} failed: {reason}.", RESET if broken else _DOCTOR)
 
 
 # --- models --------------------------------------------------------------------------------------------------------
@@ -285,56 +277,42 @@ MODELS = {
 """What QMD 2.8.3 uses where neither its configuration nor the environment names another."""
 
 
-class QmdModel(Struct, frozen=True):
-    """A model of QMD: its role, what names it, its file, and why QMD cannot load it."""
-
-    role: str
-    named: str
-    file: str = ""
-    problem: str = ""
-
-
-def models(place: QmdFolder) -> dict[str, QmdModel]:
-    """Return the models as QMD's configuration names them, else the environment. Raises QmdFailure.
-
-    QMD would download a missing one, and delete one that is no GGUF.
+def models(place: QmdFolder) -> dict[str, str]:
+    """Return why QMD cannot load each of its models, empty where it can: it would download one that is missing, and
+    delete one that is no GGUF. Its configuration names them, else the environment. Raises QmdFailure.
     """
     try:
         text = place.index_yml.read_text("utf-8", "replace") if place.index_yml.exists() else ""
     except OSError as error:
-        raise QmdFailure("models", f"{place.index_yml} cannot be read: {error.strerror}.", "Check it.") from error
+        raise QmdFailure(f"{place.index_yml} cannot be read: {error.strerror}.", "Check it.") from error
     section = re.search(r"^models:[ \t]*\n((?:[ \t]+.*\n?)*)", f"{text}\n", re.MULTILINE)
     line = r"^[ \t]+(embed|generate|rerank):[ \t]*(['\"]?)(.+?)\2[ \t]*(?:#.*)?$"
     written = {item[1]: item[3] for item in re.finditer(line, section[1] if section else "", re.MULTILINE)}
     named = {role: written.get(role) or os.environ.get(f"QMD_{role.upper()}_MODEL") or MODELS[role] for role in MODELS}
-    return {role: _model(role, name, place) for role, name in named.items()}
+    return {role: _trouble(name, place) for role, name in named.items()}
 
 
-def _model(role: str, name: str, place: QmdFolder) -> QmdModel:
+def _trouble(name: str, place: QmdFolder) -> str:
     path = Path(name).expanduser()
     if name.startswith("hf:"):
         user, file = name.removeprefix("hf:").partition("/")[0], name.rpartition("/")[2]
         # node-llama-cpp puts the user before the name of the file.
         candidates = [place.models / item for item in (f"hf_{user}_{file}", file)]
         path = next((item for item in candidates if item.is_file()), candidates[1])
-        if not path.is_file():
-            return QmdModel(role, name, problem=f"{file} is not in {place.models}")
     try:
         with path.open("rb") as opened:
             bad = opened.read(4) != b"GGUF"
     except OSError as error:
-        return QmdModel(role, name, str(path), f"{path} cannot be read: {error.strerror}")
-    problem = f"{path} is not in GGUF format, and QMD would delete it" if bad else ""
-    return QmdModel(role, name, str(path), problem)
+        return f"{path} cannot be read: {error.strerror}"
+    return f"{path} is not in GGUF format, and QMD would delete it" if bad else ""
 
 
 def require_models(place: QmdFolder, command: str, roles: Sequence[str] = ()) -> None:
     """Raise QmdFailure unless QMD can load all of `roles`; in any case where it would delete one."""
-    for item in models(place).values():
-        if item.problem and (item.role in roles or "would delete" in item.problem):
+    for role, problem in models(place).items():
+        if problem and (role in roles or "would delete" in problem):
             raise QmdFailure(
-                "models",
-                f"QMD's {command} needs its {item.role} model: {item.problem}.",
+                f"QMD's {command} needs its {role} model: {problem}.",
                 f"Run qmd pull, name another in {place.index_yml}, or set memory.qmd.searchMode to search.",
             )
 
@@ -355,7 +333,6 @@ class Collection(Struct, frozen=True):
     name: str
     path: str
     pattern: str
-    source: str = "memory"
     documents: frozenset[str] = frozenset()
 
 
@@ -382,11 +359,11 @@ def read(file: Path) -> QmdIndex:
         return read_foreign(file, _index)[0]
     except NotSeen as error:
         if error.state == "missing":
-            raise QmdFailure("index", "QMD's index is empty or stale: it has not been made yet.", UPDATE) from None
+            raise QmdFailure("QMD's index is empty or stale: it has not been made yet.", UPDATE) from None
         step = RESET if error.state == "damaged" else UPDATE
-        raise QmdFailure("index", f"QMD's index cannot be read: {error.detail.rstrip('.')}.", step) from None
+        raise QmdFailure(f"QMD's index cannot be read: {error.detail.rstrip('.')}.", step) from None
     except apsw.Error as error:
-        raise QmdFailure("index", f"{file} is no index of QMD 2.x: {error}.", RESET) from None
+        raise QmdFailure(f"{file} is no index of QMD 2.x: {error}.", RESET) from None
 
 
 def _index(connection: apsw.Connection) -> QmdIndex:
@@ -433,23 +410,19 @@ def _is_blank(path: str, size: int) -> bool:
 
 
 class Coverage(Struct, frozen=True):
-    """How well the index covers the files of the wanted collections, seen without reading a file."""
+    """How well the index covers the files of the wanted collections, seen without reading a file: how many are
+    `lacking` in it, or gone since, and how many `changed`.
+    """
 
-    files: int
-    documents: int
-    missing: tuple[str, ...]
-    ghosts: tuple[str, ...]
-    changed: tuple[str, ...]
-
-    @property
-    def behind(self) -> tuple[str, ...]:
-        """Return the files that are not in the index as they are on disk."""
-        return self.missing + self.ghosts + self.changed
+    files: int = 0
+    documents: int = 0
+    lacking: int = 0
+    changed: int = 0
 
     @property
-    def whole(self) -> bool:
-        """Tell whether every file has a document, and no document is of a file that is gone."""
-        return not self.missing and not self.ghosts
+    def behind(self) -> int:
+        """Return how many files are not in the index as they are on disk."""
+        return self.lacking + self.changed
 
     def sentence(self) -> str:
         """Return what an empty answer of such an index means."""
@@ -460,9 +433,8 @@ class Coverage(Struct, frozen=True):
 
 
 def coverage(index: QmdIndex, specs: Sequence[Collection], updated: float) -> Coverage:
-    """Return how `index`, last brought up to date at `updated` (epoch seconds), stands to the files of `wanted`."""
-    files = documents = 0
-    missing, ghosts, changed = [], [], []
+    """Return how `index`, last brought up to date at `updated` (epoch seconds), stands to the files of `specs`."""
+    files = documents = lacking = changed = 0
     for item in specs:
         collection = index.serving(item)
         rows = collection.documents if collection is not None else frozenset()
@@ -472,21 +444,15 @@ def coverage(index: QmdIndex, specs: Sequence[Collection], updated: float) -> Co
             if below in rows or not _is_blank(os.path.join(item.path, below), status.st_size)
         }
         files, documents = files + len(there), documents + len(rows)
-        missing += [f"{item.name}/{path}" for path in sorted(there.keys() - rows)]
-        ghosts += [f"{item.name}/{path}" for path in sorted(rows - there.keys())]
-        changed += [f"{item.name}/{path}" for path in sorted(there.keys() & rows) if 0 < updated < there[path]]
-    return Coverage(files, documents, tuple(missing), tuple(ghosts), tuple(changed))
+        lacking += len(there.keys() ^ rows)
+        changed += sum(0 < updated < there[path] for path in there.keys() & rows)
+    return Coverage(files, documents, lacking, changed)
 
 
-MOST_QUERY = 50_000
-"""Characters of the longest question, as of the built-in index."""
 APPROVED_AS = "qmd"
 """What the approval to run QMD is saved under."""
 _NEEDED = {"search": (), "vsearch": ("embed",), "query": ("embed", "generate", "rerank")}
 _EVERY_NOTE = "**/*.md"
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-_DIRECT = {"default": "deny", "rules": ({"action": "allow", "match": {"chatType": "direct"}},)}
-"""The documented scope where none is configured."""
 _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -514,22 +480,16 @@ class QmdOptions(Struct, frozen=True):
         """Return how QMD searches: search, vsearch or query."""
         return str(self.values["searchMode"])
 
-    def whole(self, name: str, otherwise: float = 0) -> int:
+    def whole(self, name: str) -> int:
         """Return a number."""
-        value = self.values[name]
-        return int(value if isinstance(value, int | float) else otherwise)
+        return int(self.values[name])
 
-    def seconds(self, name: str, otherwise: float = 0) -> float:
+    def seconds(self, name: str) -> float:
         """Return a time that is configured in milliseconds."""
-        return self.whole(name, otherwise) / 1000
+        return self.whole(name) / 1000
 
-    def interval(self, name: str, otherwise: float) -> float:
-        """Return the seconds of `5m`, `30s`, `1h`; a bare number is minutes."""
-        parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?", str(self.values[name]).strip(), re.IGNORECASE)
-        return float(parts[1]) * _UNITS[(parts[2] or "m").lower()] if parts else otherwise
-
-    def collections(self, exported: Path) -> tuple[Collection, ...]:
-        """Return the collections that QMD should have; transcripts are `exported` to a folder."""
+    def collections(self) -> tuple[Collection, ...]:
+        """Return the collections that QMD should have."""
         rows: list[Collection] = []
         if self.values["includeDefaultMemory"]:
             notes_folder = os.path.join(self.workspace, "memory")
@@ -544,8 +504,6 @@ class QmdOptions(Struct, frozen=True):
                 folder = os.path.normpath(os.path.join(self.workspace, expand(str(item["path"]))))
                 name = str(item.get("name") or f"custom-{number}")
                 rows.append(Collection(name, folder, str(item.get("pattern") or _EVERY_NOTE)))
-        if self.values["sessions.enabled"]:
-            rows.append(Collection("sessions", str(exported), _EVERY_NOTE, "sessions"))
         specs: dict[str, Collection] = {}
         for row in rows:
             base = name = re.sub(r"[^a-z0-9-]+", "-", f"{row.name}-{self.agent}".lower()).strip("-")
@@ -555,37 +513,6 @@ class QmdOptions(Struct, frozen=True):
                 name = f"{base}-{number}"
             specs[name] = replace(row, name=name)
         return tuple(specs.values())
-
-
-def allowed(scope: Any, session_key: str) -> bool:  # noqa: ANN401 - as configured
-    """Tell whether the chat of `session_key` may ask QMD; a person without a session may. The first rule decides."""
-    key = session_key.strip().lower()
-    scope = scope if isinstance(scope, Mapping) else _DIRECT
-    if not key:
-        return True
-    bare = re.sub(r"^agent:[^:]*:", "", key)
-    channel, kind = _chat(bare)
-    for rule in scope.get("rules") or ():
-        match = (rule.get("match") if isinstance(rule, Mapping) else None) or {}
-        prefix, raw = (str(match.get(name) or "").lower() for name in ("keyPrefix", "rawKeyPrefix"))
-        if (
-            str(match.get("channel") or channel).lower() == channel
-            and str(match.get("chatType") or kind).lower().replace("dm", "direct") == kind
-            and (key if prefix.startswith("agent:") else bare).startswith(prefix)
-            and key.startswith(raw)
-        ):
-            return bool(rule.get("action") == "allow")
-    return str(scope.get("default") or "allow") == "allow"
-
-
-def _chat(bare: str) -> tuple[str, str]:
-    """Return channel and kind of chat of a session key; both empty for a subagent's."""
-    if bare.startswith("subagent:"):
-        return "", ""
-    channel, _, rest = bare.partition(":")
-    kinds = {"group": "group", "channel": "channel", "direct": "direct", "dm": "direct"}
-    other = next((name for name in ("group", "channel") if f":{name}:" in f":{bare}:"), "direct")
-    return channel if rest else "", kinds.get(rest.partition(":")[0], other)
 
 
 # --- an answer -----------------------------------------------------------------------------------------------------
@@ -602,10 +529,10 @@ class QmdHit(Struct, frozen=True, rename="camel"):
     path: str
     start_line: int
     end_line: int
-    source: str
     snippet: str
     score: float
     collection: str
+    source: str = "memory"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the documented shape of a hit, with its rank."""
@@ -620,13 +547,12 @@ class QmdRemark(Struct, frozen=True):
 
 
 class QmdAnswer(Struct, frozen=True):
-    """One answer of QMD, and how it was had: `ran` is the command, `asked` names the collections.
+    """One answer of QMD, and how it was had: `ran` is the command, `collections` were asked, last `updated` in epoch
+    seconds.
 
-    `empty` says why there is no hit, `remarks` what else a person should know. Times are in epoch seconds and
-    milliseconds.
+    `empty` says why there is no hit, `remarks` what else a person should know.
     """
 
-    query: str
     mode: str
     hits: tuple[QmdHit, ...] = ()
     behind: int = 0
@@ -635,7 +561,6 @@ class QmdAnswer(Struct, frozen=True):
     collections: tuple[str, ...] = ()
     empty: QmdRemark | None = None
     remarks: tuple[QmdRemark, ...] = ()
-    ms: float = 0.0
 
     @property
     def claims(self) -> tuple[QmdRemark, ...]:
@@ -647,13 +572,10 @@ class QmdAnswer(Struct, frozen=True):
         return {
             "backend": "qmd",
             "mode": self.mode,
-            "way": "query vec" if "--no-rerank" in self.ran else self.mode,
             "command": list(self.ran),
             "collections": list(self.collections),
             "behind": self.behind,
             "updatedAt": self.updated or None,
-            "milliseconds": round(self.ms, 1),
-            "scores": [{"rank": hit.rank, "score": hit.score} for hit in self.hits],
         }
 
 
@@ -669,7 +591,7 @@ def rows_of(stdout: str) -> list[Any]:
     if "no results found" in stdout.lower():
         return []
     excerpt = one_line(stdout.strip(), 80) or "nothing"
-    raise QmdFailure("answer", f"QMD's answer cannot be read: it printed {excerpt!r}.", "Run memory-tui doctor.")
+    raise QmdFailure(f"QMD's answer cannot be read: it printed {excerpt!r}.", "Run memory-tui doctor.")
 
 
 def _inside(folder: str, below: str) -> str:
@@ -690,11 +612,11 @@ def _hit(rank: int, row: Any, sources: Mapping[str, Collection], workspace: str)
     absolute = _inside(collection.path, below) if collection is not None and not _HIDDEN.search(below) else ""
     if not good or parts or collection is None or not absolute:
         excerpt = one_line(json.dumps(row, default=str), 80)
-        raise QmdFailure("answer", f"QMD's answer cannot be used: row {rank} is {excerpt}.", "Run memory-tui doctor.")
+        raise QmdFailure(f"QMD's answer cannot be used: row {rank} is {excerpt}.", "Run memory-tui doctor.")
     first, last, text = _lines(str(snippet), absolute)
     path = os.path.relpath(os.path.join(collection.path, below), workspace).replace(os.sep, "/")
     path = f"qmd/{name}/{below}" if path.startswith(os.pardir) else path
-    return QmdHit(rank, path, first, last, collection.source, text, float(score or 0), name)
+    return QmdHit(rank, path, first, last, text, float(score or 0), name)
 
 
 def _lines(snippet: str, absolute: str) -> tuple[int, int, str]:
@@ -714,13 +636,9 @@ def _lines(snippet: str, absolute: str) -> tuple[int, int, str]:
 
 
 def bounded(hits: Sequence[QmdHit], most: int, snippet: int, altogether: int) -> list[QmdHit]:
-    """Return the hits that an agent gets: sources in turn, `most` of them, cut to UTF-16 units each and altogether."""
-    queues: dict[str, list[QmdHit]] = {}
-    for hit in hits:
-        queues.setdefault(hit.source, []).append(hit)
-    turns = [hit for turn in zip_longest(*queues.values()) for hit in turn if hit is not None]
+    """Return the hits that an agent gets: `most` of them, cut to UTF-16 units each and altogether."""
     chosen = []
-    for hit in turns[:most]:
+    for hit in hits[:most]:
         text = jsstring.utf16_head(hit.snippet, min(snippet, altogether))
         if not text and hit.snippet:
             break
@@ -733,13 +651,11 @@ def bounded(hits: Sequence[QmdHit], most: int, snippet: int, altogether: int) ->
 
 
 class Ready(Struct, frozen=True):
-    """That QMD can be asked: the program, the state of its index, the collections with their source, by name."""
+    """That QMD can be asked: the program, how its index stands to the files, the collections by name."""
 
     words: tuple[str, ...]
-    index: QmdIndex
     coverage: Coverage
-    sources: Mapping[str, Collection]
-    updated: float
+    collections: Mapping[str, Collection]
 
 
 class QmdClient:
@@ -751,10 +667,13 @@ class QmdClient:
         beside_index = beside.with_name(f"{beside.name}.qmd") if choices.options.index else beside.parent / "qmd"
         named = choices.options.qmd_home
         self.place = QmdFolder(Path(named).expanduser().absolute() if named else beside_index, owned=not named)
-        folder = self.options.values["sessions.exportDir"]
-        self.exported = Path(folder).expanduser() if folder else self.place.folder / "sessions"
-        self.specs = self.options.collections(self.exported)
+        self.specs = self.options.collections()
         self._approvals = approvals
+
+    @property
+    def lock(self) -> Path:
+        """Return the file beside which whoever updates the index has its lock."""
+        return self.place.folder / "upkeep"
 
     @property
     def folder(self) -> Path:
@@ -790,86 +709,64 @@ class QmdClient:
     def startable(self, stop: Stop | None = None) -> tuple[str, ...]:
         """Return the words of the program, approved and of a known version. Raises QmdFailure, Cancelled."""
         if question := self.unapproved:
-            raise QmdFailure("approval", f"{question}; you have not agreed.", "To agree: memory-tui qmd approve.")
+            raise QmdFailure(f"{question}; you have not agreed.", "To agree: memory-tui qmd approve.")
         words = self.words()
         version(words, self.place, stop)
         require_models(self.place, "configuration")
         return words
 
+    @property
+    def updated(self) -> float:
+        """Return when the index was last brought up to date, in epoch seconds; 0 for never."""
+        return float(self.place.remembered("upkeep").get("updated", 0.0))
+
+    def coverage(self) -> Coverage:
+        """Return how well the index covers the files; of one that is not made yet, that it has none."""
+        index = read(self.place.index) if self.place.index.exists() else QmdIndex({})
+        return coverage(index, self.specs, self.updated)
+
     def ready(self, stop: Stop | None = None) -> Ready:
         """Return what can be known without asking, in milliseconds. Raises QmdFailure where QMD cannot be asked."""
         words = self.startable(stop)
         require_models(self.place, self.options.mode, _NEEDED[self.options.mode])
-        index, updated = read(self.place.index), float(self.place.remembered("upkeep").get("updated", 0.0))
-        seen = coverage(index, self.specs, updated)
-        pairs = ((specs, index.serving(specs)) for specs in self.specs)
-        sources = {item.name: replace(item, source=specs.source) for specs, item in pairs if item is not None}
-        if not sources or not seen.documents:
-            raise QmdFailure("index", seen.sentence(), UPDATE)
+        index = read(self.place.index)
+        seen = coverage(index, self.specs, self.updated)
+        collections = {item.name: item for item in map(index.serving, self.specs) if item is not None}
+        if not collections or not seen.documents:
+            raise QmdFailure(seen.sentence(), UPDATE)
         if self.options.mode != "search" and not index.vectors:
-            raise QmdFailure("models", "QMD's index has no vectors.", "Run memory-tui qmd embed.")
-        return Ready(words, index, seen, sources, updated)
+            raise QmdFailure("QMD's index has no vectors.", UPDATE)
+        return Ready(words, seen, collections)
 
-    def ask(
-        self, query: str, most: int, session_key: str = "", source: str = "", stop: Stop | None = None
-    ) -> QmdAnswer:
-        """Return QMD's answer of at most `most` hits; `source` is memory, sessions, or empty for both.
-
-        Raises QmdFailure, QueryError, Cancelled.
-        """
-        mode, options = self.options.mode, self.options
-        if len(query) > MOST_QUERY:
-            message = f"The question has {len(query):,} characters; at most {MOST_QUERY:,} are searched."
-            raise QueryError(message, "Ask in fewer words.")
-        if not query.strip():
-            return QmdAnswer(query, mode, empty=QmdRemark("blank", "There is nothing to search for."))
-        if not allowed(options.values["scope"], session_key):
-            denied = QmdRemark("out-of-scope", "memory.qmd.scope does not let this chat ask QMD.")
-            return QmdAnswer(query, mode, empty=denied)
-        began, state = time.perf_counter(), self.ready(stop)
-        sources = {name: item for name, item in state.sources.items() if source in ("", item.source)}
+    def ask(self, query: str, most: int, stop: Stop | None = None) -> QmdAnswer:
+        """Return QMD's answer of at most `most` hits. Raises QmdFailure, Cancelled."""
+        mode, options, state = self.options.mode, self.options, self.ready(stop)
         limit = min(most, options.whole("limits.maxResults"))
-        ran, every = self._hits(state, query, limit, sources, stop)
-        if not every and not state.coverage.whole:
-            raise QmdFailure("index", state.coverage.sentence(), UPDATE)
-        hits = bounded(every, limit, options.whole("limits.maxSnippetChars"), options.whole("limits.maxInjectedChars"))
-        behind, left = len(state.coverage.behind), len(every) - len(hits)
-        typed = "vsearch ran as query 'vec: …' --no-rerank, because QMD's generation model is not on disk."
-        changed = f"{plural(behind, 'file')} changed since QMD's last update: memory-tui qmd update."
-        remarks = [QmdRemark("left-out", f"{plural(left, 'hit')} left out by the bounds.")] if left else []
-        remarks += [QmdRemark("typed", typed)] if "--no-rerank" in ran else []
-        remarks += [QmdRemark("behind", changed)] if behind else []
-        return QmdAnswer(
-            query,
-            mode,
-            tuple(hits),
-            behind,
-            state.updated,
-            ran,
-            tuple(sources),
-            None if every else _why_empty(mode, source if not sources else ""),
-            tuple(remarks),
-            (time.perf_counter() - began) * 1000,
-        )
-
-    def _hits(
-        self, state: Ready, query: str, limit: int, sources: Mapping[str, Collection], stop: Stop | None
-    ) -> tuple[tuple[str, ...], list[QmdHit]]:
-        """Return the command line, and QMD's hits as it ranks them. Raises QmdFailure, Cancelled."""
-        if not sources:
-            return (), []
-        words, mode = query.replace("\0", " "), self.options.mode
+        words = query.replace("\0", " ")
         # A leading dash would be an option, and QMD drops the options behind `--`.
         args = [mode, f" {words}" if words.startswith("-") else words]
-        if mode == "vsearch" and models(self.place)["generate"].problem:
+        remarks = []
+        if mode == "vsearch" and models(self.place)["generate"]:
             # As a typed search the question needs no model that rewrites it.
             args = ["query", f"vec: {' '.join(words.split())}", "--no-rerank"]
-        args += ["--json", "-n", str(limit), *(word for name in sources for word in ("-c", name))]
-        environment, seconds = self.place.environment(), self.options.seconds("limits.timeoutMs")
-        output = run(state.words, args, environment, self.folder, seconds, stop)
-        rows = rows_of(finished(output, args[0]))
-        hits = [_hit(rank, row, sources, self.options.workspace) for rank, row in enumerate(rows, 1)]
-        return (*state.words, *args), hits
+            typed = "vsearch ran as query 'vec: …' --no-rerank, because QMD's generation model is not on disk."
+            remarks.append(QmdRemark("typed", typed))
+        args += ["--json", "-n", str(limit), *(word for name in state.collections for word in ("-c", name))]
+        environment, seconds = self.place.environment(), options.seconds("limits.timeoutMs")
+        rows = rows_of(finished(run(state.words, args, environment, self.folder, seconds, stop), args[0]))
+        every = [_hit(rank, row, state.collections, options.workspace) for rank, row in enumerate(rows, 1)]
+        if not every and state.coverage.lacking:
+            raise QmdFailure(state.coverage.sentence(), UPDATE)
+        hits = bounded(every, limit, options.whole("limits.maxSnippetChars"), options.whole("limits.maxInjectedChars"))
+        behind, left = state.coverage.behind, len(every) - len(hits)
+        if left:
+            remarks.append(QmdRemark("left-out", f"{plural(left, 'hit')} left out by the bounds."))
+        if behind:
+            changed = f"{plural(behind, 'file')} changed since QMD's last update: memory-tui qmd update."
+            remarks.append(QmdRemark("behind", changed))
+        empty = None if every else _EMPTY.get(mode, _NOTHING_NEAR)
+        ran, collections = (*state.words, *args), tuple(state.collections)
+        return QmdAnswer(mode, tuple(hits), behind, self.updated, ran, collections, empty, tuple(remarks))
 
     def document(self, path: str) -> Document:
         """Return the file that a hit calls `qmd/collection/path`. Raises PathRefused, Unreadable."""
@@ -889,130 +786,36 @@ class QmdClient:
             raise Unreadable(f"{path} cannot be read: {error.strerror}.", UPDATE) from error
         return notes.read(NoteFile.of(path, absolute, status, os.path.realpath(collection.path)))
 
-    # --- why not ---
 
-    def why(self, answer: QmdAnswer, path: str, line: int, stop: Stop | None = None) -> str:
-        """Return why line `line` (1-based; 0 for any) of the note `path` is not among the hits, or that it is.
-
-        Raises QmdFailure, Cancelled.
-        """
-        if answer.empty is not None and answer.empty.kind == "out-of-scope":
-            return answer.empty.sentence
-        same = [hit for hit in answer.hits if hit.path == path]
-        if hit := next((hit for hit in same if not line or hit.start_line <= line <= hit.end_line), None):
-            return f"QMD has it at rank {hit.rank}."
-        state = self.ready(stop)
-        name, below = self._home(state, path)
-        if not name:
-            return f"It is in no collection of QMD: {', '.join(state.sources)}."
-        if f"{name}/{below}" in state.coverage.behind:
-            return f"It changed since QMD's last update. {UPDATE}"
-        for hit in same:
-            lines = f"{hit.start_line} to {hit.end_line} (rank {hit.rank})"
-            return f"QMD gives one passage a note, and of this one lines {lines}."
-        rule = " QMD gives only notes that hold every word of the question." if answer.mode == "search" else ""
-        return f"QMD has it in its index, and not among its {plural(len(answer.hits), 'hit')}.{rule}"
-
-    def _home(self, state: Ready, path: str) -> tuple[str, str]:
-        """Return the collection that a stored path belongs to, and its path there; both empty where there is none."""
-        if path.startswith("qmd/"):
-            name, _, below = path.removeprefix("qmd/").partition("/")
-            return (name, below) if name in state.sources else ("", "")
-        for name, item in state.sources.items():
-            absolute = os.path.join(self.options.workspace, path)
-            below = os.path.relpath(absolute, item.path).replace(os.sep, "/")
-            if below in item.documents or below in dict(files_of(item.path, item.pattern)):
-                return name, below
-        return "", ""
-
-
-def _why_empty(mode: str, absent: str) -> QmdRemark:
-    """Return why QMD had no row; `absent` is a source that no collection has."""
-    if absent:
-        return QmdRemark("no-source", f"None of QMD's collections holds {absent}, so QMD was not asked.")
-    if mode == "search":
-        return QmdRemark("not-every-word", "No note holds every word of the question, which QMD's search requires.")
-    return QmdRemark("nothing-near", "QMD found nothing near the question.")
+_EMPTY = {
+    "search": QmdRemark("not-every-word", "No note holds every word of the question, which QMD's search requires.")
+}
+_NOTHING_NEAR = QmdRemark("nothing-near", "QMD found nothing near the question.")
 
 
 # --- upkeep -----------------------------------------------------------------------------------------------------------
 
-_FIRST_PAUSE, _LONGEST_PAUSE, _DAY = 60.0, 3600.0, 86_400.0
-_TRIES, _BOOT_PAUSE = 3, 0.5
-_BUSY = ("database is locked", "sqlite_busy", "timed out")
-_TITLE = "# Session "
 
+def update(client: QmdClient, stop: Stop, *, vectors: bool = True) -> dict[str, Any]:
+    """Mend the collections, read the files anew, and make the vectors that the mode needs where `vectors` says so.
 
-Report = dict[str, Any]
-"""What a run of upkeep did: action, seconds, documents, vectors; changes are sentences about collections."""
-
-
-def state(client: QmdClient) -> dict[str, Any]:
-    """Return what upkeep remembers: times in epoch seconds, 0 for never; after `failures` it waits until `again`."""
-    return {
-        "updated": 0.0, "embedded": 0.0, "failures": 0, "again": 0.0, "error": "", **client.place.remembered("upkeep")
-    }  # fmt: skip
-
-
-def due(client: QmdClient, *, soon: bool) -> bool:
-    """Tell whether an update that nobody asked for by hand may run: `soon` because notes changed, or by interval."""
-    record, now, interval = state(client), time.time(), client.options.interval("update.interval", 300.0)
-    pause = client.options.seconds("update.debounceMs") if soon else interval or float("inf")
-    return bool(now >= record["again"] and now - record["updated"] >= pause)
-
-
-def update(client: QmdClient, stop: Stop, *, boot: bool = False) -> Report:
-    """Mend the collections and read the files anew. Raises QmdFailure, Cancelled."""
-    return _alone(client, "update", stop, lambda words: _update(client, words, stop, boot))
-
-
-def embed(client: QmdClient, stop: Stop, *, force: bool = True) -> Report | None:
-    """Embed texts that have no vector; None where it is not time, without `force`. Raises QmdFailure, Cancelled."""
-    interval = client.options.interval("update.embedInterval", 3600.0)
-    if not force and time.time() - state(client)["embedded"] < interval:
-        return None
-
-    def work(words: tuple[str, ...]) -> list[str]:
-        require_models(client.place, "embed", ("embed",))
-        finished(_run(client, words, ["embed"], "embedTimeoutMs", stop), "embed")
-        return []
-
-    return _alone(client, "embed", stop, work)
-
-
-def _alone(client: QmdClient, action: str, stop: Stop, work: Callable[[tuple[str, ...]], list[str]]) -> Report:
+    Return documents, vectors, and what changed as sentences. Raises QmdFailure, Cancelled.
+    """
     words = client.startable(stop)
     client.place.make()
-    began, record = time.time(), state(client)
+    began = time.time()
     try:
-        with locks.wait_for(client.place.folder / "upkeep", stop):
-            try:
-                changes = work(words)
-            except QmdFailure as failure:
-                pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** record["failures"])
-                failed = {"failures": record["failures"] + 1, "again": time.time() + pause, "error": failure.message}
-                client.place.remember("upkeep", {**record, **failed})
-                raise
-            done = {"updated" if action == "update" else "embedded": began, "failures": 0, "again": 0.0, "error": ""}
-            client.place.remember("upkeep", {**record, **done})
+        with locks.wait_for(client.lock, stop):
+            changes = _mend(client, words, stop)
+            _run(client, words, ["update"], "updateTimeoutMs", stop)
+            if vectors and client.options.mode != "search":
+                require_models(client.place, "embed", ("embed",))
+                _run(client, words, ["embed"], "embedTimeoutMs", stop)
+            client.place.remember("upkeep", {"updated": began})
     except IndexUnavailable as error:
-        raise QmdFailure("index", "Another memory-tui is bringing QMD up to date.", "Wait for it.") from error
+        raise QmdFailure("Another memory-tui is bringing QMD up to date.", "Wait for it.") from error
     index = read(client.place.index)
-    counts = {"documents": index.documents, "vectors": index.vectors, "changes": changes}
-    return {"action": action, "seconds": time.time() - began, **counts}
-
-
-def _update(client: QmdClient, words: tuple[str, ...], stop: Stop, boot: bool) -> list[str]:
-    if client.options.values["sessions.enabled"]:
-        export(client)
-    changes = _mend(client, words, stop)
-    for attempt in range(_TRIES if boot else 1):
-        output = _run(client, words, ["update"], "updateTimeoutMs", stop)
-        busy = output.code and any(word in (output.stderr + output.stdout).lower() for word in _BUSY)
-        if not busy or stop.wait(_BOOT_PAUSE * 2**attempt):
-            break
-    finished(output, "update")
-    return changes
+    return {"documents": index.documents, "vectors": index.vectors, "changes": changes}
 
 
 def _mend(client: QmdClient, words: tuple[str, ...], stop: Stop) -> list[str]:
@@ -1025,77 +828,26 @@ def _mend(client: QmdClient, words: tuple[str, ...], stop: Stop) -> list[str]:
     changes = []
     for name in index.collections:
         if name not in serving and (client.place.owned or name in names):
-            finished(_run(client, words, ["collection", "remove", name], "", stop), "collection remove")
+            _run(client, words, ["collection", "remove", name], "commandTimeoutMs", stop)
             changes.append(f"collection {name} removed")
     for item in specs:
         if index.serving(item) is None:
             args = ["collection", "add", item.path, "--name", item.name, "--mask", item.pattern]
-            output = _run(client, words, args, "", stop)
-            if output.code and "already exists" in output.stderr + output.stdout:
+            try:
+                _run(client, words, args, "commandTimeoutMs", stop)
+            except QmdFailure as failure:
+                if "already exists" not in failure.message:
+                    raise
                 # QMD's configuration alone still has that name.
-                _run(client, words, ["collection", "remove", item.name], "", stop)
-                output = _run(client, words, args, "", stop)
-            finished(output, "collection add")
+                _run(client, words, ["collection", "remove", item.name], "commandTimeoutMs", stop)
+                _run(client, words, args, "commandTimeoutMs", stop)
             changes.append(f"collection {item.name} added: {item.path}, {item.pattern}")
     return changes
 
 
-def _run(client: QmdClient, words: tuple[str, ...], args: list[str], limit: str, stop: Stop) -> Output:
-    seconds = client.options.seconds(f"update.{limit or 'commandTimeoutMs'}")
-    return run(words, args, client.place.environment(), client.folder, seconds, stop)
-
-
-def reset(client: QmdClient) -> list[str]:
-    """Delete QMD's index and configuration that memory-tui made; returns their paths. Raises QmdFailure."""
-    place = client.place
-    if not place.owned:
-        raise QmdFailure("index", f"{place.folder} is not memory-tui's own, so it stays.", "Leave --qmd-home out.")
-    files = [*(Path(f"{place.index}{side}") for side in ("", "-wal", "-shm")), place.index_yml]
-    try:
-        with locks.wait_for(place.folder / "upkeep"):
-            deleted = [str(file) for file in files if os.path.lexists(file) and durable.remove_file(file)]
-    except (OSError, IndexUnavailable) as error:
-        raise QmdFailure("index", f"QMD's index cannot be deleted: {error}.", "Check its folder.") from error
-    for name in ("upkeep", "fallback"):
-        place.remember(name, None)
-    return deleted
-
-
-def export(client: QmdClient) -> None:
-    """Write the agent's transcripts as notes, and delete those whose session is gone or too old.
-
-    A file that does not begin as an exported transcript does is somebody's own, and stays. Raises QmdFailure.
-    """
-    folder, days = client.exported, client.options.whole("sessions.retentionDays")
-    sessions = state_folder() / "agents" / client.options.agent / "sessions"
-    exported: set[str] = set()
-    try:
-        durable.make_folder(folder)
-        for item in transcripts.listing(str(sessions), archives=False).notes:
-            if days and item.mtime_ns / 1e9 < time.time() - days * _DAY:
-                continue
-            name = os.path.basename(item.absolute).removesuffix(".jsonl")  # noqa: PTH119 - undecodable names
-            try:
-                text = transcripts.read(item).text
-            except Unreadable:
-                # The other sessions are searched all the same; the list of files says why this one is not.
-                continue
-            exported.add(f"{name}.md")
-            file, data = folder / f"{name}.md", f"{_TITLE}{name}\n\n{text or '(empty)'}\n".encode("utf-8", "replace")
-            # What did not change keeps its time, so that nothing is behind.
-            if not file.exists() or (_is_exported(file) and file.read_bytes() != data):
-                durable.replace_file(file, data)
-        for file in folder.glob("*.md"):
-            if file.name not in exported and _is_exported(file):
-                durable.remove_file(file)
-    except OSError as error:
-        message = f"Transcripts cannot be exported to {folder}: {error.strerror}."
-        raise QmdFailure("index", message, "Check the folder.") from error
-
-
-def _is_exported(file: Path) -> bool:
-    with file.open("rb") as opened:
-        return opened.read(len(_TITLE)) == _TITLE.encode()
+def _run(client: QmdClient, words: tuple[str, ...], args: list[str], limit: str, stop: Stop) -> None:
+    seconds = client.options.seconds(f"update.{limit}")
+    finished(run(words, args, client.place.environment(), client.folder, seconds, stop), " ".join(args[:2]))
 
 
 # --- in words --------------------------------------------------------------------------------------------------------
@@ -1126,13 +878,5 @@ def qmd_lines(value: QmdAnswer, *, explain: bool) -> Iterator[str]:
             yield f"    QMD's own score, not comparable: {hit.score:g}; collection {one_line(hit.collection)}"
         yield safe(hit.snippet, keep_newlines=True).strip("\n")
         yield ""
-    if not value.hits:
-        yield f"No matches. {value.empty.sentence if value.empty is not None else ''}".rstrip()
-    if explain:
-        yield f"QMD {value.mode}, {value.ms:.0f} ms, collections {', '.join(value.collections) or 'none'}"
-        yield f"QMD's index as of {qmd_updated(value.updated)}; {plural(value.behind, 'file')} changed since"
-
-
-def qmd_updated(at: float) -> str:
-    """Return when QMD's index was last updated."""
-    return f"{dt.datetime.fromtimestamp(at):%Y-%m-%d %H:%M:%S}" if at else "never"
+    if value.empty is not None:
+        yield f"No matches. {value.empty.sentence}"

@@ -273,19 +273,14 @@ def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
     path, line, _ = named_lines(args.why)
     answer = engine.search.why(again.evidence, path, line, again.settings)
     place = rerun.delivered_place(again.entry, answer.place.path, line)
-    of_qmd = ""
-    if again.entry.backend == "qmd":
-        of_qmd = engine.backend.why(again.entry.query, answer.place.path, line or 0)
     changes, questions = None, None
     if not answer.recalled:
         changes, questions = remedies(answer, again.settings, engine.plan.with_profile, engine.search.gather)
     data = {
         **trace_json.why(answer, changes, questions),
         "log": {"delivered": place, "since": list(again.since)},
-        **({"qmd": of_qmd} if of_qmd else {}),
     }
     lines = [rerun.delivered(place), *([f"Since then: {'; '.join(again.since)}."] if again.since else [])]
-    lines += [f"QMD, asked again now: {of_qmd}"] if of_qmd else []
     return show(args, data, [*lines, *hit_text.answer(answer, changes, questions)])
 
 

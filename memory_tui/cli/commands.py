@@ -250,8 +250,8 @@ mcp  mcp:mcp  serve memory_search and memory_get to an agent over MCP
   --allow-write                       let the agent correct lines of notes, and store and forget long-term memories
   --no-prompts --no-resources         changes nothing: files of hosts that an earlier release connected name it
   --print-config                      print the entry in JSON that a client of MCP takes
-hook  hooks:hook  answer a host's hook: session-memory, claude-code, codex, recall or capture
-  name session-memory|claude-code|codex|recall|capture  the hook
+hook  hooks:hook  answer a host's hook: session-memory, claude-code or codex
+  name session-memory|claude-code|codex  the hook
   --transcript FILE                   session-memory: the conversation
   --session ID                        session-memory: session id
   --key KEY@unknown                   session-memory: session key
@@ -285,15 +285,15 @@ openclaw inject  programs:inject answers  which entries OpenClaw 2026.9 puts bef
   message                             a message to the agent
 openclaw trust  programs:trust  whether OpenClaw 2026.9 still trusts each note
 # Other memories
-qmd  programs:qmd  QMD as the backend: update, embed, status, reset, approve, revoke, probe
-  action update|embed|status|reset|approve|revoke|probe  approve and revoke are for its program
+qmd  programs:qmd  QMD as the backend: update, status, approve, revoke
+  action update|status|approve|revoke  approve and revoke are for its program
   --yes                               agree to run the program, without being asked
 ltm  programs:ltm  long-term memories in LanceDB: list, search, store, forget, undo
   action list|search|store|forget|undo|approve|revoke  one of list, search, store, forget, undo, approve, revoke
   words* WORD                         a text, query or id
   -n --limit N                        how many (default: list 50, search 5)
   --min-score F                       search: the least score
-  --category NAME@                    preference, fact, decision, entity or other
+  --category NAME@                    store: preference, fact, decision, entity or other
   --importance F                      store: from 0 to 1
   --yes                               agree that memory-tui writes this table
 # Shared index
@@ -364,7 +364,7 @@ _GLOBAL = """
 --provider NAME@                    builtin (default), none, or one that gets your notes, like openai
 --backend NAME@                     who searches: builtin, or qmd (default: as configured)
 --qmd-home DIR                      folder of QMD's configuration and index (default: beside the index)
---memories PLACE@                   LanceDB table of long-term memories: a folder, or s3://BUCKET/PREFIX
+--memories PLACE@                   folder of the LanceDB table of long-term memories
 --profile NAME                      auto, recommended, openclaw-2026.9, openclaw-2026.3 or openclaw-2026.2
 --active-project KEY...             a project that the agent works on (2026.9); repeatable
 --set KEY=VALUE...                  change one setting; repeatable

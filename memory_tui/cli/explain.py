@@ -197,10 +197,7 @@ def why(args: argparse.Namespace) -> int:
         answer = engine.search.why(engine.search.gather(query), path, line)
         plan = engine.plan
         changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.search.gather)
-        of_qmd = engine.backend.why(query, answer.place.path, line or 0)
-    data = {**trace_json.why(answer, changes, questions), **({"qmd": of_qmd} if of_qmd else {})}
-    head = [f"QMD: {of_qmd}", "The built-in index:"] if of_qmd else []
-    return show(args, data, [*head, *hit_text.answer(answer, changes, questions)])
+    return show(args, trace_json.why(answer, changes, questions), hit_text.answer(answer, changes, questions))
 
 
 def _place(engine: Engine, query: str, place: str) -> tuple[str, str, int | None]:

@@ -86,11 +86,6 @@ _MESSAGES = "hooks.internal.entries.session-memory.messages"
 
 def hook(args: argparse.Namespace) -> int:
     """Answer a hook of a host."""
-    if args.name in ("recall", "capture"):
-        # A part of this command that only a table of memories needs.
-        from memory_tui.cli import programs
-
-        return programs.hook(args)
     return _session_memory(args) if args.name == "session-memory" else _coding_agent(args)
 
 

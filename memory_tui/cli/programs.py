@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
+import datetime as dt
 import shlex
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import to_builtins
 
@@ -81,126 +80,84 @@ def trust(args: argparse.Namespace) -> int:
 
 # --- QMD -----------------------------------------------------------------------------------------------------------
 
-T = TypeVar("T")
-Answer = tuple[dict[str, Any], list[str], int]
-"""What is printed as JSON, what a person reads, the exit code."""
+Answer = tuple[dict[str, Any], list[str]]
+"""What is printed as JSON, what a person reads."""
 
 
 def qmd(args: argparse.Namespace) -> int:
     """Carry out an action of QMD."""
     with opened(args) as engine:
         client = engine.backend.client
-        if args.action in ("update", "embed") and (question := client.unapproved):
+        if args.action == "update" and (question := client.unapproved):
             if not confirmed(f"{question}. Run it?", args):
                 print_lines([question, "To agree: memory-tui qmd approve."])
                 return 1
             client.approve("qmd --yes" if args.yes else "qmd")
-        data, lines, code = _RUN[args.action](engine)
-    return show(args, data, lines, code)
+        data, lines = _RUN[args.action](engine)
+    return show(args, data, lines)
 
 
-def _done(engine: Engine, report: qmd_backend.Report | None) -> Answer:
-    report = report or {}
+def _update(engine: Engine) -> Answer:
+    report = qmd_backend.update(engine.backend.client, Stop())
     engine.backend.recovered()
     counts = f"{plural(report['documents'], 'document')}, {plural(report['vectors'], 'vector')}"
-    sentence = f"QMD {report['action']}: {counts}, {report['seconds']:.1f} s."
-    return {**report, "sentence": sentence}, [*report["changes"], sentence], 0
-
-
-def _reset(engine: Engine) -> Answer:
-    paths = qmd_backend.reset(engine.backend.client)
-    lines = [*(f"Deleted: {path}" for path in paths), "QMD's index is empty now: memory-tui qmd update makes it anew."]
-    return {"deleted": paths}, lines, 0
+    return report, [*report["changes"], f"QMD update: {counts}."]
 
 
 def _approve(engine: Engine) -> Answer:
     line = engine.backend.client.approve("qmd approve")
     engine.backend.recovered()
-    lines = [f"Approved: memory-tui may run {line}", "To withdraw: memory-tui qmd revoke."]
-    return {"approved": line, "namedBy": engine.backend.client.options.named_by}, lines, 0
+    return {"approved": line}, [f"Approved: memory-tui may run {line}", "To withdraw: memory-tui qmd revoke."]
 
 
 def _revoke(engine: Engine) -> Answer:
     lines = [approval.host for approval in engine.providers.approvals.revoke(APPROVED_AS)]
-    return {"revoked": lines}, [f"Approval withdrawn: {line}" for line in lines or ["there was none"]], 0
-
-
-def _probe(engine: Engine) -> Answer:
-    failed = engine.backend.probe()
-    data = {"answers": failed is None, "fallback": failed.as_dict() if failed else None, "failed": failed is not None}
-    return data, [f"QMD does not answer: {failed.reason}" if failed else "QMD answers."], 1 if failed else 0
-
-
-def _tried(get: Callable[[], T], otherwise: T) -> tuple[T, dict[str, str]]:
-    """Return what `get` gives, and why it gives nothing."""
-    try:
-        return get(), {"problem": "", "nextStep": ""}
-    except QmdFailure as failure:
-        return otherwise, {"problem": failure.message, "nextStep": failure.next_step}
+    return {"revoked": lines}, [f"Approval withdrawn: {line}" for line in lines or ["there was none"]]
 
 
 def _state(engine: Engine) -> Answer:
-    client = engine.backend.client
-    words, trouble = _tried(lambda: list(client.words()), list[str]())
-    version = ""
-    if words:
-        version, trouble = _tried(lambda: qmd_backend.version(client.startable(), client.place), "")
-    command, approved = shlex.join(words), bool(words) and not client.unapproved
-    program = {"command": command, "version": version, "namedBy": client.options.named_by, "approved": approved}
-    index, problem = _tried(lambda: qmd_backend.read(client.place.index), qmd_backend.QmdIndex({}))
-    upkeep, failed, state = qmd_backend.state(client), engine.backend.fallback(), engine.status().backend_state
-    seen = qmd_backend.coverage(index, client.specs, upkeep["updated"])
-    serving = ((item, index.serving(item)) for item in client.specs)
-    collections = [
-        {**to_builtins(item), "documents": len(there.documents) if there is not None else None}
-        for item, there in serving
-    ]
-    models = [to_builtins(item) for item in qmd_backend.models(client.place).values()]
+    client, status = engine.backend.client, engine.status()
+    problem, words, coverage = "", [], qmd_backend.Coverage()
+    try:
+        words = list(client.words())
+        coverage = client.coverage()
+    except QmdFailure as failure:
+        problem = f"{failure.message} {failure.next_step}".strip()
     data = {
-        "state": state,
-        "program": {**program, **trouble},
+        "state": status.backend_state,
+        "program": shlex.join(words),
+        "problem": problem,
         "folder": str(client.place.folder),
         "searchMode": client.options.mode,
-        "collections": collections,
-        **problem,
-        "documents": index.documents,
-        "vectors": index.vectors,
-        "behind": len(seen.behind),
-        **{name: list(getattr(seen, name)) for name in ("missing", "ghosts", "changed")},
-        "lastUpdateAt": upkeep["updated"] or None,
-        "upkeep": upkeep,
-        "models": models,
-        "fallback": failed.as_dict() if failed else None,
+        "collections": [to_builtins(item) for item in client.specs],
+        **to_builtins(coverage),
+        "lastUpdateAt": client.updated or None,
+        "fallback": status.fallback,
     }
-    counts = f"{plural(index.documents, 'document')}, {plural(index.vectors, 'vector')}"
+    counts = f"{plural(coverage.documents, 'document')}, {plural(coverage.behind, 'file')} changed since"
     rows = [
-        ("State", state),
-        ("Program", trouble["problem"] or f"{command} ({version})"),
-        ("Folder", client.place.folder),
-        ("Mode", client.options.mode),
-        *(("Collection", f"{item['name']}  {item['path']}  {item['pattern']}") for item in collections),
-        ("Index", problem["problem"] or f"{counts}, {plural(len(seen.behind), 'file')} changed since"),
-        ("Last update", qmd_backend.qmd_updated(upkeep["updated"])),
-        ("Last failure", upkeep["error"] or "none"),
-        *(("Model", f"{item['role']}: {item['problem'] or item['file']}") for item in models),
+        ("State", data["state"]),
+        ("Program", data["program"] or "none"),
+        ("Folder", data["folder"]),
+        ("Mode", data["searchMode"]),
+        *(("Collection", f"{item.name}  {item.path}  {item.pattern}") for item in client.specs),
+        ("Index", problem or counts),
+        (
+            "Last update",
+            f"{dt.datetime.fromtimestamp(client.updated):%Y-%m-%d %H:%M:%S}" if client.updated else "never",
+        ),
     ]
-    return data, [f"{name + ':':14}{one_line(str(text))}" for name, text in rows], 0
+    return data, [f"{name + ':':14}{one_line(str(text))}" for name, text in rows]
 
 
 _RUN: dict[str, Callable[[Engine], Answer]] = {
-    "update": lambda engine: _done(engine, qmd_backend.update(engine.backend.client, Stop())),
-    "embed": lambda engine: _done(engine, qmd_backend.embed(engine.backend.client, Stop())),
+    "update": _update,
     "status": _state,
-    "reset": _reset,
     "approve": _approve,
     "revoke": _revoke,
-    "probe": _probe,
 }
 
 # --- memories ---------------------------------------------------------------------------------------------------------
-
-MemoriesAnswer = tuple[dict[str, Any], list[str]]
-"""What is printed as JSON, what a person reads."""
 
 
 @contextmanager
@@ -219,7 +176,7 @@ def ltm(args: argparse.Namespace) -> int:
     with _opened(args) as opened:
         if args.action in ("store", "forget", "undo") and not args.read_only:
             # A person agrees once; what refuses to write says how to agree.
-            question = f"memory-tui has only read the memories in {opened.location.label} so far. May it write them?"
+            question = f"memory-tui has only read the memories in {opened.label} so far. May it write them?"
             if opened.exists() and not opened.writable and confirmed(question, args):
                 opened.approve("ltm --yes" if args.yes else "ltm")
         with waiting("Working on the memories"):
@@ -239,45 +196,33 @@ def _line(entry: MemoryEntry) -> str:
     return f"{entry.id[:8]}  {entry.day}  {entry.category:<10}  {entry.importance:.1f}  {one_line(entry.text)}"
 
 
-def _list(opened: Memories, args: argparse.Namespace) -> MemoriesAnswer:
-    category = memories.require_category(args.category) if args.category else ""
+def _list(opened: Memories, args: argparse.Namespace) -> Answer:
     try:
         table = opened.table()
     except TableMissing as missing:
         return {"entries": [], "total": 0}, [missing.message, missing.next_step]
-    fitting = [item for item in table.entries() if category in ("", item.category)]
-    newest = sorted(fitting, key=lambda item: item.created_at, reverse=True)[: args.limit or 50]
-    place, writable = opened.location, opened.writable
+    every = table.entries()
+    newest = sorted(every, key=lambda item: item.created_at, reverse=True)[: args.limit or 50]
     data = {
         "entries": [item.as_dict() for item in newest],
-        "total": len(fitting),
-        "place": place.label,
-        "namedBy": place.named_by,
-        "writable": writable,
+        "total": len(every),
+        "place": opened.label,
+        "writable": opened.writable,
         "model": dict(table.model) or None,
     }
-    total = f"{plural(len(fitting), 'entry')} in {place.label} (named by {place.named_by})"
-    return data, [*map(_line, newest), total if writable else f"{total}, only read: memory-tui ltm approve"]
+    total = f"{plural(len(every), 'entry')} in {opened.label}"
+    return data, [*map(_line, newest), total if opened.writable else f"{total}, only read: memory-tui ltm approve"]
 
 
-def _search(opened: Memories, args: argparse.Namespace) -> MemoriesAnswer:
+def _search(opened: Memories, args: argparse.Namespace) -> Answer:
     least = memories.COMMAND_MIN if args.min_score is None else args.min_score
-    answer = opened.search(_words(args, "QUERY"), args.limit or memories.LIMIT, least, args.category)
-    lines = [f"{hit.score:.3f}  (distance {hit.distance:.3f})  {_line(hit.entry)}" for hit in answer.hits]
-    lines = lines or [f"No entry reaches the score {least:g}."]
-    lines += ["", "Not in the answer:"] if answer.misses else []
-    lines += [f"{miss.score:.3f}  {_line(miss.entry)}  {miss.why_not}" for miss in answer.misses[:5]]
-    data = {
-        "query": " ".join(args.words),
-        "minScore": least,
-        "model": answer.proof,
-        "results": [item.as_dict() for item in answer.hits],
-        "misses": [item.as_dict() for item in answer.misses],
-    }
-    return data, lines
+    hits = opened.search(_words(args, "QUERY"), args.limit or memories.LIMIT, least)
+    lines = [f"{hit.score:.3f}  (distance {hit.distance:.3f})  {_line(hit.entry)}" for hit in hits]
+    data = {"query": " ".join(args.words), "minScore": least, "results": [item.as_dict() for item in hits]}
+    return data, lines or [f"No entry reaches the score {least:g}."]
 
 
-def _store(opened: Memories, args: argparse.Namespace) -> MemoriesAnswer:
+def _store(opened: Memories, args: argparse.Namespace) -> Answer:
     importance = memories.IMPORTANCE if args.importance is None else args.importance
     done = opened.store(_words(args, "TEXT"), importance, args.category)
     data = {"action": done.action, "entry": done.entry.as_dict(), "score": round(done.score, 6)}
@@ -286,7 +231,7 @@ def _store(opened: Memories, args: argparse.Namespace) -> MemoriesAnswer:
     return data, [f"Not stored: it repeats {done.entry.id} (score {done.score:.3f}): {one_line(done.entry.text)}"]
 
 
-def _forget(opened: Memories, args: argparse.Namespace) -> MemoriesAnswer:
+def _forget(opened: Memories, args: argparse.Namespace) -> Answer:
     text = _words(args, "ID or QUERY")
     entry = opened.named(text)
     done = opened.forget([entry.id]) if entry else opened.forget_by_query(text, memories.COMMAND_MIN)
@@ -301,24 +246,24 @@ def _forget(opened: Memories, args: argparse.Namespace) -> MemoriesAnswer:
     return data, [f"Nothing is forgotten: {'name one of these by its id' if lines else 'no entry is near'}.", *lines]
 
 
-def _undo(opened: Memories, _args: argparse.Namespace) -> MemoriesAnswer:
+def _undo(opened: Memories, _args: argparse.Namespace) -> Answer:
     done = opened.undo()
     lines = [f"Undone, {done.kind}: {_line(item)}" for item in done.entries]
     return {"undone": done.kind, "entries": [item.as_dict() for item in done.entries]}, lines
 
 
-def _approve_memories(opened: Memories, _args: argparse.Namespace) -> MemoriesAnswer:
+def _approve_memories(opened: Memories, _args: argparse.Namespace) -> Answer:
     opened.approve("ltm approve")
-    label = opened.location.label
+    label = opened.label
     return {"approved": label}, [f"memory-tui may write the memories in {label}.", "To withdraw: ltm revoke."]
 
 
-def _revoke_memories(opened: Memories, _args: argparse.Namespace) -> MemoriesAnswer:
+def _revoke_memories(opened: Memories, _args: argparse.Namespace) -> Answer:
     hosts = [approval.host for approval in opened.approvals.revoke(memories.WRITES)]
     return {"revoked": hosts}, [f"Approval withdrawn: {item}" for item in hosts] or ["There was no approval."]
 
 
-_MEMORIES: dict[str, Callable[[Memories, argparse.Namespace], MemoriesAnswer]] = {
+_MEMORIES: dict[str, Callable[[Memories, argparse.Namespace], Answer]] = {
     "list": _list,
     "search": _search,
     "store": _store,
@@ -327,37 +272,3 @@ _MEMORIES: dict[str, Callable[[Memories, argparse.Namespace], MemoriesAnswer]] =
     "approve": _approve_memories,
     "revoke": _revoke_memories,
 }
-
-
-def hook(args: argparse.Namespace) -> int:
-    """Print memories before an answer, or store what the user said; standard input holds it as the host has it."""
-    texts, ended_well = _user_texts(sys.stdin.read())
-    with _opened(args) as opened:
-        if args.name == "recall":
-            block = memories.block(opened, texts[-1]) if texts else ""
-            return show(args, {"prependContext": block}, block.splitlines())
-        if opened.rule("autoCapture") is not True:
-            off = "Capture is off: plugins.entries.memory-lancedb.config.autoCapture is not true."
-            return show(args, {"stored": 0, "off": off}, [off])
-        stored, left = memories.capture(opened, texts if ended_well else ())
-    entries = [{"action": item.action, "id": item.entry.id, "text": item.entry.text} for item in stored]
-    data = {"entries": entries, "left": [{"text": text, "why": why} for text, why in left]}
-    return show(args, data, [memories.captured(stored, left)])
-
-
-def _user_texts(text: str) -> tuple[list[str], bool]:
-    """Return what the user said, and whether the run ended well, of a host's event in JSON or plain text."""
-    try:
-        event = json.loads(text)
-    except (ValueError, RecursionError):
-        return [text] if text.strip() else [], True
-    if not isinstance(event, dict):
-        return [], True
-    if isinstance(event.get("prompt"), str):
-        return [event["prompt"]], True
-    messages = event.get("messages")
-    messages = messages if isinstance(messages, list) else []
-    contents = [item.get("content") for item in messages if isinstance(item, dict) and item.get("role") == "user"]
-    parts = [part for content in contents for part in (content if isinstance(content, list) else [content])]
-    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
-    return [item for item in texts if isinstance(item, str)], event.get("success", True) is True

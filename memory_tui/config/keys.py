@@ -57,8 +57,13 @@ COMPATIBLE_APIS = ("openai-completions", "openai-responses")
 
 _NO_LOCAL = "none here yet: a local model runs with a context of 512 tokens"
 _NO_SESSIONS = "none here: memory-tui notices changed transcripts by itself, after a compaction as at any other time"
-_NO_AGENT = "none here: it is about what the running agent does; memory-tui runs none"
-_NO_BRIDGE = "none here: memory-tui runs the program qmd itself and needs no bridge to it"
+_NO_AGENT = "none here: memory-tui runs no agent"
+_NO_BRIDGE = "none here: memory-tui runs qmd itself"
+_NO_UPKEEP = "none here: no clock updates QMD"
+_NO_EXPORT = "none here: sources names sessions"
+_NO_SCOPE = "none here: every chat may ask"
+_NO_REMOTE = "none here: the table is a folder"
+_NO_HOOK = "none here: the plug-in does it"
 _NO_STORE = "none here: there is only one"
 _NO_RECALL = (
     "none here: conversations are searched where sources names sessions and experimental.sessionMemory allows them"
@@ -125,16 +130,16 @@ _QMD = (
     Key("command", "text", "qmd", "QMD: the program: a name, a path, or node and the path of its qmd.js"),
     Key("includeDefaultMemory", "switch", True, "QMD: search MEMORY.md, memory.md and memory/"),
     Key("paths", "any", (), "QMD: more folders to search, each with path, name and pattern"),
-    Key("sessions.enabled", "switch", False, "QMD: export transcripts as notes, and search them"),
-    Key("sessions.exportDir", "path", None, "QMD: folder of the exported transcripts"),
-    Key("sessions.retentionDays", "whole", None, "QMD: days after which a transcript is exported no more", low=1),
-    Key("update.interval", "text", "5m", "QMD: how often QMD's index is brought up to date; 0 is never"),
+    Key("sessions.enabled", "switch", False, "QMD: export transcripts as notes, and search them", _NO_EXPORT),
+    Key("sessions.exportDir", "path", None, "QMD: folder of the exported transcripts", _NO_EXPORT),
+    Key("sessions.retentionDays", "whole", None, "QMD: days a transcript stays exported", _NO_EXPORT, low=1),
+    Key("update.interval", "text", "5m", "QMD: 0: bring its index up to date by hand alone"),
     Key("update.debounceMs", "whole", 15_000, "QMD: the least time between two updates that nobody asked for"),
-    Key("update.onBoot", "switch", True, "QMD: bring it up to date at the start too"),
-    Key("update.waitForBootSync", "switch", False, "QMD: let searches wait for that"),
-    Key("update.startup", "text", None, "QMD: off: no update at the start (2026.5)"),
-    Key("update.startupDelayMs", "whole", None, "QMD: wait before the update at the start (2026.5)"),
-    Key("update.embedInterval", "text", "60m", "QMD: how often new texts are embedded, where the mode needs vectors"),
+    Key("update.onBoot", "switch", True, "QMD: bring it up to date at the start too", _NO_UPKEEP),
+    Key("update.waitForBootSync", "switch", False, "QMD: let searches wait for that", _NO_UPKEEP),
+    Key("update.startup", "text", None, "QMD: off: no update at the start (2026.5)", _NO_UPKEEP),
+    Key("update.startupDelayMs", "whole", None, "QMD: wait before the update at the start (2026.5)", _NO_UPKEEP),
+    Key("update.embedInterval", "text", "60m", "QMD: how often new texts are embedded", _NO_UPKEEP),
     Key("update.commandTimeoutMs", "whole", 30_000, "QMD: when any other command is given up", low=1),
     Key("update.updateTimeoutMs", "whole", 120_000, "QMD: when an update is given up", low=1),
     Key("update.embedTimeoutMs", "whole", 120_000, "QMD: when embedding is given up", low=1),
@@ -142,7 +147,7 @@ _QMD = (
     Key("limits.maxSnippetChars", "whole", 700, "QMD: most characters of a hit", low=1),
     Key("limits.maxInjectedChars", "whole", 4000, "QMD: most characters altogether", low=1),
     Key("limits.timeoutMs", "whole", 4000, "QMD: when a search is given up", low=1),
-    Key("scope", "any", None, "QMD: in which chats it may be asked: default deny, direct chats allowed"),
+    Key("scope", "any", None, "QMD: in which chats it may be asked", _NO_SCOPE),
     Key("searchMode", "choice", "search", "QMD: search, vsearch or query", choices=("search", "vsearch", "query")),
     Key("mcporter.enabled", "switch", False, "QMD: ask through the mcporter bridge", _NO_BRIDGE),
     Key("mcporter.serverName", "text", "qmd", "QMD: its name there", _NO_BRIDGE),
@@ -168,18 +173,18 @@ _ACCOUNT = (
     Key("headers", "headers", None, "headers that are sent along by everything; remote.headers count before them"),
 )
 _LANCEDB = (
-    Key("dbPath", "text", None, "folder or address of the table; ~/.openclaw/memory/lancedb"),
-    Key("storageOptions", "headers", None, "how an object store is reached: endpoint, region, keys"),
+    Key("dbPath", "text", None, "folder of the table; ~/.openclaw/memory/lancedb"),
+    Key("storageOptions", "headers", None, "how an object store is reached: endpoint, region, keys", _NO_REMOTE),
     Key("embedding.provider", "text", None, "who makes its vectors; openai where a model or a key is named"),
     Key("embedding.model", "text", None, "the model"),
     Key("embedding.apiKey", "secret", None, "key of the provider"),
     Key("embedding.baseUrl", "text", None, "address of the provider"),
     Key("embedding.dimensions", "whole", None, "length of the vectors, where a model has several", low=1),
-    Key("autoRecall", "switch", True, "entries before each answer: memory-tui hook recall"),
-    Key("autoCapture", "switch", False, "entries from what the user says: memory-tui hook capture"),
-    Key("captureMaxChars", "whole", 500, "longer texts are not captured", low=100),
-    Key("recallMaxChars", "whole", 1000, "characters of a prompt that entries are searched by", low=100),
-    Key("customTriggers", "any", (), "words that make a text worth capturing, beside the usual ones"),
+    Key("autoRecall", "switch", True, "entries before each answer", _NO_HOOK),
+    Key("autoCapture", "switch", False, "entries from what the user says", _NO_HOOK),
+    Key("captureMaxChars", "whole", 500, "longer texts are not captured", _NO_HOOK, low=100),
+    Key("recallMaxChars", "whole", 1000, "characters of a prompt that entries are searched by", _NO_HOOK, low=100),
+    Key("customTriggers", "any", (), "words that make a text worth capturing, beside the usual ones", _NO_HOOK),
 )
 
 DEFAULTS = "agents.defaults."

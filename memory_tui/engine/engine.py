@@ -150,7 +150,6 @@ class Engine:
     def start(self) -> None:
         """Begin to work in the background: settle changes that were cut off, index what changed, then watch."""
         self.index.start(self._recover)
-        self.backend.start()
         index = self.index
         if self.scopes.kept:
             threading.Thread(target=self.scopes.keep, args=(index.writer.closing,), name="mirrors", daemon=True).start()
@@ -241,8 +240,6 @@ class Engine:
     def _emit(self, event: Event) -> None:
         if isinstance(event, events.SyncFinished) and self._publisher is not None:
             self._publisher.wake()
-        if isinstance(event, events.SyncFinished) and event.indexed + event.removed:
-            self.backend.notes_changed()
         if self._listener is not None:
             self._listener(event)
 

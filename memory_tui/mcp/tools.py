@@ -130,7 +130,7 @@ def _of_qmd(
 ) -> dict[str, Any] | None:
     """QMD's answer; None where the built-in index answers. Raises QueryError, Cancelled."""
     most = settings.whole("query.maxResults")
-    reply = memory.backend.ask(request["query"], most, manner.session_key, source, cancel)
+    reply = memory.backend.ask(request["query"], most, source, cancel)
     if reply is None:
         return None
     results = [

@@ -296,7 +296,7 @@ def event_words(event: events.Event) -> tuple[str, str]:  # noqa: C901 - a row a
             return event.text, BAD if event.lost else GOOD
         case events.ShrinkHeld():
             return f"{event.missing:,} of {event.total:,} notes vanished; they are kept until you agree", BAD
-        case events.Noticed() | events.BackendChanged():
+        case events.Noticed():
             return event.text, WARN
         case _:
             return "", ""

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from typing import Any
@@ -74,46 +73,24 @@ CATEGORIES = [
     ("Rozhodli jsme", "decision"),
     ("go", "other"),
 ]
-CAPTURED = [
-    ("remember that I like tea", ""),
-    ("my printer is upstairs", ""),
-    ("call me at +491701234567", ""),
-    ("the weather was fine", "No trigger word"),
-    ("always", "It has 6 characters"),
-    ("<a>always</a> remember", "markup"),
-    ("always **bold**\n- a list", "formatted"),
-    ("always 🌀🌁🌂🌃 remember", "emoji"),
-    ("remember <relevant-memories>", "block of recalled"),
-]
 
 
-def test_categories_and_triggers_are_openclaws():
+def test_categories_are_openclaws():
     assert [(text, rules.category_of(text)) for text, _ in CATEGORIES] == CATEGORIES
-    for text, why in CAPTURED:
-        reason = rules.not_captured(text)
-        assert (why in reason, bool(reason)) == (True, bool(why)), text
-    assert rules.not_captured("the weather was fine", triggers=["WEATHER"]) == ""
 
 
-def test_a_search_has_openclaws_score_and_says_why_others_are_not_in_it(opened, copied):
+def test_a_search_has_openclaws_score(opened, copied):
     memories = opened(copied)
-    answer = memories.search("tabs or spaces?", limit=1, least=0.1)
-    [hit] = answer.hits
+    [hit] = memories.search("tabs or spaces?", limit=1, least=0.1)
     assert hit.entry.text == TEXTS[0]
-    [query] = memories.space.embed(["tabs or spaces?"], {}, query=True)
+    [query] = memories.space.embed(["tabs or spaces?"], query=True)
     [vector] = [row["vector"] for row in memories.table().rows([hit.entry.id]).to_pylist()]
     assert hit.distance == pytest.approx(float(np.square(query - vector).sum()), abs=1e-5)
     assert hit.score == pytest.approx(1 / (1 + hit.distance))
-    assert answer.misses[0].why_not == "It is number 2; the limit is 1."
-    assert "under the least, 0.99" in memories.search("tabs", least=0.99).misses[0].why_not
-    other = memories.search("tabs or spaces?", category="preference", least=0.1)
-    assert (other.hits, other.misses[0].why_not) == ((), "Its category is fact, not preference.")
-    assert (answer.proof["how"], answer.proof["compared"]) == ("probed", 4)
-    for query, category in (("   ", ""), ("x" * 60_000, "")):
+    assert memories.search("tabs", least=0.99) == ()
+    for query in ("   ", "x" * 60_000):
         with pytest.raises(QueryError):
-            memories.search(query, category=category)
-    with pytest.raises(EntryRefused, match="no category"):
-        memories.search("tabs", category="x' or 1=1")
+            memories.search(query)
 
 
 def test_a_table_of_another_program_is_only_read_until_somebody_agrees(opened, copied):
@@ -184,18 +161,18 @@ def test_forgetting_by_a_query_needs_one_clear_hit(opened):
 
 
 def test_a_table_of_another_model_is_read_but_not_ranked(opened, tmp_path, embedded):
-    foreign(tmp_path / "turned", TEXTS, np.roll(embedded, 1, axis=1))
-    memories = opened(tmp_path / "turned")
+    foreign(tmp_path / "short", TEXTS, embedded[:, :8])
+    memories = opened(tmp_path / "short")
     memories.approve("test")
     for ranked in (lambda: memories.search("tabs"), lambda: memories.store("The printer is upstairs")):
-        with pytest.raises(OtherVectors, match="4 entries embedded again have a mean cosine of"):
+        with pytest.raises(OtherVectors, match=r"vectors of 8 numbers; builtin minilm-trained-256 makes 256"):
             ranked()
-    foreign(tmp_path / "short", TEXTS, embedded[:, :8])
-    with pytest.raises(OtherVectors, match=r"vectors of 8 numbers; builtin minilm-trained-256 makes 256"):
-        opened(tmp_path / "short").search("tabs")
     memories.forget([memories.table().entries()[0].id])
     memories.undo()
     assert len(texts(memories)) == 4
+    opened().store("I prefer tabs")
+    with pytest.raises(OtherVectors, match="another model, builtin minilm-trained-256"):
+        opened(provider="scripted").search("tabs")
 
 
 # --- what is wrong with a table ------------------------------------------------------------------------------------
@@ -236,7 +213,7 @@ def test_a_table_that_cannot_be_used_is_a_sentence_and_stays_as_it_is(opened, co
     assert not (tmp_path / "nowhere").exists()
     monkeypatch.setitem(sys.modules, "lancedb", None)
     with pytest.raises(MemoriesUnavailable, match="is not installed") as error:
-        opened(tmp_path / "nowhere").table()
+        opened(copied).table()
     assert "'.[lancedb]'" in error.value.next_step
 
 
@@ -263,22 +240,10 @@ def test_an_entry_without_a_vector_is_no_hit_and_not_lost(opened, copied):
     table.add([row])
     memories = opened(copied)
     memories.approve("test")
-    assert key not in [hit.entry.id for hit in memories.search("entry without a vector", 10, 0.0).hits]
+    assert key not in [hit.entry.id for hit in memories.search("entry without a vector", 10, 0.0)]
     memories.forget([key])
     memories.undo()
     assert memories.named(key) is not None
-
-
-def test_a_store_that_cannot_be_reached_is_said_without_its_secrets(opened, monkeypatch):
-    keys = {"ACCESS_KEY_ID": "someone", "SECRET_ACCESS_KEY": "never-shown", "ALLOW_HTTP": "true", "REGION": "x"}
-    for name, value in keys.items():
-        monkeypatch.setenv(f"AWS_{name}", value)
-    with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
-        with pytest.raises(MemoriesUnavailable, match="cannot be reached") as error:
-            opened("s3://mem/x").table()
-    assert "never-shown" not in str(error.value)
 
 
 # --- several processes ---------------------------------------------------------------------------------------------
@@ -330,7 +295,7 @@ def test_two_processes_store_overlapping_texts_once(opened, tmp_path, things):
     assert len({one.text for one in entries}) == len(entries)
     for text in set(wishes) - {one.text for one in entries}:
         # What is not there repeats an entry that is.
-        assert opened(table).search(text, 1).hits[0].score >= rules.DUPLICATE
+        assert opened(table).search(text, 1)[0].score >= rules.DUPLICATE
 
 
 # --- what the doctor says ------------------------------------------------------------------------------------------

@@ -75,12 +75,9 @@ SPECIAL: dict[str, object] = {
     "auth.order": {"openai": ["openai:second"]},
     "meta.lastTouchedVersion": "2026.3.13",
     "plugins.slots.memory": "memory-tui",
-    "memory.qmd.scope": {"default": "allow"},
-    "memory.qmd.update.startup": "off",
     f"{LANCEDB}embedding.provider": "voyage",
     f"{LANCEDB}captureMaxChars": 900,
     f"{LANCEDB}recallMaxChars": 900,
-    f"{LANCEDB}customTriggers": ["notabene"],
     **{f"models.providers.{account}.baseUrl": "http://127.0.0.1:9/v1" for account in registry.ACCOUNTS.values()},
 }
 
@@ -191,9 +188,7 @@ def _knob(key):
 
 
 def _entries(choices):
-    rules = ("autoRecall", "autoCapture", "captureMaxChars", "recallMaxChars", "customTriggers")
-    memories = Memories(choices, Approvals(choices.workspace))
-    return memories.location, memories.chosen, [memories.rule(name) for name in rules]
+    return Memories(choices, Approvals(choices.workspace)).folder
 
 
 def _got(house, options):
@@ -307,11 +302,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     },
     # What a knob does is shown where it is turned; here, that the value gets there.
     **{key: ({}, _knob(key)) for key in BY_KEY.keys() & DOCUMENTED.keys()},
-    **{
-        key: ({}, _chosen(_entries))
-        for key in DOCUMENTED
-        if key.startswith(LANCEDB) and not key.startswith(f"{LANCEDB}embedding.")
-    },
+    f"{LANCEDB}dbPath": ({}, _chosen(_entries)),
 }
 """What shows the effect of a key, and what else has to be set for it."""
 

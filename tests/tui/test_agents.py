@@ -6,6 +6,7 @@ import time
 import pytest
 
 from memory_tui.cancel import Stop
+from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.hosts import connection
 from memory_tui.mcp.server import ServedMemory, ServerOptions
@@ -164,16 +165,11 @@ def test_another_agent_opens_its_workspace(openclaw, tmp_path):
     openclaw.press("1").until(lambda: "second agent" in openclaw.text)
 
 
-def test_memories_are_stored_found_forgotten_promoted_and_brought_back(openclaw, tmp_path):
-    go(openclaw, "Long-term memories").press("enter").until(lambda: "a stores the first one" in openclaw.text)
-    openclaw.burst("a", *"Ben prefers tabs")
-    openclaw.press("enter").until(lambda: "preference Ben prefers tabs" in openclaw.text)
-    openclaw.press("slash").type("what does Ben prefer").press("enter").until(lambda: "For: what does" in openclaw.text)
-    go(openclaw, "Ben prefers tabs").press("p", "y")
-    note = tmp_path / ".openclaw" / "workspace" / "MEMORY.md"
-    openclaw.until(lambda: "Ben prefers tabs" in note.read_text())
-    go(openclaw, "Ben prefers tabs").press("x").until(lambda: "Ben prefers tabs" not in openclaw.text)
-    openclaw.press("u").until(lambda: "Ben prefers tabs" in openclaw.text)
+def test_memories_are_listed(openclaw, tmp_path):
+    go(openclaw, "Long-term memories").press("enter").until(lambda: "no memories in" in openclaw.text)
+    openclaw.press("escape")
+    assert main.main(["ltm", "store", "Ben prefers tabs"]) == 0
+    go(openclaw, "Long-term memories").press("enter").until(lambda: "preference Ben prefers tabs" in openclaw.text)
 
 
 # --- turn by turn --------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from memory_tui.config import config_patch
 from memory_tui.config.config_patch import Patch
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, MemoryTuiError
-from memory_tui.events import BackendChanged, Event, IndexChanged, SyncFinished
+from memory_tui.events import Event, IndexChanged, SyncFinished
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephrase
 from memory_tui.explain.why_not import absent, row_of, side_of
@@ -811,7 +811,7 @@ class SearchView(View):
         """Ask again where another answer may come."""
         for event in events:
             synced = isinstance(event, SyncFinished) and event.indexed + event.removed + event.embedded > 0
-            if self.answer is not None and (synced or isinstance(event, IndexChanged | BackendChanged)):
+            if self.answer is not None and (synced or isinstance(event, IndexChanged)):
                 self.ask()
                 return
 
