@@ -56,13 +56,10 @@ _TYPES: dict[str, Callable[[str], object]] = {
     **dict.fromkeys(("TEXT", "WORD", "query", "text", "message"), typed),
 }
 """The type of a value by its name in the table; any other one is a text."""
-_CHOICES = {
-    "0..10": range(11),
-    "ACTION": (
-        *("merge", "merge-other", "delete", "demote", "trash-note", "rename", "archive-note", "restore", "move-back"),
-        *("convert", "edit", "keep", "snooze", "reopen"),
-    ),
-}
+_ACTIONS = (
+    *("merge", "merge-other", "delete", "demote", "trash-note", "rename", "archive-note", "restore", "move-back"),
+    *("convert", "edit", "keep", "snooze", "reopen"),
+)
 
 
 class Option(NamedTuple):
@@ -92,9 +89,7 @@ def _option(line: str) -> Option:
         value = value[:-3]
         keywords |= {"action": "append", "default": []}
     kind = _TYPES.get(value or names[-1])
-    choices = _CHOICES.get(value, value.split("|") if "|" in value else None)
-    if isinstance(choices, range):
-        kind = int
+    choices = _ACTIONS if value == "ACTION" else value.split("|") if "|" in value else None
     keywords |= {"type": kind} if kind else {}
     keywords |= {"choices": choices} if choices else {}
     keywords |= {"metavar": value} if value and (choices is None or value == "ACTION") else {}
@@ -179,12 +174,6 @@ promote  notes:promote  copy lines of a log to the right heading of MEMORY.md
   place PATH:LINE[-LINE]              the lines; one line stands for its whole list item
   --to HEADING@                       the heading, spelled roughly (default: the one that fits)
   --move                              take the lines out of the log
-  (writing)
-annotate  notes:annotate  list or set triggers, importance and project of entries
-  place? PATH[:LINE]                  an entry, or a note to list
-  --importance 0..10                  1 to 10; 0 takes it away
-  --triggers PHRASES                  phrases apart by commas; '' takes them away
-  --project KEYS                      keys apart by semicolons; '' takes them away
   (writing)
 archive  notes:archive  move old logs to memory/archive/memory/; a search still finds them
   --older-than! N                     logs of more days ago

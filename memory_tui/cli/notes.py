@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from msgspec import to_builtins
 
@@ -19,8 +18,6 @@ from memory_tui.inbox.entries import Findings, Group, Suggestion
 from memory_tui.notes import diff
 from memory_tui.notes.changes import Change
 from memory_tui.notes.curator import AppliedChange, Curator
-from memory_tui.notes.planner import AnnotatedEntry, described, entries
-from memory_tui.workspace.annotations import annotations_of
 from memory_tui.workspace.roots import named_lines
 
 
@@ -50,33 +47,6 @@ def archive(args: argparse.Namespace) -> int:
     """Move old logs to the archive."""
     notes = curator_of(args)
     return make(notes, notes.plan.archive(args.older_than), args)
-
-
-def annotate(args: argparse.Namespace) -> int:
-    """List the entries of a note with their annotations, or set those of one entry."""
-    notes = curator_of(args)
-    chosen = {name: getattr(args, name) for name in ("importance", "triggers", "project")}
-    chosen = {name: setting for name, setting in chosen.items() if setting is not None}
-    named, line, _ = named_lines(args.place or "")
-    if bool(chosen) != (line is not None):
-        raise QueryError("An entry and its annotations belong together.", "For instance: MEMORY.md:12 --importance 8.")
-    path = named or notes.plan.memory()
-    data = notes.read(path)
-    listed = entries(data, path)
-    if line is None:
-        rows = [f"{path}:{entry.first}  {entry.words[:60]}  ({described(entry.annotations)})" for entry in listed]
-        none = f"{path} has no entries: lines of MEMORY.md or USER.md that begin with “- ”."
-        return show(args, [_entry_row(entry) for entry in listed], rows or [none])
-    entry = next((entry for entry in listed if entry.first <= line <= entry.last), None)
-    if entry is None:
-        raise EditRefused(f"{args.place} is in no entry.", f"memory-tui annotate {path} lists the entries.")
-    fields = entry.annotations._asdict() | chosen
-    now = annotations_of(fields["importance"], fields["triggers"], fields["project"])
-    return make(notes, notes.plan.annotate(path, data, {entry.first: now}), args)
-
-
-def _entry_row(entry: AnnotatedEntry) -> dict[str, Any]:
-    return {"first": entry.first, "last": entry.last, "words": entry.words, "said": entry.annotations._asdict()}
 
 
 def undo(args: argparse.Namespace) -> int:

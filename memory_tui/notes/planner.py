@@ -42,8 +42,7 @@ from memory_tui.notes.write import current, standing
 from memory_tui.openclaw.trust import Trust
 from memory_tui.sanitize import one_line
 from memory_tui.secrets.finder import masked
-from memory_tui.workspace.annotations import Annotations, is_overtaken, marked, read_annotations, without_markers
-from memory_tui.workspace.chunking_2026_9 import BY_ENTRIES, blocks
+from memory_tui.workspace.annotations import is_overtaken, marked, without_markers
 from memory_tui.workspace.days import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
 
@@ -274,27 +273,6 @@ class Planner(Struct, frozen=True):
         many = plural(len(moved), "log") if len(moved) > 1 else next(iter(moved))
         aged = f" older than {days} days" if days else ""
         return self._moved(moved, "archive", f"Archive {many}{aged} to {ARCHIVE}/", notes)
-
-    def annotate(self, path: str, data: bytes | None, targets: Mapping[int, Annotations]) -> Change:
-        """The change that gives the entries that begin in the lines of `targets` these annotations.
-
-        `data` is what the note `path` holds. Raises EditRefused where a line begins no entry, or an annotation would
-        have no effect.
-        """
-        note = Lines.of(data, path)
-        by_line = {entry.first: entry for entry in entries(data, path)}
-        if strange := sorted(targets.keys() - by_line.keys()):
-            step = "Entries are lines of MEMORY.md or USER.md with “- ”."
-            raise EditRefused(f"{path}:{strange[0]} begins no entry.", step)
-        others = {first: wish for first, wish in targets.items() if wish != by_line[first].annotations}
-        if not others:
-            raise EditRefused("The entries have these annotations already.", "Nothing was changed.")
-        lines = list(note.lines)
-        for first, wish in others.items():
-            at = slice(first - 1, by_line[first].last)
-            lines[at] = _annotated(path, lines[at], by_line[first].annotations, wish)
-        file = FileChange(path, data, Lines(note.bom, tuple(lines)).data)
-        return self.with_trust(Change("annotate", f"Annotate {plural(len(others), 'entry')} of {path}", (file,)))
 
     # --- what a change does ------------------------------------------------------------------------------------------
 
@@ -595,74 +573,3 @@ def _spelled(link: NoteLink, target: str, here: str, names: Names) -> str:
     from_top = posixpath.normpath(link.written) == link.target
     path = target if from_top and names.find(target, here) == target else beside
     return quote(path, safe="/") if link.kind == "markdown" and (" " in path or "%" in link.written) else path
-
-
-# --- annotations, at the end of the first line of an entry, where OpenClaw 2026.9 reads them -------------------------
-
-
-class AnnotatedEntry(Struct, frozen=True):
-    """Lines `first` to `last` (from 1) of a curated note that OpenClaw keeps as one memory, and what they are given.
-
-    `words` is its first line without list mark and annotations.
-    """
-
-    first: int
-    last: int
-    words: str
-    annotations: Annotations
-
-
-def entries(data: bytes | None, path: str) -> list[AnnotatedEntry]:
-    """List the entries of the curated note `path` that holds `data`; none of any other note."""
-    if path not in BY_ENTRIES:
-        return []
-    raw = Lines.of(data, path).texts()
-    clean = without_markers("\n".join(raw)).split("\n")
-    return [
-        AnnotatedEntry(
-            block.first,
-            _last(raw, block.first, block.last),
-            clean[block.first - 1][2:].strip(),
-            read_annotations(raw[block.first - 1 : block.last], path),
-        )
-        for block in blocks(clean, by_entries=True)
-        if block.entry and block.first <= len(raw)
-    ]
-
-
-def described(wish: Annotations) -> str:
-    """Annotations in words."""
-    parts = [f"importance {wish.importance}"] if wish.importance else []
-    parts += [f"triggers {wish.triggers}"] if wish.triggers else []
-    return ", ".join([*parts, *([f"project {wish.project}"] if wish.project else [])]) or "no annotations"
-
-
-def _last(raw: Sequence[str], first: int, last: int) -> int:
-    """The last line of an entry that is not blank."""
-    return max(number for number in range(first, min(last, len(raw)) + 1) if number == first or raw[number - 1].strip())
-
-
-def _annotated(path: str, lines: Sequence[str], was: Annotations, wish: Annotations) -> list[str]:
-    """Return the `lines` of an entry, with their ends, with other annotations. Raises EditRefused."""
-    texts = [bare(line) for line in lines]
-    values = {"trigger": wish.triggers.replace("; ", ", "), "importance": wish.importance, "project": wish.project}
-    before = was.triggers, was.importance, was.project
-    after = wish.triggers, wish.importance, wish.project
-    for (kind, value), old, new in zip(values.items(), before, after, strict=True):
-        if old == new:
-            continue
-        marker = re.compile(rf"[ \t]*<!--[ \t]*{kind}[ \t]*:[^\n]*?-->", re.IGNORECASE)
-        texts = [_taken_out(marker, text) for text in texts]
-        if value:
-            texts[0] = f"{texts[0].rstrip()} <!-- {kind}: {value} -->"
-    if (effective := read_annotations(texts, path)) != wish:
-        raise EditRefused(
-            f"OpenClaw would read {described(effective)} there, not {described(wish)}.",
-            "Mend the comments of this entry by hand, or choose other words.",
-        )
-    return [text + end_of(line) for text, line in zip(texts, lines, strict=True)]
-
-
-def _taken_out(marker: re.Pattern[str], text: str) -> str:
-    left = marker.sub("", text)
-    return text if left == text else left.rstrip()

@@ -43,12 +43,6 @@ class Annotations(NamedTuple):
 NOTHING_SAID = Annotations()
 
 
-def annotations_of(importance: int, triggers: str, project: str) -> Annotations:
-    """Make annotations of what a person typed: triggers apart by `,` or `;`, project keys by `;`."""
-    keys = map(project_key, filter(None, _keys(project)))
-    return Annotations(importance, _joined(_split(r"[,;]", [triggers])), _joined(keys))
-
-
 def without_markers(text: str) -> str:
     """Return `text` without the markers that close on their own line.
 
