@@ -469,7 +469,7 @@ def _heading(day: dt.date, model: list[str]) -> str:
 
 _EVIDENCE = re.compile(r"\s*\[score=[^\]]*?source=(?P<path>[^\]\s]+?\.md):(?P<first>\d+)-\d+\]")
 _SOURCE = re.compile(r"\s*Source: (?P<path>\S+?\.md)#L(?P<first>\d+)(?:-L?\d+)?\s*$")
-_MARK = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+", re.MULTILINE)
+_ITEM_MARK = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+", re.MULTILINE)
 _ENOUGH = 120
 """Characters of an entry that tell it from others."""
 
@@ -488,7 +488,7 @@ def move_back(spots: Sequence[Spot], read: Callable[[str], bytes | None]) -> Cha
         path = source["path"] if source else ""
         if source is None or not path.startswith("memory/") or ".." in path:
             raise EditRefused(f"{spot} names no note that it came from.", "Delete it, or keep it.")
-        words = _MARK.sub("", _SOURCE.sub("", _EVIDENCE.sub("", text))).strip()
+        words = _ITEM_MARK.sub("", _SOURCE.sub("", _EVIDENCE.sub("", text))).strip()
         data = notes.setdefault(path, read(path))
         note = Lines.of(files[path].after if path in files else data, path)
         if _plain(words)[:_ENOUGH] in _plain("\n".join(note.texts())):
@@ -505,7 +505,7 @@ def move_back(spots: Sequence[Spot], read: Callable[[str], bytes | None]) -> Cha
 
 
 def _plain(text: str) -> str:
-    return " ".join(_MARK.sub("", text).lower().split())
+    return " ".join(_ITEM_MARK.sub("", text).lower().split())
 
 
 # --- links that follow -----------------------------------------------------------------------------------------------

@@ -119,6 +119,7 @@ def test_a_block_is_an_item_with_what_is_below_it_or_a_paragraph():
         ("milk", b"- x\n  more", None, b"- x\n  more\n- 14:05 milk\n"),
         ("milk", b"- x\n\n", None, b"- x\n\n- 14:05 milk\n"),
         ("- milk", b"- x\n", None, b"- x\n- 14:05 milk\n"),
+        ("2024. was dry", b"- x\n", None, b"- x\n- 14:05 2024. was dry\n"),
         ("-5 degrees", b"- x\n", None, b"- x\n- 14:05 -5 degrees\n"),
     ],
 )
