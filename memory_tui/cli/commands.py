@@ -190,7 +190,7 @@ blame  history:blame  when and by whom each line of a note came
   place PATH[:LINE]                   the note, or one line of it
 restore  history:restore_notes  bring a note, or all, back to what they were
   path?                               the note; without --before its texts are listed
-  --before WHEN                       a time, a span like 2h or 3d, a change of the history, or git:HASH
+  --before WHEN                       a time, a span like 2h or 3d, or a change of the history
   --all                               every note, as all were before that time or change
   --lost-lines                        only the lines that the note lacks, beside its own
   (writing)

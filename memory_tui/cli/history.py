@@ -105,14 +105,14 @@ def since(args: argparse.Namespace) -> int:
 
 
 def _note(notes: Curator, typed: str) -> str:
-    """Return the stored path of a note that is there, in the record or in git; its name alone may tell it.
+    """Return the stored path of a note that is there or in the record; its name alone may tell it.
 
     Raises PathRefused, with what could be meant.
     """
     refusal: PathRefused = NoteMissing(f"There is no note {typed}.", "memory-tui history lists those that changed.")
     try:
         stored = destination(notes.roots, typed)[2]
-        if notes.journal.edits(stored, most=1) or notes.read(stored) is not None or notes.git.log(stored):
+        if notes.journal.edits(stored, most=1) or notes.read(stored) is not None:
             return stored
     except PathRefused as error:
         refusal = error
@@ -172,9 +172,9 @@ def restore_notes(args: argparse.Namespace) -> int:
         when = args.before
         if when is None:
             return _versions(args, notes)
-        if when.startswith("git:") or args.lost_lines:
+        if args.lost_lines:
             if args.all:
-                raise SettingError(f"--all takes a time or a change, not {when!r}.", "memory-tui history lists them.")
+                raise SettingError("--lost-lines is of one note.", "Leave --all out, and name it.")
             ref = f"before-{when}" if when.isdigit() else when
             return make(notes, histories.to_version(notes, args.path, ref, lost_lines=args.lost_lines), args)
         is_number = when.isascii() and when.isdigit()
@@ -189,7 +189,7 @@ def _versions(args: argparse.Namespace, notes: Curator) -> int:
     now = notes.read(args.path)
     versions = [
         (version.ref.removeprefix("before-"), version)
-        for version in histories.versions(notes.journal, notes.git, args.path, now)
+        for version in histories.versions(notes.journal, args.path, now)
         if not version.ref.isdigit()
     ]
     command = f"memory-tui restore {args.path} --before"
@@ -199,7 +199,7 @@ def _versions(args: argparse.Namespace, notes: Curator) -> int:
         raise SettingError(f"Which text of {args.path} is to be brought back?", next_step)
     width = max((len(ref) for ref, _ in versions), default=0)
     lines = [f"{ref:<{width}}  {minute(version.at)}  {version.title}" for ref, version in versions]
-    none = f"Neither the record nor git has another text of {args.path}."
+    none = f"The record has no other text of {args.path}."
     data = [{**to_builtins(version), "ref": ref} for ref, version in versions]
     return show(args, data, [*lines, f"{command} N shows what one would change." if versions else none])
 

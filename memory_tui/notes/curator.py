@@ -24,7 +24,6 @@ from memory_tui.notes import budget
 from memory_tui.notes import journal as journals
 from memory_tui.notes.budget import HostLimit
 from memory_tui.notes.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
-from memory_tui.notes.git import History
 from memory_tui.notes.journal import Journal, JournalEntry
 from memory_tui.notes.links import LinkIndex
 from memory_tui.notes.planner import Planner
@@ -85,7 +84,6 @@ class Curator:
         self.read_only = read_only
         self.links = LinkIndex(roots)
         self.plan = Planner(roots, clock, hosts, self.links, trust, zone)
-        self.git = History(roots.workspace)
         self.journal = journal or Journal(journal_folder(roots.workspace))
         self._changed = changed
 

@@ -1,4 +1,4 @@
-"""What git knows of a note: commits, differences and old texts. It runs nothing that a repository names.
+"""What git did to notes: which of its moves wrote them. It runs nothing that a repository names.
 
 A repository may come with a workspace that somebody else packed, and its configuration names programs: filters, hooks,
 differs, a monitor of files, a place to fetch missing objects from. So where it lies and what HEAD is is asked of
@@ -24,9 +24,7 @@ from memory_tui.notes.changes import FileChange
 from memory_tui.secrets.finder import masked
 
 _SECONDS = 20.0
-_FORMAT = "%H%x00%at%x00%an%x00%s%x00"
 _MOST = 32 * 1024 * 1024
-_PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--patch")
 _ALONE = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
@@ -46,15 +44,6 @@ class GitFailed(EditRefused):
 
     code = "git"
     exit_status = 1
-
-
-class Commit(Struct, frozen=True):
-    """A commit: its full hash, `at` in epoch seconds (author's date), author and first line, secrets masked."""
-
-    hash: str
-    at: float
-    author: str
-    subject: str
 
 
 class Move(Struct, frozen=True):
@@ -88,28 +77,11 @@ class History:
                     return folder
         return None
 
-    def log(self, path: str) -> tuple[Commit, ...]:
-        """Return the commits that changed a note, newest first; none before the first commit. Raises GitFailed."""
-        if self.top() is None:
-            return ()
-        answer = self._git(path, "log", f"--format={_FORMAT}", "HEAD", "--")
-        fields = [field.lstrip("\n") for field in os.fsdecode(answer).split("\0")]
-        rows = [fields[at : at + 4] for at in range(0, len(fields) - 3, 4)]
-        return tuple(Commit(name, float(at), author, masked(subject)) for name, at, author, subject in rows)
-
-    def diff(self, path: str, commit: str) -> str:
-        """Return what a commit changed in a note; a unified diff. Raises GitFailed."""
-        return self._git(path, "show", "--format=", *_PLAIN, _hash(commit), "--").decode("utf-8", "replace")
-
-    def text(self, path: str, commit: str) -> bytes:
-        """Return the bytes of a note as they were at a commit. Raises GitFailed when it was not there."""
-        return self._git(path, "cat-file", "blob", f"{_hash(commit)}:")
-
     def root(self) -> str:
         """Return the first commit of the repository, empty where there is none. Raises GitFailed."""
         if self.top() is None:
             return ""
-        roots = self._git(".", "rev-list", "--max-parents=0", "HEAD", "--").decode().split()
+        roots = self._git("rev-list", "--max-parents=0", "HEAD").decode().split()
         return roots[-1] if roots else ""
 
     def moves(self, since: float) -> list[Move]:
@@ -139,7 +111,7 @@ class History:
         if not commit.strip("0"):
             return data is None
         if commit not in self._trees:
-            rows = os.fsdecode(self._git(".", "ls-tree", "-r", "-z", "--full-tree", commit)).split("\0")
+            rows = os.fsdecode(self._git("ls-tree", "-r", "-z", "--full-tree", commit)).split("\0")
             self._trees[commit] = {
                 name: row.split()[-1] for row, _, name in (row.partition("\t") for row in rows) if row
             }
@@ -151,17 +123,14 @@ class History:
         digest = hashlib.sha1(blob, usedforsecurity=False) if len(commit) == 40 else hashlib.sha256(blob)
         return self._trees[commit].get(name) == digest.hexdigest()
 
-    def _git(self, path: str, *words: str) -> bytes:
-        """Return what git says of the note `path`, which comes last, in an own repository over the objects of this one.
+    def _git(self, *words: str) -> bytes:
+        """Return what git says in an own repository over the objects of this one.
 
-        HEAD is that of this one; nothing comes back before its first commit. Raises EditRefused, GitFailed.
+        HEAD is that of this one; nothing comes back before its first commit. Raises GitFailed.
         """
-        name, top = Path(os.path.normpath(path)), self.top()
-        if name.is_absolute() or os.pardir in name.parts or "\0" in path:
-            raise EditRefused(f"{path} is outside the workspace, so its repository is not asked.", "Name another note.")
+        top = self.top()
         if top is None:
             raise GitFailed("The notes are in no git repository.", "Run git init to make one.")
-        stored = (self._workspace.relative_to(top) / name).as_posix()
         about = ("rev-parse", "--git-path", "objects", "--git-path", "shallow", "--show-object-format", "HEAD")
         answer = _run(top, {}, "-c", "safe.directory=*", *about)
         lines = os.fsdecode(answer.stdout).split("\n")
@@ -184,9 +153,7 @@ class History:
                 commits = (top / shallow).read_text("utf-8", "replace").splitlines()
                 (folder / "shallow").write_text("".join(f"{line}\n" for line in commits if _HASH.fullmatch(line)))
             where = {"GIT_DIR": place, "GIT_OBJECT_DIRECTORY": os.path.realpath(top / objects)}
-            last = [words[-1] + stored] if words[-1].endswith(":") else [words[-1], stored]
-            last = last[:1] if stored == "." else last
-            answer = _run(folder, where, *(head if word == "HEAD" else word for word in words[:-1]), *last)
+            answer = _run(folder, where, *(head if word == "HEAD" else word for word in words))
         if answer.returncode or len(answer.stdout) > _MOST:
             raise _failed(words[0], answer)
         return answer.stdout
@@ -211,10 +178,3 @@ def _run(folder: Path, more: dict[str, str], *words: str) -> subprocess.Complete
 def _failed(command: str, answer: subprocess.CompletedProcess[bytes]) -> GitFailed:
     words = (answer.stderr or answer.stdout).decode("utf-8", "replace").strip()
     return GitFailed(f"git {command}: {words or answer.returncode}.", "Look at the repository with git.")
-
-
-def _hash(commit: str) -> str:
-    """Return a commit's name that can be nothing else, an option for instance. Raises EditRefused."""
-    if not re.fullmatch(r"[0-9a-f]{1,64}", commit):
-        raise EditRefused(f"{commit!r} is not the hash of a commit.", "Choose one from the list.")
-    return commit

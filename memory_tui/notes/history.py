@@ -16,7 +16,6 @@ from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import minute, plural
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of
 from memory_tui.notes.curator import Curator
-from memory_tui.notes.git import History
 from memory_tui.notes.journal import Journal, JournalEntry, RecordedNote
 from memory_tui.notes.merge import changed_spans
 from memory_tui.notes.record import EDITOR, Edit
@@ -139,7 +138,7 @@ def news(edits: Sequence[Edit]) -> str:
 class Version(Struct, frozen=True):
     """A text that a note had at `at` (epoch seconds).
 
-    `ref` names it: `12` is the note after change 12 of the journal, `before-12` before it, `git:HASH` at a commit.
+    `ref` names it: `12` is the note after change 12 of the journal, `before-12` before it.
     """
 
     ref: str
@@ -147,7 +146,7 @@ class Version(Struct, frozen=True):
     title: str
 
 
-def versions(journal: Journal, git: History, path: str, now: bytes | None) -> list[Version]:
+def versions(journal: Journal, path: str, now: bytes | None) -> list[Version]:
     """List the texts that are known of the note `path`, newest first, each once, without the one it has `now`.
 
     Raises EditRefused.
@@ -160,15 +159,11 @@ def versions(journal: Journal, git: History, path: str, now: bytes | None) -> li
             if blob not in seen:
                 seen.add(blob)
                 listed.append(Version(ref, edit.at, words))
-    if git.top() is not None:
-        listed += [Version(f"git:{commit.hash}", commit.at, f"git: {commit.subject}") for commit in git.log(path)]
     return sorted(listed, key=lambda version: -version.at)
 
 
-def version_text(journal: Journal, git: History, path: str, ref: str) -> bytes:
+def version_text(journal: Journal, path: str, ref: str) -> bytes:
     """The bytes that the note `path` had at the version `ref`. Raises EditRefused where there is none."""
-    if ref.startswith("git:"):
-        return git.text(path, ref.removeprefix("git:"))
     number = ref.removeprefix("before-")
     at = int(number) if number.isascii() and number.isdigit() else 0
     edit = next(iter(journal.edits(path, since=at - 1, until=at + 1)), None) if at else None
@@ -184,13 +179,13 @@ def to_version(curator: Curator, path: str, ref: str, *, lost_lines: bool = Fals
 
     Raises EditRefused, also where nothing would change, PathRefused, Unreadable.
     """
-    before, now = version_text(curator.journal, curator.git, path, ref), curator.read(path)
+    before, now = version_text(curator.journal, path, ref), curator.read(path)
     after = together(before, now) if lost_lines and now is not None else before
     if after == now:
         has = "holds every line" if lost_lines else "has the text"
         raise EditRefused(f"{path} {has} of that version.", "Nothing was changed.")
-    at = next((each.at for each in versions(curator.journal, curator.git, path, None) if each.ref == ref), None)
-    of = f"{' at the commit' * ref.startswith('git:')}{f' on {minute(at)}' if at is not None else ''}"
+    at = next((each.at for each in versions(curator.journal, path, None) if each.ref == ref), None)
+    of = f" on {minute(at)}" if at is not None else ""
     title = f"Bring lost lines back into {path}, which it had{of}" if lost_lines else f"Restore {path} as it was{of}"
     return curator.plan.with_trust(Change("restore", title, (FileChange(path, now, after),)))
 
@@ -266,7 +261,7 @@ def bring_back(curator: Curator, losses: Sequence[tuple[str, int]]) -> Change:
     """
     files: dict[str, FileChange] = {}
     for path, number in losses:
-        before = version_text(curator.journal, curator.git, path, f"before-{number}")
+        before = version_text(curator.journal, path, f"before-{number}")
         file = files.get(path) or FileChange(path, now := curator.read(path), now)
         after = before if file.after is None else together(before, file.after)
         files[path] = replace(file, after=after)

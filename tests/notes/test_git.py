@@ -1,12 +1,12 @@
-"""git is asked about notes, and runs nothing that a repository names."""
+"""git is asked what it did to notes, and runs nothing that a repository names."""
 
 import shutil
 import subprocess
 
 import pytest
 
-from memory_tui.errors import EditRefused
-from memory_tui.notes.git import GitFailed, History
+from memory_tui.notes.changes import FileChange
+from memory_tui.notes.git import History
 from tests.support.curate import git, workspace
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -26,17 +26,30 @@ def commit(folder, name, message):
     return git(folder, "rev-parse", "HEAD").strip()
 
 
-def test_commits_differences_and_old_texts(folder):
-    history = History(folder)
-    assert history.log("MEMORY.md") == ()
-    first = commit(folder, "MEMORY.md", 'First: "quoted"')
+def moves(folder):
+    """What moved HEAD and may have written files."""
+    return History(folder).moves(0.0)
+
+
+def switched(folder):
+    """Commit MEMORY.md, another text of it on a branch, and check the first one out; return that change of it."""
+    commit(folder, "MEMORY.md", "first")
     before = (folder / "MEMORY.md").read_bytes()
-    (folder / "MEMORY.md").write_bytes(before + b"caf\xe9\r\n")
-    second = commit(folder, "MEMORY.md", "--looks like an option")
-    assert [one.subject for one in history.log("MEMORY.md")] == ["--looks like an option", 'First: "quoted"']
-    assert history.text("MEMORY.md", first) == before
-    assert history.text("MEMORY.md", second) == before + b"caf\xe9\r\n"
-    assert "+caf" in history.diff("MEMORY.md", second)
+    git(folder, "checkout", "-q", "-b", "side")
+    (folder / "MEMORY.md").write_bytes(b"# Other\n")
+    commit(folder, "MEMORY.md", "--looks like an option")
+    git(folder, "checkout", "-q", "-")
+    return FileChange("MEMORY.md", b"# Other\n", before)
+
+
+def test_a_checkout_made_the_change_that_it_made(folder):
+    change = switched(folder)
+    history, last = History(folder), moves(folder)[-1]
+    assert history.root() == git(folder, "rev-parse", "HEAD").strip()
+    assert history.made(last, change)
+    assert not history.made(last, change.reverse())
+    assert not history.made(last, FileChange("MEMORY.md", b"# A third\n", change.after))
+    assert not history.made(last, FileChange("../MEMORY.md", change.before, change.after))
 
 
 HOOKS = """
@@ -96,17 +109,9 @@ def trap(tmp_path):
     return program, canary
 
 
-def ask_everything(history, commit):
-    history.top()
-    assert history.log("MEMORY.md")
-    history.text("MEMORY.md", commit)
-    history.diff("MEMORY.md", commit)
-
-
 def test_nothing_that_a_repository_names_is_run(folder, trap, monkeypatch):
     program, canary = trap
-    (folder / "MEMORY.md").write_text("# Other\n")
-    first = commit(folder, "MEMORY.md", "first")
+    change = switched(folder)
     (folder / ".gitattributes").write_text("*.md diff=trap merge=trap\nother.* filter=trap\n")
     (folder / "other.md").write_text("stored through a filter\n")
     git(folder, "add", "other.md")
@@ -115,8 +120,8 @@ def test_nothing_that_a_repository_names_is_run(folder, trap, monkeypatch):
         monkeypatch.setenv(name, str(program))
     history = History(folder)
     (folder / "other.md").write_text("changed, so that its filter is asked for\n")
-    assert "+# Other" in history.diff("MEMORY.md", first)
-    ask_everything(history, first)
+    assert history.root()
+    assert history.made(history.moves(0.0)[-1], change)
     assert not canary.exists(), canary.read_text()
     # The trap is one: git itself, asked for the same, runs it.
     subprocess.run(["git", "diff", "HEAD"], cwd=folder, capture_output=True, check=False, timeout=60)
@@ -125,57 +130,40 @@ def test_nothing_that_a_repository_names_is_run(folder, trap, monkeypatch):
 
 def test_a_missing_object_is_not_fetched(folder, trap):
     program, canary = trap
-    first = commit(folder, "MEMORY.md", "first")
-    blob = git(folder, "rev-parse", "HEAD:MEMORY.md").strip()
+    change = switched(folder)
+    tree = git(folder, "rev-parse", "HEAD^{tree}").strip()
     trapped(folder, program)
-    (folder / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    (folder / ".git/objects" / tree[:2] / tree[2:]).unlink()
     history = History(folder)
-    assert history.log("MEMORY.md")
-    for ask in (history.text, history.diff):
-        with pytest.raises(GitFailed):
-            ask("MEMORY.md", first)
+    assert not history.made(history.moves(0.0)[-1], change)
     assert not canary.exists(), canary.read_text()
 
 
-def test_other_working_trees_shallow_copies_and_packed_branches_are_read(folder, tmp_path):
-    for text in ("one\n", "two\n", "three\n"):
-        (folder / "MEMORY.md").write_text(text)
-        git(folder, "add", ".")
-        git(folder, "commit", "-q", "-m", text.strip())
-    git(folder, "pack-refs", "--all")
+def test_other_working_trees_and_shallow_copies_are_read(folder, tmp_path):
+    change = switched(folder)
     git(folder, "gc", "-q")
-    assert [commit.subject for commit in History(folder).log("MEMORY.md")] == ["three", "two", "one"]
-    git(folder, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    git(folder, "worktree", "add", "-q", str(tmp_path / "side"), "side")
+    git(tmp_path / "side", "checkout", "-q", "--detach", "HEAD~1")
     side = History(tmp_path / "side")
-    (tmp_path / "side/MEMORY.md").write_text("four\n")
-    commit(tmp_path / "side", "MEMORY.md", "four")
-    assert [commit.subject for commit in side.log("MEMORY.md")] == ["four", "three", "two", "one"]
-    assert History(folder).log("MEMORY.md")[0].subject == "three"
-    git(tmp_path, "clone", "-q", "--depth", "2", folder.as_uri(), "copy")
-    assert [commit.subject for commit in History(tmp_path / "copy").log("MEMORY.md")] == ["three", "two"]
-    git(folder, "checkout", "-q", "--detach")
-    (folder / "MEMORY.md").write_text("five\n")
-    commit(folder, "MEMORY.md", "five")
-    assert History(folder).log("MEMORY.md")[0].subject == "five"
+    assert side.made(side.moves(0.0)[-1], change)
+    git(tmp_path, "clone", "-q", "--depth", "1", folder.as_uri(), "copy")
+    copy = History(tmp_path / "copy")
+    assert copy.root() == git(tmp_path / "copy", "rev-parse", "HEAD").strip()
 
 
 def test_a_workspace_below_the_top(folder):
+    first = (folder / "MEMORY.md").read_bytes()
     (folder / "memory/x.md").write_bytes(b"a\nb\n")
-    named = commit(folder, "memory/x.md", "x")
-    assert History(folder / "memory").text("x.md", named) == b"a\nb\n"
+    commit(folder, "memory/x.md", "x")
+    git(folder, "checkout", "-q", "-b", "none")
+    git(folder, "rm", "-q", "memory/x.md")
+    git(folder, "commit", "-q", "-m", "gone")
+    git(folder, "checkout", "-q", "-")
+    below = History(folder / "memory")
+    assert below.made(below.moves(0.0)[-1], FileChange("x.md", None, b"a\nb\n"))
+    assert not below.made(below.moves(0.0)[-1], FileChange("MEMORY.md", None, first))
 
 
-def test_without_a_repository_and_outside_of_it(tmp_path):
-    folder = workspace(tmp_path / "plain")
-    history = History(folder)
-    assert history.top() is None
-    assert history.log("MEMORY.md") == ()
-    for path in ("../x.md", "/etc/passwd"):
-        with pytest.raises(EditRefused, match="outside"):
-            history.diff(path, "0" * 40)
-
-
-@pytest.mark.parametrize("name", ["--output=x", "HEAD", "", "zz", "a" * 65])
-def test_a_commit_is_named_by_its_hash(folder, name):
-    with pytest.raises(EditRefused):
-        History(folder).text("MEMORY.md", name)
+def test_without_a_repository(tmp_path):
+    history = History(workspace(tmp_path / "plain"))
+    assert (history.top(), history.root(), history.moves(0.0)) == (None, "", [])

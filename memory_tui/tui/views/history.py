@@ -1,4 +1,4 @@
-"""The view History: what became of the notes and by whom, day by day; git's commits of one note."""
+"""The view History: what became of the notes and by whom, day by day."""
 
 from __future__ import annotations
 
@@ -24,11 +24,9 @@ from memory_tui.errors import EditRefused
 from memory_tui.notes import authors
 from memory_tui.notes.changes import Change
 from memory_tui.notes.curator import Curator
-from memory_tui.notes.git import Commit
 from memory_tui.notes.history import OTHERS, exact, history, taken_back, to_version
 from memory_tui.notes.journal import JournalEntry
 from memory_tui.sanitize import one_line, safe
-from memory_tui.secrets.finder import masked
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Choice, Page
 from memory_tui.tui.keys import bindings, named
@@ -37,7 +35,6 @@ from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import Session
 from memory_tui.tui.view import View
 
-Entry = JournalEntry | Commit
 FILTERS = ("all", "by agents", "removed", "mine")
 """What is listed, in the order of the key."""
 PAGE = 500
@@ -46,12 +43,12 @@ _OLDER = "older"
 
 
 class Past(Struct, frozen=True):
-    """Changes and commits, newest first; which changes can be taken back or made again; `problem` is what git said.
+    """Changes, newest first; which of them can be taken back or made again; `problem` is why there are none.
 
     With `more` there are older ones.
     """
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[JournalEntry, ...] = ()
     more: bool = False
     undoable: frozenset[int] = frozenset()
     redoable: frozenset[int] = frozenset()
@@ -62,37 +59,28 @@ def past(engine: Engine, path: str, most: int = PAGE) -> Past:
     """Return what is known of the note `path`, or of all without one; for worker threads. Raises MemoryTuiError."""
     curator = engine.notes.curator
     listed = history(curator.journal, path or None, most=most)
-    entries: list[Entry] = [entry for entry in listed if entry.state in ("done", "draft")]
-    problem, more = "", len(curator.journal.edits(path or None, most=most)) == most
-    if path:
-        try:
-            entries += curator.git.log(path)
-        except EditRefused as error:
-            problem = error.message
+    entries = [entry for entry in listed if entry.state in ("done", "draft")]
     return Past(
         tuple(sorted(entries, key=lambda entry: -entry.at)),
-        more,
+        len(curator.journal.edits(path or None, most=most)) == most,
         frozenset(entry.id for entry in curator.undoable()),
         frozenset(entry.id for entry in curator.redoable()),
-        problem,
     )
 
 
-def fits(entry: Entry, chosen: str) -> bool:
+def fits(entry: JournalEntry, chosen: str) -> bool:
     """Return whether a filter lists a change."""
     if chosen == "all":
         return True
-    if isinstance(entry, Commit):
-        return False
     if chosen == "removed":
         return any(file.after is None for file in entry.files)
     by_agent = entry.author is not None and entry.author.host not in ("", "git")
     return by_agent if chosen == "by agents" else entry.kind != OTHERS
 
 
-def key_of(entry: Entry) -> str:
+def key_of(entry: JournalEntry) -> str:
     """Return the id of a row."""
-    return f"git:{entry.hash}" if isinstance(entry, Commit) else f"{entry.state} {entry.id}"
+    return f"{entry.state} {entry.id}"
 
 
 def rows(known: Past, width: int, chosen: str = "all") -> Iterator[Option]:
@@ -102,9 +90,7 @@ def rows(known: Past, width: int, chosen: str = "all") -> Iterator[Option]:
         yield Option(Content.styled(f"{day:%A} {day.day} {day:%B %Y}", "bold"), disabled=True)
         for entry in entries:
             time = f"{dt.datetime.fromtimestamp(entry.at):%H:%M} "
-            if isinstance(entry, Commit):
-                what, style = f"git {entry.hash[:8]} {entry.subject}", "$foreground-muted"
-            elif entry.state == "draft":
+            if entry.state == "draft":
                 what, style = f"not written, kept: {entry.title}", "$warning"
             elif entry.kind == OTHERS:
                 gone = any(file.after is None for file in entry.files)
@@ -113,46 +99,28 @@ def rows(known: Past, width: int, chosen: str = "all") -> Iterator[Option]:
                 what, style = entry.title, "$foreground-muted strike" if entry.id in known.redoable else ""
             row = Content.assemble((time, "$foreground-muted"), (one_line(what), style)).truncate(width, ellipsis=True)
             yield Option(row, id=key_of(entry))
-    others = [entry for entry in listed if isinstance(entry, JournalEntry) and entry.kind == OTHERS]
+    others = [entry for entry in listed if entry.kind == OTHERS]
     if share := authors.unknown_share((entry.author, len(entry.files)) for entry in others):
         yield Option(Content.styled(share, "$foreground-muted"), disabled=True)
     if known.more:
         yield Option(Content.styled("Older changes", "$foreground-muted"), id=_OLDER)
 
 
-def what_changed(engine: Engine, entry: Entry, path: str) -> Content:
-    """Return what a change or a commit did, in colours; for worker threads. Raises EditRefused where a text is gone."""
-    curator = engine.notes.curator
-    if isinstance(entry, Commit):
-        head = Content.assemble(
-            (one_line(entry.subject), "bold"), "\n", (one_line(entry.author), "$foreground-muted"), "\n"
-        )
-        styles = {"+": "$success", "-": "$error", "@": "$foreground-muted"}
-        lines = masked(curator.git.diff(path, entry.hash)).rstrip("\n").split("\n")
-        text = [Content.styled(safe(line), styles.get(line[:1], "")) for line in lines if line[:4] not in _HEADS]
-        return Content("\n").join([head, *text])
+def what_changed(engine: Engine, entry: JournalEntry) -> Content:
+    """Return what a change did, in colours; for worker threads. Raises EditRefused where a text is gone."""
     reason = f"{entry.reason[0].upper()}{entry.reason[1:]}.\n" if entry.reason else ""
     reason += f"{authors.sentence(entry.author)}\n" if entry.kind == OTHERS else ""
     head = Content.assemble(
         (f"{one_line(entry.title)}\n", "bold"), (safe(reason, keep_newlines=True), "$foreground-muted")
     )
-    return Content("").join([head, difference(curator.journal.change_of(entry))])
-
-
-_HEADS = ("diff", "inde", "--- ", "+++ ", "new ", "dele", "simi", "rena")
+    return Content("").join([head, difference(engine.notes.curator.journal.change_of(entry))])
 
 
 _MOST_OFFERED = 20
 
 
-def versions(entry: Entry, path: str) -> list[tuple[str, str]]:
+def versions(entry: JournalEntry, path: str) -> list[tuple[str, str]]:
     """Return the texts to bring back: kind, version, note and words of each; the exact one of before comes first."""
-    if isinstance(entry, Commit):
-        ref = f"git:{entry.hash}"
-        return [
-            (f"exact {ref} {path}", f"{path} exactly as it was at this commit"),
-            (f"lines {ref} {path}", f"only the lines of it that {path} lacks now"),
-        ]
     options = []
     if entry.kind == OTHERS and len(entry.paths) > 1:
         options.append((f"all {entry.id} .", f"all {len(entry.paths):,} notes exactly as they were before this"))
@@ -163,11 +131,11 @@ def versions(entry: Entry, path: str) -> list[tuple[str, str]]:
     return options
 
 
-def steps(entry: Entry, known: Past) -> Iterator[tuple[str, str]]:
+def steps(entry: JournalEntry, known: Past) -> Iterator[tuple[str, str]]:
     """Yield how a change alone can be undone or made again: which step, and its words."""
-    if isinstance(entry, JournalEntry) and entry.id in known.redoable:
+    if entry.id in known.redoable:
         yield "redo", "this change is made again"
-    elif isinstance(entry, JournalEntry) and (entry.kind == OTHERS or entry.id in known.undoable):
+    elif entry.kind == OTHERS or entry.id in known.undoable:
         yield "back" if entry.kind == OTHERS else "undo", "this change alone is taken back; what came since stays"
 
 
@@ -219,7 +187,7 @@ class HistoryView(View):
 
     @work(thread=True, exclusive=True, group="past")
     def gather(self) -> None:
-        """Read the record, and git's log of the note; then who made what is new, and that a person looked."""
+        """Read the record; then who made what is new, and that a person looked."""
         path, most = self.session.history_of, self.most
 
         def read(engine: Engine) -> Past:
@@ -240,11 +208,8 @@ class HistoryView(View):
         """List the changes."""
         if message.past == self.past and message.path == self.path and self.past.entries:
             return
-        told = self.past.problem
         self.past, self.path = message.past, message.path
         self.show_rows()
-        if self.past.entries and self.past.problem not in ("", told):
-            self.notify(one_line(self.past.problem), severity="warning", markup=False)
 
     def show_rows(self) -> None:
         """List what the filter lets through."""
@@ -261,7 +226,7 @@ class HistoryView(View):
             self.query_one("#history-text", Static).update(safe(self.past.problem or words, keep_newlines=True))
 
     @property
-    def entry(self) -> Entry | None:
+    def entry(self) -> JournalEntry | None:
         """Return what is under the cursor."""
         option = self.query_one(Rows).highlighted_option
         return next((entry for entry in self.past.entries if option is not None and key_of(entry) == option.id), None)
@@ -269,12 +234,12 @@ class HistoryView(View):
     def cursor_moved(self) -> None:
         """Work out what the change under the cursor did."""
         if self.entry is not None:
-            self.compare(self.entry, self.path)
+            self.compare(self.entry)
 
     @work(thread=True, exclusive=True, group="compare")
-    def compare(self, entry: Entry, path: str) -> None:
+    def compare(self, entry: JournalEntry) -> None:
         """Compare the texts on a worker thread."""
-        text = self.attempt(partial(what_changed, entry=entry, path=path))
+        text = self.attempt(partial(what_changed, entry=entry))
         if text is not None:
             self.post_message(self.Compared(key_of(entry), text))
 
@@ -305,16 +270,16 @@ class HistoryView(View):
         options = [(id_, one_line(words)) for id_, words in (*versions(entry, self.path), *steps(entry, self.past))]
 
         async def chosen(answer: str | None) -> None:
-            if isinstance(entry, JournalEntry) and answer in ("undo", "redo"):
+            if answer in ("undo", "redo"):
                 again: Literal["undo", "redo"] = "redo" if answer == "redo" else "undo"
                 await changes.take_back(self, again, entry.id, lambda _: self.gather())
-            elif isinstance(entry, JournalEntry) and answer == "back":
+            elif answer == "back":
                 await changes.propose(self, lambda curator: taken_back(curator, entry), then=lambda _: self.gather())
             elif answer:
                 kind, ref, path = answer.split(" ", 2)
 
                 def plan(curator: Curator) -> Change:
-                    if kind == "all" and isinstance(entry, JournalEntry):
+                    if kind == "all":
                         return exact(curator, entry)
                     return to_version(curator, path, ref, lost_lines=kind == "lines")
 
