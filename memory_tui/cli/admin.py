@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import shtab
@@ -446,15 +447,16 @@ def demo(args: argparse.Namespace) -> int:
     with sample.own_folder() as folder:
         workspace, config = sample.materialize(folder / sample.WORKSPACE, today, more=True), folder / "config.json"
         durable.create_file(config, b"{}\n")
-        facts = sample.surround(folder, workspace, today)
-        # The ledger of the demo is read, and nothing of the person's own OpenClaw.
+        with suppress(OSError, MemoryTuiError):
+            # Where the state folder cannot be written, no agent has asked.
+            sample.keep_recalls(workspace, today)
+        # Nothing of the person's own OpenClaw is read.
         for name in [name for name in os.environ if name.startswith(("OPENCLAW_", "CLAWDBOT_"))]:
             del os.environ[name]
-        os.environ["OPENCLAW_STATE_DIR"] = str(sample.state_folder(folder))
+        os.environ["OPENCLAW_STATE_DIR"] = str(folder / "openclaw")
         sample.keep_queries(workspace, config, today)
         chosen = replace(engine_options(args), workspace=str(workspace), config=str(config), sample=True)
-        index = chosen.index or str(folder / "index.sqlite")
-        chosen = replace(chosen, extra=(*chosen.extra, str(facts)), index=index)
+        chosen = replace(chosen, index=chosen.index or str(folder / "index.sqlite"))
         return show_app(chosen, args.query or "", sample.SUGGESTED, leads=True)
 
 

@@ -3,36 +3,26 @@
 The templates name days by their age (`memory/day-049.md`) and hold dates as `{date}`, `{date-7}`, `{long+3}`;
 a dated note counts from its own day, every other text from today. So the copy is always about the last ten months,
 and line numbers never change.
-
-Beside it lies what other programs left, so that the inbox holds every kind: OpenClaw's ledger does not trust one note
-any more, and a session reads less of MEMORY.md than it holds; Claude Code keeps three facts, and its index points to
-two; agents asked for weeks; a note lost a line; an editor saved another as Windows-1252.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import json
 import os
 import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-import apsw
-import msgspec
-
 from memory_tui import durable, locks, profiles
 from memory_tui.config.places import journal_folder
-from memory_tui.errors import EditRefused, IndexUnavailable, MemoryTuiError, WorkspaceError
+from memory_tui.errors import EditRefused, IndexUnavailable, WorkspaceError
 from memory_tui.notes.journal import Journal
-from memory_tui.notes.record import Sight
-from memory_tui.openclaw import trust
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit
@@ -186,108 +176,21 @@ def own_folder() -> Iterator[Path]:
         _forget(Path(name))
 
 
-DISTRUSTED = "memory/errands.md"
-LOSING = "memory/day-003.md"
-FOREIGN = "memory/bakery.md"
-_BAKERY = """# Bäckerei Süß
-
-- Samstags zwei Körnerbrötchen und ein Roggenbrot für Käthe; die Bäckerei schließt um 13 Uhr.
-"""
-LOST = "- Wei's train gets in at 18:40 on Friday; Theo wants to wait on the platform.\n"
-"""The last line of that note until another program wrote it anew."""
-_READ_CHARS = 4_000
-"""How much of MEMORY.md a session reads, which is less than it holds."""
-_STATE = "openclaw"
-_FACTS = "claude-memory"
-
-
-def surround(folder: Path, workspace: Path, today: dt.date) -> Path:
-    """Write what stands around the sample in `workspace` into `folder`; returns the folder of Claude Code's facts.
-
-    Where the state folder cannot be written, there are no questions of agents, and no lost line. Raises OSError.
-    """
-    facts = folder / _FACTS
-    durable.make_folder(facts, 0o777)
-    templates = files(__name__) / "claude"
-    for entry in sorted(templates.iterdir(), key=lambda entry: entry.name):
-        durable.create_file(facts / entry.name, entry.read_bytes())
-    durable.make_folder(workspace / ".claude", 0o777)
-    settings = json.dumps({"autoMemoryDirectory": str(facts)}).encode()
-    durable.create_file(workspace / ".claude" / "settings.json", settings)
-    _distrust(state_folder(folder), workspace, today)
-    config = {"agents": {"defaults": {"workspace": str(workspace), "bootstrapMaxChars": _READ_CHARS}}}
-    durable.create_file(state_folder(folder) / "openclaw.json", json.dumps(config, indent=2).encode())
-    durable.create_file(workspace / FOREIGN, _BAKERY.encode("cp1252"))
-    saved = int(_noon(today - dt.timedelta(days=40)))
-    os.utime(workspace / FOREIGN, (saved, saved))
-    with suppress(OSError, MemoryTuiError):
-        _ask(workspace, today)
-        _lose(workspace, today)
-    return facts
-
-
-def state_folder(folder: Path) -> Path:
-    """Return where OpenClaw keeps its state for the sample below `folder`."""
-    return folder / _STATE
-
-
-def _noon(day: dt.date) -> float:
-    return dt.datetime.combine(day, dt.time(12)).timestamp()
-
-
-def _distrust(state: Path, workspace: Path, today: dt.date) -> None:
-    """Write OpenClaw's ledger, in which one note is the agent's no more."""
-
-    database = state / "state" / "openclaw.sqlite"
-    durable.make_folder(database.parent)
-    key = trust.workspace_key(workspace)
-    with closing(apsw.Connection(str(database))) as connection:
-        connection.execute(
-            f"CREATE TABLE {trust.TABLE} (plugin_id TEXT NOT NULL, namespace TEXT NOT NULL, entry_key TEXT NOT NULL, "
-            "value_json TEXT NOT NULL, created_at INTEGER NOT NULL, expires_at INTEGER, "
-            "PRIMARY KEY (plugin_id, namespace, entry_key)) STRICT"
-        )
-        connection.pragma("user_version", trust.NEWEST_SCHEMA)
-        digest = hashlib.sha256(os.fsencode(DISTRUSTED)).hexdigest()
-        noted = _noon(today - dt.timedelta(days=2)) * 1000
-        seen = trust.text_hash((workspace / DISTRUSTED).read_bytes())
-        value = msgspec.json.encode(trust.LedgerRow(1, DISTRUSTED, "untrusted", seen, noted))
-        connection.execute(
-            f"INSERT INTO {trust.TABLE} VALUES (?, ?, ?, ?, 1, NULL)",
-            (trust.PLUGIN, trust.NAMESPACE, f"{key}:{digest}", value.decode()),
-        )
-
-
-def _ask(workspace: Path, today: dt.date) -> None:
+def keep_recalls(workspace: Path, today: dt.date) -> None:
     """Write the log of what agents asked, as a server with the usual knobs wrote it.
 
     Its index of then is named by no id, because the demo makes its own; `tests/demo/demo_log.py` made the answers.
     """
-
     place = recall_log.recall_log_path(workspace)
     values = profiles.compose(profiles.OWN, {}, {}).values
     knobs = {key: values[key].value for key in TUNE_KEYS}
     lines = (files(__name__) / "asked.jsonl").read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, 1):
         fields = json.loads(line)
-        at = _noon(today - dt.timedelta(days=fields.pop("age"))) + number * 60
+        day = today - dt.timedelta(days=fields.pop("age"))
+        at = dt.datetime.combine(day, dt.time(12)).timestamp() + number * 60
         hits = tuple(LoggedHit(**{**hit, "path": named(hit["path"], today)}) for hit in fields.pop("hits"))
         entry = recall_log.RecallEntry(
-            SEARCH, at=at, now=at, agent="main", settings=knobs, generation=_GENERATION, hits=hits, **fields
+            SEARCH, at=at, now=at, agent="main", settings=knobs, generation=1, hits=hits, **fields
         )
         recall_log.append_recall(place, entry)
-
-
-_GENERATION = 1
-"""The state of the index that answered the agents: the first one, since which notes were indexed."""
-
-
-def _lose(workspace: Path, today: dt.date) -> None:
-    """Record a note that lacks a line, as the journal keeps it when the index saw the line before."""
-
-    path = named(LOSING, today)
-    now = (workspace / path).read_bytes()
-    at = _noon(today - dt.timedelta(days=1))
-    journal = Journal(journal_folder(workspace))
-    journal.observe([Sight(path, now + LOST.encode(), at, fresh=False)])
-    journal.observe([Sight(path, now, at)])

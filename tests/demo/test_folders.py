@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import plan
-from memory_tui.backends.memories import TableLocation
+from memory_tui.backends.memories import folder_of
 from memory_tui.cli.main import main
 from memory_tui.config import places
 from memory_tui.config.config_patch import patch
@@ -35,9 +35,7 @@ def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(temporary
         assert choices.settings.values["query.maxResults"].value == 6
         found = patch(choices.config, choices.settings, choices.as_written())
         assert "0.2" in found.diff()
-        assert TableLocation.of(choices).uri.startswith(str(Path(chosen.workspace or "").parent)), (
-            "nobody's own memories"
-        )
+        assert folder_of(choices).startswith(str(Path(chosen.workspace or "").parent)), "nobody's own memories"
         assert places.openclaw_path().is_relative_to(temporary), "nobody's own OpenClaw"
         written.extend(str(file.path) for file in found.files)
         found.write()
