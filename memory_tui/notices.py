@@ -569,7 +569,7 @@ TABLE: Mapping[str, Sentence] = {
         "sqlite-vec is not used ({reason}): numpy compares the vectors, with the same answers.", code="vec0"
     ),
     "media_not_read": Sentence(
-        "{reason}",
+        "Images and sounds are not read: they need the provider gemini, the model {model} and the fallback none.",
         "Set provider, model and fallback so, or multimodal.enabled to false; the notes are searched as ever.",
         code="media",
     ),

@@ -28,7 +28,7 @@ from memory_tui.providers.options import BatchOptions, ProviderSettings, Request
 from memory_tui.settings import Knob, Settings, Value, find_knob, parse
 from memory_tui.state_db import ScopedRecords, Table
 from memory_tui.workspace.annotations import active_project
-from memory_tui.workspace.notes import hindrance, media_rules
+from memory_tui.workspace.notes import media_rules
 from memory_tui.workspace.roots import HIDDEN, Roots, check_folder, notes_below, shape_of
 
 
@@ -338,7 +338,7 @@ def _roots(options: Options, config: Config, workspace: Path, provider: str, set
         sessions=(places.session_copies if copied else places.session_folder)(config.agent.id),
         archives=settings.on("sessions.archives"),
         chunking=profiles.get(settings.word("profile")).chunking,
-        media=None if hindrance(config, provider) else media_rules(config),
+        media=media_rules(config, provider),
         exclude=exclude,
     )
 

@@ -35,11 +35,11 @@ from memory_tui.notices import Notice, notice, other_vectors, without_effect
 from memory_tui.openclaw import trust
 from memory_tui.openclaw.trust import Trust
 from memory_tui.plan import Options, Plan
+from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.providers.options import DownloadProgress
 from memory_tui.shared.scope import OWN
 from memory_tui.shared.states import Standing
-from memory_tui.workspace.notes import hindrance
 
 if TYPE_CHECKING:
     from memory_tui.backends.memories import Memories
@@ -223,8 +223,8 @@ class Engine:
             )
             for problem in plan.config.problems
         ]
-        if reason := hindrance(plan.config, plan.provider):
-            notices.append(notice("media_not_read", reason=reason))
+        if plan.config.value("multimodal.enabled") is True and plan.roots.media is None:
+            notices.append(notice("media_not_read", model=registry.MEDIA[0]))
         return (*notices, *without_effect(plan.chosen, plan.settings))
 
     @cached_property

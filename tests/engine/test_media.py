@@ -8,11 +8,11 @@ import re
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.errors import PathRefused, Unreadable
+from memory_tui.errors import PathRefused
 from memory_tui.events import FileIndexed
 from memory_tui.index import schema
 from memory_tui.plan import Options
-from memory_tui.workspace import notes, roots
+from memory_tui.workspace import roots
 from memory_tui.workspace.notes import MediaRules
 from tests.support.provider_server import Play, serving, shaped, vector
 
@@ -22,7 +22,6 @@ GEMINI = {"provider": "gemini", "model": "gemini-embedding-2-preview", "outputDi
 FILES = {
     "cat.PNG": PNG + b"a tabby cat sleeps on the sofa",
     "deep/talk.ogg": OGG + b"plans about the harbour bridge",
-    "fake.png": b"no picture at all",
     "large.png": PNG + b"x" * 3000,
     "plan.md": b"The budget of the kitchen\n",
     "film.mp4": b"\0\0\0\x18ftypmp42",
@@ -86,8 +85,7 @@ def parts_sent(play):
 
 def test_they_are_embedded_with_their_bytes_and_found_by_what_they_show(place, play):
     with Engine.open(options(place, play)) as engine:
-        report = engine.index.sync()
-        assert [path for path, _ in report.failed] == ["../pictures/fake.png"]
+        engine.index.sync()
         cat, talk = "Image file: ../pictures/cat.PNG", "Audio file: ../pictures/deep/talk.ogg"
         assert parts_sent(play) == {
             label: [{"text": label}, {"inlineData": {"mimeType": mime, "data": base64.b64encode(FILES[name]).decode()}}]
@@ -144,19 +142,19 @@ def test_only_the_modalities_that_are_asked_for_are_read(place, play):
 
 
 @pytest.mark.parametrize(
-    ("more", "reason"),
+    "more",
     [
-        ({"fallback": "openai"}, "allow no fallback, because openai"),
-        ({"model": "gemini-embedding-001"}, "of gemini, not gemini-embedding-001"),
-        ({"provider": "openai", "model": "text-embedding-3-small"}, "the provider gemini, not openai"),
+        {"fallback": "openai"},
+        {"model": "gemini-embedding-001"},
+        {"provider": "openai", "model": "text-embedding-3-small"},
     ],
     ids=["a fallback", "another model", "another provider"],
 )
-def test_where_it_cannot_be_they_are_refused_with_the_reason(place, play, more, reason):
+def test_where_it_cannot_be_they_are_refused_with_the_reason(place, play, more):
     with Engine.open(options(place, play, **more)) as engine:
         assert engine.plan.roots.media is None
         (notice,) = [notice for notice in engine.notices() if notice.code == "media"]
-        assert reason in notice.message
+        assert "the model gemini-embedding-2 and the fallback none" in notice.message
         engine.index.sync()
         assert {row.path for row in engine.notes.files()} == {"MEMORY.md", "../pictures/plan.md"}
         assert parts_sent(play) == {}
@@ -172,34 +170,6 @@ def test_a_picture_is_shown_by_its_label_and_never_edited_or_given_as_a_note(pla
         with pytest.raises(PathRefused):
             roots.document(known, "memory/elsewhere/../../../secret.png")
         assert roots.why_path(known, str(place / "pictures/cat.PNG")).included
-
-
-@pytest.mark.parametrize(
-    ("name", "head", "mime"),
-    [
-        ("a.jpg", b"\xff\xd8\xff\xe0", "image/jpeg"),
-        ("a.gif", b"GIF89a", "image/gif"),
-        ("a.webp", b"RIFF\0\0\0\0WEBP", "image/webp"),
-        ("a.heic", b"\0\0\0\x18ftypheic", "image/heic"),
-        ("a.wav", b"RIFF\0\0\0\0WAVE", "audio/wav"),
-        ("a.mp3", b"\xff\xfb\x90", "audio/mpeg"),
-        ("a.mp3", b"ID3\x04", "audio/mpeg"),
-        ("a.aac", b"\xff\xf1", "audio/aac"),
-        ("a.flac", b"fLaC", "audio/flac"),
-        ("a.m4a", b"\0\0\0\x18ftypM4A ", "audio/mp4"),
-        ("a.opus", b"OggS", "audio/opus"),
-        ("a.png", b"", ""),
-    ],
-)
-def test_the_type_is_told_by_the_content(tmp_path, name, head, mime):
-    (tmp_path / name).write_bytes(head)
-    found = roots.scan(roots.Roots.open(tmp_path, [name], media=MediaRules())).notes
-    assert len(found) == 1
-    if mime:
-        assert notes.read_media(found[0]).mime == mime
-    else:
-        with pytest.raises(Unreadable, match="its content is another"):
-            notes.read_media(found[0])
 
 
 def test_nothing_is_sent_of_a_file_that_changed_after_it_was_indexed(place, play):

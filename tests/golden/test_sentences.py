@@ -72,7 +72,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     ],
     "no_trigrams": [{"reason": "SQLite 3.33"}],
     "numpy_compares": [{"reason": "not installed"}],
-    "media_not_read": [{"reason": "Images need provider gemini."}],
+    "media_not_read": [{"model": "gemini-embedding-2"}],
     "unknown_switch": [{"name": "nonsense", "switch": "MEMORY_TUI_WITHOUT", "known": ("fts5", "vec0")}],
     "emptied_there": [_PROFILE],
     "first_search_there": [_PROFILE],
