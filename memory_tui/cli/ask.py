@@ -181,19 +181,22 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
 
 def get(args: argparse.Namespace) -> int:
     """Print a note, or some of its lines."""
-    plan, start = planned(args), getattr(args, "from")
+    plan, start, standing = planned(args), getattr(args, "from"), None
     if plan.backend == "builtin" and not workspace_of(args.path):
         note = notes.note_lines(roots.note(plan.roots, args.path), start, args.lines)
     else:
         # A file of QMD's, and a note of somebody else, is known to an engine alone.
-        with opened(args, plan) as engine:
+        with opened(args, plan) as own:
+            engine, standing = own.of_note(args.path)
             note = engine.notes.get(args.path, start, args.lines)
     if start > max(1, note.total_lines):
         holds = f"has {plural(note.total_lines, 'line')}" if note.total_lines else "is empty"
         next_step = f"Start with a line from 1 to {note.total_lines:,}." if note.total_lines else "Leave --from out."
         raise SettingError(f"{note.path} {holds}; there is no line {start:,}.", next_step)
     if args.json:
-        return show(args, trace_json.plain(note))
+        return show(args, trace_json.plain(note) | _shared(standing))
+    if standing and standing.trouble:
+        say(standing.sentence)
     if not note.total_lines:
         say(f"{note.path} is empty.")
         return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import threading
 from collections.abc import Iterator
 
@@ -24,7 +25,8 @@ def init(args: argparse.Namespace) -> int:
     there = access(plans.choose(engine_options(args)))
     with connect(there) as connection:
         statements = schema.statements(connection, there, tuple(args.admit))
-        written = agreed(args, statements, f"Run this in {there.where}?")
+        lines = [line for statement in statements for line in statement.split("\n")]
+        written = agreed(args, lines, f"Run this in {there.where}?")
         if written:
             schema.init(connection, there, tuple(args.admit))
         elif not args.dry_run:
@@ -40,6 +42,7 @@ def join(args: argparse.Namespace) -> int:
         if args.leave:
             publishing.leave(engine.plan, there)
             return show(args, {"left": there.name}, [f"{there.name} is no longer in {there.where}."])
+        publishing.rehearse(there, args.let)
         consent = publishing.consent(engine.plan, there)
         with engine.index.reader_or_empty() as store, waiting("Looking for secrets"):
             preview = publishing.preview(store, consent.cleared)
@@ -48,6 +51,8 @@ def join(args: argparse.Namespace) -> int:
     if not consent.kinds.issuperset(kinds):
         does = f"{there.where} gets as {there.name}, for whom you let read it: {' '.join(lines)}"
         words = [f"--{word}" for word in ("memory-md", "transcripts") if getattr(args, word.replace("-", "_"))]
+        for word, logins in (("--let", args.let), ("--unlet", args.unlet)):
+            words += [f"{word} {shlex.quote(login)}" for login in logins]
         require_yes(does, " ".join(["memory-tui shared join", *words, "--yes"]), args)
     publishing.join(engine.plan, there, kinds, "shared join --yes" if args.yes else "shared join")
     for reader, reads in (*((name, True) for name in args.let), *((name, False) for name in args.unlet)):
@@ -73,7 +78,7 @@ def _previewed(preview: dict[str, Preview], kinds: list[str]) -> Iterator[str]:
         if kind not in kinds:
             yield f"{titles[kind]}: nothing without {options[kind]}."
         elif sums.files:
-            kept = f"; {sums.withheld:,} stay here, as they look like secrets" if sums.withheld else ""
+            kept = f", without {plural(sums.withheld, 'passage')} that may hold a secret" if sums.withheld else ""
             yield f"{titles[kind]}: {plural(sums.passages, 'passage')} of {plural(sums.files, 'file')}{kept}."
 
 
@@ -97,10 +102,10 @@ def _published(report: Published, there: Access) -> Iterator[str]:
     done = f"{plural(report.files, 'note')} published, {report.removed:,} removed"
     yield f"{there.name}: {done}; generation {report.generation:,} of {there.where}."
     if report.withheld:
-        yield f"{plural(report.withheld, 'passage')} stay here, as they look like secrets."
+        yield f"Not published, as it may hold a secret: {plural(report.withheld, 'passage')}."
     for kind, count in report.left.items():
         option = "--memory-md" if kind == MEMORY else "--transcripts"
-        yield f"{plural(count, 'file')} stay here without your consent: memory-tui shared join {option}."
+        yield f"Not published without your consent: {plural(count, 'file')}. memory-tui shared join {option}."
 
 
 def mirror(args: argparse.Namespace) -> int:

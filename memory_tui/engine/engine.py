@@ -38,7 +38,7 @@ from memory_tui.plan import Options, Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.providers.options import DownloadProgress
-from memory_tui.shared.scope import OWN
+from memory_tui.shared.scope import OWN, workspace_of
 from memory_tui.shared.states import Standing
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Engine:
         """Return what reads, lists, explains and changes notes."""
         from memory_tui.engine.notes import Notes
 
-        return Notes(self.plan, self.index, self.search, self.backend, self._notice, self.scopes.note)
+        return Notes(self.plan, self.index, self.search, self.backend, self._notice)
 
     @cached_property
     def inbox(self) -> Inbox:
@@ -129,6 +129,19 @@ class Engine:
                 plan = replace(self.plan, index=path, backend_values=values, mirror=True)
                 self._of_scopes[path] = Engine(plan, self._listener, self.providers.chain)
             return self._of_scopes[path], standing
+
+    def of_note(self, path: str) -> tuple[Engine, Standing | None]:
+        """Return who has the note that people see as `path`, with what is odd about one of somebody else.
+
+        Waits and raises as `of_scope` does.
+        """
+        engine, standing = self.of_scope(self.scopes.holding(path))
+        if standing is not None and (name := workspace_of(path)) not in standing.workspaces:
+            # Asked for by itself it says why.
+            engine, standing = self.of_scope(name)
+        if standing and (row := engine.search.on_snapshot(lambda store: store.note(path))) and row.detail:
+            standing = replace(standing, words=(*standing.words, row.detail))
+        return engine, standing
 
     # --- opening and closing ---------------------------------------------------------------------------------------
 

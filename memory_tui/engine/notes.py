@@ -15,7 +15,7 @@ from memory_tui.engine.backend import Backend
 from memory_tui.engine.index import Index
 from memory_tui.engine.search import Search
 from memory_tui.engine.status import FileRow
-from memory_tui.errors import EditRefused
+from memory_tui.errors import EditRefused, Unreadable
 from memory_tui.formatting import minute
 from memory_tui.inbox import checks
 from memory_tui.inbox.checks import CheckProgress
@@ -28,7 +28,7 @@ from memory_tui.openclaw.trust import FileTrust, TrustReport
 from memory_tui.plan import Plan
 from memory_tui.recalls import recall_log
 from memory_tui.workspace.notes import Document, NoteLines, note_lines
-from memory_tui.workspace.roots import PathVerdict, document, note, reachable, scan, why_path
+from memory_tui.workspace.roots import NoteMissing, PathVerdict, document, note, reachable, scan, why_path
 
 
 class Notes:
@@ -41,11 +41,9 @@ class Notes:
         search: Search,
         backend: Backend | None,
         notice: Callable[[str], None],
-        shared: Callable[[str], Document | None] = lambda _: None,
     ) -> None:
         self.plan = plan
         self._index, self._search, self._backend, self._notice = index, search, backend, notice
-        self._shared = shared
 
     @cached_property
     def curator(self) -> Curator:
@@ -53,19 +51,24 @@ class Notes:
         return curator.curator(self.plan, lambda _: self._index.request_sync("edit"))
 
     def read(self, path: str) -> Document:
-        """Return a note as it is on disk, a transcript line by line, or a note of somebody else as a mirror has it.
+        """Return a note as it is on disk, a transcript line by line, or as the mirror has it of which these notes are.
 
-        Raises PathRefused, Unreadable.
+        Raises PathRefused, Unreadable, IndexUnavailable.
         """
-        return self._shared(path) or document(self.plan.roots, path)
+        return self._copy(path) if self.plan.mirror else document(self.plan.roots, path)
+
+    def _copy(self, path: str) -> Document:
+        with self._search.reader() as store, store.snapshot():
+            if (row := store.note(path)) is None:
+                raise NoteMissing(f"There is no note {path}.", "Look for its path in an answer of its scope.")
+            if not row.chunks and row.detail:
+                raise Unreadable(f"{path} has no text here: {row.detail}.", f"Ask {row.workspace} for it.")
+            return Document(path, store.last_text(row), row.hash, row.size, row.mtime_ns, 0, False)
 
     def get(self, path: str, start: int = 1, lines: int | None = None) -> NoteLines:
-        """Return some lines of a note: at most 120, and the characters configured. Raises PathRefused, Unreadable.
-
-        A note of somebody else comes from the shared index, read-only.
-        """
+        """Return some lines of a note: at most 120, and the characters configured. Raises as `read` does."""
         source = self._backend.document(path) if self._backend is not None else None
-        source = source or self._shared(path) or note(self.plan.roots, path)
+        source = source or (self._copy(path) if self.plan.mirror else note(self.plan.roots, path))
         return note_lines(source, start, lines, self.plan.config.whole(MEMORY_GET))
 
     def files(self) -> tuple[FileRow, ...]:

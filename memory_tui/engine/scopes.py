@@ -14,7 +14,6 @@ from memory_tui.formatting import install_extra
 from memory_tui.plan import Plan
 from memory_tui.shared.scope import Scope, workspace_of
 from memory_tui.shared.states import Record, Standing
-from memory_tui.workspace.notes import Document
 
 if TYPE_CHECKING:
     from memory_tui.shared.connection import Access
@@ -49,11 +48,14 @@ class Scopes:
     @property
     def known(self) -> list[str]:
         """Return the other workspaces that mirrors on this machine hold; waits for no server. Raises MemoryTuiError."""
+        return sorted({name for record in self._records() for name in record.workspaces} - {self._access().name})
+
+    def _records(self) -> list[Record]:
+        """Return what is known of the mirrors on this machine, the newest first."""
         access = self._access()
         from memory_tui.shared.mirror import complete, folder
 
-        records = [Record.read(path.with_suffix(".json")) for path in complete(folder(access))]
-        return sorted({name for record in records for name in record.workspaces} - {access.name})
+        return [Record.read(path.with_suffix(".json")) for path in complete(folder(access))]
 
     def stop(self) -> None:
         """End all fetching that goes on behind."""
@@ -90,23 +92,14 @@ class Scopes:
         mirror.refresh()
         return mirror.within(0, Stop())
 
-    def note(self, shown: str) -> Document | None:
-        """Return a note of somebody else, `owner/name:path`, as a mirror has it; None where there is none.
-
-        Where no mirror has it, its workspace is asked for it. Raises MemoryTuiError.
+    def holding(self, shown: str) -> str:
+        """Return the scope to ask for a note of somebody else, `owner/name:path`, which is the one asked last that has
+        its workspace; empty for a note of one's own. Raises MemoryTuiError.
         """
         name = workspace_of(shown)
-        if not name or not self.configured:
-            return None
-        with self._index.reader_or_empty() as store:
-            if store.file(shown) is not None:
-                return None
-        access = self._access()
-        from memory_tui.shared.mirror import copy_of
-
-        if (copy := copy_of(access, shown)) is None:
-            self.mirror(name)
-        return copy or copy_of(access, shown)
+        if not name or not self.configured or (self._plan.roots.workspace / shown).exists():
+            return ""
+        return next((record.scope for record in self._records() if name in record.workspaces), name)
 
     def _access(self) -> Access:
         try:

@@ -43,7 +43,7 @@ def tools(*, shared: bool = False) -> dict[str, dict[str, Any]]:
     tools: list[dict[str, Any]] = json.loads(PATH.with_name("tools.json").read_text("utf-8"))
     for tool in tools:
         for key, name in [(key, tool[key]) for key in ("inputSchema", "outputSchema") if key in tool]:
-            more = name.replace("Search", "Shared") if shared else name
+            more = name.replace("Search", "Shared").replace("GetAnswer", "SharedAnswer") if shared else name
             members = recorded()[name]["properties"] | recorded()[more]["properties"]
             tool[key] = {**recorded()[name], "properties": members}
     return {tool["name"]: tool for tool in tools}

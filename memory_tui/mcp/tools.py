@@ -32,7 +32,6 @@ from memory_tui.search import excerpts
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import EmptyIndex, Mode, Trace
 from memory_tui.secrets import instructions
-from memory_tui.shared.scope import workspace_of
 from memory_tui.workspace import roots
 from memory_tui.workspace.annotations import Annotations, is_overtaken, overtaken_in, without_markers
 from memory_tui.workspace.chunking import Chunk
@@ -395,13 +394,14 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
         memory.plan.require_enabled()
         if "://" in path:
             raise PathRefused("This is a URL, not the path of a note.", "Name it as memory_search does.")
+        memory, standing = memory.of_note(path)
         note = memory.notes.get(path, start, lines)
     except NoteMissing:
         return {"status": "not_found", "path": jsstring.well_formed(path), "text": ""}
     except MemoryTuiError as error:
         return refused(path, error)
     answer: dict[str, Any] = {
-        "about": f"{OTHERS} {UNTRUSTED}" if workspace_of(note.path) else UNTRUSTED,
+        **({"about": f"{OTHERS} {UNTRUSTED}", "shared": standing.as_dict()} if standing else {"about": UNTRUSTED}),
         "status": "ok",
         "path": note.path,
         "text": visible(note.text.removesuffix("\n")),

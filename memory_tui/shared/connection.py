@@ -83,6 +83,9 @@ no_right  42501  -
 no_extension  0A000,58P01  -
   The database {where} has no pgvector 0.7 or newer: {detail}
   Install it on the server, then as a superuser: create extension vector; (or alter extension vector update).
+nothing  -  -
+  The shared index has nothing to read for {detail}
+  Ask who publishes it: shared join --let {login}, the same provider and chunking, then shared publish.
 fenced  MT001  -
   Another process publishes this workspace now: {detail}
   It goes on there.

@@ -30,11 +30,11 @@ from memory_tui.index.index_write import NewChunk, NewFile
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import IndexedNote, Store, holds, unit_rows
 from memory_tui.shared.connection import Access, Connection, SharedUnavailable, explaining, joined
+from memory_tui.shared.connection import failure as failed
 from memory_tui.shared.scope import Scope
 from memory_tui.shared.states import MirrorFilling, Record, Standing, standing
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 from memory_tui.workspace.chunking import Chunk
-from memory_tui.workspace.notes import Document
 
 _NOTES = 400
 """Notes that are fetched and written together."""
@@ -169,22 +169,22 @@ class Mirror:
             self._thread.join(min(_LOOK_SECONDS, seconds))
         record, busy = Record.read(self._beside), self._thread.is_alive()
         failure = None if busy else self._failure
-        if failure is not None and (not record.as_of or isinstance(failure, SettingError)):
+        if failure is not None and (not record.workspaces or isinstance(failure, SettingError)):
             raise failure
-        if not record.as_of:
+        if busy and not record.workspaces:
             raise MirrorFilling(
                 f"The mirror of {self._scope} is being filled for the first time.",
                 f"Ask again in a moment, or wait for it: memory-tui shared mirror {self._scope}.",
             )
-        return standing(str(self._scope), record, failure, answered=not busy and failure is None)
+        state = standing(str(self._scope), record, failure, answered=not busy and failure is None)
+        if not record.workspaces:
+            raise failed(self._access, "nothing", f"{self._scope}: {state.trouble or 'nothing is published'}.")
+        return state
 
     def _run(self) -> None:
-        try:
+        # Whoever waits is told.
+        with suppress(MemoryTuiError):
             self.refresh()
-        except MemoryTuiError as error:
-            self._failure = error
-        except OSError as error:
-            self._failure = IndexUnavailable(f"The mirror {self.path} cannot be written: {error.strerror}.")
 
     def refresh(self) -> None:
         """Fetch what is new. Raises SharedUnavailable, IndexUnavailable, SettingError, Cancelled."""
@@ -193,11 +193,18 @@ class Mirror:
             with joined(self._access) as connection, explaining(self._access), connection.transaction():
                 connection.execute("set transaction isolation level repeatable read, read only")
                 record = self._fetched(connection)
-        except SharedUnavailable as error:
-            since, newer = before.lost_since or time.time(), error.fault == "new_schema"
-            replace(before, lost_since=since, newer=newer).write(self._beside)
+            record.write(self._beside)
+        except OSError as error:
+            self._failure = IndexUnavailable(f"The mirror {self.path} cannot be written: {error.strerror}.")
+            raise self._failure from error
+        except MemoryTuiError as error:
+            self._failure = error
+            if isinstance(error, SharedUnavailable) and before.as_of:
+                lost = replace(before, lost_since=before.lost_since or time.time(), newer=error.fault == "new_schema")
+                # Where it cannot be noted, it is told all the same.
+                with suppress(OSError):
+                    lost.write(self._beside)
             raise
-        record.write(self._beside)
         self._failure, self._told = None, time.monotonic()
         for path in complete(self.path.parent, time.time() - _FORGOTTEN_SECONDS):
             for part in path.parent.glob(f"{path.stem}.*"):
@@ -233,6 +240,7 @@ class Mirror:
                 index_write.prune(store, _SPARE)
         missing = [name for name in scope.names if name not in {row.name for row in rows}]
         return Record(
+            scope=str(scope),
             as_of=time.time(),
             silent={row.name: row.silence for row in fitting if row.silence > self._access.silent_seconds},
             missing=tuple(missing or ([] if rows else [str(scope)])),
@@ -365,12 +373,3 @@ def await_news(access: Access, seconds: float, stop: Stop) -> None:
                 break
     # What was fetched so lately is not asked for again.
     stop.wait(_YOUNG_SECONDS)
-
-
-def copy_of(access: Access, shown: str) -> Document | None:
-    """Return a note by its path as people see it, from the newest mirror that holds it. Raises IndexUnavailable."""
-    for path in complete(folder(access)):
-        with closing(Store.open(path, read_only=True, vec0=False)) as store, store.snapshot():
-            if (note := store.note(shown)) is not None:
-                return Document(shown, store.last_text(note), note.hash, note.size, note.mtime_ns, 0, False)
-    return None

@@ -22,6 +22,7 @@ from memory_tui.approval import Approvals
 from memory_tui.approval import cleared as cleared_findings
 from memory_tui.cancel import Stop
 from memory_tui.errors import ApprovalMissing, IndexEmpty
+from memory_tui.formatting import plural
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import IndexedNote, Passage, Store
 from memory_tui.jsstring import sha256_hex
@@ -257,13 +258,14 @@ class _Run:
                 # It is gone since; the next run removes it.
                 return
             withheld, chunks, vectors = self._passages.of(note)
+        kept = f"not published, as it may hold a secret: {plural(withheld, 'passage')}" if withheld else ""
         same = {
             name: getattr(note, name) for name in ("path", "source", "hash", "size", "state", "indexed_at", "dated")
         }
         row = {
             **same,
             "mtime": note.mtime_ns,
-            "detail": note.detail.replace("\0", " "),
+            "detail": "; ".join(filter(None, (note.detail.replace("\0", " "), kept))),
             "title": "" if self._passages.secret.within(note.title) else f"\\x{_bytes(note.title).hex()}",
             "mark": self._with_withheld(mark) if withheld else mark,
             "first_seq": chunks[0][0] if chunks else 0,
@@ -314,7 +316,19 @@ def join(plan: Plan, access: Access, kinds: Sequence[str], how: str) -> None:
 def allow(access: Access, reader: str, *, reads: bool) -> None:
     """Let a login or a role read this workspace, or no longer. Raises SharedUnavailable."""
     with joined(access) as connection:
-        connection.execute("select memory_tui.allow(%s, %s, %s, %s)", (access.tenant, access.name, reader, reads))
+        _allow(connection, access, reader, reads)
+
+
+def _allow(connection: Connection, access: Access, reader: str, reads: bool) -> None:
+    connection.execute("select memory_tui.allow(%s, %s, %s, %s)", (access.tenant, access.name, reader, reads))
+
+
+def rehearse(access: Access, readers: Sequence[str]) -> None:
+    """Raise SharedUnavailable where this workspace may not join, or not let `readers` read it; nothing is changed."""
+    with joined(access) as connection, connection.transaction(force_rollback=True):
+        connection.execute("select memory_tui.join_workspace(%s, %s)", (access.tenant, access.name))
+        for reader in readers:
+            _allow(connection, access, reader, True)
 
 
 def leave(plan: Plan, access: Access) -> None:

@@ -21,11 +21,14 @@ def statements(connection: Connection, access: Access, admitted: tuple[str, ...]
             "select (select extnamespace::regnamespace::text from pg_extension where extname = 'vector'), "
             "exists (select from pg_roles where rolname = %s), "
             "(select pg_get_userbyid(nspowner) from pg_namespace where nspname = 'memory_tui'), current_user, "
-            "to_regclass('memory_tui.about')::text",
-            (MEMBERS,),
+            "to_regclass('memory_tui.about')::text, "
+            "(select string_agg(name, ', ') from unnest(%s::text[]) name where to_regrole(quote_ident(name)) is null)",
+            (MEMBERS, list(admitted)),
         ).fetchone()
         assert row is not None
-        vector, has_role, owner, user, about = row
+        vector, has_role, owner, user, about, strangers = row
+        if strangers:
+            raise failure(access, "name", f"there is no login or role {strangers}.")
         if owner not in (None, user):
             raise failure(access, "no_right", f"the schema memory_tui belongs to {owner}.")
         version = connection.execute("select version from memory_tui.about").fetchone() if about else None

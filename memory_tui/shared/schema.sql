@@ -188,10 +188,10 @@ create or replace function memory_tui.join_workspace(t text, n text) returns big
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare owner text := split_part(n, '/', 1); made bigint;
 begin
-    if n !~ '^[^/]+/[^/]+$' or not exists (
+    if n !~ '^[^/,[:cntrl:]]+/[^/,:[:cntrl:]]+$' or n <> btrim(n) or n like 'group:%' or not exists (
         select from pg_catalog.pg_roles r where r.rolname = owner and pg_has_role(session_user, r.oid, 'member')) then
         raise exception using errcode = 'MT003',
-            message = format('%s does not begin with %s/ or a role of that login.', n, session_user);
+            message = format('%s is no OWNER/NAME where OWNER is %s or a role of that login.', n, session_user);
     end if;
     insert into memory_tui.workspace (tenant, name) values (t, n) on conflict do nothing returning ws into made;
     if made is not null then

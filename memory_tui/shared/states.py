@@ -23,13 +23,14 @@ class MirrorFilling(IndexUnavailable):
 
 
 class Record(Struct, frozen=True, rename="camel"):
-    """What is kept beside a mirror: when it was complete last, and since when the shared index cannot be reached.
+    """What is kept beside the mirror of `scope`: when it was complete last, and since when no database can be reached.
 
     `silent` are publishers that were not heard of then, with the seconds; `missing` are names that may not be read.
     `elsewise` are workspaces that are cut or embedded otherwise than here, `unsound` those with rows that make no
     sense. `newer`: the schema is of a newer program.
     """
 
+    scope: str = ""
     as_of: float = 0.0
     lost_since: float = 0.0
     newer: bool = False
@@ -60,6 +61,11 @@ class Standing(Struct, frozen=True):
     as_of: float
     words: tuple[str, ...]
     workspaces: tuple[str, ...]
+
+    @property
+    def trouble(self) -> str:
+        """Return what is amiss, empty for nothing."""
+        return "; ".join(word for word in self.words if word != "live")
 
     @property
     def sentence(self) -> str:

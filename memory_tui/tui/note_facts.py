@@ -129,15 +129,16 @@ class NotePage(Struct, frozen=True):
 
 def page(engine: Engine, path: str, line: int = 1, row: FileRow | None = None) -> NotePage:
     """Return what is shown of the note `row` with `line` in it, as it is now; on a worker. Raises MemoryTuiError."""
-    theirs = engine.scopes.note(path)
-    document = theirs or engine.notes.read(path)
+    engine, standing = engine.of_note(path)
+    document = engine.notes.read(path)
     size = len(document.text.encode("utf-8", "replace"))
     text = "\n".join(map(shown_line, document.text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")))
     first, part = window(text, line)
     whole = len(part) == len(text)
-    if theirs is not None:
+    if standing is not None:
         owner = workspace_of(path)
-        return NotePage(path, part, first, ((f"of {owner}, read-only", "$warning"),), whole=whole, owner=owner)
+        words = "; ".join(filter(None, (f"of {owner}, read-only", standing.trouble)))
+        return NotePage(path, part, first, ((words, "$warning"),), whole=whole, owner=owner)
     lines = text.count("\n") + (not text.endswith("\n"))
     parts: list[Part] = []
     reply = unread(engine, path, lines)

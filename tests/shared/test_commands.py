@@ -34,13 +34,16 @@ def run(server, database, tmp_path, capsys):
 def test_from_an_empty_database_to_a_published_workspace(run, server, database):
     owner = server.socket_url(database)
     code, out, _ = run("shared", "init", "--dry-run", "--admit", "anna", url=owner)
-    assert (code, "create table if not exists memory_tui.file" in out) == (0, True)
+    assert (code, "create table if not exists memory_tui.file" in out, "\u240a" in out) == (0, True, False)
     code, _, err = run("shared", "join", "--yes")
     assert (code, "has no shared index" in err) == (1, True)
     code, out, _ = run("shared", "init", "--admit", "anna", "--yes", "--json", url=owner)
     assert (code, json.loads(out)["written"]) == (0, True)
-    code, _, err = run("shared", "join")
-    assert (code, "MEMORY.md: nothing without --memory-md" in err, "--yes" in err) == (1, True, True)
+    code, _, err = run("shared", "join", "--let", "bob", "--unlet", "carl's")
+    assert (code, "MEMORY.md: nothing without --memory-md" in err) == (1, True)
+    assert """memory-tui shared join --let bob --unlet 'carl'"'"'s' --yes.""" in err
+    code, _, err = run("shared", "join", "--let", "nobody")
+    assert (code, "there is no login or role nobody" in err, "MEMORY.md" in err) == (1, True, False)
     code, out, err = run("shared", "join", "--yes", "--let", "bob", "--json")
     assert (code, err, json.loads(out)["approved"], json.loads(out)["let"]) == (0, "", ["shared"], ["bob"])
     code, out, _ = run("shared", "publish", "--once")
@@ -65,12 +68,20 @@ def test_an_owner_is_warned_that_no_right_binds_a_superuser(run, server, databas
     assert (code, "it is a superuser, or has BYPASSRLS" in err) == (0, True)
 
 
-@pytest.mark.parametrize("name", ["", "laptop", "bob/laptop"])
-def test_a_name_begins_with_the_login(name, run, server, database, tmp_path):
+def test_a_login_that_is_not_there_is_not_admitted(run, server, database):
+    code, _, err = run("shared", "init", "--admit", "nosuch", "--yes", url=server.socket_url(database))
+    assert (code, "there is no login or role nosuch" in err, "drop" in err) == (1, True, False)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "laptop", "bob/laptop", "anna/a,b", "anna/a\nb", "anna/a:b", "anna/a ", "anna/a/b", "anna/\x7f", "anna/\x85"],
+)
+def test_a_name_begins_with_the_login_and_can_be_written(name, run, server, database, tmp_path, capsys):
     run("shared", "init", "--admit", "anna", "--yes", url=server.socket_url(database))
     home = Home(tmp_path / "other", server.url(database, "anna"), name)
     code = main.main(["shared", "join", "--yes", "--workspace", str(home.notes), "--config", home.options.config])
-    assert code in (1, 2)
+    assert (code in (1, 2), "MEMORY.md" in capsys.readouterr().err) == (True, False)
     assert server.run("select count(*) from memory_tui.workspace", database) == [(0,)]
 
 

@@ -32,6 +32,7 @@ def test_the_schema_is_made_again_and_admits_by_name(server, database):
 
 def test_what_would_run_is_shown_and_nothing_runs(server, database):
     owner = access(server.socket_url(database))
+    server.run('create role "an""na"')
     with connect(owner) as connection:
         script = "\n".join(schema.statements(connection, owner, ('an"na',)))
     assert "create extension vector" in script

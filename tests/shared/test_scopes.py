@@ -59,6 +59,15 @@ def paths(home, scope, question):
         return [hit.chunk.path for hit in engine.of_scope(scope)[0].search.search(question).recalled]
 
 
+def kept_by(home, path):
+    """A note as the mirror has it that is kept at `home`, None where it has none; asks no server."""
+    if not (files := mirror.complete(mirror.folder(home.access))):
+        return None
+    with closing(Store.open(files[0], read_only=True, vec0=False)) as store, store.snapshot():
+        note = store.note(path)
+        return note and store.last_text(note)
+
+
 # --- asking ----------------------------------------------------------------------------------------------------------
 
 
@@ -87,6 +96,51 @@ def test_a_note_is_read_without_a_search_before_and_one_of_ones_own_keeps_its_pa
     assert paths(desk, "all", "the kettle of bob")[0] == "MEMORY.md"
 
 
+def test_a_note_that_was_read_before_is_asked_for_again(run, server, laptop, desk):
+    note = "anna/laptop:memory/2026-03-10.md"
+    for scope in ("anna/laptop", "all"):
+        assert run("search", "who is Gertrude", "--scope", scope)[0] == 0
+    assert run("get", note)[1] == ROSES
+    laptop.write(**{"2026-03-10": "# Garden\n\nNo roses.\n"})
+    laptop.publish()
+    assert json.loads(run("get", note, "--json")[1])["text"] == "# Garden\n\nNo roses.\n"
+    publish.allow(laptop.access, "bob", reads=False)
+    code, out, err = run("get", note)
+    assert (code, out, "no right to read anna/laptop" in err) == (1, "", True)
+    publish.allow(laptop.access, "bob", reads=True)
+    assert run("get", note)[0] == 0
+    laptop.remove("2026-03-10")
+    laptop.publish()
+    code, out, err = run("get", note)
+    assert (code, out, "There is no note" in err) == (2, "", True)
+    server.stop()
+    try:
+        code, out, err = run("get", "anna/laptop:MEMORY.md")
+        assert (code, "an Omada" in out, "store unreachable since" in err) == (0, True, True)
+        answer = json.loads(run("get", "anna/laptop:MEMORY.md", "--json")[1])
+        assert (answer["shared"]["state"], answer["shared"]["asOf"][:2]) == ("unreachable", "20")
+    finally:
+        server.start()
+
+
+def test_a_note_of_which_passages_are_withheld_says_so(run, laptop):
+    key = "AKIA" + "IOSFODNN7QQXMPLE"
+    more = "It grows by the wall. " * 100
+    laptop.write(key=f"The key of the bucket is {key}\n", some=f"# Some\n\n{more}\n\nThe key of the bucket is {key}\n")
+    laptop.publish()
+    code, out, err = run("get", "anna/laptop:memory/key.md")
+    assert (code, out, "not published, as it may hold a secret: 1 passage" in err) == (1, "", True)
+    code, out, err = run("get", "anna/laptop:memory/some.md")
+    assert (code, "by the wall" in out, "not published, as it may hold a secret: 1 passage" in err) == (0, True, True)
+
+
+def test_a_database_that_nobody_reached_yet_is_told_by_its_cause(run, desk):
+    configure(desk, url="postgresql://bob@127.0.0.1:1/team")
+    for words in (("search", "roses", "--scope", "all"), ("shared", "mirror", "all"), ("get", "anna/laptop:MEMORY.md")):
+        code, _, err = run(*words)
+        assert (words, code, "cannot be reached" in err, "Traceback" in err) == (words, 1, True, False)
+
+
 def test_a_line_of_somebody_else_is_explained(run):
     words = ("why", "who is Gertrude", "anna/laptop:memory/2026-03-10.md:3", "--scope", "anna/laptop", "--json")
     code, out, err = run(*words)
@@ -98,7 +152,7 @@ def test_a_mirror_that_is_kept_is_there_before_anybody_asks(desk):
     with Engine.open(desk.options) as engine:
         engine.start()
         end = time.monotonic() + LONG
-        while mirror.copy_of(desk.access, "anna/laptop:MEMORY.md") is None:
+        while kept_by(desk, "anna/laptop:MEMORY.md") is None:
             assert time.monotonic() < end
             time.sleep(0.05)
 
@@ -114,8 +168,8 @@ def test_a_mirror_that_is_kept_hears_of_a_change_and_does_not_wait_for_its_next_
             # Who does not listen yet misses the first notices.
             laptop.write(news=f"# News\n\nWritten at {time.monotonic()}.\n")
             laptop.publish()
-            copy = mirror.copy_of(desk.access, "anna/laptop:memory/news.md")
-            seen |= {copy.text} if copy else set()
+            text = kept_by(desk, "anna/laptop:memory/news.md")
+            seen |= {text} if text else set()
 
 
 def test_agents_search_a_scope_read_a_citation_and_are_told_whose_it_is(desk):
@@ -127,8 +181,9 @@ def test_agents_search_a_scope_read_a_citation_and_are_told_whose_it_is(desk):
         assert answer["about"].startswith(schemas.OTHERS)
         hit = answer["results"][0]
         note = memory_get(engine, {"path": f"{hit['path']}#L{hit['startLine']}-L{hit['endLine']}"})
-        jsonschema.validate(note, schemas.tools()["memory_get"]["outputSchema"])
+        jsonschema.validate(note, schemas.tools(shared=True)["memory_get"]["outputSchema"])
         assert (note["path"], note["text"]) == (hit["path"], ROSES.removesuffix("\n"))
+        assert note["shared"]["words"] == ["live"]
         assert note["about"].startswith(schemas.OTHERS)
         assert "shared" not in memory_search(engine, {"query": "kettle"}).answer
 
@@ -176,7 +231,8 @@ def test_an_index_of_words_alone_is_mirrored_too(laptop, desk):
 
 def test_a_group_means_what_its_role_may_read(server, team, laptop, desk):
     server.run("create role builders; grant builders to bob")
-    assert standing(desk, "group:builders").words == ("live", "no right to read group:builders")
+    with pytest.raises(SharedUnavailable, match="group:builders: no right to read group:builders"):
+        standing(desk, "group:builders")
     publish.allow(laptop.access, "builders", reads=True)
     assert standing(desk, "group:builders").workspaces == ("anna/laptop",)
 
@@ -254,7 +310,9 @@ def test_a_silent_publisher_a_lost_right_and_a_newer_schema_are_told(server, tea
     assert paths(desk, "all", "Gertrude")[0] == "anna/laptop:memory/2026-03-10.md"
     server.run("update memory_tui.about set version = 2", team)
     publish.allow(laptop.access, "bob", reads=False)
-    assert standing(desk, "anna/laptop").words == ("live", "no right to read anna/laptop")
+    for nobodys in ("anna/laptop", "nobody/nothing"):
+        with pytest.raises(SharedUnavailable, match=f"nothing to read for {nobodys}: no right to read {nobodys}"):
+            standing(desk, nobodys)
     assert standing(desk, "all").workspaces == ("bob/desk",)
     assert "anna/laptop:memory/2026-03-10.md" not in paths(desk, "all", "Gertrude")
 
@@ -262,7 +320,8 @@ def test_a_silent_publisher_a_lost_right_and_a_newer_schema_are_told(server, tea
 def test_what_is_cut_otherwise_or_too_much_is_not_mirrored_and_told(laptop, desk):
     laptop.options = replace(laptop.options, changes=(("chunking.tokens", "100"),))
     laptop.publish()
-    assert standing(desk, "anna/laptop").words == ("live", "anna/laptop is cut or embedded otherwise, and not searched")
+    with pytest.raises(SharedUnavailable, match="anna/laptop is cut or embedded otherwise, and not searched"):
+        standing(desk, "anna/laptop")
     configure(desk, mirror={"maxChunks": 1})
     with pytest.raises(SettingError, match="2 passages, and a mirror at most 1"):
         standing(desk, "bob/desk")
