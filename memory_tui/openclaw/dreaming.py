@@ -12,13 +12,10 @@ from collections import Counter
 from msgspec import Struct
 
 from memory_tui.errors import EditRefused
-from memory_tui.formatting import plural
 
-_PROMOTED = re.compile(r"## Promoted From Short-Term Memory\b.*")
-_SECTION = re.compile(r"#{1,2}(?:\s|$)")
 _PAIR = re.compile(r"<!--\s*openclaw:dreaming:(diary|deep|light|rem):(start|end)\s*-->")
 _PROMOTION = re.compile(r"<!--\s*openclaw-memory-promotion:([^\n]*?)\s*-->")
-_TITLES = {"diary": "dream diary", "deep": "deep sleep", "light": "light sleep", "rem": "REM sleep"}
+TITLES = {"diary": "dream diary", "deep": "deep sleep", "light": "light sleep", "rem": "REM sleep"}
 
 
 class DreamBlock(Struct, frozen=True):
@@ -47,40 +44,6 @@ def dream_blocks(text: str) -> list[DreamBlock]:
     return sorted(blocks, key=lambda block: (block.first, block.last))
 
 
-class Fold(Struct, frozen=True):
-    """What OpenClaw wrote on lines `first` to `last` (from 1), and its `title` where it is not shown in full."""
-
-    first: int
-    last: int
-    title: str
-
-
-def folds(text: str) -> list[Fold]:
-    """List the parts of a note that dreaming wrote and a person rarely reads: blocks and promoted sections, apart."""
-    if "openclaw" not in text:
-        return []
-    blocks = dream_blocks(text)
-    parts = [
-        Fold(block.first, block.last, f"OpenClaw's {_TITLES[block.kind]}")
-        for block in blocks
-        if block.kind != "promotion" and block.last > block.first
-    ]
-    lines = text.split("\n")
-    for first, line in enumerate(lines, 1):
-        if _PROMOTED.match(line):
-            end = next((at for at in range(first, len(lines)) if _SECTION.match(lines[at])), len(lines))
-            last = max(at for at in range(first, end + 1) if at == first or lines[at - 1].strip())
-            count = sum(block.kind == "promotion" and first <= block.first <= last for block in blocks)
-            if last > first and count:
-                night = line[line.find("(") :].strip("() \r") if "(" in line else "earlier"
-                parts.append(Fold(first, last, f"{plural(count, 'entry')} promoted {night}"))
-    apart: list[Fold] = []
-    for fold in sorted(parts, key=lambda part: (part.first, -part.last)):
-        if not apart or fold.first > apart[-1].last:
-            apart.append(fold)
-    return apart
-
-
 def broken(before: str, after: str) -> str:
     """Say how a change from `before` to `after` breaks a block that was whole; empty where it breaks none.
 
@@ -89,7 +52,7 @@ def broken(before: str, after: str) -> str:
     if "openclaw" not in before:
         return ""
     old, new = _sides(before), _sides(after)
-    for kind, title in _TITLES.items():
+    for kind, title in TITLES.items():
         if not _whole(old[kind]):
             continue
         if not _whole(new[kind]):
@@ -132,7 +95,7 @@ def require_whole(path: str, before: bytes | None, after: bytes | None) -> None:
 
 def _sides(text: str) -> dict[str, list[tuple[str, str]]]:
     """Return side and bytes of each marker, by kind, in their order."""
-    sides: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _TITLES}
+    sides: dict[str, list[tuple[str, str]]] = {kind: [] for kind in TITLES}
     for marker in _PAIR.finditer(text):
         sides[marker[1]].append((marker[2], marker[0]))
     return sides

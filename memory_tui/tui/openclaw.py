@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from textual import work
@@ -13,7 +14,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import Unreadable
 from memory_tui.formatting import plural
 from memory_tui.openclaw import flush
-from memory_tui.openclaw.dreaming import folds
+from memory_tui.openclaw.dreaming import TITLES, dream_blocks
 from memory_tui.openclaw.flush import Nearness
 from memory_tui.openclaw.trust import NO_WAY_BACK, TrustReport, trust_summary
 from memory_tui.plan import Options
@@ -57,18 +58,19 @@ def trust(report: TrustReport | None) -> Iterator[Fact]:
 
 
 def dreams(engine: Engine) -> Iterator[Fact]:
-    """Yield what dreaming wrote into the notes."""
+    """Yield the notes that dreaming wrote into, with what."""
     yield heading("Dreams")
     count = 0
     for row in engine.notes.files():
         try:
-            text = engine.notes.read(row.path).text if row.source == "memory" else ""
+            blocks = dream_blocks(engine.notes.read(row.path).text) if row.source == "memory" else []
         except Unreadable:
             continue
-        for fold in folds(text):
+        if blocks:
             count += 1
-            words = f"{one_line(row.path)}:{fold.first}-{fold.last}  {one_line(fold.title)}"
-            yield Fact(words, f"note:{row.path}:{fold.first}", does="enter reads it")
+            kinds = Counter(TITLES.get(block.kind, "promoted entry") for block in blocks)
+            words = f"{one_line(row.path)}: {', '.join(plural(number, kind) for kind, number in kinds.items())}"
+            yield Fact(words, f"note:{row.path}:{blocks[0].first}", does="enter reads it")
     if not count:
         yield Fact("Dreaming wrote nothing into these notes.", style=MUTED)
 

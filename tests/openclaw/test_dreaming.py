@@ -12,7 +12,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
 from memory_tui.inbox.checks import changes, rewritten
 from memory_tui.notes.curator import Curator
-from memory_tui.openclaw.dreaming import broken, dream_blocks, folds
+from memory_tui.openclaw.dreaming import broken, dream_blocks
 from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots
 from tests.support.curate import journal_of
@@ -79,16 +79,6 @@ def test_half_a_block_is_broken(old, new, said):
 )
 def test_what_leaves_whole_blocks_is_fine(old, new):
     assert broken(NOTE, NOTE.replace(old, new)) == ""
-
-
-def test_blocks_and_promoted_sections_are_folded_apart_from_each_other():
-    assert [(fold.first, fold.last, fold.title) for fold in folds(NOTE)] == [
-        (4, 8, "2 entries promoted 2026-11-20"),
-        (11, 13, "OpenClaw's deep sleep"),
-    ]
-    assert folds("## Promoted From Short-Term Memory (2026-11-20)\n- nothing of it\n") == []
-    nested = "<!-- openclaw:dreaming:rem:start -->\n" + NOTE + "<!-- openclaw:dreaming:rem:end -->"
-    assert [(fold.first, fold.last) for fold in folds(nested)] == [(1, nested.count("\n") + 1)]
 
 
 @given(st.integers(0, len(NOTE)), st.integers(0, len(NOTE)))

@@ -135,6 +135,8 @@ def ledger(tmp_path, monkeypatch):
     found = HostLedger.make(tmp_path / ".openclaw", workspace)
     for name in ("MEMORY.md", "USER.md", "memory/2026-03-19.md"):
         found.agent_writes(name, b"- first line\n", NOW - 86_400)
+    dream = "<!-- openclaw:dreaming:light:{0} -->\n"
+    (workspace / "memory" / "2026-03-18.md").write_text(f"{dream.format('start')}slept\n{dream.format('end')}")
     (workspace / "MEMORY.md").write_bytes(b"- a person wrote this\n")
     found.agent_writes("MEMORY.md", b"- seen\n- the last line of all\n", NOW - 3600)
     (workspace / "USER.md").write_bytes(b"- edited by another program\n")
@@ -151,10 +153,12 @@ def openclaw(ledger):
         yield window
 
 
-def test_what_is_not_trusted_comes_with_the_reason(openclaw):
+def test_what_is_not_trusted_comes_with_the_reason_and_dreams_lead_to_their_note(openclaw):
     assert "MEMORY.md: untrusted" in openclaw.text
     assert "USER.md: agent, edited" in openclaw.text
     assert "OpenClaw has no command that trusts a note again" in openclaw.text
+    go(openclaw, "memory/2026-03-18.md: 1 light sleep").press("enter")
+    openclaw.until(lambda: openclaw.app.view.NAME == "notes")
 
 
 def test_another_agent_opens_its_workspace(openclaw, tmp_path):
