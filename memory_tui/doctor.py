@@ -29,7 +29,6 @@ from memory_tui.formatting import plural
 from memory_tui.hosts import connection, registry
 from memory_tui.hosts.connection import prove
 from memory_tui.index import schema
-from memory_tui.openclaw import compare
 from memory_tui.workspace.roots import beside
 
 DEADLINE = 20.0
@@ -257,35 +256,6 @@ def _provider(engine: Engine) -> CheckOutcome:
     return ok(f"{probe['provider']} {probe['model']} ({plan.provider_origin}) embedded a text in {took:.0f} ms.")
 
 
-def _host_index(engine: Engine) -> CheckOutcome:
-    config, roots = engine.plan.config, engine.plan.roots
-    if config.kind != "openclaw":
-        return skipped("The configuration is not OpenClaw's.")
-    try:
-        report = compare.compare_configured(config, engine.plan.settings, roots)
-    except MemoryTuiError as error:
-        return warning(error.message, error.next_step or "Run memory-tui openclaw compare-index for details.")
-    if report.state != "ok":
-        return warning(f"OpenClaw's own index: {report.state}.", "Run memory-tui openclaw compare-index for details.")
-    return ok("OpenClaw's own index can be read; memory-tui openclaw compare-index shows the differences.")
-
-
-def _trust(engine: Engine) -> CheckOutcome:
-    ledger = engine.notes.trust()
-    if ledger is None or not ledger.ledger:
-        return skipped("OpenClaw keeps no ledger of these notes.")
-    if ledger.problem:
-        return warning(f"Trust is unknown: {ledger.problem}", ledger.next_step)
-    bad = [file for file in ledger.files if file.state in ("untrusted", "edited", "ignored", "unknown")]
-    if bad or ledger.remarks:
-        remarks = [*ledger.remarks, *(f"{file.path}: {file.words}." for file in bad[:3])]
-        more = f" And {len(bad) - 3} more." if len(bad) > 3 else ""
-        return warning(
-            " ".join(remarks) + more, "Run memory-tui openclaw trust to see every note, and what can be done."
-        )
-    return ok(f"{plural(len(ledger.files), 'note')}, none edited since the agent wrote it and none untrusted.")
-
-
 def _workspace(engine: Engine) -> CheckOutcome:
     folder = engine.plan.roots.workspace
     if not os.access(folder, os.R_OK | os.X_OK):
@@ -423,8 +393,6 @@ CHECKS: tuple[Check, ...] = (
     Check("fresh", "index", "The index matches the notes on disk", _fresh),
     Check("vectors", "index", "Every chunk has a vector of the provider in use", _vectors),
     Check("self-similarity", "index", "A stored vector matches a new one of its text", _remeasured),
-    Check("their-index", "index", "OpenClaw's own index can be read", _host_index),
-    Check("trust", "notes", "OpenClaw trusts the notes", _trust),
     Check("provider", "provider", "The provider embeds a text", _provider),
     Check("configuration", "settings", "The configuration has no errors", _configuration),
     Check("agents", "settings", "Connected agents get answers", _agents),

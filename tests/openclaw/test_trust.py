@@ -203,7 +203,7 @@ def test_a_linked_memory_file_is_ignored_by_openclaw(ledger, trust):
 # --- where a person meets it ----------------------------------------------------------------------------------------
 
 
-def test_status_doctor_and_inbox_know_it(ledger, capsys):
+def test_status_and_inbox_know_it(ledger, capsys):
     (ledger.workspace / "MEMORY.md").write_bytes(b"- a person wrote this\n")
     assert main.main(["status", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["trust"]
@@ -211,9 +211,6 @@ def test_status_doctor_and_inbox_know_it(ledger, capsys):
         ("MEMORY.md", "edited"),
         ("memory/2026-11-20.md", "unrecorded"),
     ]
-    main.main(["doctor", "--json"])
-    check = next(one for one in json.loads(capsys.readouterr().out)["checks"] if one["check"] == "trust")
-    assert (check["state"], "MEMORY.md: agent, edited since" in check["evidence"]) == ("warning", True)
     with Engine.open(Options()) as engine:
         said = [one.reason for one in engine.inbox.examine().suggestions if one.kind == "trust"]
     assert said == ["OpenClaw's ledger says: agent, edited since: the agent's next write will make it untrusted."]
