@@ -336,12 +336,11 @@ def status(args: argparse.Namespace) -> int:
 
 
 def _shared(engine: Engine) -> dict[str, Any]:
-    """Return how the mirror stands that is kept of a shared index, with a sentence; nothing where none is."""
-    try:
-        standing = engine.of_scope(engine.scopes.kept)[1]
-    except MemoryTuiError as error:
-        return {"sentence": one_line(f"{error.message} {error.next_step}"), "error": error.as_dict()}
-    return {"sentence": standing.sentence, **standing.as_dict()} if standing is not None else {}
+    """Return how the mirror of a shared index stands, with a sentence; nothing where there is none."""
+    state = engine.mirrored()
+    if isinstance(state, MemoryTuiError):
+        return {"sentence": one_line(f"{state.message} {state.next_step}"), "error": state.as_dict()}
+    return {"sentence": state.sentence, **state.as_dict()} if state else {}
 
 
 _ALWAYS = ("pending", "failed", "left out")

@@ -28,7 +28,7 @@ from memory_tui.engine.providers import Providers
 from memory_tui.engine.scopes import Scopes
 from memory_tui.engine.search import Search, with_provider_notice
 from memory_tui.engine.status import Status
-from memory_tui.errors import ProviderError
+from memory_tui.errors import MemoryTuiError, ProviderError
 from memory_tui.events import Event, Listener
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice, other_vectors, without_effect
@@ -129,6 +129,16 @@ class Engine:
                 plan = replace(self.plan, index=path, backend_values=values, mirror=True)
                 self._of_scopes[path] = Engine(plan, self._listener, self.providers.chain)
             return self._of_scopes[path], standing
+
+    def mirrored(self) -> Standing | MemoryTuiError | None:
+        """Return how the mirror stands of which the status tells, or why that is not known; None where there is none.
+
+        Waits as `of_scope` does.
+        """
+        try:
+            return self.of_scope(self.scopes.told)[1]
+        except MemoryTuiError as error:
+            return error
 
     def of_note(self, path: str) -> tuple[Engine, Standing | None]:
         """Return who has the note that people see as `path`, with what is odd about one of somebody else.

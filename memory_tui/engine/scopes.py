@@ -46,6 +46,12 @@ class Scopes:
         return str(self._value("shared.mirror.scope") or "") if self.configured else ""
 
     @property
+    def told(self) -> str:
+        """Return the scope of which the status tells: the kept one, else the one asked last. Raises MemoryTuiError."""
+        asked = self._records() if self.configured and not self.kept else ()
+        return next((record.scope for record in asked), self.kept)
+
+    @property
     def known(self) -> list[str]:
         """Return the other workspaces that mirrors on this machine hold; waits for no server. Raises MemoryTuiError."""
         return sorted({name for record in self._records() for name in record.workspaces} - {self._access().name})

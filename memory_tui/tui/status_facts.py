@@ -13,6 +13,7 @@ from memory_tui.doctor import Result, checks_of, examine
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import Forecast
 from memory_tui.engine.status import Status
+from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import minute, plural
 from memory_tui.index.store import Rejected, Withheld
 from memory_tui.openclaw import flush
@@ -22,6 +23,7 @@ from memory_tui.openclaw.flush import Nearness
 from memory_tui.providers.chain import MemberState
 from memory_tui.providers.options import SMALL, SMALL_COST
 from memory_tui.sanitize import one_line
+from memory_tui.shared.states import Standing
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Listing, heading
 from memory_tui.tui.session import Session, answers, freshness
 from memory_tui.tui.view import View
@@ -218,8 +220,20 @@ _WAYS = (
 """What opens from the status: key, title, what is there."""
 
 
-def statements(session: Session, opened: Iterable[str], approvals: Sequence[Approval] = ()) -> Iterator[Fact]:
-    """Yield the whole status: the lamps, those of `opened` with their details, notices, and the pages."""
+def mirror(state: Standing | MemoryTuiError) -> Fact:
+    """Return how the mirror of a shared index stands."""
+    if isinstance(state, MemoryTuiError):
+        return Fact(one_line(f"{state.message} {state.next_step}"), mark=BAD, label="shared")
+    return Fact(state.sentence, mark=WARN if state.trouble else GOOD, label="shared")
+
+
+def statements(
+    session: Session,
+    opened: Iterable[str],
+    approvals: Sequence[Approval] = (),
+    state: Standing | MemoryTuiError | None = None,
+) -> Iterator[Fact]:
+    """Yield the whole status: the lamps, those of `opened` with their details, a mirror's `state`, notices, pages."""
     status, unfolded = session.status, set(opened)
     if status is None:
         yield Fact("Opening the workspace ...", style=MUTED)
@@ -234,6 +248,7 @@ def statements(session: Session, opened: Iterable[str], approvals: Sequence[Appr
         if lamp.key in unfolded:
             yield from details
             yield Fact("")
+    yield from [mirror(state)] if state else []
     if rest := list(notices(status)):
         yield from [Fact(""), *rest]
     yield Fact("")

@@ -274,8 +274,10 @@ def test_a_stopped_server_is_told_the_mirror_answers_and_is_live_again(server, r
         assert time.monotonic() - began < 10
 
 
-def test_status_tells_how_the_mirror_stands_that_is_kept(run, desk):
+def test_status_tells_how_the_mirror_stands_that_is_kept_or_was_asked_last(run, desk):
     assert "shared" not in json.loads(run("status", "--json")[1])
+    assert run("search", "roses", "--scope", "all")[0] == 0
+    assert "Shared index, all: live." in run("status")[1]
     configure(desk, mirror={"scope": "anna/laptop"})
     assert json.loads(run("status", "--json")[1])["shared"]["words"] == ["live"]
     assert "Shared index, anna/laptop: live." in run("status")[1]

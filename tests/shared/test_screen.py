@@ -79,6 +79,7 @@ def paths(window):
 def test_hits_of_somebody_else_stand_in_frames_and_are_read_and_not_changed(window, laptop):
     ask(window, "all").matches("search_scope", LARGE)
     assert level(window).startswith(" Shared index, all: live.")
+    assert "$warning" not in str(window.app.query_one("#level", Static).content.spans)
     assert "MEMORY.md" in paths(window)
     window.press("s")
     assert "anna/laptop" in window.text
@@ -138,6 +139,9 @@ def test_a_store_that_is_gone_is_told_above_the_answer_of_its_mirror(window, ser
     try:
         window.ask("which router has anna")
         assert level(window).startswith(" Shared index, all: store unreachable since ")
+        assert "$warning" in str(window.app.query_one("#level", Static).content.spans)
+        window.press("3").until(lambda: "shared Shared index, all: store unreachable" in " ".join(window.text.split()))
+        window.press("2")
         assert "anna/laptop:MEMORY.md" in paths(window)
         window.resize(*SMALL)
         assert all(len(line) == SMALL[0] for line in window.lines)

@@ -47,6 +47,7 @@ from memory_tui.tui.any_line import AnyLine, Place, explained
 from memory_tui.tui.changes import ahead, overtake, propose
 from memory_tui.tui.compare import Compare
 from memory_tui.tui.dialogs import Choice, Confirm, Line, Page
+from memory_tui.tui.facts import WARN
 from memory_tui.tui.hits import MUTED, Remedy, Row
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.ranking import Effects, Knobs
@@ -496,7 +497,7 @@ class SearchView(View):
             return hits.qmd_level(answer.qmd, answer.trace).truncate(self.size.width, ellipsis=True)
         settings, standing = answer.request.settings, answer.request.standing
         tried = ", tried" if self.session.tried else ""
-        state = Content(f" {standing.sentence}" if standing is not None else "")
+        state = Content.styled(f" {standing.sentence}", WARN if standing.trouble else "") if standing else Content()
         room = max(1, self.size.width - state.cell_length)
         line = hits.level_line(answer.trace, room, f"ranking: {knobs.title(settings)}{tried}")
         return (state + line).truncate(self.size.width, ellipsis=True)

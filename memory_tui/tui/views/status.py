@@ -17,9 +17,11 @@ from memory_tui.approval import Approval
 from memory_tui.config import config_patch
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import ProviderSetup
+from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event
 from memory_tui.formatting import plural
 from memory_tui.sanitize import one_line
+from memory_tui.shared.states import Standing
 from memory_tui.tui.facts import Facts
 from memory_tui.tui.session import OpenView, ReadNote, Reopen, Session, opener_of
 from memory_tui.tui.setup import SetUp, shown_patch
@@ -38,14 +40,16 @@ class StatusView(View):
 
     @dataclass
     class Approved(Message):
-        """The approvals of this workspace were read."""
+        """The approvals of this workspace were read, and how its mirror of a shared index stands."""
 
         approvals: Sequence[Approval]
+        mirror: Standing | MemoryTuiError | None
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.unfolded: set[str] = set()
         self.approvals: Sequence[Approval] = ()
+        self.mirror: Standing | MemoryTuiError | None = None
         self.due = False
 
     def compose(self) -> ComposeResult:
@@ -75,18 +79,19 @@ class StatusView(View):
     def draw(self) -> None:
         """Draw both lists."""
         self.due = False
-        self.query_one("#status-list", Facts).show(statements(self.session, self.unfolded, self.approvals))
+        self.query_one("#status-list", Facts).show(statements(self.session, self.unfolded, self.approvals, self.mirror))
         self.query_one("#status-news", Facts).show(news(self.session))
 
     @work(thread=True, exclusive=True, group="approvals")
     def read_approvals(self) -> None:
-        """Read who may get the notes."""
-        self.post_message(self.Approved(self.attempt(lambda engine: engine.providers.approvals.every()) or ()))
+        """Read who may get the notes, and how the mirror stands."""
+        approvals = self.attempt(lambda engine: engine.providers.approvals.every()) or ()
+        self.post_message(self.Approved(approvals, self.attempt(lambda engine: engine.mirrored())))
 
     @on(Approved)
     def approved(self, message: Approved) -> None:
         """Show who may get the notes."""
-        self.approvals = message.approvals
+        self.approvals, self.mirror = message.approvals, message.mirror
         self.draw()
 
     # --- acting ----------------------------------------------------------------------------------------------------
