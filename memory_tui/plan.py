@@ -466,7 +466,6 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
         jobs=BatchOptions(
             enabled=config.value("remote.batch.enabled") is True,
             wait=config.value("remote.batch.wait") is True,
-            concurrency=config.whole("remote.batch.concurrency"),
             poll_seconds=config.whole("remote.batch.pollIntervalMs") / 1000,
             timeout_seconds=config.whole("remote.batch.timeoutMinutes") * 60,
         ),

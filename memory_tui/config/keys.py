@@ -94,7 +94,7 @@ SEARCH: tuple[Key, ...] = (
         "remote.batch.",
         Key("enabled", "switch", False, _BATCHES),
         Key("wait", "switch", True, "whether memory-tui index stays until the batch is done"),
-        Key("concurrency", "whole", 2, "batches at once", low=1),
+        Key("concurrency", "whole", 2, "batches at once", "none here: one job runs at a time", low=1),
         Key("pollIntervalMs", "whole", 2000, "first pause between two looks at a batch; pauses grow", low=1),
         Key("timeoutMinutes", "whole", 60, "when a batch is given up, and its texts are sent directly", low=1),
     ),

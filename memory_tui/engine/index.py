@@ -54,7 +54,7 @@ from memory_tui.workspace.chunking import MAX_INPUT_BYTES
 from memory_tui.workspace.roots import lost, reachable, scan
 from memory_tui.workspace.scan import Scan
 
-AUTOMATIC = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "roots"})
+AUTOMATIC = frozenset({"start", "watch", "search", "interval", "batch", "sweep", "lost", "takeover", "roots"})
 """Reasons of syncs that only the keeper does."""
 _TICKED = frozenset({"watch", "edit", "search", "interval", "batch", "provider"})
 """Reasons of syncs before which the watcher, if it is on, has seen what changed."""
@@ -100,13 +100,7 @@ class Index:
         self.writer = Writer(self.opener.open, self.opener.close, self._report_failure)
         self._paused = Stop()
         self._stop = Stop(self.writer.closing, self._paused)
-        self.batches = BatchJobs(
-            chain,
-            self.writer.run,
-            self._emit,
-            lambda: self.request_sync("batch"),
-            lambda: self._provider.manner(chain.provider()),
-        )
+        self.batches = BatchJobs(chain, self._emit)
         quiet = plan.settings.whole("sync.watchDebounceMs") / 1000
         self.watcher = Watcher(plan.roots, quiet, lambda: self.request_sync("watch"), self._emit, self._see)
         self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
@@ -144,12 +138,10 @@ class Index:
     def start(self, first: Callable[[], None] = lambda: None) -> None:
         """Begin to work in the background: `first`, then index what changed, then watch."""
         settings = self._plan.settings
-        self.batches.resident = self.opener.resident = True
+        self.opener.resident = True
         self.writer.submit(lambda _: first())
         if settings.on("sync.onSessionStart"):
             self.request_sync("start")
-        else:
-            self.writer.submit(lambda _: self.batches.start())
         if settings.on("sync.watch"):
             self.watcher.switch(True)
         self.root_watch.start()
@@ -158,7 +150,6 @@ class Index:
     def stop(self) -> None:
         """Ask everything to end, without waiting for the writer."""
         self.writer.closing.set()
-        self.batches.close()
         self.watcher.end()
 
     def close(self) -> None:
@@ -212,15 +203,14 @@ class Index:
         report = last = self.writer.run(lambda store: self._sync(store, reason, force, accept_shrink))
         if reason == "search" or self.opener.resident:
             return report
-        results = self.batches.join()
-        embedded, claimed = report.embedded + results.embedded, self.batches.waiting
-        if results.left:
+        embedded = report.embedded
+        while self.batches.wait():
             last = self.writer.run(lambda store: self._sync(store, "batch", False, False))
-            embedded, claimed = embedded + last.embedded, last.claimed
+            embedded += last.embedded
         return replace(
             report,
             embedded=embedded,
-            claimed=claimed,
+            claimed=last.claimed,
             error=last.error,
             cancelled=last.cancelled,
             generation=last.generation,
@@ -320,9 +310,10 @@ class Index:
                 raise
             self._compare_cost = time.monotonic() - began
             fresh = self.freshness(store, seen)
-        terms = self.batches.terms()
+        batches = self.batches if self._chain.batches() else None
+        self.batches.idle = self._plan.options.once or (reason == "search" and not self.opener.resident)
         how = reason, force, accept_shrink, self._stop, self._emit
-        run = SyncRun(store, self._plan.roots, self._plan.settings, seen, terms, *how)
+        run = SyncRun(store, self._plan.roots, self._plan.settings, seen, batches, *how)
         try:
             with locks.wait_for(store.path, self._stop):
                 if self._mark not in (None, mark_of(store)):
@@ -334,9 +325,6 @@ class Index:
         finally:
             self._synced = time.monotonic()
         self.last_sync = report
-        self.batches.waiting = report.claimed
-        if terms and not self._plan.options.once:
-            self.batches.start()
         if report.changed or fresh.stale:
             # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
             del seen, fresh, run
@@ -399,7 +387,7 @@ class Index:
         if self._is_copied(store):
             return Freshness(0, 0, {}, ())
         has, roots, rows = store.recipe(), self._plan.roots, store.indexed()
-        self.batches.waiting = batch_jobs.waiting(store)
+        self.batches.waiting = len(batch_jobs.waiting(store, has.identity if has else None))
         rebuild = schema.differences(has, self._wish(has.identity)) if has else ()
         every = seen or reachable(roots, None if rebuild else store.settled())
         if rebuild and every.quiet:
@@ -511,6 +499,8 @@ class Index:
                 self.request_sync("search")
             if self._provider.due():
                 self.request_sync("provider")
+            if self.batches.due is not None and time.monotonic() >= self.batches.due:
+                self.request_sync("batch")
             try:
                 if self.writer.wait_idle(0) and self._changed_elsewhere():
                     self._emit(events.IndexChanged(time.time()))

@@ -116,7 +116,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
         texts |= _windows_of(text for digest, text in texts.items() if not (withholding and held.get(digest)))
     cached = set(store.cached(space, list(texts)))
     cached |= embedding.shared_hashes(plan.siblings, space, texts.keys() - cached)
-    waiting = batch_jobs.sent(store, space.space) & (texts.keys() - cached)
+    waiting = batch_jobs.waiting(store, space) & (texts.keys() - cached)
     passed_over = cached | waiting | embedding.known_rejected(store, space, list(texts))
     lacking = [digest for digest in texts if digest not in passed_over]
     send = [texts[digest] for digest in lacking if not (withholding and held.get(digest))]
@@ -187,12 +187,12 @@ class SyncProvider:
         """
         store, chain = run.store, self._chain
         if store.recipe() is None and chain.provider() is not None and chain.space_to_make() is None:
-            sync(replace(run, terms=None))
+            sync(replace(run, batches=None))
         while True:
             provider = self.provider(store)
-            terms, outage = (run.terms, "") if provider else (None, str(chain.error or ""))
+            batches, outage = (run.batches, "") if provider else (None, str(chain.error or ""))
             manner = self.manner(provider)
-            report = sync(replace(run, provider=provider, terms=terms, outage=outage, manner=manner))
+            report = sync(replace(run, provider=provider, batches=batches, outage=outage, manner=manner))
             moved = provider is not None and chain.provider() not in (provider, None)
             if not report.error or run.stop.is_set() or not moved:
                 break

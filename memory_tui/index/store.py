@@ -403,7 +403,7 @@ _WITHOUT_WINDOWS = (
 )
 UNCLAIMED = (
     "NOT EXISTS (SELECT 1 FROM batch_texts t JOIN batch_jobs j ON j.id = t.job WHERE t.hash = chunks.hash "
-    "AND j.provider = ? AND j.model = ? AND j.provider_key = ?)"
+    "AND j.file_id <> '' AND j.provider = ? AND j.model = ? AND j.provider_key = ?)"
 )
 """That a chunk waits for no batch job; takes provider, model and key."""
 

@@ -24,8 +24,8 @@ from memory_tui.cancel import Stop
 from memory_tui.durable import unmoved
 from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError, Unreadable
 from memory_tui.events import Listener
-from memory_tui.index import batch_jobs, embedding, index_write, rebuild, schema
-from memory_tui.index.batch_jobs import BatchTerms
+from memory_tui.index import embedding, index_write, rebuild, schema
+from memory_tui.index.batch_jobs import BatchJobs
 from memory_tui.index.database import Rows
 from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
 from memory_tui.index.index_write import NewFile, cut, remarks
@@ -391,8 +391,8 @@ _ESTIMATED_SECONDS, _ESTIMATED_SHARE, _LONGEST_ESTIMATE = 2.0, 0.02, 86_400.0
 class SyncRun(Struct, frozen=True):
     """What a sync needs: the index, the notes that `scan` lists, who makes vectors, why it runs, whom it tells.
 
-    `outage` is why there is no provider although one was chosen: then the vectors that are there stay. With `terms`
-    many texts that lack a vector are left to batch jobs, which somebody else submits and follows. `accept_shrink` says
+    `outage` is why there is no provider although one was chosen: then the vectors that are there stay. Many
+    texts that lack a vector are left to the job of `batches`. `accept_shrink` says
     that a person agreed to forget notes that vanished, `force` that the index is made anew. `manner` is how texts get
     to the provider.
     """
@@ -401,7 +401,7 @@ class SyncRun(Struct, frozen=True):
     roots: Roots
     settings: Settings
     scan: Scan
-    terms: BatchTerms | None = None
+    batches: BatchJobs | None = None
     reason: str = "manual"
     force: bool = False
     accept_shrink: bool = False
@@ -541,7 +541,7 @@ def _make_anew(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
             report.postponed = other.embedder.error
         elif not rebuild.publish(run.store, beside, run.stop):
             raise Cancelled
-        elif run.terms:
+        elif run.batches:
             # Leave the texts of the index that was published to jobs, or embed them where they are few.
             last = _Pass(run, run.store, recipe, run.provider, report)
             last.give_vectors()
@@ -661,7 +661,7 @@ class _Pass:
         if touching:
             index_write.touch_files(self._store, touching)
         texts = {chunk.hash: chunk.text for file in new for chunk in file.chunks}
-        ids, fresh = self.embedder.ids(texts, ask=self._run.terms is None and not self._run.manner.later)
+        ids, fresh = self.embedder.ids(texts, ask=self._run.batches is None and not self._run.manner.later)
         if new:
             index_write.replace_files(self._store, new, self._recipe.identity.model, ids)
         for file in new:
@@ -692,20 +692,23 @@ class _Pass:
     # --- vectors ---------------------------------------------------------------------------------------------------
 
     def give_vectors(self) -> None:
-        """Make the missing vectors, or leave them to batch jobs."""
-        run, space = self._run, None
+        """Make the missing vectors, or leave them to a batch job."""
+        run, space, wait = self._run, None, False
         # A batch service takes texts alone.
-        if run.terms and run.roots.media is None and self.embedder.working:
+        if run.batches and run.roots.media is None and self.embedder.working:
             if self._rebuilding:
                 return
             space = self._recipe.identity
             for texts in map(_texts, self._without_vector(space)):
                 # What looks like a secret is noted, although somebody else asks for the others.
                 self.embedder.lacking(texts, self.embedder.cached(texts))
-            self._report.claimed = batch_jobs.claim(self._store, space, run.terms)
-        self._make(self._without_vector(space), self._attach, self._store.lacking)
+            wait = run.batches.step(self._store, space, run.manner)
+            self.embedder.embedded += run.batches.embedded
+            self._report.claimed = run.batches.waiting
+        if not wait:
+            self._make(self._without_vector(space), self._attach, self._store.lacking)
         # A batch service is there to save money: the windows, as much text again, would cost more than it saves.
-        if run.manner.windows and run.terms is None and self._store.lacking_windows():
+        if run.manner.windows and run.batches is None and self._store.lacking_windows():
             self._make(self._without_windows(), self._attach_windows, self._store.lacking_windows)
 
     def _make(self, pieces: Iterator[Rows], attach: Callable[[Rows], None], lacking: Callable[[int], int]) -> None:

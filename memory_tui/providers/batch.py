@@ -1,7 +1,7 @@
 """Ask a batch service, which turns a file of texts into a file of vectors within hours, at a lower price.
 
-The index remembers jobs and tries again (`memory_tui/index/batch_jobs.py`). A call blocks on the network; `close` ends
-it at once, and jobs go on at the provider.
+The index remembers the job (`memory_tui/index/batch_jobs.py`). A call blocks on the network; `close` ends it at once,
+and the job goes on at the provider.
 """
 
 from __future__ import annotations
@@ -23,20 +23,14 @@ from memory_tui.providers.http import Http
 from memory_tui.providers.options import ProviderSettings, Wire, require_approval
 
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
-_UPLOAD_SECONDS, _CALL_SECONDS = 600.0, 60.0
-_LONGEST_LINE = 4 << 20
-_BAD_STATUS = 400
+_UPLOAD_SECONDS, _CALL_SECONDS, _LONGEST_LINE = 600.0, 60.0, 4 << 20
 Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
 _PHASES: Mapping[str, Phase] = {
-    **dict.fromkeys(("completed", "succeeded", "done"), "completed"),
-    **{"failed": "failed", "expired": "expired"},
-    **dict.fromkeys(("cancelled", "canceled"), "cancelled"),
+    **{"completed": "completed", "succeeded": "completed", "failed": "failed", "expired": "expired"},
+    **{"cancelled": "cancelled", "canceled": "cancelled"},
 }
 """States in which a job has ended; in all others (validating, in_progress, finalizing ...) it runs."""
-_OUTPUTS = (
-    *("metadata.output.responsesFile", "response.responsesFile", "output.responsesFile"),
-    *("outputConfig.file", "outputConfig.fileId"),
-)
+_ERRORS = ("error.message", "response.error.message", "response.body.error.message", "error", "response.body.error")
 
 
 class JobStatus(Struct, frozen=True):
@@ -77,7 +71,7 @@ def _count(tree: object, *paths: str) -> int:
 
 
 class BatchService:
-    """The batch service of OpenAI, Voyage or Gemini. Only the first key is used: a job belongs to its account.
+    """The batch service of OpenAI or Gemini. Only the first key is used: a job belongs to its account.
 
     Every call raises ProviderFailure, and Cancelled after `close`.
     """
@@ -90,12 +84,10 @@ class BatchService:
         self._http = Http(wire.row.label, wire.base_url, self._stop, wire.headers, wire.auth[:1])
 
     def _line(self, text_id: str, text: str) -> Mapping[str, object]:
-        """Write the request for one text; at Voyage what all have in common goes with the job."""
+        """Write the request for one text."""
         _, body = self._wire.request([text], "document")
         if self._gemini:
             return {"key": text_id, "request": pick(body, "requests.0")}
-        if self._wire.row.name == "voyage":
-            return {"custom_id": text_id, "body": {"input": text}}
         return {"custom_id": text_id, "method": "POST", "url": "/v1/embeddings", "body": {**body, "input": text}}
 
     def upload(self, texts: Sequence[tuple[str, str]]) -> str:
@@ -105,80 +97,53 @@ class BatchService:
         content = "\n".join(lines).encode()
         digest = hashlib.sha256(content).hexdigest()
         name, boundary = f"memory-tui-{digest[:32]}", f"memory-tui-{digest}"
+        path, kind, about = "/files", "form-data", b"batch"
+        first = 'Content-Disposition: form-data; name="purpose"'
+        before = f'Content-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
         if self._gemini:
-            base = self._wire.base_url
-            root = base.replace("/v1beta", "/upload/v1beta") if "/v1beta" in base else f"{base}/upload"
+            root = self._wire.base_url.replace("/v1beta", "/upload/v1beta")
             path, kind = f"{root}/files?uploadType=multipart", "related"
             about = json.dumps({"file": {"displayName": name, "mimeType": "application/jsonl"}}).encode()
             first, before = "Content-Type: application/json; charset=UTF-8", ""
-        else:
-            path, kind, about = "/files", "form-data", b"batch"
-            first = 'Content-Disposition: form-data; name="purpose"'
-            before = f'Content-Disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
         parts = ((first, about), (f"{before}Content-Type: application/jsonl", content))
         pieces = [f"--{boundary}\r\n{head}\r\n\r\n".encode() + part for head, part in parts]
         data = b"\r\n".join([*pieces, f"--{boundary}--\r\n".encode()])
         headers = {"Content-Type": f"multipart/{kind}; boundary={boundary}"}
-        return self._name(
-            _text(self._http.ask("POST", path, _UPLOAD_SECONDS, data, headers), "file.name", "id", "name")
-        )
+        return self._name(_text(self._http.ask("POST", path, _UPLOAD_SECONDS, data, headers), "file.name", "id"))
 
     def create(self, file_id: str) -> str:
         """Make a job of the file; return what it is called there."""
-        path, body = (
-            "/batches",
-            {
-                "input_file_id": file_id,
-                "endpoint": "/v1/embeddings",
-                "completion_window": "24h",
-                "metadata": {"source": "memory-tui"},
-            },
-        )
+        path, body = "/batches", {"input_file_id": file_id, "endpoint": "/v1/embeddings", "completion_window": "24h"}
         if self._gemini:
             path = f"/models/{self._wire.model}:asyncBatchEmbedContent"
-            body = {"batch": {"displayName": f"memory-tui-{file_id}", "inputConfig": {"file_name": f"files/{file_id}"}}}
-        elif self._wire.row.name == "voyage":
-            _, request = self._wire.request([""], "document")
-            params = {name: value for name, value in request.items() if name != "input"}
-            body = {**body, "completion_window": "12h", "request_params": params}
-        return self._name(_text(self._http.post(path, body, _CALL_SECONDS), "id", "name"))
+            about = {"displayName": f"memory-tui-{file_id}", "inputConfig": {"file_name": f"files/{file_id}"}}
+            return self._name(_text(self._http.post(path, {"batch": about}, _CALL_SECONDS), "name"))
+        return self._name(_text(self._http.post(path, body, _CALL_SECONDS), "id"))
 
     def find(self, file_id: str) -> str:
-        """Return the job that was made of the file, empty when there is none, or no list."""
-        try:
-            answer = self._http.ask("GET", f"/batches?{'pageSize' if self._gemini else 'limit'}=100", _CALL_SECONDS)
-        except ProviderFailure as failure:
-            if failure.state in (Cause.UNKNOWN_MODEL, Cause.REFUSED):
-                return ""
-            raise
-        jobs = pick(answer, "data", "operations", "batches")
+        """Return the job that was made of the file, empty when there is none."""
+        answer = self._http.ask("GET", f"/batches?{'pageSize' if self._gemini else 'limit'}=100", _CALL_SECONDS)
+        jobs = pick(answer, "operations" if self._gemini else "data")
         for job in jobs if isinstance(jobs, list) else ():
-            file = _text(job, "input_file_id") or _text(job, "displayName", "metadata.displayName")
+            file = _text(job, "input_file_id", "metadata.displayName", "displayName")
             if file.removeprefix("memory-tui-") == file_id:
                 return self._name(_text(job, "id", "name"))
         return ""
 
     def status(self, job_id: str) -> JobStatus:
-        """Return what a job is doing, read in each form that releases of the services have."""
+        """Return what a job is doing."""
         job = self._http.ask("GET", f"/batches/{job_id}", _CALL_SECONDS)
-        state = _text(job, "status", "state", "metadata.state").upper().rpartition("STATE_")[2].lower()
-        why, ended = pick(job, "errors.data.0.message", "error.message", "error"), pick(job, "done")
-        if not state and not (self._gemini and (ended or pick(job, "name", "metadata"))):
+        state = _text(job, "status", "metadata.state", "state").upper().rpartition("STATE_")[2].lower()
+        if not state:
             raise self._malformed("a job without a state")
-        phase = _PHASES.get(state, "running")
-        if not state and ended:
-            phase = "failed" if why else "completed"
-        files = (_text(job, "output_file_id"), _text(job, "error_file_id"), _text(job, *_OUTPUTS))
+        responses = _text(job, "metadata.output.responsesFile", "response.responsesFile", "output.responsesFile")
+        files = (_text(job, "output_file_id"), _text(job, "error_file_id"), responses)
         return JobStatus(
-            phase,
-            _count(
-                job,
-                *("request_counts.completed", "metadata.batchStats.successfulRequestCount"),
-                "batchStats.successfulRequestCount",
-            ),
-            _count(job, "request_counts.total", "metadata.batchStats.requestCount", "batchStats.requestCount"),
+            _PHASES.get(state, "running"),
+            _count(job, "request_counts.completed", "metadata.batchStats.successfulRequestCount"),
+            _count(job, "request_counts.total", "metadata.batchStats.requestCount"),
             tuple(self._name(file) for file in files if file),
-            str(why or ""),
+            str(pick(job, "errors.data.0.message", "error.message") or ""),
         )
 
     def cancel(self, job_id: str) -> None:
@@ -186,10 +151,7 @@ class BatchService:
         self._http.ask("POST", f"/batches/{job_id}{':' if self._gemini else '/'}cancel", _CALL_SECONDS, b"{}")
 
     def fetch(self, status: JobStatus, dims: int) -> tuple[dict[str, Vectors], dict[str, str]]:
-        """Return the unit vectors that a job brought, and why others are none, by the ids of the texts.
-
-        Of two lines about one text the first good one counts.
-        """
+        """Return the unit vectors that a job brought, and why others are none, by the ids of the texts."""
         vectors: dict[str, Vectors] = {}
         errors: dict[str, str] = {}
         for name in status.files:
@@ -207,19 +169,13 @@ class BatchService:
         return vectors, {text_id: why for text_id, why in errors.items() if text_id not in vectors}
 
     def _take(self, raw: bytes, dims: int, vectors: dict[str, Vectors], errors: dict[str, str]) -> None:
+        """Read a line; of two about one text the first good one counts."""
         try:
             line = json.loads(raw.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             return
-        text_id, status = _text(line, "custom_id", "key", "request_id"), pick(line, "response.status_code")
-        error = pick(
-            line,
-            *("error.message", "error", "response.error.message", "response.error"),
-            *("response.body.error.message", "response.body.error"),
-        )
-        if not error and isinstance(status, int) and status >= _BAD_STATUS:
-            error = f"refused with {status}"
-        vector = pick(line, "response.body.data.0.embedding", "embedding.values", "response.embedding.values")
+        text_id, error = _text(line, "custom_id", "key"), pick(line, *_ERRORS)
+        vector = pick(line, "response.body.data.0.embedding", "response.embedding.values")
         if not text_id or text_id in vectors:
             return
         try:
@@ -232,7 +188,7 @@ class BatchService:
     def discard(self, files: Sequence[str]) -> str:
         """Delete the files of a finished job, which hold notes; return why some stay, else nothing. Tries once."""
         try:
-            for name in filter(None, files):
+            for name in files:
                 self._http.ask("DELETE", f"/files/{name}", _CALL_SECONDS)
         except ProviderFailure as failure:
             return f"files of the job stay at {self.label}: {failure.message}"

@@ -92,14 +92,13 @@ class RequestLimits(Struct, frozen=True):
 class BatchOptions(Struct, frozen=True):
     """Whether many texts go to the provider's batch service, which is slow and cheap (`remote.batch`).
 
-    `wait`: whether a command stays until the job is done. `concurrency` jobs at once, a look at each every
-    `poll_seconds` at first, and given up `timeout_seconds` after it was submitted. Fewer texts than `least` are sent
+    `wait`: whether a command stays until the job is done. It is looked at every `poll_seconds` at first, and given
+    up `timeout_seconds` after it was submitted. Fewer texts than `least` are sent
     directly: a job takes minutes at best.
     """
 
     enabled: bool = False
     wait: bool = True
-    concurrency: int = 2
     poll_seconds: float = 2.0
     timeout_seconds: float = 3600.0
     least: int = 256

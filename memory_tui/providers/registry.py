@@ -98,7 +98,6 @@ _ROWS = (
             "voyage-3-large": 0.18,
             "voyage-code-3": 0.18,
         },
-        batch_price=0.67,
         auto=4,
         size_name="output_dimension",
         typed=True,

@@ -239,7 +239,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     "remote.headers": ({}, _remote(lambda found: found.headers)),
     **{
         f"remote.batch.{name}": ({}, _remote(lambda found: found.jobs))
-        for name in ("enabled", "wait", "concurrency", "pollIntervalMs", "timeoutMinutes")
+        for name in ("enabled", "wait", "pollIntervalMs", "timeoutMinutes")
     },
     **{
         f"agents.defaults.compaction.memoryFlush.{name}": ({}, _plan(lambda plan: flush.rules_of(plan.config)))

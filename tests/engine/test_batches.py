@@ -51,7 +51,6 @@ class World:
     time: Flowing = field(default_factory=Flowing)
     least: int = 3
     tokens: int = 8
-    at_start: bool = True
     host: str = ""
     withhold: str = "true"
     events: list[Event] = field(default_factory=list)
@@ -66,9 +65,9 @@ class World:
         remote = {
             "baseUrl": f"{self.host or self.play.url}/v1",
             "apiKey": KEY,
-            "batch": {"enabled": True, **self.batch},
+            "batch": {"enabled": True, "pollIntervalMs": 10, **self.batch},
         }
-        chunking, sync = {"tokens": self.tokens, "overlap": 0}, {"watch": False, "onSessionStart": self.at_start}
+        chunking, sync = {"tokens": self.tokens, "overlap": 0}, {"watch": False}
         configure(self.folder, "", remote=remote, chunking=chunking, sync=sync)
         Approvals(self.folder / "notes").approve("openai", "embed.example", "test")
         changes = (("remote.withholdSecrets", self.withhold),)
@@ -319,24 +318,19 @@ def test_after_two_failures_texts_go_directly(world, state):
     assert len(world.direct) == 12
 
 
-def test_many_jobs_run_no_more_at_once_than_allowed(world, monkeypatch):
-    monkeypatch.setattr("memory_tui.index.batch_jobs.MOST_LINES", 3)
+def test_one_job_runs_at_a_time_until_all_texts_have_their_vector(world, monkeypatch):
+    monkeypatch.setattr("memory_tui.index.batch_jobs.MOST_TEXTS", 5)
     world.play.states = ("in_progress", "completed")
     world.write(14)
     with world.open() as engine:
         assert engine.index.sync(reason="cli").embedded == 14
-    assert [len(world.play.requests(at)) for at in range(5)] == [3, 3, 3, 3, 2]
-    running, most = 0, 0
-    for stage in world.stages:
-        running += {"submitted": 1, "done": -1}.get(stage, 0)
-        most = max(most, running)
-    assert most == 2
+    assert [len(world.play.requests(at)) for at in range(3)] == [5, 5, 4]
+    assert world.stages == ["submitted", "running", "done"] * 3
     assert world.direct == []
 
 
 def test_without_wait_a_command_ends_and_the_next_one_fetches(world):
     world.batch = {"wait": False}
-    world.play.states = ("in_progress", "completed")
     world.write(6)
     with world.open() as engine:
         report = engine.index.sync(reason="cli")
@@ -371,13 +365,11 @@ def until(fact):
     raise AssertionError("it did not come to pass")
 
 
-@pytest.mark.parametrize("at_start", [True, False])
 @pytest.mark.parametrize("call", ["GET /batches", "GET /files", "POST /files", "POST /batches"])
-def test_a_restart_goes_on_with_the_job(world, call, at_start):
+def test_a_restart_goes_on_with_the_job(world, call):
     world.play.states = ("in_progress", "completed")
     world.write(6)
     leave(world, call)
-    world.at_start = at_start
     with world.open() as engine:
         assert lacking(engine) == 6
         engine.start()
@@ -389,7 +381,7 @@ def test_a_restart_goes_on_with_the_job(world, call, at_start):
 
 def test_notes_that_change_meanwhile_lose_nothing(world):
     world.batch = {"wait": False}
-    world.play.states = ("in_progress", "in_progress", "completed")
+    world.play.states = ("in_progress", "completed")
     world.write(6)
     with world.open() as engine:
         engine.index.sync(reason="cli")
@@ -401,26 +393,6 @@ def test_notes_that_change_meanwhile_lose_nothing(world):
         engine.index.sync(reason="cli")
         assert cached(world) == 8
     assert len(world.play.jobs) == 1
-
-
-def test_a_job_that_another_process_finished_is_no_failure(world):
-    world.batch = {"wait": False}
-    world.play.states = ("in_progress", "completed")
-    world.write(6)
-    with world.open() as other:
-        other.index.sync(reason="cli")
-
-        def finish(handler, asked):
-            # While one engine fetches the results, the other one is done with them.
-            assert other.index.sync(reason="cli").embedded == 6
-            handler.raw(200, b"", {})
-
-        world.play.fail("GET /files", finish)
-        with world.open() as engine:
-            assert engine.index.sync(reason="cli").embedded == 0
-            assert lacking(engine) == 0
-    assert world.stages == ["submitted", "running", "done"]
-    assert world.direct == []
 
 
 def test_results_that_find_no_room_on_disk_are_fetched_at_the_next_start(world, monkeypatch):

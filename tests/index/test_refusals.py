@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from memory_tui.index import batch_jobs, embedding
-from memory_tui.index.batch_jobs import BatchTerms
+from memory_tui.index import embedding
 from memory_tui.providers.failures import Cause, ProviderFailure
 from tests.support.index import Counting, Memory
 
@@ -128,11 +127,3 @@ def test_it_is_asked_for_again_when_there_is_hope(memory, monkeypatch, change, f
     memory.sync()
     assert memory.store.rejected() == []
     assert memory.store.counts().embedded == memory.store.counts().chunks
-
-
-def test_no_batch_job_is_made_of_what_was_refused(memory):
-    memory.sync()
-    identity = memory.store.identity()
-    assert batch_jobs.claim(memory.store, identity, BatchTerms(1)) == 0
-    embedding.clear_rejected(memory.store)
-    assert batch_jobs.claim(memory.store, identity, BatchTerms(1)) == 1

@@ -14,7 +14,7 @@ from tests.support.embed import KEY, settings_for
 from tests.support.provider_server import echo_headers, serving, status, vector
 
 TEXTS = [("a" * 64, "alpha"), ("b" * 64, "beta ü"), ("c" * 64, "gamma\nsecond line")]
-NAMES = ("openai", "voyage", "gemini")
+NAMES = ("openai", "gemini")
 
 
 @pytest.fixture
@@ -74,16 +74,11 @@ def test_what_is_sent_and_that_the_key_goes_along(play, service_of):
     assert (play.requests()[0], play.jobs[0].body["endpoint"], play.jobs[0].body["completion_window"]) == (
         *(line, "/v1/embeddings", "24h"),
     )
-    service = service_of("voyage")
-    service.create(service.upload(TEXTS))
-    assert play.requests(1)[0] == {"custom_id": text_id, "body": {"input": "alpha"}}
-    assert play.jobs[1].body["completion_window"] == "12h"
-    assert play.jobs[1].body["request_params"] == {"model": "voyage-4-large", "input_type": "document"}
     play.headers.clear()
     service = service_of("gemini")
     fetched(service, service.create(service.upload(TEXTS)))
     content = {"content": {"parts": [{"text": "alpha"}]}, "taskType": "RETRIEVAL_DOCUMENT"}
-    assert play.requests(2)[0] == {"key": text_id, "request": {**content, "model": "models/gemini-embedding-001"}}
+    assert play.requests(1)[0] == {"key": text_id, "request": {**content, "model": "models/gemini-embedding-001"}}
     assert {call for call, _ in play.headers} == {"POST /files", "POST /batches", "GET /batches", "GET /files"}
     assert all(headers["x-goog-api-key"] == KEY for _, headers in play.headers)
 
