@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import errno
 import os
 import secrets
 import shlex
@@ -21,32 +20,28 @@ from pathlib import Path
 
 from aiohttp import web
 from textual_serve.app_service import AppService
-from textual_serve.server import Server, to_int
+from textual_serve.server import Server
 
 from memory_tui import plan
 from memory_tui.cancel import ENDING_SIGNALS, exit_status, report_signal
-from memory_tui.cli.commands import GLOBAL
-from memory_tui.cli.context import engine_options, workspace_named
+from memory_tui.cli.context import engine_options, passed_on
 from memory_tui.cli.output import dumps
 from memory_tui.errors import SettingError
 
 PATIENCE = 2.0
 """Seconds in which the app of a closed tab ends by itself, before it is killed."""
-MOST_TABS = 8
-"""Each tab is a process with the index open."""
 
 
 def serve(args: argparse.Namespace) -> int:
     """Serve the app until a signal comes."""
     # What is wrong with workspace or configuration is said here, not in a page.
     plan.plan(engine_options(args))
-    writes = bool(args.allow_write) and not args.read_only
     with listening(args.port) as opened:
         server = AppServer(command_of(args), opened)
         # Who connects from now on waits until the server answers.
-        allowed = "The page may change notes and settings" if writes else "Read-only; --allow-write lets the page write"
+        allowed = "Read-only; --allow-write lets the page write" if args.read_only else "The page may change notes"
         words = f"{server.address}\n{allowed}. Only this machine reaches it. ctrl+c ends it."
-        data = dumps({"url": server.address, "readOnly": not writes})
+        data = dumps({"url": server.address, "readOnly": args.read_only})
         sys.stdout.write(f"{data if args.json else words}\n")
         sys.stdout.flush()
         number = asyncio.run(server.until_stopped())
@@ -55,20 +50,11 @@ def serve(args: argparse.Namespace) -> int:
 
 
 def command_of(args: argparse.Namespace) -> list[str]:
-    """Return the command line of the app in a tab: the options of `serve`, --read-only unless the page may write."""
+    """Return the command line of the app in a tab: the options of `serve`, read-only unless the page may write."""
+    args.read_only, args.allow_write = args.read_only or not args.allow_write, False
     # Without -P, Python would take modules from the folder that memory-tui was started in.
-    words = [sys.executable, "-P", "-m", "memory_tui", "open"]
-    for (name, *_), _ in GLOBAL:
-        setting = getattr(args, name.removeprefix("--").replace("-", "_"))
-        if setting is True and name not in ("--json", "--read-only"):
-            words.append(name)
-        elif setting and setting is not True and name != "--workspace":
-            words += [f"{name}={each}" for each in (setting if isinstance(setting, list) else [setting])]
-    if workspace := workspace_named(args):
-        words.append(f"--workspace={workspace}")
-    if args.query is not None:
-        words.append(f"--query={args.query}")
-    return words if args.allow_write and not args.read_only else [*words, "--read-only"]
+    words = [sys.executable, "-P", "-m", "memory_tui", "open", *passed_on(args)]
+    return [*words, f"--query={args.query}"] if args.query is not None else words
 
 
 def listening(port: int) -> socket.socket:
@@ -76,28 +62,7 @@ def listening(port: int) -> socket.socket:
     try:
         return socket.create_server(("127.0.0.1", port))
     except (OSError, OverflowError) as error:
-        in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-        why = "is in use" if in_use else f"cannot be used: {error}"
-        raise SettingError(f"Port {port} {why}.", "Give another one, or leave --port out for a free one.") from None
-
-
-class Tab(AppService):
-    """The app of one tab: the tab closes with it, and it ends with the tab."""
-
-    async def run(self) -> None:
-        """Show the app until it ends."""
-        await super().run()
-        await self.remote_close()
-
-    async def stop(self) -> None:
-        """End the app, which keeps as a draft what was typed and not saved; one that hangs is killed."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(super().stop(), PATIENCE)
-        if self._process is not None and self._process.returncode is None:
-            # Its own `kill` reaps it, which asyncio then misses.
-            with suppress(ProcessLookupError):
-                os.kill(self._process.pid, signal.SIGKILL)
-            await self._process.wait()
+        raise SettingError(f"Port {port} cannot be used: {error}.", "Leave --port out for a free one.") from None
 
 
 class AppServer(Server):
@@ -108,20 +73,9 @@ class AppServer(Server):
         # The shell that textual-serve starts becomes the app, with a terminal that is never "dumb".
         words = f"exec env TERM=xterm-256color {shlex.join(command)}"
         super().__init__(words, host, port, "memory-tui", templates_path=Path(__file__).with_name("page"))
-        self._listening = opened
-        self._root = f"/{secrets.token_urlsafe(24)}/"
-        self._open: set[web.WebSocketResponse] = set()
+        self._listening, self._root = opened, f"/{secrets.token_urlsafe(24)}/"
         self.address = f"{self.public_url}{self._root}"
-        self._headers = {
-            # The one script in the page is named by its checksum.
-            "Content-Security-Policy": (
-                "default-src 'none'; script-src 'self' 'sha256-B9JutF1VJCIeE2HIZUvNFUgjB98hySGrSoAg8iyoAHA='; "
-                f"connect-src ws://{host}:{port}; style-src 'self' 'unsafe-inline'; font-src 'self'; "
-                "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-            ),
-            "Referrer-Policy": "no-referrer",
-            "Cache-Control": "no-store",
-        }
+        self._tabs: set[web.WebSocketResponse] = set()
 
     async def _make_app(self) -> web.Application:
         outer = web.Application(middlewares=[self._gate])
@@ -133,59 +87,48 @@ class AppServer(Server):
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         """Answer only who knows the token, and only a page of this server: any other could have been lured here."""
-        socket_asked = request.path == f"{self._root}ws"
-        origins = {self.public_url} if socket_asked else {self.public_url, None}
+        origins = {self.public_url} if request.path == f"{self._root}ws" else {self.public_url, None}
         if request.host != self.public_url.partition("//")[2] or request.headers.get("Origin") not in origins:
             raise web.HTTPForbidden(text="This server answers only to its own page.\n")
         # Of no path at all, as in `OPTIONS *`, the token is empty.
         if not secrets.compare_digest(request.path[: len(self._root)].encode(), self._root.encode()):
             raise web.HTTPForbidden(text="The address lacks the token that memory-tui serve printed.\n")
-        if len(self._open) >= MOST_TABS and (socket_asked or request.path == self._root):
-            raise web.HTTPServiceUnavailable(text=f"{MOST_TABS} tabs are open. Close one, then reload this page.\n")
-        answer = await handler(request)
-        if not answer.prepared:
-            answer.headers.update(self._headers)
-        return answer
+        return await handler(request)
 
-    async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """Run the app for the page that asks, until either of them ends."""
-        opened = web.WebSocketResponse(heartbeat=15)
-
-        async def close() -> None:
-            await opened.close()
-
-        self._open.add(opened)
-        tab = Tab(
-            self.command,
-            write_bytes=opened.send_bytes,
-            write_str=opened.send_str,
-            close=close,
-            download_manager=self.download_manager,
-        )
+    async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
+        """Run the app until it or its tab ends. It keeps as a draft what was not saved; one that hangs is killed."""
+        app, process = app_service._task, app_service._process
+        assert app is not None and process is not None  # noqa: PT018
+        self._tabs.add(websocket)
+        messages = asyncio.create_task(super()._process_messages(websocket, app_service))
         try:
-            await opened.prepare(request)
-            await tab.start(to_int(request.query.get("width", ""), 80), to_int(request.query.get("height", ""), 24))
-            await self._process_messages(opened, tab)
+            await asyncio.wait({app, messages}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._open.discard(opened)
-            await asyncio.shield(tab.stop())
-        return opened
+            messages.cancel()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(app_service.stop(), PATIENCE)
+            if process.returncode is None:
+                # Its own `kill` reaps it, which asyncio then misses.
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
+                await process.wait()
+            self._tabs.discard(websocket)
+            await websocket.close()
 
     async def on_startup(self, app: web.Application) -> None:
         """Print nothing: `serve` has told the address."""
 
     async def until_stopped(self) -> int:
         """Serve until a signal comes; returns its number. No process is left."""
-        loop = asyncio.get_running_loop()
         stopped: asyncio.Queue[int] = asyncio.Queue()
         for number in ENDING_SIGNALS:
-            loop.add_signal_handler(number, stopped.put_nowait, number)
+            asyncio.get_running_loop().add_signal_handler(number, stopped.put_nowait, number)
         runner = web.AppRunner(await self._make_app(), access_log=None, shutdown_timeout=2 * PATIENCE)
         await runner.setup()
         await web.SockSite(runner, self._listening).start()
         try:
             return await stopped.get()
         finally:
-            for opened in tuple(self._open):
-                await opened.close(message=b"memory-tui serve ends")
+            for tab in tuple(self._tabs):
+                await tab.close()
             await runner.cleanup()

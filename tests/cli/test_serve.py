@@ -1,6 +1,5 @@
 """The app in a browser: who may see it, what a tab is, that the app answers and no process is left."""
 
-import argparse
 import asyncio
 import json
 import os
@@ -11,6 +10,7 @@ import subprocess
 import sys
 from contextlib import asynccontextmanager, suppress
 from functools import wraps
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -104,32 +104,15 @@ async def test_without_the_token_or_from_elsewhere_nothing_is_served():
 
 
 @in_loop
-async def test_more_than_eight_tabs_are_refused_in_words():
-    async with served() as (server, session):
-        origin = {"Origin": server.address.rpartition("/")[0].rpartition("/")[0]}
-        tabs = [await session.ws_connect(f"{server.address}ws", headers=origin) for _ in range(8)]
-        process = int((await said(tabs[0])).split()[0])
-        async with session.get(server.address) as answer:
-            assert (answer.status, "Close one" in await answer.text()) == (503, True)
-        with pytest.raises(aiohttp.WSServerHandshakeError):
-            await session.ws_connect(f"{server.address}ws", headers=origin)
-        await tabs[0].close()
-        await gone(process)
-        reloaded = await session.ws_connect(f"{server.address}ws", headers=origin)
-        assert b"80x24" in await said(reloaded)
-
-
-@in_loop
 async def test_the_page_holds_no_word_of_the_environment_and_takes_nothing_from_elsewhere(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     async with served() as (server, session):
         async with session.get(server.address) as answer:
-            text, rules = await answer.text(), answer.headers["Content-Security-Policy"]
-            assert answer.headers["Referrer-Policy"] == "no-referrer"
+            text = await answer.text()
         assert f"{server.address.replace('http', 'ws')}ws" in text
         assert "secret" not in text
-        assert "http" not in text
-        assert "default-src 'none'" in rules
+        assert "://" not in text.replace(f"{server.address.replace('http', 'ws')}ws", "")
+        assert "content=\"default-src 'none'; connect-src ws:" in text
         for file in ("js/textual.js", "css/xterm.css", "fonts/RobotoMono-VariableFont_wght.ttf"):
             async with session.get(f"{server.address}static/{file}") as answer:
                 assert answer.status == 200
@@ -165,23 +148,24 @@ async def test_a_tab_whose_app_hangs_is_killed(monkeypatch):
     await gone(process)
 
 
-def test_the_app_in_a_tab_gets_what_serve_was_given_and_writes_only_if_allowed():
-    def command(*words):
-        return serve.command_of(main.parsed(["serve", *words]))[5:]
+def test_the_app_in_a_tab_gets_what_serve_was_given_and_writes_only_if_allowed(tmp_path):
+    def shown(*words):
+        return main.parsed(serve.command_of(main.parsed(["serve", str(tmp_path), *words]))[4:])
 
-    assert command() == ["--read-only"]
-    assert command("notes", "--query", "-x y", "--port", "8000") == ["--workspace=notes", "--query=-x y", "--read-only"]
-    words = ["--profile=openclaw-2026.3", "--set=query.minScore=.2", "--set=mmr=on", "--codex", "--extra=a", "--json"]
-    assert sorted(command(*words, "--allow-write")) == sorted(words[:-1])
-    assert command("--allow-write", "--read-only") == ["--read-only"]
-    assert isinstance(main.parsed(["open", *command("notes")]), argparse.Namespace)
+    args = shown("--query", "-x y", "--port", "8000", "--profile", "openclaw-2026.3", "--set", "mmr=on", "--extra=a")
+    assert (args.command, args.workspace, args.query, args.read_only) == ("open", str(tmp_path), "-x y", True)
+    assert args.extra == [str(Path.cwd() / "a")]
+    assert args.set == ["mmr=on"]
+    assert not shown("--allow-write").read_only
+    assert shown("--allow-write", "--read-only").read_only
 
 
 def test_a_port_that_is_taken_is_an_error_with_a_next_step(tmp_path, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         assert main.main(["serve", str(tmp_path), "--port", port]) == 2
-    assert f"Port {port} is in use.\n  Give another one" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert (f"Port {port} cannot be used" in told, "Address already in use" in told) == (True, True)
     assert main.main(["serve", "--port", "0"]) == 2
 
 
