@@ -32,8 +32,8 @@ KEEP_DAYS = 90
 """So long a change can be looked at and taken back."""
 KEEP_BYTES = 256 * 1024 * 1024
 """So much room, compressed, the texts of all changes may take; the oldest make way."""
-_WHOLE_EACH, _WHOLE_EACH_LARGE = 64, 16
-"""One in so many versions of a note is kept whole: a person waits for those of large notes."""
+_DEEPEST, _DEEPEST_LARGE, _STEPPED_BYTES = 256, 16, 1 << 26
+"""On how many others a version may rest, fewer the larger it is, for a person waits until all are unpacked."""
 _SHORTEST_PREFIX = 8
 _MAGIC = b"\x28\xb5\x2f\xfd"
 """How each packed text begins, which is not kept."""
@@ -77,19 +77,6 @@ CREATE TABLE IF NOT EXISTS note_blob (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS note_blob_hash ON note_blob (hash);
 """
-_SHORTER = """
-INSERT INTO note_author (host, session, rule) SELECT DISTINCT host, session, rule FROM note_edit WHERE rule NOT NULL;
-DROP INDEX note_edit_path;
-ALTER TABLE note_edit ADD COLUMN author INTEGER;
-UPDATE note_edit AS e SET author = a.id FROM note_author AS a
-WHERE a.host = e.host AND a.session = e.session AND a.rule = e.rule;
-ALTER TABLE note_edit DROP COLUMN host;
-ALTER TABLE note_edit DROP COLUMN session;
-ALTER TABLE note_edit DROP COLUMN rule;
-ALTER TABLE note_blob DROP COLUMN depth;
-UPDATE note_blob SET hash = hash >> 32, data = substr(data, 5);
-"""
-"""Makes shorter rows of those that named the author each, had longer hashes, and counted the texts below each."""
 _EDITS = """
 SELECT e.id, e.place, e.at, p.path, e.before, e.after, e.plus, e.minus, coalesce(c.kind, ''), coalesce(c.title, ''),
   a.host, a.session, a.rule
@@ -185,9 +172,6 @@ class Record:
 
     What a writing method returned from is whole and flushed; what it raised from is not there.
     """
-
-    _is_short = False
-    """Whether the rows of the record were looked at, and are short."""
 
     def __init__(self, folder: Path, database: Path | None = None, clock: Callable[[], float] = time.time) -> None:
         self.folder = folder
@@ -410,7 +394,7 @@ class Record:
         if (blob := self._blob_of(connection, data)) is not None:
             return blob
         depth = 0 if base is None else value(connection, f"{_CHAIN} SELECT count(*) FROM chain", base)
-        is_short = depth < (_WHOLE_EACH_LARGE if len(data) > _LARGE else _WHOLE_EACH)
+        is_short = depth < min(_DEEPEST, _DEEPEST_LARGE + _STEPPED_BYTES // (len(data) + 1))
         prefix = (prefix or _text(connection, base)) if is_short else None
         if prefix is None or len(prefix) < _SHORTEST_PREFIX:
             base, prefix = None, None
@@ -475,9 +459,6 @@ class Record:
     def _read(self, how: Callable[[apsw.Connection], T], nothing: T) -> T:
         if not self.database.exists():
             return nothing
-        if not self._is_short and self._run(_has_long_rows, write=False):
-            return self._write(how)
-        self._is_short = True
 
         def read(connection: apsw.Connection) -> T:
             return how(connection) if state_db.has_table(connection, "note_blob") else nothing
@@ -492,20 +473,13 @@ class Record:
         return self._run(write, write=True)
 
     def _prepare(self, connection: apsw.Connection) -> None:
-        is_long = _has_long_rows(connection)
         connection.execute(_TABLES)
-        if is_long:
-            connection.execute(_SHORTER)
 
     def _run(self, how: Callable[[apsw.Connection], T], *, write: bool) -> T:
         try:
             return state_db.run(self.database, how, write=write)
         except StateUnavailable as error:
             raise unusable(error.message.removesuffix(".").replace(" cannot be used", "")) from None
-
-
-def _has_long_rows(connection: apsw.Connection) -> bool:
-    return state_db.has_table(connection, "note_edit") and not state_db.has_table(connection, "note_author")
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------

@@ -1,18 +1,15 @@
 """The record keeps every version of a note as what differs from the one before, and forgets by size, age and author."""
 
-import hashlib
 import random
 import sqlite3
 import stat
-from contextlib import closing
 from itertools import pairwise
 
-import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.notes.record import Author, Record, Sight, counted
+from memory_tui.notes.record import Author, Sight, counted
 from tests.support.curate import curator, journal_of, put, workspace
 
 DAY, OTHER = "memory/2026-03-20.md", "memory/other.md"
@@ -152,36 +149,3 @@ def test_lines_that_came_and_went_are_counted(before, after, end):
     old, new = (before + end).splitlines(keepends=True), (after + end).splitlines(keepends=True)
     assert plus == sum(max(0, new.count(line) - old.count(line)) for line in set(new))
     assert minus == sum(max(0, old.count(line) - new.count(line)) for line in set(old))
-
-
-LONG_ROWS = """
-CREATE TABLE note_edit_long (
-  scope INTEGER NOT NULL, id INTEGER NOT NULL, place INTEGER NOT NULL, path INTEGER NOT NULL, at REAL NOT NULL,
-  before INTEGER, after INTEGER, plus INTEGER NOT NULL, minus INTEGER NOT NULL,
-  mode INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, host TEXT, session TEXT, rule TEXT,
-  PRIMARY KEY (scope, id, place)
-) STRICT, WITHOUT ROWID;
-INSERT INTO note_edit_long SELECT e.scope, e.id, place, path, at, before, after, plus, minus, mode, mtime_ns,
-  host, session, rule FROM note_edit AS e LEFT JOIN note_author AS a ON a.id = e.author;
-DROP TABLE note_edit;
-DROP TABLE note_author;
-ALTER TABLE note_edit_long RENAME TO note_edit;
-CREATE INDEX note_edit_path ON note_edit (path);
-ALTER TABLE note_blob ADD COLUMN depth INTEGER NOT NULL DEFAULT 0;
-"""
-
-
-def test_a_record_whose_rows_named_each_author_is_read_and_goes_on(record):
-    first, second = seen(record, b"# day\n- tea\n", b"# day\n- tea\n- rain\n")
-    record.set_authors([(first.id, 0, Author("codex", "ada", "bytes"))])
-    before = record.edits(DAY), texts(record)
-    wholes = {blob: record.text(blob) for edit in before[0] for blob in (edit.before, edit.after)}
-    with closing(apsw.Connection(str(record.database))) as connection:
-        connection.execute(LONG_ROWS)
-        for blob, text in wholes.items():
-            values = int.from_bytes(hashlib.sha256(text).digest()[:8], signed=True), b"\x28\xb5\x2f\xfd", blob
-            connection.execute("UPDATE note_blob SET hash = ?, data = CAST(? || data AS BLOB) WHERE id = ?", values)
-    old = Record(record.folder, record.database)
-    assert (old.edits(DAY), texts(old)) == before
-    assert [edit.id for edit in old.without_author()] == [second.id]
-    assert len(seen(old, b"# day\n")) == 3
