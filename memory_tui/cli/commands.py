@@ -57,7 +57,7 @@ _TYPES: dict[str, Callable[[str], object]] = {
 }
 """The type of a value by its name in the table; any other one is a text."""
 _ACTIONS = (
-    *("merge", "merge-other", "delete", "demote", "trash-note", "rename", "archive-note", "restore", "move-back"),
+    *("merge", "merge-other", "delete", "demote", "trash-note", "rename", "archive-note", "restore"),
     *("convert", "edit", "keep", "snooze", "reopen"),
 )
 

@@ -27,9 +27,9 @@ def remember(args: argparse.Namespace) -> int:
     text = sys.stdin.read() if args.text == "-" else args.text
     if args.supersedes is None:
         return make(notes, notes.plan.remember(text), args)
-    path, line, _ = named_lines(args.supersedes)
-    if line is None:
-        raise QueryError(f"{args.supersedes!r} names no line.", "For instance MEMORY.md:12.")
+    path, line, last = named_lines(args.supersedes)
+    if line is None or last not in (None, line):
+        raise QueryError(f"{args.supersedes!r} names no single line.", "Name one, for instance MEMORY.md:12.")
     return make(notes, notes.plan.supersede(text, notes.plan.spot(path, line)), args)
 
 

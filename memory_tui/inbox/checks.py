@@ -41,7 +41,7 @@ from memory_tui.notes import budget
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of, sections, to_utf8
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.history import LostNote, bring_back, lost_notes
-from memory_tui.notes.planner import ARCHIVE, Planner, move_back
+from memory_tui.notes.planner import ARCHIVE, Planner
 from memory_tui.notes.promote import Spot
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.dreaming import dream_blocks
@@ -480,7 +480,7 @@ _TWICE: tuple[Action, ...] = ("merge", "merge other", *_LATER)
 _BEAT: tuple[Action, ...] = ("keep", "merge", "snooze")
 _DEAD: tuple[Action, ...] = ("keep", "delete", "snooze")
 _NEVER: tuple[Action, ...] = ("archive note", "trash note", *_LATER)
-_PROMOTION: tuple[Action, ...] = ("keep", "edit", "move back", "delete", "snooze")
+_PROMOTION: tuple[Action, ...] = ("keep", "edit", "delete", "snooze")
 
 CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("secret", "looks like a secret", ("mask", "delete", *_NONE), _secrets, "secrets", "danger"),
@@ -578,7 +578,7 @@ def _group(rows: tuple[Suggestion, ...]) -> Group:
 
 
 _FOR_MANY: frozenset[Action] = frozenset(
-    ("merge", "delete", "mask", "overtake", "none", "restore", "trash note", "move back", "keep", "snooze")
+    ("merge", "delete", "mask", "overtake", "none", "restore", "trash note", "keep", "snooze")
 )
 """What can be done about several suggestions as one change."""
 
@@ -615,8 +615,6 @@ def _of_lines(spots: list[Spot], twins: list[Spot], action: Action, curator: Cur
     planner = curator.plan
     if action == "mask":
         return planner.with_trust(_masked(spots, Known(cleared=cleared(curator.roots.workspace))))
-    if action == "move back":
-        return planner.with_trust(move_back(spots, curator.read))
     if action == "demote":
         return planner.demote(spots[0], _topic(spots[0]))
     if len(spots) == 1 and twins and action in ("merge", "merge other"):

@@ -30,7 +30,6 @@ Action = Literal[
     "rename",
     "archive note",
     "restore",
-    "move back",
     "convert",
     "edit",
     "keep",

@@ -465,9 +465,9 @@ def memory_correct(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
     Raises QueryError, EditRefused and PathRefused.
     """
     request = arguments(CORRECT, args)
-    path, line, _ = named_lines(request["supersedes"])
-    if line is None:
-        raise QueryError("supersedes names no line.", "Name it as MEMORY.md:12 or MEMORY.md#L12.")
+    path, line, last = named_lines(request["supersedes"])
+    if line is None or last not in (None, line):
+        raise QueryError("supersedes names no single line.", "Name it as MEMORY.md:12 or MEMORY.md#L12.")
     curator = memory.notes.curator
     spot = curator.plan.said(curator.plan.spot(path, line))
     was = spot.texts()[0]

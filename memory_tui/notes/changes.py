@@ -51,7 +51,7 @@ class Change(Struct, frozen=True):
 
     Neither holds what looks like a secret: they go into lists, messages and the journal.
     `kind` is capture, edit, new, promote, demote, merge, delete, archive, trash, rename, restore,
-    session, move back, undo or redo.
+    session, undo or redo.
     """
 
     kind: str

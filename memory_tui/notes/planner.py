@@ -42,7 +42,7 @@ from memory_tui.notes.write import current, standing
 from memory_tui.openclaw.trust import Trust
 from memory_tui.sanitize import one_line
 from memory_tui.secrets.finder import masked
-from memory_tui.workspace.annotations import is_overtaken, marked, without_markers
+from memory_tui.workspace.annotations import is_overtaken, marked
 from memory_tui.workspace.days import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
 
@@ -463,49 +463,6 @@ def _heading(day: dt.date, model: list[str]) -> str:
     if HEADING.match(first) and _ISO.search(first):
         return _WEEKDAY.sub(_WEEKDAYS[day.weekday()], _ISO.sub(day.isoformat(), first))
     return f"# {day.isoformat()}"
-
-
-# --- entries that OpenClaw promoted ----------------------------------------------------------------------------------
-
-_EVIDENCE = re.compile(r"\s*\[score=[^\]]*?source=(?P<path>[^\]\s]+?\.md):(?P<first>\d+)-\d+\]")
-_SOURCE = re.compile(r"\s*Source: (?P<path>\S+?\.md)#L(?P<first>\d+)(?:-L?\d+)?\s*$")
-_ITEM_MARK = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+", re.MULTILINE)
-_ENOUGH = 120
-"""Characters of an entry that tell it from others."""
-
-
-def move_back(spots: Sequence[Spot], read: Callable[[str], bytes | None]) -> Change:
-    """Delete the promoted entries of `spots`; what their daily notes lack goes back there. `read` gives a note.
-
-    Raises EditRefused where an entry names no note that it came from.
-    """
-    notes: dict[str, bytes | None] = {}
-    files: dict[str, FileChange] = {}
-    remarks = []
-    for spot in spots:
-        text = without_markers("\n".join(line for line in spot.texts() if not line.lstrip().startswith("<!--")))
-        source = _EVIDENCE.search(text) or _SOURCE.search(text)
-        path = source["path"] if source else ""
-        if source is None or not path.startswith("memory/") or ".." in path:
-            raise EditRefused(f"{spot} names no note that it came from.", "Delete it, or keep it.")
-        words = _ITEM_MARK.sub("", _SOURCE.sub("", _EVIDENCE.sub("", text))).strip()
-        data = notes.setdefault(path, read(path))
-        note = Lines.of(files[path].after if path in files else data, path)
-        if _plain(words)[:_ENOUGH] in _plain("\n".join(note.texts())):
-            remarks.append(f"{path} still says it, about line {source['first']}.")
-            continue
-        head = [f"# {shown_day(path) or path}", ""] if not note.lines else []
-        first, *rest = words.split("\n")
-        note = note.insert(len(note.lines) + 1, [*head, f"- {first}", *(f"  {line.strip()}" for line in rest)])
-        files[path] = FileChange(path, data, note.data)
-    title = f"Move {spots[0] if len(spots) == 1 else plural(len(spots), 'promoted entry')} back"
-    change = deletion_of(spots, kind="move back", title=title)
-    # Notes get their lines before MEMORY.md loses them, so that nothing is lost in between.
-    return replace(change, files=(*files.values(), *change.files), notes=(*change.notes, *dict.fromkeys(remarks)))
-
-
-def _plain(text: str) -> str:
-    return " ".join(_ITEM_MARK.sub("", text).lower().split())
 
 
 # --- links that follow -----------------------------------------------------------------------------------------------

@@ -137,7 +137,8 @@ def test_remember_marks_what_it_overtakes_and_undo_takes_both_back(workspace):
     assert log.endswith(f"{text} (supersedes MEMORY.md:1)\n")
     assert main.main(["undo", *args]) == 0
     assert (workspace / "MEMORY.md").read_bytes() == before
-    assert main.main(["remember", text, "--supersedes", "MEMORY.md", *args]) == 2
+    for place in ("MEMORY.md", "MEMORY.md:1-2"):
+        assert main.main(["remember", text, "--supersedes", place, *args]) == 2
 
 
 def test_what_commands_an_agent_is_marked_where_it_gets_it():

@@ -381,7 +381,7 @@ def test_an_agent_corrects_a_line_and_is_told_of_overtaken_ones(engine, workspac
     assert (rows["MEMORY.md"]["overtaken"], rows["MEMORY.md"]["overtakenLines"]) == (True, [2])
     assert "overtaken" not in rows[answer["path"]]
     assert get(engine, path="MEMORY.md")["overtakenLines"] == [2]
-    for refused, text in (("MEMORY.md:2", "overtaken already"), ("MEMORY.md", "names no line")):
+    for refused, text in (("MEMORY.md:2", "overtaken already"), ("MEMORY.md", "names no single line")):
         with pytest.raises(MemoryTuiError, match=text):
             memory_correct(engine, {"text": "x", "supersedes": refused})
     curator.undo(answer["change"])

@@ -65,7 +65,6 @@ CHANGES: Mapping[str, str] = {
     "rename": "rename the note",
     "archive note": "move the note to the archive",
     "restore": "bring the lines back",
-    "move back": "move back to the daily note",
     "convert": "write the note as UTF-8",
 }
 """What each action that changes notes does."""
