@@ -288,20 +288,7 @@ def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
 
 
 def memories(args: argparse.Namespace) -> int:
-    """List every memory on this machine, bring one after its project, or take that back."""
-    if args.undo:
-        require_written(agreed(args, [], "Take the last move of a memory back?"))
-        return show(args, {"written": True}, [machine.undo_move()])
+    """List every memory on this machine."""
     every = machine.memories()
-    if args.move is None:
-        data = [{**trace_json.plain(each), "folder": str(each.folder)} for each in every]
-        return show(args, {"memories": data}, machine.lines(every))
-    memory = next((each for each in every if each.folder == Path(args.move).expanduser().absolute()), None)
-    if memory is None:
-        raise SettingError(f"There is no memory in {args.move}.", "memory-tui memories lists them.")
-    line = f"{memory.folder} -> {memory.moved_to or 'nowhere: its project was not found'}"
-    may = memory.moved_to is not None and agreed(args, [line], "Move this memory?")
-    if args.dry_run:
-        return show(args, {"written": False, "from": str(memory.folder), "to": str(memory.moved_to or "")}, [])
-    require_written(may or memory.moved_to is None)
-    return show(args, {"written": True}, [machine.move(memory)])
+    data = [{**trace_json.plain(each), "folder": str(each.folder)} for each in every]
+    return show(args, {"memories": data}, machine.lines(every))

@@ -7,6 +7,7 @@ The project is known again by the first commit of its repository, once that was 
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +20,7 @@ from msgspec import Struct
 from memory_tui import durable, plan
 from memory_tui.config import load as configuration
 from memory_tui.config import places
-from memory_tui.errors import Cancelled, ConfigError, EditRefused, MemoryTuiError
+from memory_tui.errors import Cancelled, EditRefused, MemoryTuiError
 from memory_tui.formatting import age_words, plural
 from memory_tui.hosts import claude_code, registry
 from memory_tui.notes import budget
@@ -29,19 +30,19 @@ from memory_tui.sanitize import one_line
 from memory_tui.state_db import Table
 from memory_tui.workspace import roots
 
-_KNOWN, _MOVED = Table("known_memories", 500), Table("moved_memories", 50)
+_KNOWN = Table("known_memories", 500)
 _SCOPE = "machine"
 _HEAD_LINES = 40
 """Lines of a transcript in which its folder is looked for."""
-_PATIENCE_SECONDS = 2.0
-"""How long the inboxes of all memories are looked through, while a person waits."""
+_PATIENCE_SECONDS, _MOST_EXAMINED = 2.0, 1 << 19
+"""How long the inboxes of all memories are looked through, while a person waits, and the bytes of notes of one."""
 
 
 class Memory(Struct, frozen=True):
     """One memory: who has it, its folder, of which project it is; its notes, their bytes, when one changed last.
 
     `moved_to` is where its agent looks now, where its project was renamed or moved. `decisions` wait in its inbox, None
-    where it has no index, or there was no time to look. Times are in epoch seconds.
+    where it has no index, is large, or there was no time to look. Times are in epoch seconds.
     """
 
     host: str
@@ -59,7 +60,10 @@ class Memory(Struct, frozen=True):
         """Say what is in it."""
         age = age_words(max(0.0, time.time() - self.changed) / 86_400) if self.notes else ""
         of = f"of {self.project}" if self.project else ""
-        waits = "inbox not examined" if self.decisions is None else f"{plural(self.decisions, 'decision')} in its inbox"
+        large = ", as it is large" if self.bytes > _MOST_EXAMINED else ""
+        waits = f"inbox not examined{large}"
+        if self.decisions is not None:
+            waits = f"{plural(self.decisions, 'decision')} in its inbox"
         return ", ".join(
             filter(None, (of, f"{plural(self.notes, 'note')} of its own", f"{self.bytes / 1024:,.0f} KB", age, waits))
         )
@@ -150,14 +154,13 @@ def _memory(host: str, folder: Path, project: str, projects: Mapping[Path, list[
         limit = budget.CLAUDE_CODE if host == "Claude Code" else budget.hosts(chosen.config, folder)[0]
         size = budget.measure(_read(folder / "MEMORY.md"), limit)
         findings += [size.sentence] if size.cut is not None else []
-        decisions = _decisions(chosen, until)
+        decisions = _decisions(chosen, until) if sum(note.size for note in files) <= _MOST_EXAMINED else None
     except MemoryTuiError as error:
         findings.append(f"{error.message} {error.next_step}".rstrip())
-    moved = None
+    moved: tuple[Path, Path] | tuple[()] = ()
     if project and not Path(project).is_dir():
         moved = _moved_to(folder, Path(project), projects)
-        where = f"It is now {moved[0]}" if moved else "Where it is now is not known"
-        findings.append(f"The project {project} is gone. {where}.")
+        findings.append(f"The project {project} is gone. {_way_after(folder, *moved)}")
     elif project:
         _keep_root(folder, Path(project))
     changed = max((note.mtime_ns for note in files), default=0) / 1e9
@@ -194,7 +197,7 @@ def _keep_root(folder: Path, project: Path) -> None:
             known.put(key, {"root": root})
 
 
-def _moved_to(folder: Path, project: Path, projects: Mapping[Path, list[Path]]) -> tuple[Path, Path] | None:
+def _moved_to(folder: Path, project: Path, projects: Mapping[Path, list[Path]]) -> tuple[Path, Path] | tuple[()]:
     """Return where a project is now that was renamed or moved, and where its agent keeps its memory."""
     root = (_KNOWN.of(_SCOPE).read().get(os.path.realpath(folder)) or {}).get("root")
     beside = [path for path in project.parent.glob("*") if (path / ".git").exists()]
@@ -203,42 +206,18 @@ def _moved_to(folder: Path, project: Path, projects: Mapping[Path, list[Path]]) 
         with suppress(EditRefused):
             if History(candidate).root() == root:
                 return candidate, claude_code.auto_memory(candidate)
-    return None
+    return ()
 
 
-# --- bringing one after its project ----------------------------------------------------------------------------------
-
-
-def move(memory: Memory) -> str:
-    """Bring a memory to where its agent looks now; returns what was done. Raises ConfigError, StateUnavailable."""
-    target = memory.moved_to
-    if target is None:
-        raise ConfigError(f"The project of {memory.folder} was not found elsewhere.", "Nothing was moved.")
-    _rename(memory.folder, target)
-    _MOVED.of(_SCOPE).put(str(time.time_ns()), [str(memory.folder), str(target)])
-    return f"{memory.folder} is now {target}. memory-tui memories --undo takes that back."
-
-
-def undo_move() -> str:
-    """Take the last move back; returns what was done. Raises ConfigError, StateUnavailable."""
-    moved = _MOVED.of(_SCOPE)
-    key, places = next(reversed(moved.read().items()), ("", ("", "")))
-    if not key:
-        raise ConfigError("No memory was moved by memory-tui.", "There is nothing to take back.")
-    _rename(Path(places[1]), Path(places[0]))
-    moved.remove(key)
-    return f"{places[1]} is {places[0]} again."
-
-
-def _rename(old: Path, new: Path) -> None:
-    """Give a folder another name, which nothing but an empty folder may have. Raises ConfigError."""
-    try:
-        durable.make_folder(new.parent)
-        if new.is_symlink() or (new.exists() and any(new.iterdir())):
-            raise ConfigError(f"{new} holds notes of its own.", "Merge them by hand; nothing was moved.")
-        durable.move_file(old, new)
-    except OSError as error:
-        raise ConfigError(f"{old} cannot be moved: {error.strerror or error}.", "Nothing was moved.") from None
+def _way_after(folder: Path, project: Path | None = None, place: Path | None = None) -> str:
+    """Say where a project is now, and how its memory comes after it."""
+    if project is None or place is None:
+        return "Where it is now is not known."
+    if place.exists():
+        return f"It is now {project}, which has a memory of its own; bring over by hand what that lacks."
+    # The folder of the project's sessions may not be made yet.
+    steps = ("mkdir", "-p", str(place.parent)), ("mv", str(folder), str(place))
+    return f"It is now {project}. {' && '.join(map(shlex.join, steps))} brings its memory there."
 
 
 def lines(every: list[Memory]) -> Iterator[str]:
@@ -248,5 +227,3 @@ def lines(every: list[Memory]) -> Iterator[str]:
     for memory in every:
         yield one_line(f"{memory.host}: {memory.folder}  {memory.facts}")
         yield from (f"  {one_line(finding)}" for finding in memory.findings)
-        if memory.moved_to is not None:
-            yield one_line(f"  memory-tui memories --move {memory.folder} brings it to {memory.moved_to}.")

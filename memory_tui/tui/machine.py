@@ -8,7 +8,6 @@ from pathlib import Path
 from msgspec.structs import replace
 from textual import on
 from textual.app import App, ComposeResult
-from textual.content import Content
 from textual.widgets import Footer, OptionList
 
 from memory_tui.engine import machine
@@ -27,16 +26,13 @@ def rows(memories: Sequence[Memory], here: Path | None = None) -> Iterator[Fact]
         is_here = here is not None and memory.folder.resolve() == here.resolve()
         words = one_line(f"{memory.host}  {memory.folder}")
         yield Fact(words, "" if is_here else f"open:{number}", does=f"{memory.facts}{', open' if is_here else ''}")
-        for at, finding in enumerate(memory.findings):
-            brings = memory.moved_to is not None and at == len(memory.findings) - 1
-            does = f"enter brings it to {memory.moved_to}" if brings else ""
-            yield Fact(one_line(finding), f"move:{number}" if brings else "", WARN, indent=2, does=one_line(does))
+        yield from (Fact(one_line(finding), "", WARN, indent=2) for finding in memory.findings)
     if not memories:
         yield Fact("No agent has a memory on this machine.", style=MUTED)
 
 
 class MachinePage(Listing):
-    """Every memory on this machine; enter opens one, or brings one after its project."""
+    """Every memory on this machine; enter opens one."""
 
     def __init__(self, view: View) -> None:
         super().__init__("Every memory on this machine", view, self.memories)
@@ -48,16 +44,10 @@ class MachinePage(Listing):
         yield list(rows(self.every, engine.plan.workspace))
 
     async def act(self, key: str) -> None:
-        """Open a memory, or show where it would be brought to."""
-        verb, _, number = key.partition(":")
-        memory, engine = self.every[int(number)], self.view.session.engine
-        if verb == "move":
-            text = Content(f"{memory.folder}\n{memory.moved_to}")
-            deed = View.Asks(
-                "Bring this memory after its project", text, "Move it", lambda _: machine.move(memory), self.reload
-            )
-            self.view.post_message(deed)
-        elif engine is not None:
+        """Open a memory."""
+        engine = self.view.session.engine
+        if engine is not None:
+            memory = self.every[int(key.partition(":")[2])]
             options = replace(engine.plan.options, workspace=str(memory.folder), agent="", index=None)
             self.leave(Reopen(opener_of(options)))
 
@@ -79,8 +69,7 @@ class Chooser(App[Path]):
 
     def on_mount(self) -> None:
         """Show them."""
-        facts = [heading("Which memory do you want to see?"), *rows(self.memories)]
-        self.query_one(Facts).show([fact for fact in facts if not fact.key.startswith("move:")])
+        self.query_one(Facts).show([heading("Which memory do you want to see?"), *rows(self.memories)])
 
     @on(OptionList.OptionSelected)
     def selected(self, event: OptionList.OptionSelected) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from memory_tui.cli.main import main
 from memory_tui.engine import machine
-from memory_tui.errors import ConfigError
 from memory_tui.hosts import claude_code
 from memory_tui.tui.facts import Facts
 from memory_tui.tui.machine import Chooser
@@ -113,35 +112,39 @@ def test_a_machine_without_a_memory_names_the_next_step():
     assert "memory-tui demo" in line
 
 
-def test_a_memory_follows_its_renamed_project_and_goes_back(home, capsys):
+def test_a_memory_is_brought_after_its_renamed_project_by_the_command_that_is_named(home, capsys):
     machine.memories()
-    old = claude_code.auto_memory(home / "boat")
-    (home / "boat").rename(home / "ship")
-    new = claude_code.auto_memory(home / "ship")
+    (home / "boat").rename(home / "a ship")
+    new = claude_code.auto_memory(home / "a ship")
     memory = listed()["Claude Code boat"]
     assert memory.moved_to == new
-    assert f"It is now {home / 'ship'}." in memory.findings[-1]
     assert main(["memories"]) == 0
-    assert f"--move {old}" in capsys.readouterr().out
-    assert main(["memories", "--move", str(old), "--dry-run"]) == 0
-    assert old.is_dir()
-    assert main(["memories", "--move", str(old), "--yes"]) == 0
+    (said,) = (line for line in capsys.readouterr().out.splitlines() if "It is now" in line)
+    assert f"It is now {home / 'a ship'}. mkdir" in said
+    subprocess.run(
+        said.partition("It is now")[2].partition(". ")[2].removesuffix(" brings its memory there."),
+        shell=True,
+        check=True,
+    )
     assert (new / "MEMORY.md").read_text() == "- about the boat\n"
-    assert not old.exists()
-    assert main(["memories", "--undo", "--yes"]) == 0
-    assert (old / "MEMORY.md").read_text() == "- about the boat\n"
-    assert not new.exists()
-    assert main(["memories", "--undo", "--yes"]) == 2
+    assert not memory.folder.exists()
 
 
-def test_a_memory_is_not_laid_over_another(home):
+def test_where_a_moved_project_has_a_memory_no_command_lays_one_over_it(home):
     machine.memories()
     (home / "boat").rename(home / "ship")
     put(claude_code.auto_memory(home / "ship") / "MEMORY.md", "- newer\n")
-    memory = listed()["Claude Code boat"]
-    with pytest.raises(ConfigError, match="notes of its own"):
-        machine.move(memory)
-    assert (memory.folder / "MEMORY.md").read_text() == "- about the boat\n"
+    assert listed()["Claude Code boat"].findings[-1].endswith("bring over by hand what that lacks.")
+
+
+def test_a_large_memory_is_not_examined_and_the_others_are(home):
+    for name, lines in (("large", 40_000), ("small", 1)):
+        put(home / name / "MEMORY.md", "- see [it](gone.md)\n" + "- a line like any other\n" * lines)
+        machine.remember(home / name)
+        assert main(["index", "--workspace", str(home / name)]) == 0
+    facts = {each.folder.name: each.facts for each in machine.memories()}
+    assert facts["large"].endswith("inbox not examined, as it is large")
+    assert facts["small"].endswith("1 decision in its inbox")
 
 
 def test_a_project_that_is_gone_or_was_copied_by_name_alone_is_no_match(home):
