@@ -64,8 +64,7 @@ def flush(args: argparse.Namespace) -> int:
     for each in flushes.near(choices.config):
         head = {"session": each.session, "transcript": str(each.transcript)}
         data.append({**head, **to_builtins(each.decision), "flushedAt": each.flushed_at})
-        verdict = "flush now" if each.decision.flush else "no flush"
-        lines.append(f"{each.session}: {verdict}: {each.decision.detail}.")
+        lines.append(each.sentence)
     return show(args, data, lines or [f"OpenClaw keeps no session of {choices.agent.id} here."])
 
 

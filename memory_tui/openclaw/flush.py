@@ -90,6 +90,11 @@ class Nearness(Struct, frozen=True):
     decision: FlushDecision
     flushed_at: float | None
 
+    @property
+    def sentence(self) -> str:
+        """Say whether to flush, and why (not)."""
+        return f"{self.session}: {'flush now' if self.decision.flush else 'no flush'}: {self.decision.detail}."
+
 
 def threshold(window: int, rules: FlushRules) -> int:
     """Count the tokens from which on a session is flushed; not positive is never."""

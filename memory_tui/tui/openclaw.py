@@ -13,7 +13,7 @@ from memory_tui.config.model import Config
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Unreadable
 from memory_tui.formatting import plural
-from memory_tui.openclaw import flush
+from memory_tui.openclaw import compare, flush
 from memory_tui.openclaw.dreaming import TITLES, dream_blocks
 from memory_tui.openclaw.flush import Nearness
 from memory_tui.openclaw.trust import NO_WAY_BACK, TrustReport, trust_summary
@@ -21,7 +21,6 @@ from memory_tui.plan import Options
 from memory_tui.sanitize import one_line
 from memory_tui.tui.facts import BAD, MUTED, WARN, Fact, Listing, heading
 from memory_tui.tui.session import ReadNote, Reopen, opener_of
-from memory_tui.tui.status_facts import PAGES
 from memory_tui.tui.view import View
 
 _NO_LEDGER = "OpenClaw keeps no ledger of these notes. It does from 2026.8 on, in its state folder."
@@ -76,10 +75,20 @@ def dreams(engine: Engine) -> Iterator[Fact]:
 
 
 def sessions(rows: Sequence[Nearness]) -> Iterator[Fact]:
-    """Yield how many sessions there are, and which of them is to be flushed now."""
-    due = sum(row.decision.flush for row in rows)
-    words = f"{len(rows):,}, {due:,} to be flushed now" if rows else "none has a transcript"
-    yield Fact("Sessions", "sessions", WARN if due else "", does=words)
+    """Yield the sessions that were used last, and which of them is to be flushed now."""
+    yield heading("Sessions")
+    for row in rows[:_SESSIONS]:
+        yield Fact(one_line(row.sentence), mark=WARN if row.decision.flush else "")
+    if len(rows) > _SESSIONS:
+        yield Fact(f"memory-tui openclaw flush lists all {len(rows):,}.", style=MUTED)
+    if not rows:
+        yield Fact("OpenClaw keeps no session of this agent here.", style=MUTED)
+
+
+def compared(engine: Engine) -> Iterator[Sequence[Fact]]:
+    """Yield what OpenClaw's own index is, then each note that differs from the one on disk."""
+    value = compare.compare_configured(engine.plan.config, engine.plan.settings, engine.plan.roots)
+    yield [Fact(one_line(words), label=label.lower()) for label, words in compare.statements(value)]
 
 
 def agents(config: Config) -> Iterator[Fact]:
@@ -93,8 +102,8 @@ def agents(config: Config) -> Iterator[Fact]:
         yield Fact("The configuration has no other agent.", style=MUTED)
 
 
-_MOST = 400
-"""Entries that are listed."""
+_MOST, _SESSIONS = 400, 12
+"""Entries and sessions that are listed."""
 
 
 def entries(engine: Engine) -> Iterator[Sequence[Fact]]:
@@ -123,8 +132,9 @@ class OpenClawPage(Listing):
             case "memories":
                 waiting = "Loading LanceDB ..."
                 await self.app.push_screen(Listing("Long-term memories", self.view, entries, waiting))
-            case "sessions" | "compare":
-                await self.app.push_screen(PAGES[kind](self.view))
+            case "compare":
+                title = "OpenClaw's own index beside the notes"
+                await self.app.push_screen(Listing(title, self.view, compared))
             case "note":
                 path, _, line = name.rpartition(":")
                 self.leave(ReadNote(path, int(line)))

@@ -1,11 +1,9 @@
-"""The state of a workspace in sentences: three lamps, what happened; pages that a worker gathers, such as doctor."""
+"""The state of a workspace in sentences: three lamps, what happened; the page of doctor."""
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator, Sequence
 
 from memory_tui import events
 from memory_tui.approval import Approval
@@ -16,17 +14,12 @@ from memory_tui.engine.status import Status
 from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import minute, plural
 from memory_tui.index.store import Rejected, Withheld
-from memory_tui.openclaw import flush
-from memory_tui.openclaw.compare import compare_configured
-from memory_tui.openclaw.compare import statements as statements_of
-from memory_tui.openclaw.flush import Nearness
 from memory_tui.providers.chain import MemberState
 from memory_tui.providers.options import SMALL, SMALL_COST
 from memory_tui.sanitize import one_line
 from memory_tui.shared.states import Standing
-from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Listing, heading
+from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, heading
 from memory_tui.tui.session import Session, answers, freshness
-from memory_tui.tui.view import View
 
 _SHOWN = 20
 """Notes that a lamp lists; more of them are counted."""
@@ -214,8 +207,6 @@ _WAYS = (
     ("setup", "Set up a provider", "address, key and model; it is tested first"),
     ("asked", "What agents asked", "and how well it was answered"),
     ("doctor", "Doctor", "checks machine, notes, index and provider"),
-    ("sessions", "Sessions", "how near their memory flush is"),
-    ("compare", "OpenClaw's own index", "beside the notes"),
 )
 """What opens from the status: key, title, what is there."""
 
@@ -329,7 +320,6 @@ def _finished(event: events.SyncFinished) -> tuple[str, str]:
 
 _STATES = {"failed": BAD, "no answer": BAD, "warning": WARN, "ok": GOOD, "skipped": MUTED}
 """The colour of each outcome, the worst first."""
-_BAR = 20
 
 
 def doctor(engine: Engine) -> Iterator[Sequence[Fact]]:
@@ -355,47 +345,3 @@ def outcomes(results: Sequence[Result]) -> Iterator[Fact]:
         if not fine:
             yield Fact(one_line(result.evidence), indent=2)
             yield from [Fact(f"To do: {one_line(result.fix)}", indent=2)] if result.fix else []
-
-
-def _home(path: str) -> str:
-    """Return a path, the user's own folder as ~."""
-    own = os.path.expanduser("~/")  # noqa: PTH111 - a prefix of a text, with its slash
-    return one_line(f"~/{path.removeprefix(own)}" if path.startswith(own) else path)
-
-
-def sessions(engine: Engine) -> Iterator[Sequence[Fact]]:
-    """Yield every session of the agent, the one used last first."""
-    rows = flush.near(engine.plan.config)
-    yield [fact for row in rows for fact in _session(row)] or [
-        Fact("No session of this agent has a transcript."),
-        Fact("OpenClaw keeps them; for other hosts there are none here.", style=MUTED),
-    ]
-
-
-def _session(row: Nearness) -> Iterator[Fact]:
-    decision = row.decision
-    near = _BAR if decision.flush else 0
-    if not decision.flush and decision.tokens is not None and decision.threshold > 0:
-        near = min(_BAR, decision.tokens * _BAR // decision.threshold)
-    bar = f"{'█' * near}{'░' * (_BAR - near)}"
-    yield Fact(
-        f"{bar} {one_line(row.session, 40)}  used {minute(row.modified)}", mark=WARN if decision.flush else MUTED
-    )
-    flushed = "" if row.flushed_at is None else f" Flushed last {minute(row.flushed_at)}."
-    yield Fact(f"{'Flush now' if decision.flush else 'No flush'}: {one_line(decision.detail)}.{flushed}", indent=2)
-
-
-def compare(engine: Engine) -> Iterator[Sequence[Fact]]:
-    """Yield what OpenClaw's own index is, then each note that differs from the one on disk."""
-    value = compare_configured(engine.plan.config, engine.plan.settings, engine.plan.roots)
-    yield [Fact(_home(words), label=label.lower()) for label, words in statements_of(value)]
-
-
-PAGES: Mapping[str, Callable[[View], Listing]] = MappingProxyType(
-    {
-        "doctor": lambda view: Listing("Doctor", view, doctor),
-        "sessions": lambda view: Listing("Sessions and their memory flush", view, sessions),
-        "compare": lambda view: Listing("OpenClaw's own index beside the notes", view, compare),
-    }
-)
-"""What makes the page of a key."""

@@ -22,10 +22,10 @@ from memory_tui.events import Event
 from memory_tui.formatting import plural
 from memory_tui.sanitize import one_line
 from memory_tui.shared.states import Standing
-from memory_tui.tui.facts import Facts
+from memory_tui.tui.facts import Facts, Listing
 from memory_tui.tui.session import OpenView, ReadNote, Reopen, Session, opener_of
 from memory_tui.tui.setup import SetUp, shown_patch
-from memory_tui.tui.status_facts import PAGES, news, sent, statements
+from memory_tui.tui.status_facts import doctor, news, sent, statements
 from memory_tui.tui.view import View
 
 _DRAW_SECONDS = 0.2
@@ -138,7 +138,7 @@ class StatusView(View):
         elif name == "asked":
             self.post_message(OpenView("agents"))
         else:
-            await self.app.push_screen(PAGES[name](self))
+            await self.app.push_screen(Listing("Doctor", self, doctor))
 
     def ask(self, kind: str, name: str) -> None:
         """Ask before something that cannot be undone by a key, or that leaves this machine."""
