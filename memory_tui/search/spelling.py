@@ -19,6 +19,7 @@ Optimal string alignment, a restricted form of Damerau (1964).
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
@@ -50,12 +51,12 @@ class Vocabulary(Struct, frozen=True, dict=True):
     chunks_of: Mapping[str, int]
 
     @cached_property
-    def _by_length(self) -> Mapping[int, Sequence[str]]:
-        """Return the words of letters alone, which may be what was meant."""
-        words: dict[int, list[str]] = {}
+    def _by_letter(self) -> Mapping[str, Sequence[str]]:
+        """Return the words of letters alone, which may be what was meant, by their first letter."""
+        words = defaultdict[str, list[str]](list)
         for word in self.chunks_of:
             if len(word) >= FEWEST_LETTERS - 1 and _WORD.fullmatch(word) and not tokens.is_cjk(word):
-                words.setdefault(len(word), []).append(word)
+                words[word[0]].append(word)
         return words
 
     @cached_property
@@ -89,20 +90,19 @@ class Vocabulary(Struct, frozen=True, dict=True):
         from rapidfuzz.distance import OSA
 
         most = 1 if len(word) < TWO_EDITS_FROM else 2
-        best: tuple[int, int, str] | None = None
+        words = self._by_letter
+        near = process.extract(word, words.get(word[0], ()), scorer=OSA.distance, score_cutoff=most, limit=None)
+        edits_of = {other: int(edits) for other, edits, _ in near}
+        # Two edits with another first letter are another word, and that alone is in a short one: "scolding" is no
+        # "holding", "floss" no "gloss".
+        rests = (word, word[1:]) if most > 1 else (word,)
+        turned = word[1:], word[1::-1] + word[2:], *(letter + rest for letter in words for rest in rests)
+        there = (other for other in turned if other[0] != word[0] and other in self.chunks_of)
+        edits_of |= {other: 1 for other in there if other in words.get(other[0], ())}
         # A short word may lack a letter; with another one in its place it is too often another word.
         shortest = len(word) - most if len(word) >= FEWEST_MISSPELLED else len(word) + 1
-        for length in range(shortest, len(word) + most + 1):
-            near = process.extract(
-                word, self._by_length.get(length, ()), scorer=OSA.distance, score_cutoff=most, limit=None
-            )
-            for other, edits, _ in near:
-                # Two edits with another first letter are another word, and that alone is in a short one: "scolding" is
-                # no "holding", "floss" no "gloss".
-                if other[0] == word[0] or (edits < 2 and (most > 1 or other[1:] != word[1:])):
-                    place = int(edits), -self.chunks_of[other], other
-                    best = place if best is None else min(best, place)
-        return best[2] if best else ""
+        places = ((edits, -self.chunks_of[other], other) for other, edits in edits_of.items() if len(other) >= shortest)
+        return min(places, default=(0, 0, ""))[2]
 
 
 def _in_latin(word: str) -> str:
