@@ -107,7 +107,7 @@ class MemberState(Struct, frozen=True):
 
 
 class ChainState(Struct, frozen=True):
-    """The whole chain at one moment: every provider in order, first those that `auto` passed over.
+    """The whole chain at one moment: every provider in order, without those that `auto` passed over.
 
     `error` is why there are no vectors although they were asked for, None while all is well. `fallback` is the last
     replacement, None while the first choice is used. `next_try` is the epoch second at which a provider that failed may
@@ -471,7 +471,6 @@ class Chain:
         with self._lock:
             members, active = self._all(), self._active
             states = tuple(member.show(at == active, at < active) for at, member in enumerate(members))
-            passed = tuple(member.show_passed_over() for member in self._passed)
             now, error, fallback = members[active], members[active].error, None
             if active:
                 first, outage = members[active - 1], members[active - 1].outage
@@ -481,7 +480,7 @@ class Chain:
                     message = f"{outage.error} {now.name}, in its place: {error.message}"
                     error = ProviderFailure(error.state, message, error.next_step)
             times = [member.outage.next_try for member in members[: active + 1] if member.outage.next_try]
-            return ChainState((*passed, *states), error, fallback, min(times, default=None))
+            return ChainState(states, error, fallback, min(times, default=None))
 
     @property
     def error(self) -> ProviderError | None:
@@ -490,7 +489,9 @@ class Chain:
 
     def members(self) -> tuple[MemberState, ...]:
         """Return every provider of the chain in order, with its state; first those that `auto` passed over."""
-        return self.state().members
+        states = self.state().members
+        with self._lock:
+            return (*(member.show_passed_over() for member in self._passed), *states)
 
     @property
     def proposal(self) -> MemberState | None:
@@ -788,7 +789,7 @@ def who(chain: Chain, space: Identity | None, *, hybrid: bool = True) -> Serving
     if chain.name == NONE:
         return ServingProvider(NONE, "", "off")
     now = chain.state()
-    used, fallback = [member for member in now.members if member.state != "passed over"], now.fallback
+    used, fallback = now.members, now.fallback
     named = {member.name: member for member in reversed(used)}
     active = next(member for member in used if member.state in ("in use", "failing", "paused"))
     model = used[0].model if chain.name == used[0].name else chain.settings.model
