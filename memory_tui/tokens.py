@@ -81,6 +81,8 @@ def spelled(day: dt.date) -> str:
 _NAME = re.compile(r"(?<![^\W_])[A-Za-z\d]{0,64}?(?:[a-z][A-Z]|[A-Z]{2}[a-z]{2})[A-Za-z\d]*(?![^\W_])")
 """A name in camel case; what joins its parts by `_` FTS5 cuts by itself."""
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_HUMP = re.compile("[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
+"""Without one of these a text holds no such name, and most texts hold none."""
 
 
 APART = re.compile(r"[^\w\n]+|_+")
@@ -94,8 +96,8 @@ def letters_of(text: str) -> str:
 
 def _pieces(text: str) -> list[tuple[int, int]]:
     """Where the pieces of names in camel case stand in `text`: "HTTP" and "Server" of HTTPServer2, none of iPhone."""
-    result = []
-    for name in _NAME.finditer(text):
+    result: list[tuple[int, int]] = []
+    for name in _NAME.finditer(text) if _HUMP.search(text) else ():
         pieces = [piece.span() for piece in _PIECE.finditer(text, *name.span()) if len(piece[0]) > 1]
         result += pieces if len(pieces) > 1 else []
     return result

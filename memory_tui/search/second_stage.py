@@ -134,17 +134,14 @@ def _codes_of(text: str, lines: Iterable[int]) -> tuple[Codes, Ids]:
     return codes, counts
 
 
-def grams_of(words: Sequence[str]) -> Ids:
-    """Return the keys of the trigrams of `words`, rising, with a space at each end of a word that has ends.
+def grams_of(word: str) -> set[int]:
+    """Return the keys of the trigrams of `word`, with a space at each end of a word that has ends.
 
     A pair of Chinese characters, which is shorter than a trigram, stands for itself.
     """
-    grams: set[str] = set()
-    for word in words:
-        spelled = word.lower() if tokens.is_cjk(word) else tokens.letters_of(word)
-        grams |= {spelled[at : at + 3] for at in range(len(spelled) - 2)} or {spelled}
-    keys = (sum(ord(item) << _SHIFT * (len(gram) - 1 - at) for at, item in enumerate(gram)) for gram in grams)
-    return np.array(sorted(keys), dtype=np.int64)
+    spelled = word.lower() if tokens.is_cjk(word) else tokens.letters_of(word)
+    grams = {spelled[at : at + 3] for at in range(len(spelled) - 2)} or {spelled}
+    return {sum(ord(item) << _SHIFT * (len(gram) - 1 - at) for at, item in enumerate(gram)) for gram in grams}
 
 
 def gram_places(keys: Ids, letters: Codes) -> tuple[Ids, Ids]:
@@ -181,10 +178,11 @@ def gram_counts(keys: Ids, grams: tuple[Ids, Ids], texts: Joined) -> Floats:
     return counts
 
 
-def spelled_alike(words: Sequence[str], keys: Ids, grams: tuple[Ids, Ids], passages: Passages) -> Floats:
-    """Return what each of `words` shares with the word of each window that is spelled most alike: (words, windows).
+def spelled_alike(words: Flags, grams: tuple[Ids, Ids], passages: Passages) -> Floats:
+    """Return what each word shares with the word of each window that is spelled most alike: (words, windows).
 
-    That is Dice's coefficient of their trigrams, 0 below LEAST_ALIKE; a pair of characters is like nothing.
+    That is Dice's coefficient of their trigrams, 0 below LEAST_ALIKE. `words` are (words, trigrams): which trigrams
+    each has, none for a pair of characters, which is like nothing.
     """
     alike, (at, places) = np.zeros((len(words), len(passages.window_from))), grams
     spaces = passages.letters == ord(" ")
@@ -193,13 +191,10 @@ def spelled_alike(words: Sequence[str], keys: Ids, grams: tuple[Ids, Ids], passa
     lengths, shares = np.diff(begins) - 1, of_word[places + 1] - 1
     starts = np.concatenate([[0], np.cumsum(passages.letter_counts)])[passages.window_from]
     windows = np.searchsorted(starts, begins, side="right") - 1
-    for row, word in zip(alike, words, strict=True):
-        if tokens.is_cjk(word):
-            continue
-        of_this = grams_of([word])
-        shared = np.bincount(shares[np.isin(keys, of_this)[at]])
+    for row, of_word in zip(alike, words, strict=True):
+        shared = np.bincount(shares[of_word[at]])
         near = np.flatnonzero(shared)
-        dice = np.minimum(2.0 * shared[near] / (len(of_this) + lengths[near]), 1.0)
+        dice = np.minimum(2.0 * shared[near] / (np.count_nonzero(of_word) + lengths[near]), 1.0)
         np.maximum.at(row, windows[near], np.where(dice >= LEAST_ALIKE, dice, 0.0))
     return alike
 
@@ -412,7 +407,10 @@ class SecondStage:
         self._others = np.array(sorted(others - set(by_key)), np.int64)
         holding = (stem_counts(self._others, passages) > 0).sum(axis=1).tolist()
         self._others_idf = np.array([LEFT_OUT * lucene_idf(count, lines) for count in holding])
-        self._grams = grams_of(words)
+        of_words = {word: grams_of(word) for word in words}
+        self._grams = np.array(sorted(set().union(*of_words.values())), np.int64)
+        spelled = [set() if tokens.is_cjk(word) else of_words[word] for word in self._words]
+        self._spelled = np.array([[gram in each for gram in self._grams.tolist()] for each in spelled], np.bool_)
         self._line_length = len(passages.stems) / max(1, lines) or 1.0
         self._window_length = len(passages.stems) / max(1, len(passages.window_norm)) or 1.0
         self._letters_length = len(passages.letters) / max(1, len(reference)) or 1.0
@@ -502,7 +500,7 @@ class SecondStage:
         with one_blas_thread():
             line_cosine, window_cosine, like = self._meaning(passages)
         grams = gram_places(self._grams, passages.letters)
-        spelled = spelled_alike(self._words, self._grams, grams, passages)
+        spelled = spelled_alike(self._spelled, grams, passages)
         alike = np.maximum(like * self._known[:, None], spelled)
         held = self._share @ np.where(in_windows > 0, 1.0, alike)
         if len(self._syllables[0]):
