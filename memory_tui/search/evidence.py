@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,8 @@ from memory_tui.workspace.annotations import Annotations
 
 Rows = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Join = Literal["AND", "OR", ""]
+"""How a profile asks for words: for each of them, for any; empty for both ways."""
 
 
 class Postings(Struct, frozen=True):
@@ -63,6 +65,11 @@ class KeywordSide(Struct, frozen=True):
     """In how many chunks each word of the plan stands."""
     whole: bool = False
     """Whether all postings are candidates, because what they were merged from was cut already."""
+
+    @classmethod
+    def none(cls) -> KeywordSide:
+        """Return the side of a search that asked for nothing."""
+        return cls(QueryPlan((), (), ""), Postings.none(), {})
 
     def moved(self, place: Rows) -> KeywordSide:
         """The same where row i stands at `place[i]`, or at none (-1)."""
@@ -227,8 +234,8 @@ class Evidence(Struct, frozen=True, dict=True):
     """Rows whose passage stands elsewhere too, with the row that is shown in their place."""
     closest: Closest | None = None
     """What our own profile compares in the place of `cosine`; None by the built-in table."""
-    any_word: bool = True
-    """Whether `recommended` has its postings, without which no profile of our own ranks."""
+    join: Join = ""
+    """The way of asking whose postings it has: those of the other would be ranked by no profile; empty for both."""
 
     @cached_property
     def reusable(self) -> dict[tuple[Any, ...], Any]:

@@ -21,7 +21,7 @@ from memory_tui.index.store import Form, FullText
 from memory_tui.providers.builtin import static_table
 from memory_tui.search import keywords
 from memory_tui.search.corpus import Corpus, Flags, distinct
-from memory_tui.search.evidence import KeywordSearch, KeywordSide, Postings, Rows
+from memory_tui.search.evidence import Join, KeywordSearch, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import Floats, fts5_idf, lucene_idf
 from memory_tui.search.newest import words_for_now
 from memory_tui.search.question_dates import Time, without
@@ -41,8 +41,8 @@ _TRIGRAM = 3
 class Matcher(Struct, frozen=True):
     """Looks for words in the chunks of `corpus`, or in those of them that `eligible` marks.
 
-    `full_text` is how FTS5 cuts words, empty without it; then only `by_text` has the text itself looked through. Chunks
-    that hold `any_word` of a question may be left alone, and the words alone told.
+    `full_text` is how FTS5 cuts words, empty without it; then only `by_text` has the text itself looked through. Where
+    the way to `join` words is AND, our own way tells its words alone.
     """
 
     words: FullText
@@ -50,7 +50,7 @@ class Matcher(Struct, frozen=True):
     eligible: Flags | None
     full_text: str
     by_text: bool
-    any_word: bool = True
+    join: Join = ""
 
     def openclaw(self, query: str) -> KeywordSide:
         """Return all words of `query` at once, each of them needed."""
@@ -109,7 +109,7 @@ class Matcher(Struct, frozen=True):
         corrected: tuple[Correction, ...] = ()
         # Words are found whole. Where nothing is matched, only words that no chunk holds are told.
         spells = spells and self.full_text == "unicode61" and not alone
-        if spells and (self.any_word or not rest.isascii() or not all(count(searched))):
+        if spells and (self.join != "AND" or not rest.isascii() or not all(count(searched))):
             vocabulary = partial(self.corpus.vocabulary, self.words)
             corrected = corrections(rest, searched, lambda word: count([word])[0], vocabulary, _is_word)
         chosen = _searched(terms.searched, corrected)
@@ -117,7 +117,7 @@ class Matcher(Struct, frozen=True):
         count([word for word in chosen if word not in frequency])
         count(core_tokens.syllable_pairs(query))
         dropped, matched = terms.stops + terms.common, _NOTHING
-        if chosen and self.any_word:
+        if chosen and self.join != "AND":
             matched = self._by_any(chosen, terms.common) if self.full_text else self._weighed(chosen)
         for_now = "" if time or not reads_time else words_for_now(query)
         plan = QueryPlan(

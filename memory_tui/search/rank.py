@@ -168,7 +168,7 @@ def _marked(recalled: tuple[Candidate, ...], evidence: Evidence, words: Sequence
 def can_rank(evidence: Evidence, name: str) -> bool:
     """Return whether `evidence` has what the profile `name` goes by: 2026.9 finds words in chunks of its own alone."""
     of = profiles.get(name)
-    return (evidence.any_word or of.join == "AND") and (not of.exact_paths or evidence.chunking in ("", of.chunking))
+    return evidence.join in ("", of.join) and (not of.exact_paths or evidence.chunking in ("", of.chunking))
 
 
 # --- what an answer says -------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.builtin import static_table
 from memory_tui.search import formulas, lexical_2026_9
 from memory_tui.search.corpus import Corpus, Flags, cosines, distinct, products, vectors_of
-from memory_tui.search.evidence import Closest, Evidence, KeywordSide, Lexical, Rows
+from memory_tui.search.evidence import Closest, Evidence, Join, KeywordSearch, KeywordSide, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.keyword import Matcher
 from memory_tui.search.newest import lately_in
@@ -45,7 +45,7 @@ class Question(Struct, frozen=True):
     `pointless` tells that there is a vector side, and a vector that points nowhere. `seconds` is what embedding took.
     Where it is read, words that name a time are not searched for (`reads_time`), words that no note holds are corrected
     (`spells`), and a query that asks several things is taken apart (`in_parts`). Days begin in `zone`, None for this
-    machine's. Of each side `most` candidates are ranked; without `any_word` no profile of our own ranks them.
+    machine's. Of each side `most` candidates are ranked, by the profiles that ask in the way `join`, empty for all.
     """
 
     query: str
@@ -60,7 +60,7 @@ class Question(Struct, frozen=True):
     in_parts: bool = True
     zone: dt.tzinfo | None = None
     most: int = MOST_CANDIDATES
-    any_word: bool = True
+    join: Join = ""
 
     @property
     def compares(self) -> bool:
@@ -78,7 +78,7 @@ class Question(Struct, frozen=True):
         results, multiplier = whole("query.maxResults"), whole("query.hybrid.candidateMultiplier")
         # Of 2026.9 all, which tell what is never recalled.
         limit = formulas.candidate_limit(results, multiplier, profile.fewest_candidates)
-        return replace(self, most=MOST_CANDIDATES if profile.exact_paths else limit, any_word=profile.join == "OR")
+        return replace(self, most=MOST_CANDIDATES if profile.exact_paths else limit, join=profile.join)
 
 
 def embed(query: str, identity: Identity | None, provider: Provider | None) -> Question:
@@ -118,10 +118,9 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         laps, text, vector, full_text = [time.perf_counter()], question.text, question.vector, store.words.cut()
         eligible = _of_source(corpus, source)
         named_time = _time(text, day_at(now, question.zone)) if question.reads_time else None
-        matcher = Matcher(store.words, corpus, eligible, full_text, vector is None, question.any_word)
+        matcher = Matcher(store.words, corpus, eligible, full_text, vector is None, question.join)
         recommended = matcher.recommended(text, named_time, **question.ways)
-        openclaw, keywords = matcher.openclaw(text), matcher.keywords(text) if vector is None else None
-        lexical, read = _lexical(store, matcher, text, openclaw)
+        openclaw, keywords, lexical, read = _openclaw(store, matcher, text, by_words=vector is None)
         laps.append(time.perf_counter())
         matched = _matched((openclaw, recommended, *(keywords.each if keywords else ())), lexical, question.most)
         cosine, nearest, nearest_by = _compared(store, corpus, vector, eligible, matched, question.most)
@@ -169,16 +168,25 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             language=language,
             known_share=0.0 if question.pointless else share,
             closest=_closest(store, corpus, vector, cosine),
-            any_word=question.any_word,
+            join=question.join,
             vector=vector if nearest_by == SQLITE_VEC else None,
         )
 
 
-def _lexical(store: Store, matcher: Matcher, text: str, side: KeywordSide) -> tuple[Lexical, Mapping[int, str]]:
-    """Return what the newest release finds in chunks that are cut as it cuts them, and the texts that were read."""
+def _openclaw(
+    store: Store, matcher: Matcher, text: str, *, by_words: bool
+) -> tuple[KeywordSide, KeywordSearch | None, Lexical, Mapping[int, str]]:
+    """Return what OpenClaw's words find, where its profiles rank, or words alone; and the texts that were read for it.
+
+    Its newest release finds chunks that are cut as it cuts them.
+    """
+    # By words alone an excerpt goes on into chunks that its keywords find.
+    if matcher.join == "OR" and not by_words:
+        return KeywordSide.none(), None, Lexical.none(), {}
+    side, keywords = matcher.openclaw(text), matcher.keywords(text) if by_words else None
     if store.chunking() != chunking_2026_9.VERSION:
-        return Lexical.none(), {}
-    return lexical_2026_9.search(store, matcher, text, side)
+        return side, keywords, Lexical.none(), {}
+    return side, keywords, *lexical_2026_9.search(store, matcher, text, side)
 
 
 def _spent(question: Question, laps: Sequence[float]) -> dict[str, float]:
