@@ -317,8 +317,6 @@ LONGEST_REMEMBERED = 64
 """Characters of a word between spaces, mostly Chinese, beyond which it is not likely to come again."""
 REMEMBERED_CHARACTERS = 600_000
 """Of all words that one memory holds."""
-END_OF_LINE = -1
-"""Stands for a line end among the numbers of tokens."""
 
 
 class WordMemory:
@@ -334,14 +332,14 @@ class WordMemory:
         self._characters = 0
 
     def of(self, text: str) -> list[int]:
-        """The numbers of the tokens of `text`, with END_OF_LINE where one is."""
-        words = text.replace("\t", " ").replace("\r", " ").replace("\n", " \n ").split(" ")
+        """The numbers of the tokens of `text`."""
+        words = text.replace("\t", " ").replace("\r", " ").replace("\n", " ").split(" ")
         memory = self._memory
         try:
             return list(itertools.chain.from_iterable(map(memory.__getitem__, words)))
         except KeyError:
-            fresh = list({word for word in words if word not in memory and word != "\n"})
-        result = {**dict(zip(fresh, self._numbers(fresh), strict=True)), "\n": (END_OF_LINE,)}
+            fresh = list({word for word in words if word not in memory})
+        result = dict(zip(fresh, self._numbers(fresh), strict=True))
         short = {word: numbers for word, numbers in result.items() if len(word) <= LONGEST_REMEMBERED}
         memory.update(short)
         self._characters += sum(map(len, short))

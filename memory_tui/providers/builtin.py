@@ -66,8 +66,8 @@ class StaticTable:
             raise ValueError("its parts differ in length")
         self._ids = {token: at for at, token in enumerate(vocabulary)}
         self._longest = max(map(len, vocabulary))
-        self.line_ids = WordMemory(self.word_ids).of
-        """Token ids of a text, without special tokens, not cut, with END_OF_LINE where one is."""
+        self.ids = WordMemory(self.word_ids).of
+        """Token ids of a text, without special tokens, not cut."""
 
     # Text to tokens.
 
@@ -80,10 +80,6 @@ class StaticTable:
         tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True, strip_accents=True)
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         return tokenizer
-
-    def ids(self, text: str) -> list[int]:
-        """Return the token ids of `text`, without special tokens, not cut."""
-        return self.line_ids(text.replace("\n", " "))
 
     def share_known(self, text: str) -> float:
         """Return how much of `text` is known: the share of its letters that stand in tokens; 1 where it has no letters.

@@ -320,7 +320,7 @@ def _parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) ->
 def _is_word(word: str) -> bool:
     """Return whether the token table knows a word as a whole; it then is no error, though no note holds it."""
     try:
-        return len(static_table().line_ids(word)) <= 1
+        return len(static_table().ids(word)) <= 1
     except ProviderError:
         return False
 

@@ -17,7 +17,8 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
+from functools import cache
+from itertools import chain, pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -215,15 +216,52 @@ def _hashes(words: list[str]) -> list[tuple[int, ...]]:
     return list(map(tuple, stems))
 
 
-_hashes_of = tokens.WordMemory(_hashes).of
+class _Words:
+    """The stems and the token ids of words, each of which is cut once: neither reaches over a space."""
+
+    def __init__(self, table: StaticTable | None) -> None:
+        self._table, self._lock = table, threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        # The word of number 0, a line end, has none.
+        self._numbers, self._characters = {"\n": 0}, 0
+        self._cuts = [(np.empty(0, np.int64), np.zeros(2, np.int64))] * 2
+        """Of stems and of ids all numbers, and where those of each word begin; never changed, only replaced."""
+
+    def of(self, text: str) -> list[tuple[Ids, Ids]]:
+        """Return the stems of `text`, and its ids, each with how many are of each line."""
+        words = text.replace("\t", " ").replace("\r", " ").replace("\n", " \n ").split(" ")
+        with self._lock:
+            if not self._numbers.keys() >= set(words):
+                self._learn(words)
+            places = np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))
+            cuts = self._cuts
+        lines, result = np.append(0, np.flatnonzero(places == 0)), []
+        for numbers, starts in cuts:
+            counts = starts[places + 1] - starts[places]
+            at = np.repeat(starts[places + 1] - np.cumsum(counts), counts) + np.arange(counts.sum())
+            result.append((numbers[at], np.add.reduceat(counts, lines)))
+        return result
+
+    def _learn(self, words: Sequence[str]) -> None:
+        if self._characters > tokens.REMEMBERED_CHARACTERS:
+            self._forget()
+        fresh = list({*words} - self._numbers.keys())
+        ids = self._table.word_ids(fresh) if self._table else [()] * len(fresh)
+        self._cuts = [
+            (
+                np.append(numbers, np.fromiter(chain.from_iterable(each), np.int64)),
+                np.append(starts, starts[-1] + np.cumsum([len(of_word) for of_word in each])),
+            )
+            for (numbers, starts), each in zip(self._cuts, (_hashes(fresh), ids), strict=True)
+        ]
+        for word in fresh:
+            self._numbers[word] = len(self._numbers)
+        self._characters += sum(map(len, fresh))
 
 
-def _by_line(numbers: Sequence[int], used: Ids) -> tuple[Ids, Ids]:
-    """Return `numbers` without the ends of lines, and how many of them are of each of the lines `used`."""
-    every = np.array(numbers, np.int64)
-    ends = np.flatnonzero(every == tokens.END_OF_LINE)
-    counts = np.diff(ends, prepend=-1, append=len(every)) - 1
-    return every[every != tokens.END_OF_LINE], counts[used]
+_words = cache(_Words)
 
 
 def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -> list[Passages]:
@@ -237,8 +275,7 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
     lines = [[at for at, line in enumerate(rows) if line.strip()] or [0] for rows in split]
     begins = np.cumsum([0, *map(len, split)]).tolist()
     used = np.array([begin + at for begin, numbers in zip(begins, lines, strict=False) for at in numbers], np.int64)
-    stems, stem_counts = _by_line(_hashes_of(whole), used)
-    ids, id_counts = _by_line(table.line_ids(whole) if table else [tokens.END_OF_LINE] * whole.count("\n"), used)
+    (stems, stem_counts), (ids, id_counts) = ((numbers, counts[used]) for numbers, counts in _words(table).of(whole))
     stems_from, ids_from = (np.concatenate([[0], np.cumsum(counts)]) for counts in (stem_counts, id_counts))
     sums = table.sums(ids, ids_from) if table is not None else np.zeros((len(used), 1), np.float32)
     result, first = [], 0
@@ -435,7 +472,7 @@ class SecondStage:
 
         In few notes most words are rare; the table's vocabulary, in order of frequency, tells "kohlrabi" from "talk".
         """
-        ids = self._vocabulary.line_ids(word) if self._vocabulary is not None and word.isascii() else ()
+        ids = self._vocabulary.ids(word) if self._vocabulary is not None and word.isascii() else ()
         rank = ids[0] - _COMMONEST if len(ids) == 1 else 0
         return min(_RAREST, _ZIPF + math.log(rank)) ** 2 / _RAREST if rank > 0 else 0.0
 

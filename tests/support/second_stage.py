@@ -96,7 +96,7 @@ def _best_words(
 
 def rarity(word: str) -> float:
     """How rare a word is in the language, by its place in the vocabulary; 0 for what is no word there."""
-    ids = static_table().line_ids(word) if word.isascii() else []
+    ids = static_table().ids(word) if word.isascii() else []
     rank = ids[0] - 995 if len(ids) == 1 else 0
     return min(12.5, 2.3 + math.log(rank)) ** 2 / 12.5 if rank > 0 else 0.0
 
@@ -114,9 +114,9 @@ def alike(word: str, text: str) -> float:
 
 def likeness(word: str, text: str) -> float:
     """The greatest cosine of a word with a token of `text`; pairs of Chinese characters are like nothing."""
-    ids = [] if tokens.is_cjk(word) else static_table().line_ids(word)
+    ids = [] if tokens.is_cjk(word) else static_table().ids(word)
     direction = static_table().rows(np.array(ids, np.int64)).sum(axis=0)
-    rows = static_table().rows(np.array([at for at in static_table().line_ids(text) if at >= 0], np.int64))
+    rows = static_table().rows(np.array(static_table().ids(text), np.int64))
     if not len(rows) or not direction.any():
         return 0.0
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(direction)
