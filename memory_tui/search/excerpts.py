@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
-from operator import itemgetter
 
 import numpy as np
 from msgspec import Struct, field
@@ -45,14 +44,9 @@ def head(text: str) -> Snippet:
 def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
     """Return where the words of `weights` stand in `text`, as (character, word) in order; words match by stem."""
     stem_of = {stem: word for word in weights for stem in tokens.word_stems(word)}
-    result: list[tuple[int, str]] = []
     data = text.encode("utf-8", "replace")
-    byte, char = 0, 0
-    for stem, start, _ in sorted(tokens.stems(text), key=itemgetter(1)):
-        if stem in stem_of:
-            char += len(data[byte:start].decode("utf-8", "replace"))
-            byte = start
-            result.append((char, stem_of[stem]))
+    places = ((start, stem) for stem, start, _ in tokens.stems(text) if stem in stem_of)
+    result = [(len(data[:start].decode("utf-8", "replace")), stem_of[stem]) for start, stem in places]
     # unicode61 sees a whole clause of Chinese as one word, so bigrams are looked up as they are.
     for gram in (word for word in weights if tokens.is_cjk(word)):
         at = text.find(gram)

@@ -128,7 +128,8 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         of_time, of_days = _of_time(corpus, named_time, recommended, eligible, question.most)
         named = [*of_days, *(titled := _titled(corpus, recommended, text, eligible))]
         copies = _copies(corpus, [*nearest.tolist(), *matched, *named], of_time, eligible)
-        _compare_shown(store, corpus, shown := [*copies.values()], vector, cosine)
+        if shown := [*copies.values()]:
+            _compare_shown(store, corpus, shown, vector, cosine)
         language, share = _hardly_known(text, corpus.identity) if question.compares else ("", 1.0)
         pool = list(dict.fromkeys([*nearest.tolist(), *matched, *named, *shown]))
         texts = _texts(store, corpus.rowids[pool].tolist(), read)

@@ -420,9 +420,6 @@ class SecondStage:
             self._vocabulary = static_table()
         except ProviderError as error:
             self.problem = error.message if meaning else ""
-        self._vector: Vectors | None = None
-        if self._vocabulary is not None and meaning and (vector := _summed(self._vocabulary, query)).any():
-            self._vector = vector / np.float32(np.sqrt(vector @ vector))
         by_key = {hash(stem): word for word in words for stem in stems_of(word)}
         self._keys = np.array(sorted(by_key), np.int64)
         self._words = [by_key[key] for key in self._keys.tolist()]
@@ -434,38 +431,25 @@ class SecondStage:
         self._share = np.where(self._known, rarity, by_notes)
         self._share /= float(self._share.sum()) or 1.0
         self._syllables = _syllables_of(query, frequency, chunks)
-        self._directions = self._directions_of(self._words)
-        first = joined(passages_of([*reference.values()], self._vocabulary))
-        passages, lines = first.passages, len(first.passages.lines)
+        # The table knows Chinese characters by hardly more than that they are some: pairs of them have no direction.
+        looked = [query, *("" if tokens.is_cjk(word) else word for word in self._words)]
+        vectors = self._vocabulary.vectors(looked) if self._vocabulary is not None and meaning else None
+        self._vectors = vectors if vectors is not None and vectors[0].any() else None
+        """The unit vectors of the question and of each of its words."""
         written = set(tokens.WORD.findall(query.lower()))
         others = {
             hash(stem) for word in left_out if word in written and not tokens.is_cjk(word) for stem in stems_of(word)
         }
         self._others = np.array(sorted(others - set(by_key)), np.int64)
-        holding = (stem_counts(self._others, passages) > 0).sum(axis=1).tolist()
-        self._others_idf = np.array([LEFT_OUT * lucene_idf(count, lines) for count in holding])
         of_words = {word: grams_of(word) for word in words}
         self._grams = np.array(sorted(set().union(*of_words.values())), np.int64)
         spelled = [set() if tokens.is_cjk(word) else of_words[word] for word in self._words]
         self._spelled = np.array([[gram in each for gram in self._grams.tolist()] for each in spelled], np.bool_)
-        self._line_length = len(passages.stems) / max(1, lines) or 1.0
-        self._window_length = len(passages.stems) / max(1, len(passages.window_norm)) or 1.0
-        self._letters_length = len(passages.letters) / max(1, len(reference)) or 1.0
-        by = {"words": float(bool(words)), "meaning": meaning if self._vector is not None else 0.0}
+        by = {"words": float(bool(words)), "meaning": meaning if self._vectors is not None else 0.0}
         raw = np.array([item.weight * by[item.by] for item in MEASURES])
         self.weights: Floats = np.asarray(raw / raw.sum() if raw.any() else raw, dtype=np.float64)
-        inside = self._inside(passages)
-        holding = (gram_counts(self._grams, inside.grams, first) > 0).sum(axis=1).tolist()
-        self._grams_idf = np.array([lucene_idf(count, len(reference)) for count in holding])
-        # Mostly these are the candidates that are looked into.
-        measured = self._measured(first, inside)
-        self._remembered = {row: (measured, at) for at, row in enumerate(reference)}
-        known, pairs = (float(self._share[those].sum()) for those in (self._known, self._pairs))
-        pairs = pairs_of(query, pairs)
-        if len(self._syllables[0]):
-            known, pairs = 0.0, SYLLABIC
-        cosine = None if self._vector is None else float(inside.window_cosine.max(initial=0.0))
-        self.signals = AnswerSignals(float(inside.held.max(initial=0.0)), known, pairs, cosine)
+        self._reference = reference
+        self._remembered = dict[int, tuple[Measured, int]]()
 
     def _rarity_of(self, word: str) -> float:
         """Return how rare a word is in the language; 0 where the table does not know it as one word.
@@ -476,26 +460,52 @@ class SecondStage:
         rank = ids[0] - _COMMONEST if len(ids) == 1 else 0
         return min(_RAREST, _ZIPF + math.log(rank)) ** 2 / _RAREST if rank > 0 else 0.0
 
-    def _directions_of(self, words: Sequence[str]) -> Vectors | None:
-        """Return the unit vector of each of `words`; zeros for what the table does not know.
-
-        The table knows Chinese characters by hardly more than that they are some: pairs of them have no direction.
-        """
-        if self._vector is None or self._vocabulary is None or not words:
-            return None
-        vectors = np.stack([_summed(self._vocabulary, "" if tokens.is_cjk(word) else word) for word in words])
-        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
-        return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0)[:, None], dtype=np.float32)
-
     def measure(self, rows: Sequence[int], texts: Sequence[str]) -> Floats:
-        """Measure the `texts` of `rows`, each once: (rows, measures)."""
-        new = [(row, text) for row, text in zip(rows, texts, strict=True) if row not in self._remembered]
+        """Measure the `texts` of `rows`, each once: (rows, measures); mostly these are those of the reference."""
+        new = {row: text for row, text in zip(rows, texts, strict=True) if row not in self._remembered}
+        if is_first := not self._remembered:
+            new = {**self._reference, **new}
         if new:
-            every = joined(passages_of([text for _, text in new], self._vocabulary))
-            measured = self._measured(every, self._inside(every.passages))
-            self._remembered.update((row, (measured, at)) for at, (row, _) in enumerate(new))
+            every = joined(passages_of([*new.values()], self._vocabulary))
+            if is_first:
+                self._take_means(every)
+            inside = self._inside(every.passages)
+            grams = gram_counts(self._grams, inside.grams, every)
+            if is_first:
+                self._look_at_reference(every, inside, grams)
+            measured = self._measured(every, inside, grams)
+            self._remembered.update((row, (measured, at)) for at, row in enumerate(new))
         values = [measured.values[at] for measured, at in map(self._remembered.__getitem__, rows)]
         return np.array(values, dtype=np.float64).reshape(len(rows), len(MEASURES))
+
+    def _take_means(self, every: Joined) -> None:
+        """Take the mean lengths of the reference, which is first of `every`, and how rare its other words are."""
+        count, passages = len(self._reference), every.passages
+        lines, stems = int(every.lines_from[count]), float(passages.stem_counts[: every.lines_from[count]].sum())
+        self._line_length = stems / max(1, lines) or 1.0
+        self._window_length = stems / max(1, int(every.windows_from[count])) or 1.0
+        self._letters_length = float(every.letter_ends[count - 1]) / count or 1.0
+        holding = (stem_counts(self._others, passages)[:, :lines] > 0).sum(axis=1).tolist()
+        self._others_idf = np.array([LEFT_OUT * lucene_idf(number, lines) for number in holding])
+
+    def _look_at_reference(self, every: Joined, inside: _Inside, grams: Floats) -> None:
+        """Take what the best window of the reference holds, and how rare the trigrams are in it."""
+        count = len(self._reference)
+        holding = (grams[:, :count] > 0).sum(axis=1).tolist()
+        self._grams_idf = np.array([lucene_idf(number, count) for number in holding])
+        known, pairs = (float(self._share[those].sum()) for those in (self._known, self._pairs))
+        pairs = pairs_of(self.query, pairs)
+        if len(self._syllables[0]):
+            known, pairs = 0.0, SYLLABIC
+        windows = slice(int(every.windows_from[count]))
+        held, cosine = (float(each[windows].max(initial=0.0)) for each in (inside.held, inside.window_cosine))
+        self._signals = AnswerSignals(held, known, pairs, None if self._vectors is None else cosine)
+
+    @property
+    def signals(self) -> AnswerSignals:
+        """Return what the best window of the reference has of the question."""
+        self.measure((), ())
+        return self._signals
 
     def places(self, row: int) -> tuple[int, tuple[int, int]]:
         """Return the best line of `row`, which was measured, and the first and last line of its best window."""
@@ -514,6 +524,7 @@ class SecondStage:
         """Return every window of each of `texts`, weighed as MEASURES are, without letters."""
         if not texts:
             return []
+        self.measure((), ())
         every = joined(passages_of(texts, self._vocabulary))
         inside, numbers, starts = self._inside(every.passages), every.passages.lines, every.passages.window_from
         top = np.maximum.reduceat(inside.lines, starts)
@@ -559,29 +570,29 @@ class SecondStage:
         """Return the cosine of every line and window with the question, 0 for negative ones and without meaning, and
         the greatest cosine of any token of a window with each word of the question: (words, windows).
         """
-        like = np.zeros((len(self._keys), len(passages.window_norm)))
         ids, starts = passages.ids, passages.window_from
-        if self._vector is None or self._vocabulary is None or not len(ids):
-            return np.zeros(len(passages.line_norm)), np.zeros(len(passages.window_norm)), like
+        if self._vectors is None or self._vocabulary is None or not len(ids):
+            count = len(passages.window_norm)
+            return np.zeros(len(passages.line_norm)), np.zeros(count), np.zeros((len(self._keys), count))
         # A token stands in many chunks: each is compared once.
         used = np.flatnonzero(np.bincount(ids))
-        rows, place = self._vocabulary.rows(used), np.zeros(int(used[-1]) + 1, dtype=np.int64)
+        rows, place = self._vocabulary.q[used].astype(np.float32), np.zeros(int(used[-1]) + 1, dtype=np.int64)
         place[used] = np.arange(len(used))
-        at, bounds = place[ids], np.concatenate([[0], np.cumsum(passages.id_counts)])
-        # Where a line or a window has no token, reduceat gives what stands there, which is another one's.
-        dots = np.add.reduceat(np.append((rows @ self._vector)[at], np.float32(0)), bounds[:-1]).astype(np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        products = np.zeros((len(self._vectors), len(used) + 1), np.float32)
+        products[:, :-1] = self._vectors @ rows.T
+        products[0, :-1] *= self._vocabulary.scale[used]
+        products[1:, :-1] /= np.where(lengths > 0, lengths, 1.0)
+        # Where a line or a window has no token, reduceat gives what stands there: another one's, or the 0 at the end.
+        at, bounds = np.append(place[ids], len(used)), np.concatenate([[0], np.cumsum(passages.id_counts)])
+        dots = np.add.reduceat(products[0][at], bounds[:-1]).astype(np.float64)
         dots[passages.id_counts == 0] = 0.0
-        if self._directions is not None:
-            lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-            near = (self._directions @ rows.T) / np.where(lengths > 0, lengths, 1.0)
-            first = bounds[starts]
-            for row, values in zip(like, near, strict=True):
-                row[:] = np.maximum.reduceat(np.append(values[at], np.float32(0)), first)
-            like[:, np.add.reduceat(passages.id_counts, starts) == 0] = 0.0
+        like = np.maximum.reduceat(products[1:].take(at, axis=1), bounds[starts], axis=1).astype(np.float64)
+        like[:, np.add.reduceat(passages.id_counts, starts) == 0] = 0.0
         windows = np.add.reduceat(dots, starts)
         return _cosines(dots, passages.line_norm), _cosines(windows, passages.window_norm), np.maximum(like, 0.0)
 
-    def _measured(self, texts: Joined, inside: _Inside) -> Measured:
+    def _measured(self, texts: Joined, inside: _Inside, grams: Floats) -> Measured:
         passages, starts = texts.passages, texts.passages.window_from
         by_line, by_window = texts.lines_from[:-1], texts.windows_from[:-1]
         sizes = np.diff(texts.letter_ends, prepend=0).astype(np.float64)
@@ -589,7 +600,7 @@ class SecondStage:
         values = [
             best_line,
             np.maximum.reduceat(inside.window_cosine, by_window),
-            okapi_bm25(gram_counts(self._grams, inside.grams, texts), self._grams_idf, sizes, self._letters_length),
+            okapi_bm25(grams, self._grams_idf, sizes, self._letters_length),
             np.maximum.reduceat(inside.held, by_window),
         ]
         best_window = np.maximum.reduceat(inside.windows, by_window)
@@ -622,11 +633,6 @@ def _syllables_of(query: str, frequency: Mapping[str, int], chunks: int) -> tupl
 
 def _cosines(dots: Floats, norms: Floats) -> Floats:
     return np.maximum(np.divide(dots, norms, out=np.zeros(len(dots)), where=norms > 0), 0.0)
-
-
-def _summed(table: StaticTable, text: str) -> Vectors:
-    """Return the sum of the vectors of the tokens of `text`."""
-    return np.asarray(table.rows(np.array(table.ids(text), np.int64)).sum(axis=0), dtype=np.float32)
 
 
 def best_of_each(words: Floats, meaning: Floats, bounds: Ids, top: Floats) -> Ids:

@@ -126,7 +126,6 @@ def corrections(
     result = list(_joined(query, frozenset(searched), frequency))
     if result and vocabulary().is_german:
         return ()
-    language = tokens.language_of(dict.fromkeys(tokens.WORD.findall(query.lower()), 1))
     for word in searched:
         if len(word) > MOST_LETTERS or not _WORD.fullmatch(word):
             continue
@@ -138,6 +137,7 @@ def corrections(
             continue
         if len(word) < FEWEST_LETTERS or tokens.is_cjk(word) or words.is_german or is_word(word):
             continue
+        language = tokens.language_of(dict.fromkeys(tokens.WORD.findall(query.lower()), 1))
         foreign = tokens.is_listed(word) or (language != "en" and words.language != language)
         if parts := _parts(word, words, frequency):
             result.append(Correction(word, parts))
