@@ -131,8 +131,10 @@ class StaticTable:
     # Tokens to vectors.
 
     def rows(self, ids: npt.NDArray[np.int64]) -> Vectors:
-        """Return float32 array (len(ids), DIMS): the vectors of tokens."""
-        return self.q[ids] * self.scale[ids][:, None]
+        """Return float32 array (len(ids), DIMS): the vectors of tokens, each over its `scale`."""
+        import numpy as np
+
+        return self.q[ids].astype(np.float32)
 
     def sums(self, ids: npt.NDArray[np.int64], bounds: npt.NDArray[np.int64]) -> Vectors:
         """Float32 array (len(bounds) - 1, DIMS): the summed vectors of `ids` from each of `bounds` to the next."""

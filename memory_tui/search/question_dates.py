@@ -97,7 +97,7 @@ def without(question: str, time: Time | None) -> str:
 
 # --- spans of days ---------------------------------------------------------------------------------------------------
 
-_UNIT_DAYS = {"h": 0, "d": 1, "w": 7, "e": 7, "m": 30, "q": 91, "y": 365}
+_UNIT_DAYS = {"d": 1, "w": 7, "e": 7, "m": 30, "y": 365}
 
 
 def day_at(now: float, zone: dt.tzinfo | None) -> dt.date:
@@ -117,7 +117,7 @@ def _months(year: int, month: int, count: int = 1) -> Days:
 
 
 def _calendar(today: dt.date, unit: str, back: int) -> Days:
-    """Return the week, weekend, month, quarter or year so many of them before this one.
+    """Return the week, weekend, month or year so many of them before this one.
 
     Weeks begin on Monday. Of weekends 0 is the latest that has begun, -1 the next.
     """
@@ -129,24 +129,9 @@ def _calendar(today: dt.date, unit: str, back: int) -> Days:
         return monday, monday + 6 * DAY
     if unit == "y":
         return _months(today.year - back, 1, 12)
-    if unit not in "mq":
+    if unit != "m":
         raise ValueError(unit)
-    begins = today.month - (today.month - 1) % 3 - 3 * back if unit == "q" else today.month - back
-    return _months(today.year, begins, 3 if unit == "q" else 1)
-
-
-def _quarter(today: dt.date, number: int, year: int | None) -> Days:
-    """Return a quarter, from 1 to 4, of `year`, or the latest that has begun."""
-    begins = 3 * number - 2
-    first = dt.date(year or today.year - (begins > today.month), begins, 1)
-    return _months(first.year, first.month, 3)
-
-
-def _season(today: dt.date, begins: int, year: int | None, back: int | None) -> Days:
-    """The latest season of three months that has begun, or for `back` 1 is over; or that of `year`, where it begins."""
-    start = year or today.year - (begins > today.month) - min(0, back or 0)
-    span = _months(start, begins, 3)
-    return _months(start - 1, begins, 3) if not year and back == 1 and span[1] >= today else span
+    return _months(today.year, today.month - back)
 
 
 def _weekday(today: dt.date, weekday: int, back: int) -> Days:
@@ -158,8 +143,8 @@ def _weekday(today: dt.date, weekday: int, back: int) -> Days:
 
 
 def _rolling(today: dt.date, count: float, unit: str) -> Days:
-    """Return so many hours, days, weeks, months or years up to today; from today for a negative number."""
-    days = round(count * _UNIT_DAYS[unit]) if unit != "h" else int(-(-count // 24) if count > 1 else 0)
+    """Return so many days, weeks, months or years up to today; from today for a negative number."""
+    days = round(count * _UNIT_DAYS[unit])
     return min(today - days * DAY, today), max(today - days * DAY, today)
 
 
@@ -172,7 +157,7 @@ def _ago(today: dt.date, count: float, unit: str) -> Days:
     """Return so many units ago; the coarser the unit, the wider the span around that day."""
     if unit == "y" and count % 1:
         unit, count = "m", count * 12
-    slack = {"h": 0, "d": 0, "w": 3, "m": 7, "q": 15, "y": 45}[unit] * DAY
+    slack = {"d": 0, "w": 3, "m": 7, "y": 45}[unit] * DAY
     day = today - round(count * _UNIT_DAYS[unit]) * DAY
     if unit == "m" and not count % 1:
         first, last = _calendar(today, "m", round(count))
@@ -181,7 +166,7 @@ def _ago(today: dt.date, count: float, unit: str) -> Days:
 
 
 def _few(today: dt.date, unit: str) -> Days:
-    """Return a few hours, days, weeks or months ago."""
+    """Return a few days, weeks, months or years ago."""
     days = _UNIT_DAYS[unit]
     return today - (5 if days > 1 else 10) * days * DAY, today - 2 * days * DAY
 
@@ -206,44 +191,6 @@ def _latest(today: dt.date, tried: list[tuple[int, int]], day: int) -> Days:
     there = (_months(year, month) for year, month in tried)
     days = (first.replace(day=day) for first, last in there if 1 <= day <= last.day)
     return _days_ago(next(each for each in days if each <= today), 0)
-
-
-def _nth(month: Days, number: int, weekday: int | None, days: int) -> Days:
-    """Return the first, second or last (0) such weekday of a month, or its first, second or last so many `days`."""
-    first, last = month
-    if weekday is not None:
-        first += (weekday - first.weekday()) % 7 * DAY
-        last -= (last.weekday() - weekday) % 7 * DAY
-        day = first + 7 * (number - 1) * DAY if number else last
-        return day, day
-    begin = first + days * (number - 1) * DAY if number else last - (days - 1) * DAY
-    return begin, begin + (days - 1) * DAY
-
-
-def _beside(span: Days, count: int, unit: str, *, after: bool) -> Days:
-    """Return the day or the days of a unit so many units before or after `span`."""
-    days = _UNIT_DAYS[unit]
-    if after:
-        return span[1] + (days * (count - 1) + 1) * DAY, span[1] + days * count * DAY
-    return span[0] - days * count * DAY, span[0] - (days * (count - 1) + 1) * DAY
-
-
-def _part_of(span: Days, part: int) -> Days:
-    """Return the beginning (0), middle or end (2) of a span: ten days of a month, a third of another one."""
-    first, last = span
-    days = (last - first).days
-    if 28 <= days + 1 <= 31:
-        return first.replace(day=10 * part + 1), last if part == 2 else first.replace(day=10 * part + 10)
-    third = (last - first) // 3
-    return ((first, first + third), (first + third, last - third), (last - third, last))[part]
-
-
-def _half_of(span: Days, half: int) -> Days:
-    """Return the first or second half: six months of a year, fifteen days of a month."""
-    first, last = span
-    whole_year = first.month == 1 and (last + DAY).year == first.year + 1
-    middle = first.replace(month=7) if whole_year else first + (last - first + DAY) // 2
-    return (first, middle - DAY) if half == 1 else (middle, last)
 
 
 # --- rules ---------------------------------------------------------------------------------------------------------
@@ -328,11 +275,6 @@ def _days_of_month(p: _Parts) -> Days:
     return first.replace(year=last.year), last
 
 
-def _nth_of(p: _Parts) -> Days:
-    days = int(p.count) * (7 if p.get("unit") == "w" else 1)
-    return _nth(p.month, p["nth"], p["weekday"] if p.get("weekday") else None, days)
-
-
 def _year(p: _Parts) -> Days:
     return _months(p.year or 0, 1, 12)
 
@@ -344,16 +286,14 @@ _RULES: Rules = (
     (lambda p: _days_ago(p.today, p.back), "[Rr] T(?! j)  T r"),
     (
         lambda p: _ago(p.today, p.count, p.unit),
-        "COUNT <unit [hdwmqy]>MORE [AN]  [av] COUNT <unit [hdwmqy]>MORE  <unit [dwmy]> A",
+        "COUNT <unit [dwmy]>MORE [AN]  [av] COUNT <unit [dwmy]>MORE  <unit [dwmy]> A",
     ),
-    (lambda p: _few(p.today, p.unit), "F <unit [hdwmy]> [AN]  [av] F <unit [hdwmy]>  N F <unit d>"),
-    (_units, "[RrZ] <count [Cc]> <unit [hdwmqy]>(?! j)  <count [Cc]> [rZ] <unit [hdwmqy]>  [RZ] <unit h>"),
-    (lambda p: _some(p.today, p.unit), "[RrZ] F <unit [hdwmy]>  F [rZ] <unit [hdwmy]>"),
-    (lambda p: p.span if p["unit"] == 1 else _units(p), "Z <unit [dwmqy]>"),
-    (lambda p: p.span, "[Rr] <unit [dwmqy]>(?! j)  [RrZ] i? <unit e>  <unit [wmqye]> POST"),
+    (lambda p: _few(p.today, p.unit), "F <unit [dwmy]> [AN]  [av] F <unit [dwmy]>  N F <unit d>"),
+    (_units, "[RrZ] <count [Cc]> <unit [dwmy]>(?! j)  <count [Cc]> [rZ] <unit [dwmy]>"),
+    (lambda p: _some(p.today, p.unit), "[RrZ] F <unit [dwmy]>  F [rZ] <unit [dwmy]>"),
+    (lambda p: p.span if p["unit"] == 1 else _units(p), "Z <unit [dwmy]>"),
+    (lambda p: p.span, "[Rr] <unit [dwmy]>(?! j)  [RrZ] i? <unit e>  <unit [wmye]> POST"),
     (lambda p: p.span, "[io] <unit e>"),
-    (lambda p: _part_of(p.span, p["part"]), "<part B> [oj] <unit [my]>  <unit [my]> <part b>"),
-    (lambda p: _half_of(_calendar(p.today, "y", 0), p["half"]), "<half X> y"),
     # Weekdays.
     (lambda p: _weekday(p.today, p["day"], 1), "i <day W>(?: T)?  <day W>(?= [tu] W)  f <day W>(?= & W)"),
     (lambda p: _weekday(p.today, p["day"], p.back), "[RrZ] i? <day W>(?: T)?  <day W> POST(?: T)?"),
@@ -361,12 +301,11 @@ _RULES: Rules = (
         lambda p: _days_ago(_calendar(p.today, "w", p.back or 0)[0], -p["day"]),
         "<day W>(?: T)? ,? i? (?:[Rr] w|w POST)  (?:[Rr] w|w POST) ,? i* <day W>(?: T)?",
     ),
-    (lambda p: _weekday(p.today, p["day"], p["count"]), "<count [Cc]> <day V> A"),
     # Days of months.
     (_figures, "P"),
     (lambda p: _day_of_month(p.today, p["day"]), "i o <day O>(?=[.,?!;]|$)  i <day O>(?=[?!;]|$)"),
     (
-        lambda p: _nth(_calendar(p.today, "m", p.back or 0), p["day"], None, 1),
+        lambda p: _days_ago(_calendar(p.today, "m", p.back or 0)[0], 1 - p["day"]),
         "[Rr] m i? <day #>  <day #> (?:[Rr] m|m POST)",
     ),
     (_day, "ON <month M> <day (?:[On]|C(?! [hdwmy]))>(?: ,? YEAR)?  ON <day #> <month M>(?: ,? YEAR)?"),
@@ -375,27 +314,9 @@ _RULES: Rules = (
         _days_of_month,
         "<from #> [tu&] i* <to #> <month M>(?: ,? YEAR)?  <month M> <from #> [tu&] i* <to #>(?! M)(?: ,? YEAR)?",
     ),
-    (
-        _nth_of,
-        "(?:<nth [On]>|R) <weekday W> i? <month M>(?: ,? YEAR)?"
-        "  (?:<nth [On]>|R) <count [Cc]>? <unit [wd]> i? <month M>(?: ,? YEAR)?",
-    ),
-    # Weeks by number, months, quarters, seasons, years.
-    (
-        lambda p: _calendar(dt.date.fromisocalendar(p.year or p.today.year, p["week"], 1), "w", 0),
-        "K <week C>(?: ,? YEAR)?  w <week C> ,? YEAR  w <week C>(?=[.?!]*$)",
-    ),
+    # Months and years.
     (lambda p: p.month, "i <month M>  [Rr] i? <month M>  <month M> POST  i m <month M>(?: ,? i? YEAR)?"),
     (lambda p: p.month, "<month M> ,? i? YEAR  YEAR ,? i? <month M>  <month M>(?= [tu] i* M)  f <month M>(?= & M)"),
-    (
-        lambda p: _quarter(p.today, p["quarter"], p.year),
-        "[io] <quarter Q>  [io] <quarter n> q  <quarter O> q  <quarter Q> [t/]? ,? i? YEAR"
-        "  <quarter [COn]> q ,? i? YEAR  YEAR t? ,? i? <quarter Q>  YEAR ,? i? <quarter [COn]> q",
-    ),
-    (
-        lambda p: _season(p.today, p["season"], p.year, p.back),
-        "i <season S>  [Rr] i? <season S>  <season S> POST  <season S> ,? i? YEAR(?: t Y)?  YEAR ,? i? <season S>",
-    ),
     (_year, "[ij] <year (?:y )?Y(?: y)?>  <year Y>(?= [tu] Y)  f <year Y>(?= & Y)"),
 )
 
@@ -408,39 +329,14 @@ def _before(_: _Parts, span: Days) -> Days:
     return dt.date.min, span[0] - DAY
 
 
-def _week_of(_: _Parts, span: Days) -> Days:
-    if span[0] != span[1]:
-        raise ValueError(span)
-    return _calendar(span[0], "w", 0)
-
-
-def _part(p: _Parts, span: Days) -> Days:
-    return _part_of(span, p["part"])
-
-
-_LEADING: Rules = (
-    (_since, "g"),
-    (_before, "[uv]"),
-    (_part, "<part B> t?(?! i)"),
-    (lambda p, span: _half_of(span, p["half"]), "<half [On]> H  <half X>"),
-    (_week_of, "<unit w> j"),
-    (
-        lambda p, span: _beside(span, int(p.count), p.unit, after=p.match["side"] == "g"),
-        "<count [Cc]>? <unit [dwemy]> <side [gv]>",
-    ),
-)
-_FOLLOWING: Rules = (
-    (_part, "y? <part b>"),
-    (lambda p, span: _half_of(span, p["half"]), "<half X> y?"),
-    (_since, "p"),
-    (_before, "N"),
-)
+_LEADING: Rules = ((_since, "g"), (_before, "[uv]"))
+_FOLLOWING: Rules = ((_since, "p"), (_before, "N"))
 _MACROS = {
     "YEAR": "<year (?:y )?Y(?: y(?! [rsA]))?|[Rr] y|y POST>",
     "COUNT": "(?:c? <half H> c?|<count [Cc]>(?: (?:& [Cc]? )?<plus H>)?)",
     "MORE": "(?: & [Cc]? <more H>)?",
     "ON": "(?:W(?: T)? ,? )?",
-    "POST": "(?:r|s|v R(?! [wmyqedWMSC]))",
+    "POST": "(?:r|s|v R(?! [wmyedWMC]))",
     "#": "[COn]",
 }
 _MOST_TOKENS = 24
@@ -509,7 +405,7 @@ def _continued(left: _Reading, tokens: list[Token], today: dt.date, *, ends: boo
             length = between.end() + right.length - 1
             length += line[length : length + 1] == "N"
             left = _Reading(length, (first.days[0], right.days[1]), joined=True)
-    for read, pattern in _FOLLOWING if ends else _FOLLOWING[:2]:
+    for read, pattern in _FOLLOWING if ends else ():
         match = _compiled(pattern).match(line, left.length)
         if match and (days := _days(read, _Parts(match, tokens, today), left.days)):
             left = _Reading(match.end(), days)

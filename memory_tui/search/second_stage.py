@@ -576,7 +576,7 @@ class SecondStage:
             return np.zeros(len(passages.line_norm)), np.zeros(count), np.zeros((len(self._keys), count))
         # A token stands in many chunks: each is compared once.
         used = np.flatnonzero(np.bincount(ids))
-        rows, place = self._vocabulary.q[used].astype(np.float32), np.zeros(int(used[-1]) + 1, dtype=np.int64)
+        rows, place = self._vocabulary.rows(used), np.zeros(int(used[-1]) + 1, dtype=np.int64)
         place[used] = np.arange(len(used))
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         products = np.zeros((len(self._vectors), len(used) + 1), np.float32)

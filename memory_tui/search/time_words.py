@@ -6,18 +6,17 @@ what one word says at once: 先週 is "last" and "week".
 
 | Kind | Words | Value |
 |---|---|---|
-| D W M Y S Q | day, weekday, month, year, season, quarter | days ago, 0 to 6, 1 to 12, year, first month, 1 to 4 |
-| d w e m q y h | units: day, week, weekend, month, quarter, year, hour | 1 where the word says several |
+| D W M Y | day, weekday, month, year | days ago, 0 to 6, 1 to 12, year |
+| d w e m y | units: day, week, weekend, month, year | 1 where the word says several |
 | C c O n F H | figures, number, ordinal in figures and in words, few, half | |
 | R r s | last, this, next: before their noun, on either side, after it | units back |
-| Z V | past, mondays | |
+| Z | past | |
 | A a | "ago" after its span, before it | |
-| B b X | early, middle, late before their span, after it; first or second half | 0 to 2; 1, 2 |
 | g v u | since, before, until; "vor" is also "ago" | |
 | p N | since, before, where they follow | |
 | f t & | from, to, and | |
 | i o j | in, the, of; `t` in other languages is "in" where no time is before it | |
-| T K E | time of day; week by its number; what makes the next no time: every, version | |
+| T E | time of day; what makes the next no time: every, version | |
 """
 
 from __future__ import annotations
@@ -84,11 +83,11 @@ class Token(NamedTuple):
     """What figures of kind `P` say."""
 
 
-_TELLING = frozenset("DWVMSQKTdwemqyh")
+_TELLING = frozenset("DWMTdwemy")
 _CJK = "々〇\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _PIECE = (
     r"(?P<figures>\d(?:[\d.:/–-]*\d)?)(?P<nth>(?:st|nd|rd|th|er|º)(?!\w)|\.(?!\d))?"
-    rf"|(?P<own>['’]s\b)|(?P<word>[qQhH][1-4]\b|[^\W\d_{_CJK}]+)|(?P<mark>[^\s'’])"
+    rf"|(?P<own>['’]s\b)|(?P<word>[^\W\d_{_CJK}]+)|(?P<mark>[^\s'’])"
 )
 _QUOTED = r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』|《[^》]*》|`[^`]*`"
 _DIGITS_HAN = {**{digit: at for at, digit in enumerate("〇一二三四五六七八九")}, "零": 0, "两": 2, "兩": 2}
@@ -103,7 +102,7 @@ _SHORT = re.compile("may|march|mars?|jan|feb|apr|ju[nl]|aug|sept?|oct|nov|dec|mo
 _GIVEN_NAMES = frozenset({"april", "may", "june", "jan", "august", "mai", "mei"})
 _BEFORE_DATE = re.compile("on|am|vom|zum|bis|seit|ab|de[mnr]|[ei]l|le|del|até|до|от|с|по")
 _FRENCH = re.compile(r"\b(que?|qui|quoi|ai|avons|avez|est|été|les?|du|nous|je|elle|où|soir|matin|c)\b", re.IGNORECASE)
-_LEADS = frozenset("igvufRrBOnZ")
+_LEADS = frozenset("igvufRrOnZ")
 """Kinds before a month or a weekday that say that it is one."""
 _MOST_CHARACTERS = 2_000
 
@@ -182,10 +181,10 @@ def _role(question: str, before: list[Token], token: Token, behind: list[Token])
     if kind == "t" and led not in tuple("MWCOYDPR") and text not in ("to", "through"):
         return "i"
     named = (
-        (len(text) > 1 and text.isupper() and kind not in "QXK" and not shouts)
+        (len(text) > 1 and text.isupper() and not shouts)
         or (text.lower() == "hier" and not _FRENCH.search(question))
         or (kind == "D" and (title or re.match(r"-[^\W\d]", question[token.end :])))
-        or (title and kind in "dwmyq" and last.kind == "R" and question[last.start].isupper())
+        or (title and kind in "dwmy" and last.kind == "R" and question[last.start].isupper())
     )
     return "x" if named else _month_or_day(question, before, token, behind) if kind in "MW" else kind
 
@@ -224,7 +223,7 @@ def _figures(question: str, piece: re.Match[str], before: list[Token], today: dt
     text, (start, end) = piece["figures"], piece.span()
     left, right = question[start - 1 : start] if start else "", question[end : end + 1]
     word = question[before[-1].start : before[-1].end].lower() if before else ""
-    apart = left == "-" and not (len(before) > 1 and before[-2].kind in "BMDQYCO")
+    apart = left == "-" and not (len(before) > 1 and before[-2].kind in "MDYCO")
     counts = len(text) == 4 and re.match(r" (?!was|does|has|this)[a-z]{3,}s\b", question[end:])
     if apart or counts or re.match(rf"[^\W{_CJK}]|[.$€£#@+=\\:&]", left) or re.match(rf"[^\W{_CJK}.]|[%°€$@]", right):
         return [Token("x", 0, start, end)]
@@ -292,7 +291,7 @@ def _asian(question: str) -> list[Token]:
         else:
             kinds = (("O" if name == "day" else name, 0 if name == "x" else _han(piece[name].removeprefix("第"))),)
         kind = kinds[0][0]
-        part = len(piece[0]) == 1 and (kind == "S" or (kind in "wb" and follower >= "가"))
+        part = len(piece[0]) == 1 and kind == "w" and follower >= "가"
         if led == "E" and kind not in "xoj":
             kinds = (("E", 0),)
         elif goes_on and (part or (kind == "C" and led == "M")):

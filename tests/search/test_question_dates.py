@@ -26,71 +26,57 @@ last week = 2026-03-09 to 2026-03-15 ; the week before last = 2026-03-02 to 2026
 this week = 2026-03-16 to 2026-03-22 ; over the past week = 2026-03-13 to 2026-03-20
 last weekend = 2026-03-14 to 2026-03-15 ; at the weekend = 2026-03-14 to 2026-03-15
 last month = 2026-02-01 to 2026-02-28 ; this month = 2026-03-01 to 2026-03-31 ; last year = 2025-01-01 to 2025-12-31
-last quarter = 2025-10-01 to 2025-12-31 ; in Q1 2025 = 2025-01-01 to 2025-03-31 ; last Monday = 2026-03-16
-on Tuesday = 2026-03-17 ; this Wednesday = 2026-03-18 ; Thursday of last week = 2026-03-12 ; last Friday = 2026-03-13
-in the last 3 days = 2026-03-17 to 2026-03-20 ; in March = 2026-03-01 to 2026-03-31
+last Monday = 2026-03-16 ; on Tuesday = 2026-03-17 ; this Wednesday = 2026-03-18 ; Thursday of last week = 2026-03-12
+last Friday = 2026-03-13 ; in the last 3 days = 2026-03-17 to 2026-03-20 ; in March = 2026-03-01 to 2026-03-31
 in December = 2025-12-01 to 2025-12-31 ; in March 2025 = 2025-03-01 to 2025-03-31
-last November = 2025-11-01 to 2025-11-30 ; early March = 2026-03-01 to 2026-03-10
-at the end of February = 2026-02-21 to 2026-02-28 ; on March 3 = 03-03 of any year
-the 3rd of March = 03-03 of any year ; March 3rd, 2025 = 2025-03-03 ; 2025-03-03 = 2025-03-03 ; 3/15/2025 = 2025-03-15
+last November = 2025-11-01 to 2025-11-30 ; on March 3 = 03-03 of any year ; the 3rd of March = 03-03 of any year
+March 3rd, 2025 = 2025-03-03 ; 2025-03-03 = 2025-03-03 ; 3/15/2025 = 2025-03-15
 between March 3 and March 10 = 2026-03-03 to 2026-03-10 ; from 3 to 10 March = 2026-03-03 to 2026-03-10
 from December 20 to January 5 = 2025-12-20 to 2026-01-05 ; since Monday = 2026-03-16 to 2026-03-20
-since March 3 = 2026-03-03 to 2026-03-20 ; in 2024 = 2024-01-01 to 2024-12-31
-the week of March 4 = 2026-03-02 to 2026-03-08 ; in the summer of 2024 = 2024-06-01 to 2024-08-31 ; heute = 2026-03-20
+since March 3 = 2026-03-03 to 2026-03-20 ; in 2024 = 2024-01-01 to 2024-12-31 ; heute = 2026-03-20
 gestern Abend = 2026-03-19 ; vorgestern = 2026-03-18 ; vor drei Tagen = 2026-03-17
 vor 2 Wochen = 2026-03-03 to 2026-03-09 ; letzte Woche = 2026-03-09 to 2026-03-15 ; letzten Montag = 2026-03-16
 am Dienstag = 2026-03-17 ; diese Woche = 2026-03-16 to 2026-03-22 ; letzten Monat = 2026-02-01 to 2026-02-28
 im März = 2026-03-01 to 2026-03-31 ; letztes Jahr = 2025-01-01 to 2025-12-31 ; am 3. März = 03-03 of any year
 15.03.2025 = 2025-03-15 ; vom 3. bis 10. März = 2026-03-03 to 2026-03-10
 letztes Wochenende = 2026-03-14 to 2026-03-15 ; in den letzten drei Tagen = 2026-03-17 to 2026-03-20
-seit Montag = 2026-03-16 to 2026-03-20 ; 今天 = 2026-03-20 ; 昨天做了什么 = 2026-03-19 ; 前天 = 2026-03-18
-三天前 = 2026-03-17
+seit Montag = 2026-03-16 to 2026-03-20 ; 今天 = 2026-03-20
+昨天做了什么 = 2026-03-19 ; 前天 = 2026-03-18 ; 三天前 = 2026-03-17
 上周 = 2026-03-09 to 2026-03-15 ; 上星期三 = 2026-03-11 ; 这周 = 2026-03-16 to 2026-03-22 ; 周三 = 2026-03-18
 上周末 = 2026-03-14 to 2026-03-15 ; 上个月 = 2026-02-01 to 2026-02-28 ; 去年 = 2025-01-01 to 2025-12-31
-去年三月 = 2025-03-01 to 2025-03-31 ; 三月 = 2026-03-01 to 2026-03-31 ; 3月5日 = 03-05 of any year
-2025年3月5号 = 2025-03-05
+去年三月 = 2025-03-01 to 2025-03-31 ; 三月 = 2026-03-01 to 2026-03-31
+3月5日 = 03-05 of any year ; 2025年3月5号 = 2025-03-05
 两周前 = 2026-03-03 to 2026-03-09 ; 最近三天 = 2026-03-17 to 2026-03-20 ; 3月3日到3月10日 = 2026-03-03 to 2026-03-10
 on the 3rd = 2026-03-03 ; since last Friday = 2026-03-13 to 2026-03-20 ; before March 2025 = until 2025-02-28
-the Tuesday before last = 2026-03-10 ; two Fridays ago = 2026-03-06 ; next week = 2026-03-23 to 2026-03-29
-next Monday = 2026-03-23 ; between Monday and Wednesday = 2026-03-16 to 2026-03-18
-from June to August = 2025-06-01 to 2025-08-31 ; in the last hour = 2026-03-20
-last spring = 2025-03-01 to 2025-05-31 ; last March = 2025-03-01 to 2025-03-31
-a few weeks ago = 2026-02-13 to 2026-03-06 ; at the end of last month = 2026-02-21 to 2026-02-28
-am Montagabend = 2026-03-16 ; nächste Woche = 2026-03-23 to 2026-03-29 ; morgen = 2026-03-21
-vor dem 1. März = until 2026-02-28 ; von Montag bis Mittwoch = 2026-03-16 to 2026-03-18
-去年夏天 = 2025-06-01 to 2025-08-31 ; 前几天 = 2026-03-10 to 2026-03-18 ; 下周 = 2026-03-23 to 2026-03-29
+the Tuesday before last = 2026-03-10 ; next week = 2026-03-23 to 2026-03-29 ; next Monday = 2026-03-23
+between Monday and Wednesday = 2026-03-16 to 2026-03-18 ; from June to August = 2025-06-01 to 2025-08-31
+last March = 2025-03-01 to 2025-03-31 ; a few weeks ago = 2026-02-13 to 2026-03-06 ; am Montagabend = 2026-03-16
+nächste Woche = 2026-03-23 to 2026-03-29 ; morgen = 2026-03-21 ; vor dem 1. März = until 2026-02-28
+von Montag bis Mittwoch = 2026-03-16 to 2026-03-18
+前几天 = 2026-03-10 to 2026-03-18 ; 下周 = 2026-03-23 to 2026-03-29
 周一到周三 = 2026-03-16 to 2026-03-18 ; 3月1日以来 = 2026-03-01 to 2026-03-20 ; 4月30号的天气 = 04-30 of any year
 im Jahr 2015 = 2015-01-01 to 2015-12-31 ; im Januar und Februar = 2026-01-01 to 2026-02-28
 с 3 по 10 марта = 2026-03-03 to 2026-03-10 ; 上周一到周三 = 2026-03-09 to 2026-03-11 ; heute Morgen = 2026-03-20
-half a year ago = 2025-09-13 to 2025-09-27 ; third quarter of 2025 = 2025-07-01 to 2025-09-30
-letztes Jahr im Herbst = 2025-09-01 to 2025-11-30 ; 今年二月三号 = 2026-02-03 ; Monday's meeting = 2026-03-16
-am dritten Februar = 02-03 of any year ; the week before August 3 = 2025-07-27 to 2025-08-02
-March last year = 2025-03-01 to 2025-03-31 ; the first half of 2025 = 2025-01-01 to 2025-06-30
-vor anderthalb Jahren = 2024-09-13 to 2024-09-27 ; first Monday of March = 2026-03-02
-Ende letzten Jahres = 2025-09-01 to 2025-12-31 ; before last Monday = until 2026-03-15
+half a year ago = 2025-09-13 to 2025-09-27 ; 今年二月三号 = 2026-02-03 ; Monday's meeting = 2026-03-16
+am dritten Februar = 02-03 of any year ; March last year = 2025-03-01 to 2025-03-31
+vor anderthalb Jahren = 2024-09-13 to 2024-09-27 ; before last Monday = until 2026-03-15
 between last Monday and yesterday = 2026-03-16 to 2026-03-19 ; on Friday the 13th of March 2026 = 2026-03-13
-March to May 2025 = 2025-03-01 to 2025-05-31 ; am 10.3. = 03-10 of any year ; KW 7 = 2026-02-09 to 2026-02-15
-three Mondays ago = 2026-03-02 ; what did I say Tuesday = 2026-03-17 ; hace tres días = 2026-03-17
-el lunes pasado = 2026-03-16 ; en los últimos tres días = 2026-03-17 to 2026-03-20
+March to May 2025 = 2025-03-01 to 2025-05-31 ; am 10.3. = 03-10 of any year ; what did I say Tuesday = 2026-03-17
+hace tres días = 2026-03-17 ; el lunes pasado = 2026-03-16 ; en los últimos tres días = 2026-03-17 to 2026-03-20
 desde el lunes = 2026-03-16 to 2026-03-20 ; hier soir = 2026-03-19 ; la semaine dernière = 2026-03-09 to 2026-03-15
 il y a trois jours = 2026-03-17 ; na semana passada = 2026-03-09 to 2026-03-15 ; há três dias = 2026-03-17
 tre giorni fa = 2026-03-17 ; на прошлой неделе = 2026-03-09 to 2026-03-15 ; неделю назад = 2026-03-10 to 2026-03-16
-в понедельник = 2026-03-16 ; прошлым летом = 2025-06-01 to 2025-08-31
-за последние три дня = 2026-03-17 to 2026-03-20 ; 3 марта 2025 года = 2025-03-03 ; 先週の金曜日 = 2026-03-13
-3日前 = 2026-03-17 ; 去年の夏 = 2025-06-01 to 2025-08-31 ; 3月5日に = 03-05 of any year
-月曜日から水曜日まで = 2026-03-16 to 2026-03-18
-一ヶ月前 = 2026-02-13 to 2026-02-27 ; 去年年底 = 2025-09-01 to 2025-12-31 ; 今年上半年 = 2026-01-01 to 2026-06-30
-2025年第三季度 = 2025-07-01 to 2025-09-30 ; 上个月三号 = 2026-02-03 ; 上周五下午开了什么会 = 2026-03-13
-半年前 = 2025-09-13 to 2025-09-27
+в понедельник = 2026-03-16 ; за последние три дня = 2026-03-17 to 2026-03-20 ; 3 марта 2025 года = 2025-03-03
+先週の金曜日 = 2026-03-13 ; 3日前 = 2026-03-17
+3月5日に = 03-05 of any year ; 月曜日から水曜日まで = 2026-03-16 to 2026-03-18
+一ヶ月前 = 2026-02-13 to 2026-02-27 ; 上个月三号 = 2026-02-03
+上周五下午开了什么会 = 2026-03-13 ; 半年前 = 2025-09-13 to 2025-09-27
 지난주 = 2026-03-09 to 2026-03-15 ; 3일 전 = 2026-03-17 ; 지난 월요일 = 2026-03-16 ; drie dagen geleden = 2026-03-17
-the weekend before last = 2026-03-07 to 2026-03-08 ; the day after March 3, 2026 = 2026-03-04
-two weeks before March 20, 2026 = 2026-03-06 to 2026-03-12 ; bis Ende Februar = until 2026-02-20
-im dritten Quartal des letzten Jahres = 2025-07-01 to 2025-09-30 ; la semana que viene = 2026-03-23 to 2026-03-29
+the weekend before last = 2026-03-07 to 2026-03-08 ; la semana que viene = 2026-03-23 to 2026-03-29
 le week-end dernier = 2026-03-14 to 2026-03-15 ; с понедельника по среду = 2026-03-16 to 2026-03-18
-先月末 = 2026-02-21 to 2026-02-28 ; this morning's standup = 2026-03-20 ; on the 5th of last month = 2026-02-05
-last week on Tuesday = 2026-03-10 ; 10-12 February = 2026-02-10 to 2026-02-12
-Montagmorgen letzter Woche = 2026-03-09 ; mañana por la mañana = 2026-03-21
-du 3 au 10 mars = 2026-03-03 to 2026-03-10 ; 三月五日之前 = until 2026-03-04
+this morning's standup = 2026-03-20 ; on the 5th of last month = 2026-02-05 ; last week on Tuesday = 2026-03-10
+10-12 February = 2026-02-10 to 2026-02-12 ; Montagmorgen letzter Woche = 2026-03-09
+mañana por la mañana = 2026-03-21 ; du 3 au 10 mars = 2026-03-03 to 2026-03-10 ; 三月五日之前 = until 2026-03-04
 """
 
 

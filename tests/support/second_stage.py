@@ -81,6 +81,11 @@ def count(gram: str, text: str) -> int:
     return sum(text.startswith(gram, at) for at in range(len(text)))
 
 
+def _rows(ids: Sequence[int]) -> Floats:
+    at = np.array(ids, np.int64)
+    return np.asarray(static_table().rows(at) * static_table().scale[at][:, None], np.float64)
+
+
 @lru_cache(20_000)
 def _vector(text: str) -> npt.NDArray[np.float32]:
     found: npt.NDArray[np.float32] = _table.embed([text], "document")[0]
@@ -115,8 +120,8 @@ def alike(word: str, text: str) -> float:
 def likeness(word: str, text: str) -> float:
     """The greatest cosine of a word with a token of `text`; pairs of Chinese characters are like nothing."""
     ids = [] if tokens.is_cjk(word) else static_table().ids(word)
-    direction = static_table().rows(np.array(ids, np.int64)).sum(axis=0)
-    rows = static_table().rows(np.array(static_table().ids(text), np.int64))
+    direction = _rows(ids).sum(axis=0)
+    rows = _rows(static_table().ids(text))
     if not len(rows) or not direction.any():
         return 0.0
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(direction)
