@@ -192,7 +192,6 @@ restore  history:restore_notes  bring a note, or all, back to what they were
   path?                               the note; without --before its texts are listed
   --before WHEN                       a time, a span like 2h or 3d, or a change of the history
   --all                               every note, as all were before that time or change
-  --lost-lines                        only the lines that the note lacks, beside its own
   (writing)
 undo  notes:undo  undo the last change of notes, or another one
   id? N                               a change of the history

@@ -172,11 +172,6 @@ def restore_notes(args: argparse.Namespace) -> int:
         when = args.before
         if when is None:
             return _versions(args, notes)
-        if args.lost_lines:
-            if args.all:
-                raise SettingError("--lost-lines is of one note.", "Leave --all out, and name it.")
-            ref = f"before-{when}" if when.isdigit() else when
-            return make(notes, histories.to_version(notes, args.path, ref, lost_lines=args.lost_lines), args)
         is_number = when.isascii() and when.isdigit()
         point: dict[str, Any] = {"change": int(when)} if is_number else {"at": _time(when)}
         return make(notes, histories.before(notes, args.path, **point), args)
@@ -186,21 +181,15 @@ def _versions(args: argparse.Namespace, notes: Curator) -> int:
     """List the texts that a note had."""
     if args.path is None:
         raise SettingError("--all needs a time.", "memory-tui restore --all --before 2h shows what it would change.")
-    now = notes.read(args.path)
-    versions = [
-        (version.ref.removeprefix("before-"), version)
-        for version in histories.versions(notes.journal, args.path, now)
-        if not version.ref.isdigit()
-    ]
+    versions = histories.versions(notes.journal, args.path, notes.read(args.path))
     command = f"memory-tui restore {args.path} --before"
-    if args.yes or args.lost_lines:
-        refs = ", ".join(ref for ref, _ in versions)
-        next_step = f"Choose one of {refs}: {command}." if refs else "No other text is kept."
+    if args.yes:
+        numbers = ", ".join(str(edit.id) for edit in versions)
+        next_step = f"Choose one of {numbers}: {command}." if versions else "No other text is kept."
         raise SettingError(f"Which text of {args.path} is to be brought back?", next_step)
-    width = max((len(ref) for ref, _ in versions), default=0)
-    lines = [f"{ref:<{width}}  {minute(version.at)}  {version.title}" for ref, version in versions]
+    data = [{"ref": f"{edit.id}", "at": edit.at, "title": f"before: {histories.title_of(edit)}"} for edit in versions]
+    lines = [f"{row['ref']:<4}  {minute(edit.at)}  {row['title']}" for row, edit in zip(data, versions, strict=True)]
     none = f"The record has no other text of {args.path}."
-    data = [{**to_builtins(version), "ref": ref} for ref, version in versions]
     return show(args, data, [*lines, f"{command} N shows what one would change." if versions else none])
 
 

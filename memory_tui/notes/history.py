@@ -135,59 +135,15 @@ def news(edits: Sequence[Edit]) -> str:
 # --- back ------------------------------------------------------------------------------------------------------------
 
 
-class Version(Struct, frozen=True):
-    """A text that a note had at `at` (epoch seconds).
-
-    `ref` names it: `12` is the note after change 12 of the journal, `before-12` before it.
-    """
-
-    ref: str
-    at: float
-    title: str
-
-
-def versions(journal: Journal, path: str, now: bytes | None) -> list[Version]:
-    """List the texts that are known of the note `path`, newest first, each once, without the one it has `now`.
+def versions(journal: Journal, path: str, now: bytes | None) -> list[Edit]:
+    """List the changes before which the note `path` had another text than `now`, newest first, each text once.
 
     Raises EditRefused.
     """
-    seen, listed = {journal.blob_of(now), None}, []
+    texts: dict[int | None, Edit] = {}
     for edit in journal.edits(path):
-        title = title_of(edit)
-        before = edit.before, f"before-{edit.id}", f"before: {title}"
-        for blob, ref, words in ((edit.after, f"{edit.id}", title), before):
-            if blob not in seen:
-                seen.add(blob)
-                listed.append(Version(ref, edit.at, words))
-    return sorted(listed, key=lambda version: -version.at)
-
-
-def version_text(journal: Journal, path: str, ref: str) -> bytes:
-    """The bytes that the note `path` had at the version `ref`. Raises EditRefused where there is none."""
-    number = ref.removeprefix("before-")
-    at = int(number) if number.isascii() and number.isdigit() else 0
-    edit = next(iter(journal.edits(path, since=at - 1, until=at + 1)), None) if at else None
-    data = None if edit is None else journal.text(edit.before if ref.startswith("before-") else edit.after)
-    if data is None:
-        what = f"There is no version {ref} of {path}."
-        raise EditRefused(what, f"memory-tui restore {path} lists the versions.")
-    return data
-
-
-def to_version(curator: Curator, path: str, ref: str, *, lost_lines: bool = False) -> Change:
-    """The change that brings the version `ref` of the note `path` back; with `lost_lines` what it lacks of it alone.
-
-    Raises EditRefused, also where nothing would change, PathRefused, Unreadable.
-    """
-    before, now = version_text(curator.journal, path, ref), curator.read(path)
-    after = together(before, now) if lost_lines and now is not None else before
-    if after == now:
-        has = "holds every line" if lost_lines else "has the text"
-        raise EditRefused(f"{path} {has} of that version.", "Nothing was changed.")
-    at = next((each.at for each in versions(curator.journal, path, None) if each.ref == ref), None)
-    of = f" on {minute(at)}" if at is not None else ""
-    title = f"Bring lost lines back into {path}, which it had{of}" if lost_lines else f"Restore {path} as it was{of}"
-    return curator.plan.with_trust(Change("restore", title, (FileChange(path, now, after),)))
+        texts.setdefault(edit.before, edit)
+    return [edit for blob, edit in texts.items() if blob not in (None, journal.blob_of(now))]
 
 
 def together(before: bytes, now: bytes) -> bytes:
@@ -237,14 +193,15 @@ def before(curator: Curator, path: str | None = None, *, change: int = 0, at: fl
     return curator.plan.with_trust(change_of)
 
 
-def exact(curator: Curator, entry: JournalEntry) -> Change:
-    """The change that gives all notes of what somebody else did their texts of before. Raises EditRefused."""
-    change = curator.journal.change_of(entry)
-    now = [(file, curator.read(file.path)) for file in change.files]
+def exact(curator: Curator, entry: JournalEntry, path: str = "") -> Change:
+    """The change that gives all notes of a change, or one of them, their texts of before. Raises EditRefused."""
+    old = [file for file in curator.journal.change_of(entry).files if path in ("", file.path)]
+    now = [(file, curator.read(file.path)) for file in old]
     files = tuple(FileChange(file.path, data, file.before) for file, data in now if data != file.before)
     if not files:
-        raise EditRefused("Every note has the text of before.", "Nothing was changed.")
-    return curator.plan.with_trust(Change("restore", f"Take back to the letter: {entry.title}", files))
+        raise EditRefused(f"{path or 'Every note'} has the text of before.", "Nothing was changed.")
+    title = f"Restore {path} as it was before" if path else "Take back to the letter"
+    return curator.plan.with_trust(Change("restore", f"{title}: {entry.title}", files))
 
 
 def taken_back(curator: Curator, entry: JournalEntry) -> Change:
@@ -261,7 +218,10 @@ def bring_back(curator: Curator, losses: Sequence[tuple[str, int]]) -> Change:
     """
     files: dict[str, FileChange] = {}
     for path, number in losses:
-        before = version_text(curator.journal, path, f"before-{number}")
+        edit = next(iter(curator.journal.edits(path, since=number - 1, until=number + 1)), None)
+        before = curator.journal.text(edit.before) if edit is not None else None
+        if before is None:
+            raise EditRefused(f"The record has no text of {path} before change {number}.", "Run the checks again.")
         file = files.get(path) or FileChange(path, now := curator.read(path), now)
         after = before if file.after is None else together(before, file.after)
         files[path] = replace(file, after=after)

@@ -134,15 +134,10 @@ def test_the_command_lists_the_texts_of_a_note_and_brings_one_back(notes, capsys
     changed = before.replace("lunch at the lake", "lunch at the sea")
     (notes / DAY).write_text(changed)
     back = ["restore", DAY, "--before", f"{number}", "--yes", *where]
-    assert main.main([*back, "--lost-lines"]) == 0
-    assert {"- 11:00 lunch at the lake", "- 11:00 lunch at the sea"} <= {*(notes / DAY).read_text().splitlines()}
     assert main.main(back) == 0
     assert (notes / DAY).read_text() == TEXT
     assert main.main(back) != 0
     assert "is as it was before" in capsys.readouterr().err
-    assert main.main([*back, "--lost-lines"]) != 0
-    assert "holds every line" in capsys.readouterr().err
-    assert main.main(["undo", "--yes", *where]) == 0
     assert main.main(["undo", "--yes", *where]) == 0
     assert (notes / DAY).read_text() == changed
 

@@ -22,9 +22,7 @@ from textual.widgets.option_list import Option
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
 from memory_tui.notes import authors
-from memory_tui.notes.changes import Change
-from memory_tui.notes.curator import Curator
-from memory_tui.notes.history import OTHERS, exact, history, taken_back, to_version
+from memory_tui.notes.history import OTHERS, exact, history, taken_back
 from memory_tui.notes.journal import JournalEntry
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes
@@ -120,15 +118,10 @@ _MOST_OFFERED = 20
 
 
 def versions(entry: JournalEntry, path: str) -> list[tuple[str, str]]:
-    """Return the texts to bring back: kind, version, note and words of each; the exact one of before comes first."""
-    options = []
-    if entry.kind == OTHERS and len(entry.paths) > 1:
-        options.append((f"all {entry.id} .", f"all {len(entry.paths):,} notes exactly as they were before this"))
-    for name in (path,) if path in entry.paths else entry.paths[:_MOST_OFFERED]:
-        options.append((f"exact before-{entry.id} {name}", f"{name} exactly as it was before this"))
-        options.append((f"lines before-{entry.id} {name}", f"only the lines of before that {name} lacks now"))
-        options.append((f"exact {entry.id} {name}", f"{name} exactly as this left it"))
-    return options
+    """Return the notes whose exact text of before can be brought back, empty for all, with words; the first first."""
+    names = (path,) if path in entry.paths else entry.paths[:_MOST_OFFERED]
+    many = [("", f"all {len(entry.paths):,} notes exactly as they were before this")] * (len(entry.paths) > 1)
+    return [*many, *((f"{name}", f"{name} exactly as it was before this") for name in names)]
 
 
 def steps(entry: JournalEntry, known: Past) -> Iterator[tuple[str, str]]:
@@ -275,15 +268,8 @@ class HistoryView(View):
                 await changes.take_back(self, again, entry.id, lambda _: self.gather())
             elif answer == "back":
                 await changes.propose(self, lambda curator: taken_back(curator, entry), then=lambda _: self.gather())
-            elif answer:
-                kind, ref, path = answer.split(" ", 2)
-
-                def plan(curator: Curator) -> Change:
-                    if kind == "all":
-                        return exact(curator, entry)
-                    return to_version(curator, path, ref, lost_lines=kind == "lines")
-
-                await changes.propose(self, plan, then=lambda _: self.gather())
+            elif answer is not None:
+                await changes.propose(self, lambda curator: exact(curator, entry, answer), then=lambda _: self.gather())
 
         await self.app.push_screen(Choice("Restore", options, "The change is shown before it is made."), chosen)
 
