@@ -23,7 +23,6 @@ from memory_tui.cancel import Stopped
 from memory_tui.cli.commands import full_parser
 from memory_tui.cli.context import (
     agreed,
-    answered,
     confirmed,
     engine_options,
     moment,
@@ -60,7 +59,7 @@ _COMMAND = "memory-tui provider --add openai-compatible --address http://127.0.0
 
 
 def _add(args: argparse.Namespace) -> int:
-    """Set up the provider that `args` describes, or that a person describes when asked. Returns the exit code."""
+    """Set up the provider that `args` describes. Returns the exit code."""
     choices, chosen = plan.choose(engine_options(args)), _chosen(args)
     with waiting(f"Asking {chosen.address or chosen.row.name}"):
         patch, trial = setup = providers.prepare(choices, chosen)
@@ -74,22 +73,15 @@ def _add(args: argparse.Namespace) -> int:
 
 
 def _chosen(args: argparse.Namespace) -> ProviderChoice:
-    """Return what the command line says, and a person on a terminal about the rest. Raises SettingError."""
-    asks = not args.yes and sys.stdin.isatty() and sys.stderr.isatty()
-
-    def answer(value: str | None, question: str, usual: str) -> str:
-        return value if value is not None else answered(question, usual) if asks else usual
-
-    kind = answer(args.add or None, f"Kind ({', '.join(registry.NAMES)})", "openai" if asks else "")
-    if not kind:
+    """Return what the command line says, and of the rest what is usual. Raises SettingError."""
+    if not args.add:
         raise SettingError("No kind of provider is named.", f"For instance: {_COMMAND}.")
-    row = registry.row(kind)
+    row = registry.row(args.add)
     if not row.shape:
         return ProviderChoice(row)
-    address = answer(args.address, "Address", row.base_url)
-    usual = providers.usual_variable(row, address)
-    variable = answer(args.key_variable, "Variable of the key, empty for none", usual)
-    return providers.choice(kind, address, variable, answer(args.model, "Model", row.model))
+    address = row.base_url if args.address is None else args.address
+    variable = providers.usual_variable(row, address) if args.key_variable is None else args.key_variable
+    return providers.choice(row.name, address, variable, row.model if args.model is None else args.model)
 
 
 _MAY = {

@@ -80,8 +80,6 @@ def _host_and_scope(args: argparse.Namespace) -> tuple[Host, Scope]:
     """Return the host and the scope that are meant. Raises SettingError."""
     if args.host is None:
         raise SettingError("Which host is meant?", f"Choose one of {', '.join(HOSTS)}.")
-    if args.user and args.project:
-        raise SettingError("Both --user and --project were given.", "Give one of them.")
     row = registry.host(args.host)
     scope: Scope = "project" if args.project else "user"
     if scope not in row.scopes:

@@ -163,8 +163,7 @@ why  explain:why answers  why a line was, or was not, recalled; why a file is pa
 eval  explain:evaluate  measure recall and noise on labelled queries, or tune the knobs by them
   --labels FILE                       labelled queries, JSON Lines (default: the workspace's own)
   --fail-under METRIC=X...            fail when a mean is below X (noise, wrong: above); repeatable
-  --tune                              search better knobs instead; changes nothing, and may find no evidence
-  --metric NAME@ndcg@10               with --tune: what to raise (default: ndcg@10)
+  --tune                              search knobs of a better ndcg@10 instead; changes nothing, may find no evidence
 # Notes
 remember  notes:remember  write a line with the time into today's log
   text                                what to remember; - reads it from standard input
@@ -220,14 +219,12 @@ status  admin:status  what is indexed, by what, and what is missing
 # Agents
 connect  agents:connect  make openclaw, claude-code or codex use this memory, and prove it
   host? HOST                          openclaw, claude-code or codex
-  --user                              for everything that you do with the host (the default)
   --project                           for the project in this folder alone
   --status                            ask every connected host's server, and write nothing
   --log-recalls                       write down here what the agent asks and gets; without it you are asked
   (writing)
 disconnect  agents:disconnect  bring a host's files back to what they were before connect
   host? HOST                          openclaw, claude-code or codex
-  --user                              for everything that you do with the host (the default)
   --project                           for the project in this folder alone
   (writing)
 mcp  mcp:mcp  serve memory_search and memory_get to an agent over MCP

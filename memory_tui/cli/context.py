@@ -67,13 +67,6 @@ def require_written(done: object) -> None:
         raise ConfigError("Nothing was written.", "Use --yes to write without a question.")
 
 
-def answered(question: str, usual: str) -> str:
-    """Return what a person on a terminal answers; `usual` for an empty line."""
-    sys.stderr.write(f"{question} [{usual}]: ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip() or usual
-
-
 def require_yes(does: str, command: str, args: argparse.Namespace) -> None:
     """Ask a person whether that may be done which the sentence `does` says. Raises ApprovalMissing unless it may."""
     if not confirmed(f"{does} Approve?", args):

@@ -1,8 +1,5 @@
 """`provider --add` tests a provider, shows the difference, asks, writes it and takes it back."""
 
-import io
-import sys
-
 import pytest
 
 from memory_tui.cli import main
@@ -81,17 +78,3 @@ def test_nothing_is_written_where_the_test_fails_or_a_key_would_go_to_another_ho
     assert (code, "would get that" in said, len(play.asked)) == (2, True, asked)
     assert "--add" in run("search", "x", "--set", f"remote.baseUrl={play.url}")[1]
     assert "openai-compatible --address" in run("provider", "--add")[1]
-
-
-class Typed(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_on_a_terminal_what_is_not_said_is_asked_for(play, run, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", Typed(f"openai-compatible\n{play.url}/v1\nEMBED_KEY\nsmall\ny\n"))
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    code, said = run("provider", "--add")
-    assert (code, f"Write to {own_path()}? [y/N]" in said) == (0, True)
-    assert play.asked[-1].body["model"] == "small"
-    assert "EMBED_KEY" in own_path().read_text()

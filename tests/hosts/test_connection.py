@@ -76,14 +76,14 @@ def fill(home):
     return files(home)
 
 
-@pytest.mark.parametrize(("name", "scope"), [("claude-code", "--user"), ("codex", "--project")])
+@pytest.mark.parametrize(("name", "scope"), [("claude-code", ()), ("codex", ("--project",))])
 def test_there_and_back(name, scope, home, run):
     before = fill(home)
-    planned = run("connect", name, scope, "--dry-run")
+    planned = run("connect", name, *scope, "--dry-run")
     assert files(home) == before
     assert files(Path.cwd()) == {}
     assert not planned["written"]
-    made = run("connect", name, scope, "--yes")
+    made = run("connect", name, *scope, "--yes")
     assert {**planned, "written": True, "proof": made["proof"]} == made
     said = made["proof"]
     assert isinstance(said, dict)
@@ -91,12 +91,12 @@ def test_there_and_back(name, scope, home, run):
         *("memory-tui", "recommended", 1),
         "MEMORY.md:1",
     )
-    assert (files(home) == before) == (scope == "--project")
+    assert (files(home) == before) == bool(scope)
     assert (home / ".claude.json").stat().st_mode & 0o777 == 0o640
     [row] = run("connect", name, "--status")["hosts"]  # type: ignore[misc]
     assert row["connected"]
     assert row["proof"]["hits"] == 1
-    told = run("disconnect", name, scope, "--yes")
+    told = run("disconnect", name, *scope, "--yes")
     assert {file["ending"] for file in told["files"]} <= {"restored", "removed"}  # type: ignore[union-attr,index]
     assert files(home) == before
     assert list(Path.cwd().iterdir()) == []
@@ -111,7 +111,7 @@ def test_a_difference_shows_no_key_of_another_server(home, run):
     other = {"command": "y", "env": {"API_TOKEN": key, "PASSWORD": "correct-horse-9-battery"}}
     (home / ".claude.json").write_text(json.dumps({"mcpServers": {"other": other}}, indent=2))
     for step in ("--dry-run", "--yes"):
-        said = json.dumps(run("connect", "claude-code", "--user", step))
+        said = json.dumps(run("connect", "claude-code", step))
         assert "+++" in said
         assert key not in said
         assert "correct-horse" not in said
@@ -366,7 +366,6 @@ def test_what_cannot_be_meant_is_refused(home, capsys, monkeypatch):
         (["connect"], "Which host is meant?"),
         (["connect", "emacs"], "There is no host 'emacs'."),
         (["connect", "openclaw", "--project"], "OpenClaw has no files of a project."),
-        (["connect", "codex", "--project", "--user"], "Both --user and --project"),
         (["connect", "openclaw"], "OpenClaw is not set up here"),
         (["connect", "codex", "--yes", "--workspace", "NOPE"], "NOPE"),
         (["connect", "claude-code", "--yes", "--workspace", "NOPE"], "NOPE"),
