@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import tempfile
 from functools import partial
 from pathlib import Path
 
 from corpus import questions, write
-from measure import CHUNKS_A_NOTE, LARGE, Cost, begin, cost_of, cost_of_process, middle, program, share, show
+from measure import CHUNKS_A_NOTE, LARGE, begin, cost_of, cost_of_process, middle, program, share, show
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
@@ -38,18 +37,6 @@ def indexing(folder: Path, place: Path) -> None:
     show("bytes of index a chunk, without the open log", f"{(place / 'index.sqlite').stat().st_size / chunks:,.0f}")
 
 
-def resident() -> float:
-    """MB of resident memory at most."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def private() -> float:
-    """MB of resident memory that no file backs; 0 where the system does not say."""
-    path = Path("/proc/self/smaps_rollup")
-    lines = path.read_text("ascii").splitlines() if path.exists() else []
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Anonymous:")) / 1024
-
-
 def indexed(folder: Path, index: Path) -> Options:
     """An index made by the program itself, with the files that processes map; and how to open it here."""
     cost, _ = cost_of_process(program("index", "--workspace", str(folder), "--index", str(index)), os.environ)
@@ -70,35 +57,8 @@ def searching(folder: Path, place: Path, kind: str, count: int) -> None:
         again = [cost_of(partial(engine.search.search, question)) for question in asked[1:]]
         show("  the same questions again, p50", share(again, 0.5), goal)
         show("  p95", share(again, 0.95), "<= 20")
-        found: list[tuple[Cost, Cost]] = []
-        for question in asked[1:]:
-            evidence = engine.search.gather(question)
-            ranked = cost_of(partial(engine.search.rank, evidence, engine.plan.settings))
-            found.append((cost_of(partial(engine.search.gather, question)), ranked))
-        for at, what in enumerate(("gather", "rank")):
-            show(f"  of which {what}, asked again", share([costs[at] for costs in found], 0.5))
-        show("resident memory, MB", f"{resident():.0f}")
-        show("  that no file backs", f"{private():.0f}")
-        profiles(engine, asked[1 : 1 + max(4, count // 4)])
-
-
-def profiles(engine: Engine, asked: list[str]) -> None:
-    """A knob step under each profile, in turns."""
-    ours = engine.plan.settings
-    tries = {
-        "recommended": ours,
-        "recommended with mmr": ours.set("query.hybrid.mmr.enabled", True, "bench"),
-        "openclaw-2026.3": engine.plan.with_profile("openclaw-2026.3"),
-        "openclaw-2026.9": engine.plan.with_profile("openclaw-2026.9"),
-    }
-    steps: dict[str, list[Cost]] = {title: [] for title in tries}
-    for question in asked:
-        evidence = engine.search.gather(question)
-        for title, settings in tries.items():
-            engine.search.rank(evidence, settings)
-            steps[title].append(cost_of(partial(engine.search.rank, evidence, settings)))
-    for title, costs in steps.items():
-        show(f"one knob step, {title}, ms", share(costs, 0.5), "<= 16")
+        evidence, settings = engine.search.gather(asked[1]), engine.plan.settings
+        show("one knob step, ms", middle(partial(engine.search.rank, evidence, settings), 20), "<= 16")
 
 
 def main() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -112,23 +111,10 @@ class Watched:
 
     def memory(self) -> tuple[float, float]:
         """MB of resident memory, and of those that no other process shares and no file backs."""
-        return self._process.memory_info().rss / 1e6, self._private("Private_Dirty")
-
-    def unshared(self) -> float:
-        """MB that no other process shares, files among them."""
-        return self._private("Private_")
-
-    def _private(self, kind: str) -> float:
-        return sum(int(line.split()[1]) for line in self._rollup() if line.startswith(kind)) / 1000
-
-    def _rollup(self) -> list[str]:
         path = Path(f"/proc/{self._process.pid}/smaps_rollup")
-        return path.read_text("ascii").splitlines() if path.exists() else []
-
-
-def numpy_import(environment: Mapping[str, str]) -> Cost:
-    """A Python that imports numpy and ends: what no search with vectors can do without."""
-    return cost_of_process(python("-c", "import numpy"), environment)[0]
+        lines = path.read_text("ascii").splitlines() if path.exists() else []
+        private = sum(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty")) / 1000
+        return self._process.memory_info().rss / 1e6, private
 
 
 def show(what: str, value: object, note: str = "") -> None:
@@ -139,11 +125,6 @@ def show(what: str, value: object, note: str = "") -> None:
 def ratio(ours: float, other: float, of: str) -> str:
     """`ours` over `other` in words."""
     return f"{ours / other:.2f} x {of}" if other else ""
-
-
-def spread(found: list[float]) -> str:
-    """Median and 95th percentile."""
-    return f"{statistics.median(found):,.1f} ({sorted(found)[min(int(len(found) * 0.95), len(found) - 1)]:,.1f})"
 
 
 def begin(title: str | None) -> None:
