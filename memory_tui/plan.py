@@ -316,11 +316,6 @@ def renewed(plan: Plan) -> Plan:
     return replace(plan, config=now.config, own_values=now.own_values)
 
 
-def of_agent(options: Options, agent: str) -> Options:
-    """Return `options` for another agent of the same configuration, with the notes and the index that are its own."""
-    return replace(options, agent=agent, workspace=None, index=None)
-
-
 def _roots(options: Options, config: Config, workspace: Path, provider: str, settings: Settings) -> Roots:
     """Return the notes, and the agent's transcripts where the configuration asks for them twice, as documented."""
     named = config.value("sources")

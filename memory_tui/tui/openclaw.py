@@ -1,15 +1,11 @@
-"""The page of what OpenClaw keeps: trust of notes, dreams, sessions, long-term memories, its index, other agents."""
+"""The page of what OpenClaw keeps: trust of notes, dreams, sessions, long-term memories, its index."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from textual import work
-
-from memory_tui import plan as plans
 from memory_tui.backends.memories import TableMissing
-from memory_tui.config.model import Config
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Unreadable
 from memory_tui.formatting import plural
@@ -17,10 +13,9 @@ from memory_tui.openclaw import compare, flush
 from memory_tui.openclaw.dreaming import TITLES, dream_blocks
 from memory_tui.openclaw.flush import Nearness
 from memory_tui.openclaw.trust import NO_WAY_BACK, TrustReport, trust_summary
-from memory_tui.plan import Options
 from memory_tui.sanitize import one_line
 from memory_tui.tui.facts import BAD, MUTED, WARN, Fact, Listing, heading
-from memory_tui.tui.session import ReadNote, Reopen, opener_of
+from memory_tui.tui.session import ReadNote
 from memory_tui.tui.view import View
 
 _NO_LEDGER = "OpenClaw keeps no ledger of these notes. It does from 2026.8 on, in its state folder."
@@ -35,8 +30,6 @@ def kept(engine: Engine) -> Iterator[Sequence[Fact]]:
     rows += [
         Fact("Long-term memories", "memories", does=f"in LanceDB, {engine.memories.label}"),
         Fact("Its own index", "compare", does="beside the notes"),
-        Fact(""),
-        *agents(engine.plan.config),
     ]
     yield rows
 
@@ -91,17 +84,6 @@ def compared(engine: Engine) -> Iterator[Sequence[Fact]]:
     yield [Fact(one_line(words), label=label.lower()) for label, words in compare.statements(value)]
 
 
-def agents(config: Config) -> Iterator[Fact]:
-    """Yield the agents of the configuration."""
-    others = [agent for agent in config.agents if agent.id != config.agent.id]
-    yield heading(f"This is the workspace of {one_line(config.agent.id)}")
-    for agent in others:
-        words = f"{one_line(agent.id)}  {one_line(str(agent.workspace))}"
-        yield Fact(words, f"agent:{agent.id}", does="enter opens it")
-    if not others:
-        yield Fact("The configuration has no other agent.", style=MUTED)
-
-
 _MOST, _SESSIONS = 400, 12
 """Entries and sessions that are listed."""
 
@@ -135,20 +117,6 @@ class OpenClawPage(Listing):
             case "compare":
                 title = "OpenClaw's own index beside the notes"
                 await self.app.push_screen(Listing(title, self.view, compared))
-            case "note":
+            case _:
                 path, _, line = name.rpartition(":")
                 self.leave(ReadNote(path, int(line)))
-            case _:
-                self.switch(name)
-
-    @work(thread=True, exclusive=True, group="page")
-    def switch(self, agent: str) -> None:
-        """Open the workspace of another agent, where that is possible."""
-
-        def options(engine: Engine) -> Options:
-            other = plans.of_agent(engine.plan.options, agent)
-            plans.plan(other).require_enabled()
-            return other
-
-        if other := self.view.attempt(options):
-            self.app.call_later(self.leave, Reopen(opener_of(other)))

@@ -13,22 +13,11 @@ from memory_tui.openclaw import compare
 from memory_tui.openclaw.compare import HostProblem
 from memory_tui.workspace.notes import MediaRules
 from memory_tui.workspace.roots import Roots
+from tests.support.host_index import Content, agent_database
 from tests.support.paths import oracles
 
 ORACLE = oracles() / "oracle-2026.9"
 RELEASE = ORACLE / "2026.9.6"
-TABLES = """
-CREATE TABLE memory_index_meta(key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-CREATE TABLE memory_index_sources(id INTEGER PRIMARY KEY, path TEXT NOT NULL, source TEXT NOT NULL, hash TEXT NOT NULL,
-    mtime REAL NOT NULL, size INTEGER NOT NULL, UNIQUE(path, source)) STRICT;
-CREATE TABLE memory_index_chunks(chunk_rowid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, path TEXT NOT NULL,
-    source TEXT NOT NULL, text TEXT NOT NULL) STRICT;
-PRAGMA user_version = 23;
-"""
-
-
-def lines(path):
-    return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
 
 
 @pytest.fixture(scope="module")
@@ -46,28 +35,15 @@ def workspaces(tmp_path_factory):
 
 def written(name, path):
     """The agent database that the real program had for the recorded configuration `name`."""
-    with closing(apsw.Connection(str(path))) as connection:
-        connection.execute(TABLES).fetchall()
-        with connection:
-            for key, value in json.loads((RELEASE / name / "meta.json").read_text()).items():
-                text = value if isinstance(value, str) else json.dumps(value)
-                connection.execute("INSERT INTO memory_index_meta VALUES (?, ?)", (key, text))
-            connection.executemany(
-                "INSERT INTO memory_index_sources VALUES (:id, :path, :source, :hash, :mtime, :size)",
-                lines(RELEASE / name / "files.jsonl"),
-            )
-    return path
+    files = [json.loads(line) for line in (RELEASE / name / "files.jsonl").read_text("utf-8").splitlines()]
+    meta = json.loads((RELEASE / name / "meta.json").read_text())["memory_index_meta_v1"]
+    return agent_database(path, Content({row["path"]: (row["hash"], row["size"]) for row in files}, meta))
 
 
 def compared(workspace, database, wanted=None):
     found = compare.compare_workspace(Roots.open(workspace), database, wanted)
     assert not isinstance(found, HostProblem), found
     return found
-
-
-def change(database, sql):
-    with closing(apsw.Connection(str(database))) as connection:
-        connection.execute(sql).fetchall()
 
 
 def renewed(database, **fields):
@@ -116,7 +92,8 @@ def test_what_openclaw_does_with_it_and_which_command_mends_it(fields, wanted, s
 
 def test_without_its_record_it_is_made_again(workspaces, tmp_path):
     database = written("w1-default", tmp_path / "agent.sqlite")
-    change(database, "DELETE FROM memory_index_meta")
+    with closing(apsw.Connection(str(database))) as connection:
+        connection.execute("DELETE FROM memory_index_meta")
     found = compared(workspaces["oracle"], database)
     assert (found.standing, found.mismatches[0].code) == ("stale", "metadata_missing")
 

@@ -122,16 +122,12 @@ def test_a_question_that_was_answered_poorly_is_marked(level, hits, words, mark)
 
 @pytest.fixture
 def ledger(tmp_path, monkeypatch):
-    """Notes of which one is the agent's, one was edited since, one is untrusted; a second agent."""
+    """Notes of which one is the agent's, one was edited since, one is untrusted."""
     for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
         monkeypatch.setenv(name, str(tmp_path / folder))
-    workspace, second = tmp_path / ".openclaw" / "workspace", tmp_path / "second"
-    for folder in (workspace, second):
-        (folder / "memory").mkdir(parents=True)
-    (second / "MEMORY.md").write_text("- the second agent's note\n")
-    agents = {"list": [{"id": "main", "workspace": str(workspace)}, {"id": "other", "workspace": str(second)}]}
-    config = {"agents": agents, "memory": {"search": {"provider": "builtin"}}}
-    (tmp_path / ".openclaw/openclaw.json").write_text(json.dumps(config))
+    workspace = tmp_path / ".openclaw" / "workspace"
+    (workspace / "memory").mkdir(parents=True)
+    (tmp_path / ".openclaw/openclaw.json").write_text('{"memory": {"search": {"provider": "builtin"}}}')
     found = HostLedger.make(tmp_path / ".openclaw", workspace)
     for name in ("MEMORY.md", "USER.md", "memory/2026-03-19.md"):
         found.agent_writes(name, b"- first line\n", NOW - 86_400)
@@ -159,14 +155,6 @@ def test_what_is_not_trusted_comes_with_the_reason_and_dreams_lead_to_their_note
     assert "OpenClaw has no command that trusts a note again" in openclaw.text
     go(openclaw, "memory/2026-03-18.md: 1 light sleep").press("enter")
     openclaw.until(lambda: openclaw.app.view.NAME == "notes")
-
-
-def test_another_agent_opens_its_workspace(openclaw, tmp_path):
-    go(openclaw, "enter opens it").press("enter")
-    openclaw.until(lambda: openclaw.app.session.workspace == tmp_path / "second")
-    openclaw.until(lambda: any(row.path == "MEMORY.md" for row in openclaw.app.session.files))
-    assert len(openclaw.app.screen_stack) == 1
-    openclaw.press("1").until(lambda: "second agent" in openclaw.text)
 
 
 def test_memories_are_listed(openclaw, tmp_path):

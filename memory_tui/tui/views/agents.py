@@ -40,7 +40,7 @@ from memory_tui.tui.view import View
 _WHERE: dict[Scope, str] = {"user": "in all of {}", "project": "in this project alone"}
 _TURNS = Fact("What agents recalled", "turns", does="turn by turn, from their transcripts; who should have asked")
 _MACHINE = Fact("Every memory on this machine", "machine", does="other agents and projects; enter opens one")
-_OPENCLAW = Fact("What OpenClaw keeps", "openclaw", does="trust, dreams, sessions, long-term memories, other agents")
+_OPENCLAW = Fact("What OpenClaw keeps", "openclaw", does="trust, dreams, sessions, long-term memories, its index")
 _ENTRIES = 100
 """Logged recalls that are listed."""
 ANSWERED: Mapping[Reply, tuple[str, str]] = MappingProxyType(
@@ -96,7 +96,7 @@ def questions(log: Log) -> Iterator[Fact]:
         yield Fact(f"{plural(poor, 'question')} may be worth a look: enter on one says why.", style=MUTED)
     yield from map(question, log.entries[: -_ENTRIES - 1 : -1])
     if len(log.entries) > _ENTRIES:
-        yield Fact(f"{len(log.entries) - _ENTRIES:,} older; memory-tui recalls lists them.", style=MUTED)
+        yield Fact(f"{len(log.entries) - _ENTRIES:,} older; memory-tui recall-log lists them.", style=MUTED)
 
 
 def turns(sessions: Sequence[SessionTurns], problems: Sequence[str]) -> Iterator[Fact]:
@@ -299,7 +299,7 @@ class AgentsView(View):
     def explain(self, entry: RecallEntry) -> None:
         """Show what a question got then and would get now, and offer to ask it with the knobs of then."""
         if entry.subject == "memories":
-            self.notify("This asked the long-term memories: What OpenClaw keeps searches them.", markup=False)
+            self.notify("This asked the long-term memories: memory-tui ltm search asks them.", markup=False)
         elif entry.subject != "notes":
             self.post_message(ReadNote(entry.query, max(1, entry.first_line)))
         elif again := self.attempt(lambda engine: rerun.replay(entry, engine.plan.settings, engine.search.gather)):
