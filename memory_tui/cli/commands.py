@@ -58,7 +58,7 @@ _TYPES: dict[str, Callable[[str], object]] = {
 """The type of a value by its name in the table; any other one is a text."""
 _ACTIONS = (
     *("merge", "merge-other", "delete", "demote", "trash-note", "rename", "archive-note", "restore"),
-    *("convert", "edit", "keep", "snooze", "reopen"),
+    *("convert", "keep", "snooze", "reopen"),
 )
 
 
@@ -197,13 +197,12 @@ undo  notes:undo  undo the last change of notes, or another one
   --redo                              redo the last undone change, or that one
   --merge                             keep what others wrote since, in other lines
   (writing)
-inbox  notes:inbox answers  list notes that need a decision: repeats, secrets, passed dates, dead paths
+inbox  notes:inbox answers  list notes that need a decision: repeats, secrets, corrections, dead paths
   --quiet                             what was kept silent, with the reason
-  --do ACTION                         merge, delete, mask, none, edit, keep, snooze, reopen, or another one listed
+  --do ACTION                         merge, delete, mask, none, keep, snooze, reopen, or another one listed
   --id ID                             the suggestion or group of this id, with all of its lines
   --days DAYS@7                       snooze: for how long (default: 7)
   --kind KIND                         only suggestions of this kind; with --do all of them at once
-  --text TEXT                         edit: what the entry says from now on
   --yes                               do not ask before a note is changed
 # Index
 index  admin:index  bring the index up to date

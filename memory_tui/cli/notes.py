@@ -107,8 +107,6 @@ def inbox(args: argparse.Namespace) -> int:
         raise SettingError(
             "--do needs --id, or --kind for all of a kind.", "For instance: memory-tui inbox --id 3f9a12 --do merge."
         )
-    if args.do and (args.do == "edit") != (args.text is not None):
-        raise SettingError("--do edit and --text belong together.", "--text is what the entry says from now on.")
     kind = (args.kind or "").strip().lower().replace("-", " ").replace("_", " ")
     if args.kind is not None and kind not in checks.BY_KIND:
         kinds = ", ".join(checks.BY_KIND)
@@ -213,8 +211,7 @@ def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) 
             decisions.snooze(each, engine.plan.clock() + args.days * _DAY_SECONDS)
         report = f"Put off for {args.days:g} days{many}; {back}"
     else:
-        edits = action == "edit"
-        change = checks.rewritten(first, args.text, curator) if edits else checks.changes(chosen, action, curator)
+        change = checks.changes(chosen, action, curator)
         lines = [change.title, *change.notes, *map(str, diff.masked_lines(change))]
         if not agreed(args, lines, "Change these notes?"):
             raise EditRefused("Nothing was changed.", "Use --yes to change notes without a question.")

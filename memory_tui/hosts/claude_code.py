@@ -221,8 +221,6 @@ TYPES = ("user", "feedback", "project", "reference")
 MOST_HEAD = 4000
 """How much of a file may be its front matter."""
 _POINTER = re.compile(r"\]\(<?(?:\./)?([^)>\s#]+\.md)>?\)")
-_SLUG_WORDS = 6
-_DESCRIPTION = 140
 
 
 class ClaudeFact(Struct, frozen=True):
@@ -242,34 +240,10 @@ def fact_of(text: str) -> ClaudeFact | None:
     return ClaudeFact(fields["name"], fields.get("description", ""), kind if kind in TYPES else "")
 
 
-def written(fact: ClaudeFact, body: str) -> str:
-    """Return the text of a fact's file."""
-    description = fact.description.replace("\n", " ")
-    if re.search(r"[:#\"'\[\]{}&*!|>%@`]", description):
-        description = '"' + description.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    head = [f"name: {fact.name}", f"description: {description}", "metadata:", f"  type: {fact.type}"]
-    return "\n".join(["---", *head, "---", "", body.strip("\n"), ""])
-
-
 def pointer(fact: ClaudeFact, file: str) -> str:
     """Return the line of the index that points to a fact."""
     title = fact.name.replace("-", " ")
     return f"- [{title[:1].upper()}{title[1:]}]({file}) — {fact.description}"
-
-
-def fact_named(text: str, kind: str) -> ClaudeFact:
-    """Return a new fact of the type `kind`, named after the first words of `text`."""
-    first = next((line.strip(" -*+#\t") for line in text.splitlines() if line.strip()), "")
-    words = re.findall(r"[a-z0-9]+", first.casefold()) or ["note"]
-    description = " ".join(first.split())
-    if len(description) > _DESCRIPTION:
-        description = f"{description[: _DESCRIPTION - 1].rstrip()}…"
-    return ClaudeFact("-".join(words[:_SLUG_WORDS]), description, kind)
-
-
-def file_of(fact: ClaudeFact) -> str:
-    """Return the name of a fact's file, as Claude Code names it."""
-    return f"{fact.type}_{fact.name.replace('-', '_')}.md"
 
 
 def folders(roots: Roots) -> dict[str, str]:

@@ -38,7 +38,7 @@ from memory_tui.inbox.entries import (
 )
 from memory_tui.inbox.repeats import Repeats
 from memory_tui.notes import budget
-from memory_tui.notes.changes import Change, FileChange, Lines, end_of, sections, to_utf8
+from memory_tui.notes.changes import Change, FileChange, Lines, sections, to_utf8
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.history import LostNote, bring_back, lost_notes
 from memory_tui.notes.planner import ARCHIVE, Planner
@@ -480,7 +480,7 @@ _TWICE: tuple[Action, ...] = ("merge", "merge other", *_LATER)
 _BEAT: tuple[Action, ...] = ("keep", "merge", "snooze")
 _DEAD: tuple[Action, ...] = ("keep", "delete", "snooze")
 _NEVER: tuple[Action, ...] = ("archive note", "trash note", *_LATER)
-_PROMOTION: tuple[Action, ...] = ("keep", "edit", "delete", "snooze")
+_PROMOTION: tuple[Action, ...] = ("keep", "delete", "snooze")
 
 CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("secret", "looks like a secret", ("mask", "delete", *_NONE), _secrets, "secrets", "danger"),
@@ -583,7 +583,7 @@ _FOR_MANY: frozenset[Action] = frozenset(
 """What can be done about several suggestions as one change."""
 
 
-_FOR_ONE: frozenset[Action] = frozenset(("rename", "archive note", "convert", "demote", "merge other", "edit"))
+_FOR_ONE: frozenset[Action] = frozenset(("rename", "archive note", "convert", "demote", "merge other"))
 
 
 def changes(rows: Sequence[Suggestion], action: Action, curator: Curator) -> Change:
@@ -640,20 +640,6 @@ def _masked(spots: Sequence[Spot], known: Known) -> Change:
         after = Lines(note.bom, (secret_finder.covered("".join(note.lines), chosen),))
         files.append(FileChange(path, places[0].data, after.data))
     return Change("edit", f"Mask secrets in {plural(len(files), 'note')}", tuple(files))
-
-
-def rewritten(suggestion: Suggestion, text: str, curator: Curator) -> Change:
-    """Return the change that puts `text` in the place of the last line of a suggestion. Raises EditRefused."""
-    spot = _seen(curator.plan, suggestion.place, suggestion.digest)
-    note = spot.lines()
-    line = note.lines[spot.last - 1]
-    if not text.strip() or "\n" in text or text == spot.texts()[-1]:
-        raise EditRefused("The line is as it was.", "Nothing was changed.")
-    lines = (*note.lines[: spot.last - 1], text + end_of(line), *note.lines[spot.last :])
-    edit = Change(
-        "edit", f"Edit {spot.path}:{spot.last}", (FileChange(spot.path, spot.data, Lines(note.bom, lines).data),)
-    )
-    return curator.plan.with_trust(edit)
 
 
 def _seen(planner: Planner, place: Passage, seen: str) -> Spot:

@@ -31,7 +31,6 @@ Action = Literal[
     "archive note",
     "restore",
     "convert",
-    "edit",
     "keep",
     "snooze",
 ]

@@ -169,23 +169,17 @@ class Planner(Struct, frozen=True):
     # --- lines to another note ---------------------------------------------------------------------------------------
 
     def choices(self, spot: Spot) -> Sequence[str]:
-        """The headings of the curated note that the lines could go below, the best first; for Claude Code the types."""
-        target = self.memory()
-        if self._is_index(target):
-            return claude_code.TYPES
-        texts = Lines.of(current(self.roots, target)).texts()
+        """The headings of the curated note that the lines could go below, the best first."""
+        texts = Lines.of(current(self.roots, self._target())).texts()
         choices = promoting.ranked(texts, "\n".join(spot.texts()), spot.around())
         return [section.title for _, section in choices if section.title]
 
     def promote(self, spot: Spot, *, to: str = "", move: bool = False) -> Change:
-        """Copy or move lines to the curated note, below the heading `to` or the one that fits.
-
-        In Claude Code's memory they become a fact of the type `to`, and MEMORY.md points to it.
-        """
+        """Copy or move lines to the curated note, below the heading `to` or the one that fits."""
         if registry.is_codex_memory(self.roots.workspace):
             return self._promote_for_codex([spot])
-        target = self.memory()
-        return self._budgeted(self._promoted(spot, target, current(self.roots, target), (), to=to, move=move))
+        target = self._target()
+        return self._budgeted(promoting.promote(spot, target, current(self.roots, target), to=to, move=move))
 
     def promote_all(self, places: Sequence[tuple[str, int, int]]) -> Change:
         """Copy lines of several places to the curated note as one change, each part where it fits.
@@ -199,7 +193,7 @@ class Planner(Struct, frozen=True):
             spots.append(Spot(note.path, note.before, min(first, most), min(last or most, most)))
         if registry.is_codex_memory(self.roots.workspace):
             return self._promote_for_codex(spots)
-        target = self.memory()
+        target = self._target()
         parts = promoting.parts(spot for spot in spots if spot.path != target)
         if not parts:
             raise EditRefused("No lines are chosen that could be promoted.", "Choose lines with text of other notes.")
@@ -207,7 +201,7 @@ class Planner(Struct, frozen=True):
         notes: list[str] = []
         for part in parts:
             into = files[target].after if target in files else current(self.roots, target)
-            change = self._promoted(part, target, into, files)
+            change = promoting.promote(part, target, into)
             for file in change.files:
                 files[file.path] = replace(files.get(file.path, file), after=file.after)
             notes += change.notes
@@ -290,22 +284,13 @@ class Planner(Struct, frozen=True):
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _promoted(
-        self, spot: Spot, target: str, into: bytes | None, new: Collection[str], *, to: str = "", move: bool = False
-    ) -> Change:
-        """Promote lines into `target` that holds `into`; the paths `new` are taken in Claude Code's memory."""
-        if not self._is_index(target):
-            return promoting.promote(spot, target, into, to=to, move=move)
-
-        def is_free(path: str) -> bool:
-            return path not in new and current(self.roots, path) is None
-
-        return promoting.promote_fact(spot, target, into, is_free, kind=to, move=move)
-
-    def _is_index(self, target: str) -> bool:
-        """Tell whether the curated note is the index of Claude Code's memory."""
-        is_named = target.rpartition("/")[2] == claude_code.INDEX
-        return is_named and claude_code.in_folders(target, claude_code.folders(self.roots))
+    def _target(self) -> str:
+        """Return the curated note. Raises EditRefused where it is the index of Claude Code's memory."""
+        target = self.memory()
+        if claude_code.in_folders(target, claude_code.folders(self.roots)):
+            step = "Write a note of its own, and a line in the index that points to it."
+            raise EditRefused(f"{target} is Claude Code's index of facts.", step)
+        return target
 
     def _promote_for_codex(self, spots: Sequence[Spot]) -> Change:
         body = "\n".join(line for spot in spots for run in spot.facts() for line in run)

@@ -6,7 +6,7 @@ import math
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from itertools import groupby, takewhile
 
@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from rapidfuzz import fuzz, process, utils
 
 from memory_tui.errors import EditRefused
-from memory_tui.hosts import claude_code
 from memory_tui.notes.changes import HEADING, ITEM, Change, FileChange, Lines, Section, sections
 from memory_tui.tokens import function_words, segmented, stop_words, tokens
 
@@ -193,31 +192,6 @@ def demote(spot: Spot, target: str, into: bytes | None) -> Change:
     """Move lines, for instance of MEMORY.md, to the topic note `target`, which is made when it is not there."""
     items = _items(spot.texts(), "", timeless=False)
     return _carry("demote", spot, items, target, into, "", removed=range(spot.first, spot.last + 1))
-
-
-def promote_fact(
-    spot: Spot, index: str, into: bytes | None, vacant: Callable[[str], bool], *, kind: str = "", move: bool = False
-) -> Change:
-    """Write the lines of `spot` as a fact of Claude Code's memory, with a line in its `index` that points to it.
-
-    `kind` is the type of the fact, "project" where it is none; `vacant` tells whether a path is free.
-
-    Raises EditRefused.
-    """
-    _refuse_same(spot, index)
-    body, plain = ("\n".join(_facts(spot, source)) for source in (f" (from {spot.path})", ""))
-    fact = claude_code.fact_named(plain, kind if kind in claude_code.TYPES else "project")
-    folder = index.rpartition("/")[0]
-    name, number = fact.name, 2
-    while not vacant(path := f"{folder}/{claude_code.file_of(fact)}".lstrip("/")):
-        fact, number = replace(fact, name=f"{name}-{number}"), number + 1
-    note = Lines.of(into, index) if into is not None else Lines(False, ()).insert(1, ["# Memory index", ""])
-    last = max((at for at, text in enumerate(note.texts(), 1) if text.strip()), default=0)
-    note = note.insert(last + 1, [claude_code.pointer(fact, path.rpartition("/")[2])])
-    files = [FileChange(path, None, claude_code.written(fact, body).encode("utf-8", "replace"))]
-    files.append(FileChange(index, into, note.data))
-    notes = [f"A fact of the type {fact.type}, with a line in {index}."]
-    return _taken_out(Change("promote", f"Promote {spot} to {path}", tuple(files), tuple(notes)), spot, move)
 
 
 def parts(spots: Iterable[Spot]) -> list[Spot]:

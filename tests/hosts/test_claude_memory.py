@@ -1,12 +1,11 @@
 """Claude Code's memory as it is since 2.1: facts with front matter, an index that points to them."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
+from memory_tui.errors import EditRefused
 from memory_tui.hosts import claude_code
-from memory_tui.hosts.claude_code import ClaudeFact, fact_of, written
+from memory_tui.hosts.claude_code import ClaudeFact, fact_of
 from memory_tui.notes.links import LinkIndex
 from memory_tui.plan import Options
 
@@ -62,16 +61,6 @@ def test_front_matter_names_the_fact_and_its_type():
     assert fact_of("---\nname: x\nmetadata:\n  type: poem\n---\n") == ClaudeFact("x", "", "")
 
 
-LINE = st.text(st.characters(exclude_categories=("C", "Z")), max_size=30)
-
-
-@given(st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True), LINE, st.sampled_from(claude_code.TYPES))
-def test_what_is_written_is_read_back(name, description, kind):
-    plain = description.replace('"', "").replace("\\", "").strip("'")
-    fact = ClaudeFact(name, plain, kind)
-    assert fact_of(written(fact, "A body.\n")) == fact
-
-
 def test_the_inbox_names_facts_without_a_pointer_and_pointers_without_a_file(memory, tmp_path):
     with opened(memory, tmp_path) as engine:
         engine.index.catch_up()
@@ -106,24 +95,8 @@ def test_a_link_names_a_fact_whatever_its_file_is_called(memory, tmp_path):
         assert index.about("project_boat.md").back == ()
 
 
-def test_a_line_is_promoted_as_a_fact_with_its_pointer_and_taken_back(memory, tmp_path):
-    before = {path.name: path.read_bytes() for path in memory.iterdir() if path.is_file()}
+def test_a_line_is_not_promoted_into_the_index(memory, tmp_path):
     with opened(memory, tmp_path) as engine:
         plan = engine.notes.curator.plan
-        assert plan.choices(plan.spot("memory/2026-11-20.md", 3)) == claude_code.TYPES
-        change = plan.promote(plan.spot("memory/2026-11-20.md", 3), to="reference")
-        engine.notes.curator.apply(change)
-        text = (memory / "reference_the_ferry_leaves_at_18_10.md").read_text()
-        assert fact_of(text) == ClaudeFact(
-            "the-ferry-leaves-at-18-10", "The ferry leaves at 18:10 from pier 3.", "reference"
-        )
-        assert text.endswith("\n- The ferry leaves at 18:10 from pier 3. (from memory/2026-11-20.md)\n")
-        index = (memory / "MEMORY.md").read_text()
-        assert index.endswith(
-            "- [The ferry leaves at 18 10](reference_the_ferry_leaves_at_18_10.md) "
-            "— The ferry leaves at 18:10 from pier 3.\n"
-        )
-        again = plan.promote(plan.spot("memory/2026-11-20.md", 3), to="reference")
-        assert again.files[0].path == "reference_the_ferry_leaves_at_18_10_2.md"
-        engine.notes.curator.undo()
-    assert {path.name: path.read_bytes() for path in memory.iterdir() if path.is_file()} == before
+        with pytest.raises(EditRefused, match="Claude Code's index"):
+            plan.promote(plan.spot("memory/2026-11-20.md", 3))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
-from memory_tui.inbox.checks import changes, rewritten
+from memory_tui.inbox.checks import changes
 from memory_tui.notes.curator import Curator
 from memory_tui.openclaw.dreaming import broken, dream_blocks
 from memory_tui.plan import Options
@@ -147,20 +147,6 @@ def test_promotions_are_deleted_together_and_undone_as_one(ledger):
         assert memory.read_text() == "# Facts\n\n- a fact\n"
         curator.undo()
         assert memory.read_text() == PROMOTED
-
-
-def test_a_promoted_entry_is_edited_below_its_marker(ledger):
-    memory = ledger.workspace / "MEMORY.md"
-    memory.write_text(PROMOTED)
-    with Engine.open(Options(now=NOW, changes=(("sync.watch", "false"),))) as engine:
-        one = promoted(engine)[0]
-        curator = engine.notes.curator
-        curator.apply(rewritten(one, "- the router is number 1", curator))
-        assert "<!-- openclaw-memory-promotion:k1 -->\n- the router is number 1\n<!--" in memory.read_text()
-        with pytest.raises(EditRefused, match="changed since"):
-            rewritten(one, "- again", curator)
-        with pytest.raises(EditRefused, match="as it was"):
-            rewritten(promoted(engine)[0], "- the router is number 1", curator)
 
 
 def test_the_command_decides_about_all_of_a_kind(ledger, capsys):

@@ -32,7 +32,7 @@ from memory_tui.notes.changes import Change
 from memory_tui.notes.curator import AppliedChange
 from memory_tui.notes.record import KEEP_DAYS
 from memory_tui.sanitize import one_line, safe
-from memory_tui.tui import changes, dialogs
+from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Facts
 from memory_tui.tui.keys import bindings
@@ -70,7 +70,6 @@ CHANGES: Mapping[str, str] = {
 """What each action that changes notes does."""
 DECISIONS: Mapping[str, str] = {
     "none": "this is harmless; learn that",
-    "edit": "edit the line",
     "keep": "keep it as it is, never ask again",
     "snooze": "ask again later",
 }
@@ -194,13 +193,6 @@ class InboxView(View):
 
         key: str
         change: Change | str
-
-    @dataclass
-    class Line(Message):
-        """The line of a finding, as it is in its note."""
-
-        item: Suggestion
-        text: str
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -351,8 +343,6 @@ class InboxView(View):
                 self.draw()
             elif action == "read":
                 self.post_message(ReadNote(first.place.path, first.place.first))
-            elif action == "edit":
-                self.read_line(first)
             elif action == "none":
                 self.clear(group)
             elif action == "snooze":
@@ -392,31 +382,6 @@ class InboxView(View):
             left = checks.grouped(item for item in self.findings.suggestions if item not in items)
             self.findings = replace(self.findings, groups=tuple(left))
             self.draw()
-
-    @work(thread=True, exclusive=True, group="plan")
-    def read_line(self, item: Suggestion) -> None:
-        """Read the line as it is, which a finding only has shortened and masked."""
-
-        def read(engine: Engine) -> str:
-            return engine.notes.curator.plan.spot(item.place.path, item.place.first, item.place.last).texts()[-1]
-
-        text = self.attempt(read)
-        if text is not None:
-            self.post_message(self.Line(item, text))
-
-    @on(Line)
-    async def edit(self, message: Line) -> None:
-        """Let a person write the line anew, then show the difference."""
-        item = message.item
-
-        async def typed(words: str | None) -> None:
-            if words:
-                await changes.propose(
-                    self, lambda curator: checks.rewritten(item, words, curator), then=partial(self.changed, [item])
-                )
-
-        box = dialogs.Line(one_line(str(item.place)), value=message.text, explanation=one_line(item.reason))
-        await self.app.push_screen(box, typed)
 
     def action_edit(self) -> None:
         """Read the note at the line, where it can be edited."""
