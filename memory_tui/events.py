@@ -58,19 +58,6 @@ class VectorsMade(Event, frozen=True):
         return f"{rate} a second, {self.seconds_left / (60 if far else 1):,.0f} {'min' if far else 's'} left"
 
 
-class ModelFetching(Event, frozen=True):
-    """A local model is downloaded: `done` of `total` bytes are there (0 when unknown)."""
-
-    name: str
-    done: int
-    total: int
-
-    @property
-    def progress(self) -> str:
-        """Return `12 of 330 MB`, or `12 MB` where nobody knows how many there will be."""
-        return f"{self.done / 1e6:,.0f}{f' of {self.total / 1e6:,.0f}' if self.total else ''} MB"
-
-
 class FileIndexed(Event, frozen=True):
     """One file is searchable as it is on disk; `embedded` of its `chunks` needed the provider."""
 

@@ -39,7 +39,7 @@ from memory_tui.engine import providers
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import Forecast, ProviderChoice, Providers
 from memory_tui.engine.status import Status, VectorSearch, WordSearch
-from memory_tui.errors import ConfigError, MemoryTuiError, SettingError
+from memory_tui.errors import ConfigError, MemoryTuiError, ProviderError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import plural, second
@@ -179,16 +179,19 @@ def approve_for_index(engine: Engine, args: argparse.Namespace) -> Approval | No
 def _fetch(chain: Chain, args: argparse.Namespace) -> int:
     """Show what is to be fetched for the model of `chain`, and fetch it if a person agreed. Raises ProviderError."""
     # Late, because it loads the HTTP client.
-    from memory_tui.providers import download
+    from memory_tui.providers import download, local
 
+    if chain.name != "local":
+        reason = f"The provider {chain.name} has no model to fetch."
+        raise ProviderError(reason, "Choose the one that has: --provider local.")
+    model = local.model_of(chain.name, chain.settings)
     with waiting("Asking where the model is"):
-        file = download.look_up(registry.model_file(chain.name, chain.settings), chain.settings)
-    fetched = download.fetch_shown(file, chain.settings) if args.yes else None
-    model, listed = chain.settings.model_path, {"url": file.source.url, "size": file.size, "sha256": file.sha256}
+        file = download.look_up(model, chain.settings)
+    fetched = download.fetch(model, file, chain.settings) if args.yes else None
     data = {
         "provider": chain.name,
         "model": model,
-        "files": [{**listed, "path": str(file.path)}],
+        "files": [{"url": file.url, "size": file.size, "sha256": file.sha256, "path": str(file.path)}],
         "fetched": [str(fetched)] if fetched else [],
     }
     size = plural(file.size, "byte") if file.size else "size not told"
@@ -196,7 +199,7 @@ def _fetch(chain: Chain, args: argparse.Namespace) -> int:
     use = f"memory-tui index --provider {chain.name}"
     lines = [
         f"Model of {chain.name}: {model}",
-        f"  {file.source.url}  {size}, SHA-256 {file.sha256 or 'not told'}{there}",
+        f"  {file.url}  {size}, SHA-256 {file.sha256 or 'not told'}{there}",
         f"Fetched into {fetched.parent}. To search with it: {use}"
         if fetched
         else "Nothing was fetched. To fetch it: memory-tui provider --fetch --yes.",

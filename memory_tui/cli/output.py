@@ -19,7 +19,6 @@ from memory_tui.events import (
     FileFailed,
     FileIndexed,
     FileRemoved,
-    ModelFetching,
     SyncFinished,
     SyncProgress,
     VectorsMade,
@@ -88,7 +87,7 @@ class Progress:
     def __call__(self, event: Event) -> None:
         """Tell `event`, on the thread that made it."""
         match event:
-            case SyncProgress() | VectorsMade() | ModelFetching():
+            case SyncProgress() | VectorsMade():
                 self.draw(f"{progress(event)}; ctrl+c stops")
             case SyncFinished():
                 self.clear()
@@ -152,10 +151,8 @@ def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
         ticker.clear()
 
 
-def progress(event: SyncProgress | VectorsMade | ModelFetching) -> str:
+def progress(event: SyncProgress | VectorsMade) -> str:
     """Return how far the work is: `Indexing 1,200 of 3,001 files, 410 files/s, 4 s left`."""
-    if isinstance(event, ModelFetching):
-        return f"Fetching the model {event.name}: {event.progress}"
     if isinstance(event, VectorsMade):
         return f"Embedding {event.done:,} of {event.total:,} chunks{event.pace and f', {event.pace}'}"
     rate = f", {event.rate:,.0f} files/s" if event.rate >= 1 else ""

@@ -37,7 +37,6 @@ from memory_tui.openclaw.trust import Trust
 from memory_tui.plan import Options, Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain, ServingProvider
-from memory_tui.providers.options import DownloadProgress
 from memory_tui.shared.scope import OWN, workspace_of
 from memory_tui.shared.states import Standing
 
@@ -66,9 +65,7 @@ class Engine:
         self._listener = listener
         approvals, self._borrowed = Approvals(plan.workspace), chain is not None
         """Whether its providers are those of another engine, which closes them."""
-        chain = chain or Chain(
-            replace(plans.settings(plan, approvals), on_progress=self._model_fetched), self._provider_failed
-        )
+        chain = chain or Chain(plans.settings(plan, approvals), self._provider_failed)
         self.index = Index(plan, chain, self._emit)
         """Keeps the index up to date."""
         self.search = Search(plan, chain, self.index, self._around)
@@ -256,9 +253,6 @@ class Engine:
         return trust.of_plan(self.plan) if self.plan.has_ledger else None
 
     # --- events ----------------------------------------------------------------------------------------------------
-
-    def _model_fetched(self, progress: DownloadProgress) -> None:
-        self._emit(events.ModelFetching(time.time(), progress.name, progress.done, progress.total))
 
     def _emit(self, event: Event) -> None:
         if isinstance(event, events.SyncFinished) and self._publisher is not None:

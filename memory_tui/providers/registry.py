@@ -8,7 +8,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec.structs import replace
@@ -28,9 +27,6 @@ from memory_tui.providers.options import (
     Wire,
     host_of,
 )
-
-if TYPE_CHECKING:
-    from memory_tui.providers.download import ModelSource
 
 PRICES_AS_OF = "2026-11-21"
 """The day on which the prices were looked up."""
@@ -252,15 +248,6 @@ def create(name: str, settings: ProviderSettings | None = None) -> Provider:
     from memory_tui.providers import builtin
 
     return builtin.PROVIDERS[name]()
-
-
-def model_file(name: str, settings: ProviderSettings) -> ModelSource:
-    """Return what can be fetched for the provider `name`. Raises ProviderError where there is nothing."""
-    if name != "local":
-        raise ProviderError(f"The provider {name} has no model to fetch.", "Choose the one that has: --provider local.")
-    from memory_tui.providers import local
-
-    return local.source(settings)
 
 
 CHARACTERS_A_TOKEN = 4

@@ -23,7 +23,6 @@ from memory_tui.errors import MemoryTuiError, StateUnavailable
 from memory_tui.events import (
     Event,
     IndexChanged,
-    ModelFetching,
     Noticed,
     ProviderChanged,
     RootsChanged,
@@ -213,8 +212,6 @@ class MemoryApp(App[int]):
                 session.progress = f"indexing {event.done:,} of {event.total:,}"
             case VectorsMade():
                 session.progress = f"vectors {event.done:,} of {event.total:,}"
-            case ModelFetching():
-                session.progress = f"fetching {event.progress}"
             case SyncFinished():
                 session.progress = ""
                 if event.error:
@@ -228,7 +225,7 @@ class MemoryApp(App[int]):
         for view in self.query(View):
             view.events_arrived((event,))
         self.show_lamp()
-        if not self.reading and not isinstance(event, SyncProgress | VectorsMade | ModelFetching):
+        if not self.reading and not isinstance(event, SyncProgress | VectorsMade):
             self.reading = True
             self.set_timer(FACTS_SECONDS, self.read_facts)
 

@@ -247,7 +247,7 @@ def statements(
         yield Fact(title, f"page:{key}", does=words)
 
 
-_FOLDED = (events.FileIndexed, events.VectorsMade, events.ModelFetching)
+_FOLDED = (events.FileIndexed, events.VectorsMade)
 """Events of which the newest stands for those right before it."""
 
 
@@ -290,8 +290,6 @@ def event_words(event: events.Event) -> tuple[str, str]:  # noqa: C901 - a row a
             return f"{event.name} {'answers' if event.ok else 'failed'}: {event.detail}", GOOD if event.ok else BAD
         case events.VectorsMade():
             return f"vectors for {event.done:,} of {plural(event.total, 'passage')}", MUTED
-        case events.ModelFetching():
-            return f"fetching {event.name}: {event.progress}", MUTED
         case events.BatchNews():
             return f"batch {event.stage}: {event.done:,} of {event.total:,}. {event.detail}", MUTED
         case events.IndexingPaused():

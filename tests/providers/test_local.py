@@ -147,6 +147,12 @@ def test_closing_ends_the_process_at_once(provider, model):
         one.embed(["more"], "document")
 
 
+def test_a_model_that_was_not_fetched_says_how(provider, model, tmp_path):
+    with pytest.raises(ProviderFailure) as caught:
+        provider("local", None, model_path="hf:some/repo/model.gguf", model_cache=tmp_path)
+    assert (caught.value.state, "provider --fetch --yes" in caught.value.next_step) == (Cause.NO_FILE, True)
+
+
 def test_a_gguf_file_that_is_not_there_is_refused_and_never_chosen_by_auto(
     provider, chain, model, tmp_path, monkeypatch
 ):
@@ -203,9 +209,14 @@ def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(shelf, plac
     (model,) = (tmp_path / "models").rglob("*.gguf")
     model.write_bytes(whole[:7])
     assert run("--yes")[0] == 0
-    assert model.read_bytes() == whole
-    with pytest.raises(Exception, match="no model to fetch"):
-        registry.model_file("openai", settings_for(None, "openai"))
+    assert (model.name, model.read_bytes()) == ("hf_some_repo_model.gguf", whole)
+    assert [file.name for file in model.parent.iterdir()] == [model.name]
+    assert {path for path, _ in shelf.asked} == {"/some/repo/resolve/main/model.gguf"}
+    code, _, err = run("--provider", "openai")
+    assert (code, "no model to fetch" in err) == (1, True)
+    shelf.files.clear()
+    code, _, err = run()
+    assert (code, "could not be fetched" in err, "local.modelPath" in err) == (1, True, True)
 
 
 # --- the small model, as it comes in its wheel -----------------------------------------------------------------------

@@ -15,8 +15,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from memory_tui.providers.failures import Cause, ProviderFailure
-from tests.providers.test_download import MODEL, URI, get
-from tests.support.provider_server import FileHandler, Handler, Play, Shelf, refusing, serving, status
+from tests.support.provider_server import Handler, Play, refusing, serving, status
 from tests.support.waiting import LONG
 
 ELSEWHERE, PASSWORD = "http://embed.example/v1", "very-secret-word"
@@ -137,23 +136,18 @@ class Tunnelling(BaseHTTPRequestHandler):
         pass
 
 
-def test_encryption_goes_through_a_proxy_to_whom_the_environment_trusts_and_is_not_given_up(tmp_path, monkeypatch):
+def test_encryption_goes_through_a_proxy_to_whom_the_environment_trusts(provider, tmp_path, monkeypatch):
     with contextlib.ExitStack() as stack:
-        plain = stack.enter_context(serving(Shelf({"tiny.gguf": MODEL}), FileHandler))
-        hub = Shelf({"tiny.gguf": MODEL})
-        stack.enter_context(encrypting(tmp_path, hub, FileHandler))
-        tunnel = stack.enter_context(serving(Tunnel(int(hub.url.rpartition(":")[2])), Tunnelling))
+        play = Play()
+        stack.enter_context(encrypting(tmp_path, play, Handler))
+        tunnel = stack.enter_context(serving(Tunnel(int(play.url.rpartition(":")[2])), Tunnelling))
         monkeypatch.setenv("HTTPS_PROXY", tunnel.url.replace("//", "//me:p%40ss@"))
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
-        folder = tmp_path / "models"
-        assert get(URI, hub, folder, HF_ENDPOINT="https://embed.example").read_bytes() == MODEL
+        assert provider(base_url="https://embed.example/v1").embed(["tea"], "document").any()
         login = base64.b64encode(b"me:p@ss").decode()
         assert set(tunnel.asked) == {("embed.example:443", f"Basic {login}")}
-        assert all("Proxy-Authorization" not in headers for _, headers in hub.asked)
-        hub.leads_to = f"{plain.url}/files"
-        with pytest.raises(ProviderFailure, match="without encryption"):
-            get(URI, hub, tmp_path / "others", HF_ENDPOINT="https://embed.example")
-    assert (plain.asked, list((tmp_path / "others").glob("*.gguf"))) == ([], [])
+    assert play.asked
+    assert all("Proxy-Authorization" not in asked.headers for asked in play.asked)
 
 
 def test_a_certificate_that_nobody_trusts_gets_no_note(provider, tmp_path):
