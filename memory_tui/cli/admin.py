@@ -147,8 +147,6 @@ def _link(link: MemberState) -> Iterator[str]:
         yield f"    {link.next_step}"
     if link.next_try:
         yield f"    Asked again at {second(link.next_try)}."
-    if link.calls:
-        yield f"    Last call {link.last_ms:.0f} ms; {link.calls:,} calls, {link.texts:,} texts."
 
 
 def _approved(providers: Providers, args: argparse.Namespace) -> Approval | None:

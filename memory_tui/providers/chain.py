@@ -57,33 +57,14 @@ class Fallback(Struct, frozen=True, rename={"source": "from", "cause": "reason",
         return fields
 
 
-class Traffic(Struct, frozen=True):
-    """What a provider was given in some time: calls, how many failed, texts, their UTF-8 bytes, about their tokens."""
-
-    calls: int = 0
-    failed: int = 0
-    texts: int = 0
-    bytes: int = 0
-    tokens: int = 0
-
-    def with_call(self, texts: Sequence[str], *, failed: bool) -> Traffic:
-        """Return this, and one call more."""
-        size = sum(len(text.encode("utf-8", "replace")) for text in texts)
-        tokens = sum(map(registry.about_tokens, texts))
-        return Traffic(
-            self.calls + 1, self.failed + failed, self.texts + len(texts), self.bytes + size, self.tokens + tokens
-        )
-
-
 class MemberState(Struct, frozen=True):
     """One provider of the chain for the screen.
 
     `state` is "in use", "waiting" (its turn has not come), "passed over" (it lacks something), "failing" (in use, and
     its last call failed), "paused" (the same, not asked before `next_try`, in epoch seconds) or "given up" (another
     one has its place). `error` and `next_step` are about its last failure, `failed_at` (epoch seconds) is when it was.
-    `last_ms` is the time of its last call, `traffic` is all of this process, `today` the part of today. `approved`
-    tells whether notes may be sent to `host`; nothing has to be approved for this machine, where `host` is empty or
-    loopback. `worked` tells whether it has answered this process, a test call included.
+    `approved` tells whether notes may be sent to `host`; nothing has to be approved for this machine, where `host` is
+    empty or loopback. `worked` tells whether it has answered this process, a test call included.
     """
 
     name: str
@@ -96,11 +77,6 @@ class MemberState(Struct, frozen=True):
     next_step: str = ""
     next_try: float | None = None
     failed_at: float | None = None
-    last_ms: float = 0.0
-    calls: int = 0
-    texts: int = 0
-    traffic: Traffic = Traffic()
-    today: Traffic = Traffic()
     model: str = ""
     approved: bool = True
     worked: bool = False
@@ -161,8 +137,6 @@ class ChainMember(Provider):
         """How it failed last, as this process or another one met it."""
         self.worked = False
         """Whether it has answered this process."""
-        self.traffic, self._today, self._day = Traffic(), Traffic(), dt.date.today()
-        self._last_ms = 0.0
         self._on_failure = on_failure
         self._lock = threading.RLock()
         self._shared: Outage | None = None
@@ -262,7 +236,7 @@ class ChainMember(Provider):
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return float32 (len(texts), dims) of unit vectors. Raises ProviderError, Cancelled."""
-        return self._ask(lambda provider: self._counted(provider, texts, kind), pauses=True)
+        return self._ask(lambda provider: self._embedded(provider, texts, kind), pauses=True)
 
     def try_out(self, kind: Kind = "document") -> tuple[Vectors, Identity]:
         """Embed a text of the program's own twice, now; return the vectors and their space. Nobody has to approve it.
@@ -270,7 +244,7 @@ class ChainMember(Provider):
         Raises ProviderError, Cancelled.
         """
         return self._ask(
-            lambda provider: (self._counted(provider, [_PROBE, _PROBE], kind), provider.identity),
+            lambda provider: (self._embedded(provider, [_PROBE, _PROBE], kind), provider.identity),
             approved=False,
             pauses=False,
         )
@@ -290,19 +264,11 @@ class ChainMember(Provider):
             self.failed(error, reached)
             raise
 
-    def _counted(self, provider: Provider, texts: Sequence[str], kind: Kind) -> Vectors:
-        started, failed = time.perf_counter(), True
-        try:
-            vectors = provider.embed(texts, kind)
-            failed = False
-        finally:
-            with self._lock:
-                self._today, self._day = self._of_today().with_call(texts, failed=failed), dt.date.today()
-                self.traffic = self.traffic.with_call(texts, failed=failed)
-                self._last_ms = (time.perf_counter() - started) * 1000
-                if not failed:
-                    self.worked = True
-                    self.reset()
+    def _embedded(self, provider: Provider, texts: Sequence[str], kind: Kind) -> Vectors:
+        vectors = provider.embed(texts, kind)
+        with self._lock:
+            self.worked = True
+            self.reset()
         return vectors
 
     def close(self) -> None:
@@ -379,12 +345,9 @@ class ChainMember(Provider):
             self._meet(Outage(error.message, state.value, error.next_step, next_try, since, failures))
         return self._on_failure(self, error, again)
 
-    def _of_today(self) -> Traffic:
-        return self._today if self._day == dt.date.today() else Traffic()
-
     def show(self, active: bool, before: bool) -> MemberState:
         """Return its state, where it is the `active` one or comes `before` that."""
-        outage, traffic = self.outage, self.traffic
+        outage = self.outage
         state: Health = "given up" if before else "waiting"
         if active:
             state = "in use" if not outage.error else "paused" if outage.next_try else "failing"
@@ -399,11 +362,6 @@ class ChainMember(Provider):
             next_step=outage.next_step,
             next_try=outage.next_try,
             failed_at=outage.failed_at,
-            last_ms=self._last_ms,
-            calls=traffic.calls,
-            texts=traffic.texts,
-            traffic=traffic,
-            today=self._of_today(),
             model=self.model,
             approved=not self.lacks_approval,
             worked=self.worked,

@@ -29,7 +29,7 @@ CONFIGURATIONS = {
         *("--set", "recency.weight=0.2", "--set", "secondStage.weight=0", "--set", "spelling.enabled=false"),
     ],
 }
-_PASSING = {"timings", "bytes", "dbBytes", "pid", "since", "lastMs", "version"}
+_PASSING = {"timings", "bytes", "dbBytes", "pid", "since", "version"}
 """Members that differ from run to run, or from one machine or release to the next."""
 _LIBRARY = re.compile(r"(SQLite|sqlite-vec) v?\d[\d.]*")
 _DIGEST = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
@@ -124,7 +124,7 @@ def _plain(value, places, key=""):
         if key == "settings":
             value = {name: row["value"] for name, row in value.items() if row["origin"] != "default"}
         elif key == "links":
-            value = {name: member for name, member in value.items() if member and name not in {"traffic", "today"}}
+            value = {name: member for name, member in value.items() if member}
         elif value.keys() - _CHUNK == {"startLine", "endLine", "path"}:
             return f"{value['path']}:{value['startLine']}-{value['endLine']}"
         return {_plain(name, places): _plain(member, places, name) for name, member in value.items()}
