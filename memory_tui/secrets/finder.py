@@ -32,12 +32,14 @@ class KeyFormat(NamedTuple):
     """How the keys of a maker look: a match holds one of `holds`, in lower case; group 1, or all of it, is the key.
 
     A key begins where a word does, unless it is so telling that it counts `anywhere`.
+    It has `_LONG` signs or more and no space, unless it may be `short`.
     """
 
     kind: str
     holds: tuple[str, ...]
     pattern: str
     anywhere: bool = False
+    short: bool = False
 
 
 BASIC = "Basic Auth Credentials"
@@ -50,12 +52,19 @@ def formats() -> tuple[KeyFormat, ...]:
     """Return every format, read once."""
     tables = tomllib.loads(Path(__file__).with_name("formats.toml").read_text("utf-8"))
     return tuple(
-        KeyFormat(kind, tuple(holds), pattern, name == "anywhere")
+        KeyFormat(kind, tuple(holds), pattern, name == "anywhere", kind in tables["short"])
         for name in ("at_words", "anywhere")
         for kind, holds, pattern in tables[name]
     )
 
 
+@cache
+def _short() -> tuple[KeyFormat, ...]:
+    return tuple(form for form in formats() if form.short)
+
+
+_LONG = 16
+"""Signs of a word that few words of a text have, and most keys."""
 _LONGEST_PIECE = 8000
 """Characters that are looked at together, because some patterns take quadratic time; cut between lines where it can."""
 
@@ -187,8 +196,10 @@ def _private(text: str) -> Iterator[Span]:
 def _by_maker(text: str) -> Iterator[Span]:
     """Yield keys whose maker gave them a form of their own."""
     small = text.lower()
-    for form in formats():
-        for match in _compiled(form).finditer(text) if any(word in small for word in form.holds) else ():
+    long = " ".join(word for word in small.split() if len(word) >= _LONG)
+    for form in formats() if long else _short():
+        where = small if form.short else long
+        for match in _compiled(form).finditer(text) if any(word in where for word in form.holds) else ():
             start, end = match.span(match.lastindex or 0)
             if form.kind == BASIC and (placeholder(match[1]) or _GAP.fullmatch(match[1])):
                 continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import cast
 
@@ -83,16 +83,28 @@ _OF_SECRETS = _pattern(
 )
 """What a line holds, in lower case, where a secret may stand in it or in the next one."""
 
+_TELLING = _pattern(r"[\d/@|!$&*?§]")
+"""What a line without a label holds where a secret may stand in it."""
+
+
+@lru_cache(1 << 14)
+def _may_label(word: str) -> bool:
+    return bool(_OF_SECRETS.search(word) or _words("halves").search(word))
+
+
+_LONG_WORD = 40
+
+
+def _hints(line: str) -> bool:
+    """Tell whether a line, in lower case, holds a label; word by word first, because most words come again."""
+    words = line.split()
+    may = max(map(len, words), default=0) > _LONG_WORD or any(map(_may_label, words))
+    return may and _OF_SECRETS.search(line) is not None
+
+
 _NOT_BEFORE = _pattern(
     r"(?:public|ssh|primary|foreign|cache|session|sort|partition|host|idempotency|object|s3|index|answer|open)[ _-]?$"
 )
-_OTHER = (
-    r"counts?|limits?|usage|used|budget|window|types?|hash\w*|lengths?|polic(?:y|ies)|managers?|reset\w*|rotation"
-    r"|expir\w*|fields?|prompts?|version|paths?|files?|folders?|names?|ids?|urls?|formats?|size|age|days?|pairs?"
-    r"|santa|bucket"
-)
-_NOT_AFTER = _pattern(rf"[ _-](?:{_OTHER})(?![^\W_])")
-"""What makes a label the name of another thing: `token limit`, `API key ID`."""
 _JOINED = (
     r"(?:[:=：|→—–]|=>|->|:=|(?:\b(?:is|was|now|ist|lautet|est|es|je|är|to|là|jest)\b|\b[éè]|[はが是为為는은])"
     r"(?:\s+(?:now|jetzt|nun|to)\b)?:?|改[成为]了?)"
@@ -149,20 +161,6 @@ _DOCUMENTED = _pattern(
     r"(?:price|prod|cus|msg|thread|asst|run|dpl|req|sub|evt|file|pk|in|ch|pi)_|sha\d{1,3}[:-]|0x[0-9a-f]{40}$|AAAA[A-Z]"
 )
 """How makers begin the names of what is public: prices, messages, digests, addresses of a chain."""
-_NO_VALUE = _pattern(
-    r"\d{1,4}[-./:]\d{1,2}(?:[-./:]\d{1,4}|$)|\d{4}-W?\d\d\b"  # dates and times
-    r"|v?\d+(?:\.\d+)+\W?$|\D{1,20}\d+(?:\.\d+)+\W?$"  # versions
-    r"|[\d.,]+[- ]?(?:\+?%|[km]?b|char|digit|letter|sign|zeichen|stellig|bit|byte|day|tag|month|monat|min|hour|stunde"
-    r"|week|woche|year|jahr|fps|ghz|mhz|v|w|mm|cm|km|kg|x\d+)[a-z]{0,8}\W?$"
-    r"|[\d.,×x*+=/-]+=[\d.,]+$|#\d+$"  # sums and numbers of issues
-    r"|[<\[{][a-z]*$|.*(?:://|\.{3}|…|x{4}|\*{3}|•{3})"  # addresses and gaps
-    r"|\W*(?:1|last|kee|nord|dash)pass|\W*(?:bit|vault)warden"  # where it is kept
-    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,6}$"  # addresses of people
-    r"|(?:~|\.{1,2})?/[\w.-]+/|[\w./-]+\.(?:md|txt|py|js|ts|sh|env|json|ya?ml|toml|pdf|png|jpe?g|html?|kdbx)$|\[\["
-    r"|(?:null|none|nil|true|false|undefined)\b|(?:process\.env|os\.|self\.|config\.|settings\.|env\.|secrets?\.)"
-    r"|(?:sha|md|argon|bcrypt|pbkdf|base|utf|aes|oauth|rfc|cve|http|ipv|rsa|ed)-?\d{1,5}\w?$|\dfa$",
-    re.IGNORECASE,
-)
 _REFERENCE = _pattern(
     r"\$?\{.*|\$\(.*|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%[A-Z_]+%|<.*>|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
     r"|[a-z_][a-z_.]{2,}[\w.]*[\[(].*[\])]?"
@@ -192,10 +190,6 @@ _PAIRS = {
 }
 _ADMINS = frozenset(("root", "admin", "administrator", "user", "postgres", "pi", "ubuntu"))
 _PHRASE = _pattern(r"(?:(?:\d{1,2}[.)]?\s*)?[a-zß-ÿ]{3,8}(?:[\s,]+|$)){12,24}")
-_FUNCTION = _pattern(
-    r"\b(?:the|and|for|with|that|you|are|not|from|have|but|was|has|its|who|our|all|can|will|your|this|than|into|were|been"
-    r"|they|their|when|which|which|because|der|die|das|und|mit|que|los|las|con|les|est)\b"
-)
 _CODE = _pattern(r"(?<![\w-])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,3}|\d{6,10}|\d{4} \d{4}|[0-9a-f]{16})(?![\w-])")
 
 
@@ -236,7 +230,10 @@ def written(text: str, known: Known) -> Iterator[Span]:
         is_row = "|" in line
         spans = [(0, span) for span in _in_columns(line, labels)] if labels and is_row else []
         labels = labels or _columns(line) if is_row else {}
-        hinted, after = _OF_SECRETS.search(line.lower()) is not None, False
+        hinted, after = _hints(line.lower()), False
+        if not (hinted or before or _TELLING.search(line)):
+            at += len(line) + 1
+            continue
         for cut in range(0, max(1, len(line) - _OVERLAP), _WINDOW - _OVERLAP):
             window = line[cut : cut + _WINDOW]
             words = [*_listed(window, before)] if hinted or before else []
@@ -342,7 +339,8 @@ def _value(line: str, match: re.Match[str]) -> str:
 
 def _opening(line: str) -> Iterator[Span]:
     """Yield the codes in a sentence that names what is shut and that it is opened by them."""
-    for match in _DIGITS.finditer(line) if _words("shut").search(line.lower()) else ():
+    codes = [*_DIGITS.finditer(line)]
+    for match in codes if codes and _words("shut").search(line.lower()) else ():
         before = line[max(0, match.start() - 70) : match.start()].lower()
         around = before + line[match.end() : match.end() + 30].lower()
         opens = match[0][-1] in "#*" or _words("opens").search(before)
@@ -360,7 +358,7 @@ def _words(name: str) -> re.Pattern[str]:
 def _another_thing(line: str, match: re.Match[str]) -> bool:
     """Tell whether the label is the name of something else, or its cell of a table holds more than the label."""
     between = (match["between"] or "").lower()
-    if _NOT_AFTER.match(line.lower(), match.start("form")) or _NOT_AFTER.search(between):
+    if _words("not_after").match(line.lower(), match.start("form")) or _words("not_after").search(between):
         return True
     if match["name"] and _NOT_BEFORE.search(line[max(0, match.start() - 14) : match.start()].lower()):
         return True
@@ -370,7 +368,7 @@ def _another_thing(line: str, match: re.Match[str]) -> bool:
 
 def placeholder(value: str) -> bool:
     """Tell whether `value` is a template, a reference, a date, an address or a gap to be filled."""
-    return bool(_REFERENCE.fullmatch(value[:_LONGEST_VALUE]) or _NO_VALUE.match(value[:_LONGEST_VALUE]))
+    return bool(_REFERENCE.fullmatch(value[:_LONGEST_VALUE]) or _words("no_value").match(value[:_LONGEST_VALUE]))
 
 
 def _password(value: str) -> bool:
@@ -432,7 +430,7 @@ def _pairs(line: str) -> Iterator[Span]:
     for sign, pattern in _PAIRS.items():
         for match in pattern.finditer(line):
             password = match["pw"].rstrip(_TRAILING)
-            if len(password) < 5 or placeholder(password) or "/" in password:
+            if len(password) < 5 or "/" in password or placeholder(password):
                 continue
             if _UUID.match(password) or _IDENTIFIER.fullmatch(password):
                 continue
@@ -491,7 +489,9 @@ def _is_phrase(text: str, labelled: bool) -> bool:
     sentence is among them.
     """
     fewest, words = 2 if labelled else 1, re.findall(r"[a-zß-ÿ]+", text)
-    return len(_FUNCTION.findall(text)) < fewest and len(words) % 3 == 0 and 4 * len(set(words)) >= 3 * len(words)
+    return (
+        len(_words("sentence").findall(text)) < fewest and len(words) % 3 == 0 and 4 * len(set(words)) >= 3 * len(words)
+    )
 
 
 def _columns(line: str) -> dict[int, str]:

@@ -83,6 +83,7 @@ def test_a_format_is_asked_only_where_its_mark_stands_and_every_match_holds_one(
     samples = [*SAMPLES.values(), *(make(random.Random(at)) for make in SERVICES.values() for at in range(5))]
     for match in filter(None, map(pattern.search, samples)):
         assert any(mark in match[0].lower() for mark in form.holds)
+        assert form.short or (len(match[0]) >= 16 and len(match[0].split()) == 1)
 
 
 @pytest.mark.parametrize("kind", sorted(set(SAMPLES) - {BASIC, "Private Key", "NPM tokens"}))
