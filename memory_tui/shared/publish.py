@@ -1,4 +1,4 @@
-"""Publishes the index of a workspace: a transaction a note, in the order of the index, without reading a note.
+"""Publishes the index of a workspace: some notes a transaction, in the order of the index, without reading a note.
 
 What may leave this machine a person says for each workspace and database: the notes, MEMORY.md and transcripts each by
 name. A passage that looks like it holds a secret never does.
@@ -16,7 +16,9 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import psycopg
 from msgspec import Struct, field
+from psycopg.rows import TupleRow
 
 from memory_tui.approval import Approvals
 from memory_tui.approval import cleared as cleared_findings
@@ -39,6 +41,8 @@ NOTES, MEMORY, SESSIONS = "shared", "shared MEMORY.md", "shared transcripts"
 """What a person approves, each by itself."""
 _UNIT = 0.01
 """How far the square of a vector's length may be from 1."""
+_TOGETHER = 32
+"""Notes of a transaction: each that is committed alone waits for the server's disk."""
 _PUBLISHED = Table("shared")
 """What this machine remembers of each database: as whom it publishes, and how far it came."""
 
@@ -217,24 +221,27 @@ class _Run:
                 (self._access.tenant, self._ws),
             ).fetchall()
         )
-        for path, mark in local.items():
+        marks = ((path, mark, there.get(path)) for path, mark in local.items())
+        new = [(path, mark) for path, mark, has in marks if has not in (mark, self._with_withheld(mark))]
+        for part in (new[at : at + _TOGETHER] for at in range(0, len(new), _TOGETHER)):
             stop.check()
-            if there.get(path) not in (mark, self._with_withheld(mark)):
-                self._put(path, mark)
-        for path in there.keys() - local.keys():
-            stop.check()
-            self._call("drop_file(%s, %s, %s, %s)", path)
-            report.removed += 1
+            with self._connection.pipeline(), self._connection.transaction():
+                for path, mark in part:
+                    self._put(path, mark)
+        stop.check()
+        with self._connection.pipeline(), self._connection.transaction():
+            for path in there.keys() - local.keys():
+                self._call("drop_file(%s, %s, %s, %s)", path)
+                report.removed += 1
         changed = bool(report.files or report.removed)
-        report.generation = self._call("finish(%s, %s, %s, %s, %s)", self._state, changed)
+        (report.generation,) = self._call("finish(%s, %s, %s, %s, %s)", self._state, changed).fetchone() or (0,)
         self._memory.put("reached", (str(self._incarnation), report.generation))
         return report
 
-    def _call(self, function: str, *values: object) -> Any:  # noqa: ANN401 - what the function returns
-        row = self._connection.execute(
+    def _call(self, function: str, *values: object) -> psycopg.Cursor[TupleRow]:
+        return self._connection.execute(
             f"select memory_tui.{function}".encode(), (self._access.tenant, self._access.name, self._epoch, *values)
-        ).fetchone()
-        return row[0] if row else None
+        )
 
     def _local(self) -> dict[str, str]:
         """Return the marks of the notes that may be published, by path, in the order of the index."""
@@ -279,8 +286,8 @@ class _Run:
 
 
 _PUT = (
-    "put_file(%s, %s, %s, %s::jsonb, %s::bigint[], %s::int[], %s::int[], %s::int[], %s::int[], %s::text[], %s::text[], "
-    "%s::text[], %s::bytea[], %s::bytea[], %s::bigint[], %s::int[], %s::text[], %b)"
+    "put_file(%s, %s, %s, %s::jsonb, %b::bigint[], %b::int[], %b::int[], %b::int[], %b::int[], %b::text[], %b::text[], "
+    "%b::text[], %b::bytea[], %b::bytea[], %b::bigint[], %b::int[], %b::text[], %b)"
 )
 
 
