@@ -146,7 +146,7 @@ class BatchNews(Event, frozen=True):
     """A batch job of a provider: `done` of `total` texts have a vector; `detail` is a sentence about the rest."""
 
     job: str
-    stage: Literal["submitted", "running", "done", "failed"]
+    stage: Literal["submitted", "done", "failed"]
     done: int
     total: int
     detail: str = ""

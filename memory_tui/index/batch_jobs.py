@@ -26,7 +26,7 @@ MOST_TEXTS, MOST_FAILURES = 5_000, 2
 directly.
 """
 _LONGEST_PAUSE, _PATIENCE = 60.0, 1 / 20
-Stage = Literal["submitted", "running", "done", "failed"]
+Stage = Literal["submitted", "done", "failed"]
 
 
 class Job(NamedTuple):
@@ -91,7 +91,7 @@ class BatchJobs:
                 self._advance(store, service, identity, mode)
                 again = True
             except ProviderFailure as failure:
-                again = self._failed(store, service, open_job(store, identity), failure)
+                again = self._failed(store, service, identity, failure)
         job, texts = open_job(store, identity), self._texts(store, service, identity, mode)
         self.waiting = len(waiting(store, identity)) + len(texts)
         if again and self.waiting:
@@ -112,26 +112,26 @@ class BatchJobs:
             "GROUP BY hash ORDER BY min(id)",
             (*identity.space, *identity.space, rejections_count_from()),
         )
-        texts = {digest: text for digest, text in rows if text.strip() and digest not in self._direct}
-        texts = dict(list(texts.items())[:MOST_TEXTS])
+        texts: dict[str, str] = dict(
+            [row for row in rows if row[1].strip() and row[0] not in self._direct][:MOST_TEXTS]
+        )
         send = sendable(store, texts, list(texts), mode.cleared) if mode.withheld else list(texts)
         return {digest: texts[digest] for digest in send} if len(send) >= service.jobs.least else {}
 
     def _advance(self, store: Store, service: BatchService, identity: Identity, mode: EmbeddingMode) -> None:
         """Look at the job that runs; where none does, have one made. Raises ProviderFailure, Cancelled."""
-        job = open_job(store, identity)
+        job, remote_id = open_job(store, identity), ""
         if job is not None and job.remote_id:
             if not self._has_ended(store, service, identity, job):
                 return
             job = None
-        remote_id = ""
-        if job is not None:
+        elif job is not None:
             # What an earlier process sent may have become a job.
             remote_id = service.find(job.file_id)
-        elif texts := self._texts(store, service, identity, mode):
-            job = _begin(store, identity, service.upload(list(texts.items())), texts)
         if job is None:
-            return
+            if not (texts := self._texts(store, service, identity, mode)):
+                return
+            job = _begin(store, identity, service.upload(list(texts.items())), texts)
         remote_id, now = remote_id or service.create(job.file_id), service.settings.clock.now()
         with store.writing():
             store.query("UPDATE batch_jobs SET remote_id = ?, submitted_at = ? WHERE id = ?", (remote_id, now, job.id))
@@ -139,64 +139,57 @@ class BatchJobs:
 
     def _has_ended(self, store: Store, service: BatchService, identity: Identity, job: Job) -> bool:
         """Look at a job; give up one that is late, and store what one brought that has ended, which is told."""
-        status, late = service.status(job.remote_id), _is_late(service, job)
-        if status.phase == "running" and not late:
-            self._news(job.remote_id, "running", status.done, status.total)
-            return False
+        status, sent = service.status(job.remote_id), waiting(store, identity)
         vectors, errors, why = dict[str, Vectors](), dict[str, str](), status.why
-        if status.phase == "running":
+        if status.phase != "running":
+            # Others than were sent are not believed.
+            brought, errors = service.fetch(status, identity.dims)
+            vectors = {digest: vector for digest, vector in brought.items() if digest in sent}
+        elif not _is_late(service, job):
+            return False
+        else:
             service.cancel(job.remote_id)
             why = f"it was not done after {service.jobs.timeout_seconds / 60:g} minutes"
-        else:
-            vectors, errors = service.fetch(status, identity.dims)
-        rows = store.query("SELECT hash FROM batch_texts WHERE job = ?", (job.id,))
-        # Others are not believed: they would stand for texts that nobody sent.
-        vectors = {digest: vectors[digest] for (digest,) in rows if digest in vectors}
-        self.embedded = len(vectors)
-        left = self._drop(store, job) - len(vectors)
         ids = index_write.add_embeddings(store, identity, vectors) if vectors else {}
-        sql = "SELECT id, hash FROM chunks WHERE embedding_id IS NULL AND occurrence = 0"
-        index_write.attach(store, {row: ids[digest] for row, digest in store.query(sql) if digest in ids})
-        self._direct -= vectors.keys()
+        rows = store.query("SELECT id, hash FROM chunks WHERE embedding_id IS NULL AND occurrence = 0")
+        index_write.attach(store, {row: ids[digest] for row, digest in rows if digest in ids})
+        self._drop(store, job)
+        self._direct |= sent - vectors.keys()
+        self.embedded, left = len(vectors), len(sent) - len(vectors)
         well = status.phase == "completed" and bool(vectors)
         self._failures = 0 if well else self._failures + 1
         stay = service.discard((job.file_id, *status.files))
         rest = f"{left:,} texts came back without a vector and are sent directly" if left else ""
         why = why or next(iter(errors.values()), "" if well else f"the job ended as {status.phase}")
         words = "; ".join(filter(None, (rest, why, stay)))
-        self._news(job.remote_id, "done" if well else "failed", len(vectors), len(rows), words)
+        self._news(job.remote_id, "done" if well else "failed", len(vectors), len(sent), words)
         return True
 
-    def _failed(self, store: Store, service: BatchService, job: Job | None, failure: ProviderFailure) -> bool:
+    def _failed(self, store: Store, service: BatchService, identity: Identity, failure: ProviderFailure) -> bool:
         """Tell a failure, and give up where that is right; return whether the next sync should try again."""
-        name, passes = job.remote_id if job else "", failure.state in PASSING
-        detail = failure.message
-        stage: Stage = "failed"
-        if job is None or not name:
-            # A server without batch service is asked once.
-            self._failures = self._failures + 1 if passes else MOST_FAILURES
-        elif failure.state is Cause.UNKNOWN_MODEL or (passes and _is_late(service, job)):
-            self._failures, detail = self._failures + 1, f"{detail} Its texts are sent directly."
-            self._drop(store, job)
-        elif passes:
-            stage = "running"
-        else:
-            detail += f" {failure.next_step} The job goes on and is remembered."
-        if job is not None and not name and self._failures >= MOST_FAILURES:
+        job, passes, detail = open_job(store, identity), failure.state in PASSING, failure.message
+        runs = job is not None and bool(job.remote_id)
+        lost = failure.state is Cause.UNKNOWN_MODEL or (job is not None and passes and _is_late(service, job))
+        if runs and not lost:
+            if not passes:
+                detail = f"{detail} {failure.next_step} The job goes on and is remembered."
+                self._news("", "failed", 0, self.waiting, detail)
+            return passes
+        # A server without batch service is asked once.
+        self._failures = self._failures + 1 if passes or runs else MOST_FAILURES
+        if job is not None and (runs or self._failures >= MOST_FAILURES):
+            self._direct |= waiting(store, identity)
             self._drop(store, job)
             service.discard([job.file_id])
-        self._news(name, stage, 0, self.waiting, detail)
-        return stage == "running" or not name or detail.endswith("directly.")
+        self._news("", "failed", 0, self.waiting, detail)
+        return True
 
-    def _drop(self, store: Store, job: Job) -> int:
-        """Forget a job, so that its texts are sent directly; return how many."""
+    def _drop(self, store: Store, job: Job) -> None:
         with store.writing():
-            rows = store.query("DELETE FROM batch_texts WHERE job = ? RETURNING hash", (job.id,))
+            store.query("DELETE FROM batch_texts WHERE job = ?", (job.id,))
             store.query("DELETE FROM batch_jobs WHERE id = ?", (job.id,))
-        self._direct.update(digest for (digest,) in rows)
-        return len(rows)
 
-    def _news(self, job: str, stage: Stage, done: int, total: int, detail: str = "") -> None:
+    def _news(self, job: str, stage: Stage, done: int, total: int, detail: str) -> None:
         """Report what happened, once."""
         news = (job, stage, done, total, detail)
         if self._reported != news:

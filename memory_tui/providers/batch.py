@@ -34,14 +34,9 @@ _ERRORS = ("error.message", "response.error.message", "response.body.error.messa
 
 
 class JobStatus(Struct, frozen=True):
-    """How far a job is: how many of its texts are `done`, of how many, 0 where unknown.
-
-    `files` hold results or errors once it has ended; `why` is the provider's reason for a bad end.
-    """
+    """How far a job is: `files` hold results or errors once it has ended, `why` is the reason for a bad end."""
 
     phase: Phase
-    done: int = 0
-    total: int = 0
     files: tuple[str, ...] = ()
     why: str = ""
 
@@ -63,11 +58,6 @@ def pick(tree: object, *paths: str) -> object:
 def _text(tree: object, *paths: str) -> str:
     value = pick(tree, *paths)
     return value if isinstance(value, str) else ""
-
-
-def _count(tree: object, *paths: str) -> int:
-    digits = str(pick(tree, *paths) or "")
-    return int(digits) if digits.isascii() and digits.isdigit() else 0
 
 
 class BatchService:
@@ -140,8 +130,6 @@ class BatchService:
         files = (_text(job, "output_file_id"), _text(job, "error_file_id"), responses)
         return JobStatus(
             _PHASES.get(state, "running"),
-            _count(job, "request_counts.completed", "metadata.batchStats.successfulRequestCount"),
-            _count(job, "request_counts.total", "metadata.batchStats.requestCount"),
             tuple(self._name(file) for file in files if file),
             str(pick(job, "errors.data.0.message", "error.message") or ""),
         )

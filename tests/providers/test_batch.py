@@ -53,7 +53,6 @@ def test_texts_go_up_and_their_vectors_come_back_by_id_whatever_the_order(play, 
     job = service.create(service.upload(TEXTS))
     first, second = service.status(job), service.status(job)
     assert (first.phase, second.phase) == ("running", "running")
-    assert (second.done, second.total) == (5, 7)
     vectors, errors = fetched(service, job)
     assert set(vectors) == {text_id for text_id, _ in TEXTS}
     for text_id, text in TEXTS:
