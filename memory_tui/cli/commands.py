@@ -234,13 +234,8 @@ mcp  mcp:mcp  serve memory_search and memory_get to an agent over MCP
   --allow-write                       let the agent correct lines of notes, and store and forget long-term memories
   --no-prompts --no-resources         changes nothing: files of hosts that an earlier release connected name it
   --print-config                      print the entry in JSON that a client of MCP takes
-hook  hooks:hook  answer a host's hook: session-memory, claude-code or codex
-  name session-memory|claude-code|codex  the hook
-  --transcript FILE                   session-memory: the conversation
-  --session ID                        session-memory: session id
-  --key KEY@unknown                   session-memory: session key
-  --reason TEXT@                      session-memory: what ended it, such as /new
-  --messages N@0                      how many messages (default: as configured)
+hook  hooks:hook  answer a host's hook: claude-code or codex
+  name claude-code|codex  the host
 prompt  hooks:prompt  print what an agent reads about its memory at the start of a session
   --mode full|minimal@full            minimal is for sub-agents
   --citations auto|on|off             auto, on or off (default: as configured)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from memory_tui.cli.context import curator_of, planned, user_time
 from memory_tui.cli.output import print_json, print_lines, say, show
-from memory_tui.errors import MemoryTuiError, PathRefused, SettingError, Unreadable
+from memory_tui.errors import MemoryTuiError, PathRefused, Unreadable
 from memory_tui.hosts import claude_code
 from memory_tui.hosts.claude_code import HookCall
 from memory_tui.notes import budget
@@ -80,42 +80,16 @@ def _budget(args: argparse.Namespace) -> int:
 
 # --- hook ----------------------------------------------------------------------------------------------------------
 
-_ENABLED = "hooks.internal.entries.session-memory.enabled"
 _MESSAGES = "hooks.internal.entries.session-memory.messages"
 
 
-def hook(args: argparse.Namespace) -> int:
-    """Answer a hook of a host."""
-    return _session_memory(args) if args.name == "session-memory" else _coding_agent(args)
-
-
-def _session_memory(args: argparse.Namespace) -> int:
-    """Write the note of a session that ended, as OpenClaw's hook does."""
-    if args.transcript is None:
-        raise SettingError("Which conversation?", "Name its transcript with --transcript.")
-    transcript = Path(args.transcript).expanduser()
-    session_note.require(transcript)
-    chosen = planned(args)
-    if chosen.config.value(_ENABLED) is False:
-        why = f"{_ENABLED} is false, so no note was written."
-        return show(args, {"path": None, "reason": why}, [why])
-    path = _saved(chosen, args, transcript, args.session or transcript.stem, args.reason)
-    line = f"Wrote {path}." if path else "Nothing was said in this session; no note was written."
-    return show(args, {"path": str(path) if path else None}, [line])
-
-
-def _saved(plan: Plan, args: argparse.Namespace, transcript: Path, session: str, reason: str) -> Path | None:
-    """Write the note of a session; return its path, None when nothing was said."""
+def _save(plan: Plan, args: argparse.Namespace, call: HookCall, transcript: Path) -> None:
+    """Write the note of a session, where anything was said in it."""
     if plan.read_only:
         raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
-    count = args.messages or plan.config.whole(_MESSAGES)
-    content = session_note.conversation(session_note.messages(transcript, count))
-    if not content:
-        return None
-    ended = session_note.EndedSession(user_time(plan, args), args.key, session, reason)
-    workspace, write = plan.roots.workspace, functools.partial(write_note, curator(plan))
-    # A coding agent calls at each end of a session that goes on later; OpenClaw once, and its notes are as documented.
-    return session_note.save(workspace, ended, content, write, goes_on=args.name != "session-memory")
+    if content := session_note.conversation(session_note.messages(transcript, plan.config.whole(_MESSAGES))):
+        ended = session_note.EndedSession(user_time(plan, args), call.session, call.why)
+        session_note.save(plan.roots.workspace, ended, content, functools.partial(write_note, curator(plan)))
 
 
 def write_note(curator: Curator, path: str, before: bytes | None, after: bytes) -> bool:
@@ -135,7 +109,7 @@ def write_note(curator: Curator, path: str, before: bytes | None, after: bytes) 
     return True
 
 
-def _coding_agent(args: argparse.Namespace) -> int:
+def hook(args: argparse.Namespace) -> int:
     """Answer a hook of Claude Code, or of Codex, which calls hooks in the same way."""
     try:
         call = claude_code.event(sys.stdin.read())
@@ -168,5 +142,5 @@ def _answer(args: argparse.Namespace, call: HookCall) -> dict[str, object] | str
         written = (chosen.roots.workspace / file).exists()
         return (claude_code.reminder if args.name == "codex" else claude_code.kept_in_summary)(file, written)
     if call.transcript is not None:
-        _saved(chosen, args, call.transcript, call.session, call.why)
+        _save(chosen, args, call, call.transcript)
     return {}

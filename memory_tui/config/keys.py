@@ -212,7 +212,6 @@ OF_AGENT = tuple(key.path.removeprefix(DEFAULTS) for key in _OF_AGENT)
 _ZONE = "the user's time zone, by which a day begins; without it, this machine's"
 _BACKEND = "who searches for the agent: the built-in index, or the program QMD; --backend"
 _CITATIONS = "whether an agent is told where it has something from: memory-tui mcp"
-_NOTE = "save the end of a session as a note; false: memory-tui hook session-memory writes none"
 _ORDER = "which login of a provider is tried first; only those with an API key embed"
 _WRITER = "the release of OpenClaw that wrote this file last; without a program on the search path, auto goes by it"
 _SLOT = (
@@ -231,8 +230,8 @@ FILE: tuple[Key, ...] = (
     *_below(f"{DEFAULTS}compaction.", *_COMPACTION),
     *_below(
         "hooks.internal.entries.session-memory.",
-        Key("enabled", "switch", None, _NOTE),
-        Key("messages", "whole", 15, "how many messages of it", low=1),
+        Key("enabled", "switch", None, "save the end of a session as a note", _NO_AGENT),
+        Key("messages", "whole", 15, "how many messages a session note holds", low=1),
         Key("llmSlug", "switch", None, "let a model name the note", _NO_AGENT),
     ),
     *(key for account in registry.ACCOUNTS.values() for key in _below(f"models.providers.{account}.", *_ACCOUNT)),

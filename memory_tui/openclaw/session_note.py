@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from memory_tui import durable, jsstring, locks
 from memory_tui.errors import IndexBusy, MemoryTuiError
-from memory_tui.openclaw.agent_sessions import ROLES, answer_in, record_of, tail, texts, unreadable
+from memory_tui.openclaw.agent_sessions import ROLES, answer_in, record_of, tail, texts
 from memory_tui.secrets.finder import redact
 
 MESSAGES = 15
@@ -48,32 +48,16 @@ class Message(Struct, frozen=True):
 
 
 class EndedSession(Struct, frozen=True):
-    """A session that ended: when (aware), and who it was; `reason` is what ended it."""
+    """A session that ended: when (aware), and which it was; `reason` is what ended it."""
 
     at: dt.datetime
-    key: str = "unknown"
     session: str = "unknown"
     reason: str = "unknown"
 
 
 def messages(transcript: Path, count: int = MESSAGES) -> tuple[Message, ...]:
-    """Return the last `count` messages of a conversation of OpenClaw, Claude Code or Codex. Raises Unreadable.
-
-    Where a reset has emptied the transcript, its newest archive is read.
-    """
-    for path in (transcript, *_archives(transcript)[-1:]):
-        if path.exists() and (spoken := tuple(_spoken(tail(path)))[-count:]):
-            return spoken
-    return ()
-
-
-def require(transcript: Path) -> None:
-    """Raise Unreadable where there is neither a conversation nor an archive of it: a silent one is another thing."""
-    try:
-        transcript.stat()
-    except OSError as error:
-        if not _archives(transcript):
-            raise unreadable(transcript, error) from error
+    """Return the last `count` messages of a conversation of Claude Code or Codex. Raises Unreadable."""
+    return tuple(_spoken(tail(transcript)))[-count:] if transcript.exists() else ()
 
 
 def conversation(messages: Sequence[Message]) -> str:
@@ -85,7 +69,7 @@ def note(ended: EndedSession, content: str) -> str:
     """Return the text of the note."""
     head = (
         f"# Session: {ended.at:%Y-%m-%d %H:%M:%S} {ended.at.tzname() or 'UTC'}\n\n"
-        f"- **Session Key**: {_flat(ended.key)}\n- **Session ID**: {_flat(ended.session)}\n"
+        f"- **Session Key**: unknown\n- **Session ID**: {_flat(ended.session)}\n"
         f"- **Reason**: {_flat(ended.reason)}\n"
     )
     return f"{head}\n{_SUMMARY}{content}\n" if content else head
@@ -96,19 +80,16 @@ Write = Callable[[str, bytes | None, bytes], bool]
 stays."""
 
 
-def save(workspace: Path, ended: EndedSession, content: str, write: Write, *, goes_on: bool = False) -> Path:
-    """Write the note of a session under a name that is free; return its path. Raises MemoryTuiError.
+def save(workspace: Path, ended: EndedSession, content: str, write: Write) -> Path:
+    """Write the note of a session, or go on with it; return its path. Raises MemoryTuiError.
 
-    With `goes_on` a session has one note. One that somebody else wrote into stays as it is, and the session gets
-    another.
+    A session has one note. One that somebody else wrote into stays as it is, and the session gets another.
     """
     folder = workspace / "memory"
     try:
-        if goes_on:
-            # The hooks of a user and of a project call at the same time.
-            with _alone(folder):
-                return _keep(folder, ended, content, write)
-        return _create(folder, ended, note(ended, content).encode("utf-8", "replace"), write)
+        # The hooks of a user and of a project call at the same time.
+        with _alone(folder):
+            return _keep(folder, ended, content, write)
     except OSError as error:
         raise MemoryTuiError(
             f"The note cannot be written to {folder}: {error.strerror or error}.", "Check permissions and free space."
@@ -129,10 +110,6 @@ def _create(folder: Path, ended: EndedSession, data: bytes, write: Write) -> Pat
 
 def _flat(text: str) -> str:
     return " ".join(text.split()) or "unknown"
-
-
-def _archives(transcript: Path) -> list[Path]:
-    return sorted(transcript.parent.glob(f"{transcript.name}.reset.*"))
 
 
 def _spoken(lines: Sequence[bytes]) -> Iterator[Message]:

@@ -402,7 +402,6 @@ def test_nothing_is_written_without_a_yes(home, tmp_path, capsys):
         ("home/.codex/hooks.json", ["connect", "codex", "--yes"]),
         ("home/.claude.json", ["connect", "claude-code", "--yes"]),
         ("home/.claude/settings.json", ["connect", "claude-code", "--yes"]),
-        ("home/pipe", ["hook", "session-memory", "--transcript", "../home/pipe"]),
         ("home/pipe", ["hook", "claude-code"]),
     ],
 )
