@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -33,10 +35,10 @@ from memory_tui.events import (
 )
 from memory_tui.sanitize import one_line
 from memory_tui.tui import themes
-from memory_tui.tui.changes import take_back
+from memory_tui.tui.changes import PATIENCE, take_back
 from memory_tui.tui.help import Help
 from memory_tui.tui.keys import bindings
-from memory_tui.tui.palette import Chosen, Commands
+from memory_tui.tui.palette import Chosen, Commands, Palette
 from memory_tui.tui.session import AskNotes, Badge, OpenEngine, OpenView, ReadNote, Reopen, Session, lamp
 from memory_tui.tui.view import View
 
@@ -365,13 +367,36 @@ class MemoryApp(App[int]):
 
     # --- keys ------------------------------------------------------------------------------------------------------
 
+    @property
+    def is_writing(self) -> bool:
+        """Return whether a box of text has the focus."""
+        return isinstance(self.focused, Input) or (isinstance(self.focused, TextArea) and not self.focused.read_only)
+
+    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
+        """Do what a key means before the next one is looked at, where no box of text takes letters.
+
+        Textual lets it travel up from the focus to this queue, in which what was typed ahead comes first.
+        """
+        if await super()._check_bindings(key, priority):
+            return True
+        focus = self.focused
+        if not priority or self.is_writing or not await super()._check_bindings(key):
+            return False
+        # A list tells its view that a row was chosen, which opens the dialog that the next keys are for.
+        for node in focus.ancestors_with_self if focus is not None else ():
+            done = asyncio.Event()
+            if node is not self and node.call_later(done.set):
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(done.wait(), PATIENCE)
+        return True
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let a box of text have its letters, and keep the keys of views out of dialogs."""
         del parameters
         if action == "scope":
             return self.session.engine is not None and self.session.engine.scopes.configured
-        writing = isinstance(self.focused, Input) or (isinstance(self.focused, TextArea) and not self.focused.read_only)
-        return not (action in {"view", "ask", "help", "palette", "end"} and (writing or len(self.screen_stack) > 1))
+        alone = not self.is_writing and len(self.screen_stack) == 1
+        return alone or action not in {"view", "ask", "help", "palette", "end"}
 
     async def action_view(self, name: str) -> None:
         """Go to a view."""
@@ -400,7 +425,7 @@ class MemoryApp(App[int]):
         if self.screen.query("HelpPanel"):
             self.action_hide_help_panel()
         else:
-            await self.push_screen(Help(self._keymap))
+            await self.push_screen(Help(self._keymap, self.size.width))
 
     def action_help_quit(self) -> None:
         """Say how to quit, where a person tries the shell's key."""
@@ -444,9 +469,13 @@ class MemoryApp(App[int]):
         """End at once."""
         self.leave(0)
 
-    # Under names of their own for the keys that are letters in a box of text, where Textual's ctrl+q and ctrl+p go on.
+    # A name of its own for the key that is a letter in a box of text, where Textual's ctrl+q goes on.
     action_end = action_quit
-    action_palette = App.action_command_palette
+
+    async def action_palette(self) -> None:
+        """Open the palette; what is typed ahead goes into its box."""
+        await self.push_screen(Palette())
+        self.screen.set_focus(self.screen.query_one(Input))
 
     def leave(self, code: int) -> None:
         """End with exit `code`, whatever is on the screen; what was typed and not saved is kept."""

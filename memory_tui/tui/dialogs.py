@@ -28,8 +28,7 @@ Answer = TypeVar("Answer")
 class Dialog(ModalScreen[Answer], Generic[Answer]):
     """A box over the view with a title and its keys; escape closes it without an answer.
 
-    Push it with `await self.app.push_screen(dialog, callback)` in the action of a key of first rank, so that what is
-    typed ahead goes into it.
+    Await `self.app.push_screen(dialog, callback)` in what a key does, so that what is typed ahead goes into it.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("text.back")

@@ -97,7 +97,8 @@ class Facts(Rows):
     def _draw(self) -> None:
         width = self.scrollable_content_region.width
         if width > 0:
-            self.refill(Option(drawn(fact, width), fact.key or None, disabled=not fact.words) for fact in self.facts)
+            rows = [Option(drawn(fact, width), fact.key or None, disabled=not fact.words) for fact in self.facts]
+            self.refill(rows, default=next((at for at, fact in enumerate(self.facts) if fact.key), 0))
 
 
 Gather = Callable[[Engine], Iterator[Sequence[Fact]]]

@@ -26,19 +26,23 @@ KEYS = (
     ("search.miss", "the first passage that is not sent, and its cure"),
     ("note.copy", "copy text with its citation"),
     ("notes.add", "add a line to today's log"),
-    ("app.undo", "take back the last change or what was tried"),
+    ("app.undo", "take back the last change, or what was tried"),
     ("app.palette", "find any command by a word: delete, openai, theme"),
     ("app.quit", "quit; unsaved text is kept"),
 )
 
 
-def text(keymap: Mapping[str, str]) -> Content:
-    """Return the page, with the keys as a person has them."""
+def text(keymap: Mapping[str, str], width: int) -> Content:
+    """Return the page in `width` cells, with the keys as a person has them."""
 
     def rows(table: tuple[tuple[str, str], ...]) -> Iterator[Content]:
         for id_, words in table:
             key = format_key(keymap.get(id_, BY_ID[id_].keys).partition(",")[0])
-            yield Content.assemble((f" {key:>3} ", "$accent bold"), (f"{BY_ID[id_].words:<9}", "bold"), f" {words}\n")
+            name = BY_ID[id_].words if len(BY_ID[id_].words) < 10 else ""
+            lead = Content.assemble((f" {key:>3} ", "$accent bold"), (f"{name:<9} ", "bold"))
+            for line in Content(words).wrap(width - lead.cell_length):
+                yield lead + line + Content("\n")
+                lead = Content(" " * lead.cell_length)
 
     return Content.assemble(
         *rows(VIEWS),
@@ -54,8 +58,9 @@ class Help(Page):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("question_mark", "all", "All keys")]
 
-    def __init__(self, keymap: Mapping[str, str]) -> None:
-        super().__init__("What is where", text(keymap))
+    def __init__(self, keymap: Mapping[str, str], width: int) -> None:
+        # Of the window, less its margins, the border and the scrollbar.
+        super().__init__("What is where", text(keymap, width * 9 // 10 - 5))
 
     async def action_all(self) -> None:
         """List every key."""

@@ -17,8 +17,7 @@ from memory_tui.errors import ConfigError
 class Key(NamedTuple):
     """A key: `id` is `group.name`, `keys` are names of Textual's, `action` is called where the key is bound.
 
-    With `hint` the footer shows it. A key of `first` rank goes before the widget that has the focus, and what is typed
-    after it waits until its action is done: for keys that change view, focus or screen.
+    With `hint` the footer shows it.
     """
 
     id: str
@@ -26,7 +25,6 @@ class Key(NamedTuple):
     action: str
     words: str
     hint: bool = False
-    first: bool = False
 
     @property
     def group(self) -> str:
@@ -35,17 +33,17 @@ class Key(NamedTuple):
 
 
 TABLE: tuple[Key, ...] = (
-    Key("app.notes", "1", "view('notes')", "Notes", first=True),
-    Key("app.search", "2", "view('search')", "Search", first=True),
-    Key("app.status", "3", "view('status')", "Status", first=True),
-    Key("app.inbox", "4", "view('inbox')", "Inbox", first=True),
-    Key("app.history", "5", "view('history')", "History", first=True),
-    Key("app.agents", "6", "view('agents')", "Agents", first=True),
-    Key("app.ask", "slash", "ask", "Ask", first=True),
+    Key("app.notes", "1", "view('notes')", "Notes"),
+    Key("app.search", "2", "view('search')", "Search"),
+    Key("app.status", "3", "view('status')", "Status"),
+    Key("app.inbox", "4", "view('inbox')", "Inbox"),
+    Key("app.history", "5", "view('history')", "History"),
+    Key("app.agents", "6", "view('agents')", "Agents"),
+    Key("app.ask", "slash", "ask", "Ask"),
     Key("app.index", "i", "index", "Index now"),
     Key("app.undo", "u", "undo", "Take back"),
     Key("app.palette", "colon", "palette", "Command", hint=True),
-    Key("app.help", "question_mark", "help", "Help", hint=True, first=True),
+    Key("app.help", "question_mark", "help", "Help", hint=True),
     Key("app.quit", "q", "end", "Quit", hint=True),
     Key("list.down", "j,down", "cursor_down", "Next"),
     Key("list.up", "k,up", "cursor_up", "Previous"),
@@ -56,28 +54,28 @@ TABLE: tuple[Key, ...] = (
     Key("note.editor", "E", "editor", "Edit in your editor"),
     Key("note.rendered", "v", "rendered", "Rendered"),
     Key("note.mark", "space", "mark", "Mark the line"),
-    Key("note.promote", "p", "promote", "Promote", hint=True, first=True),
-    Key("note.overtake", "o", "overtake", "A newer line overtakes this", first=True),
-    Key("note.delete", "x", "delete", "Delete", first=True),
-    Key("note.links", "b", "links", "What links here", first=True),
-    Key("note.history", "h", "history", "What changed here", first=True),
-    Key("notes.add", "a", "add", "Add to today's log", first=True),
-    Key("notes.new", "n", "new", "New note", first=True),
-    Key("notes.rename", "R", "rename", "Rename", first=True),
-    Key("notes.filter", "f", "filter", "Filter", first=True),
+    Key("note.promote", "p", "promote", "Promote", hint=True),
+    Key("note.overtake", "o", "overtake", "A newer line overtakes this"),
+    Key("note.delete", "x", "delete", "Delete"),
+    Key("note.links", "b", "links", "What links here"),
+    Key("note.history", "h", "history", "What changed here"),
+    Key("notes.add", "a", "add", "Add to today's log"),
+    Key("notes.new", "n", "new", "New note"),
+    Key("notes.rename", "R", "rename", "Rename"),
+    Key("notes.filter", "f", "filter", "Filter"),
     Key("search.sum", "s", "sum", "Sum"),
     Key("search.miss", "right_square_bracket", "miss", "Why not", hint=True),
-    Key("search.turn", "t", "turn", "Turn the ranking", hint=True, first=True),
-    Key("search.compare", "c", "compare", "Compare", first=True),
+    Key("search.turn", "t", "turn", "Turn the ranking", hint=True),
+    Key("search.compare", "c", "compare", "Compare"),
     Key("search.judge", "m", "judge", "Right or wrong"),
-    Key("search.line", "W", "line", "Ask about any line", first=True),
-    Key("search.saved", "S", "saved", "Saved questions", first=True),
+    Key("search.line", "W", "line", "Ask about any line"),
+    Key("search.saved", "S", "saved", "Saved questions"),
     Key("knob.less", "left", "step(-1)", "Less", hint=True),
     Key("knob.more", "right", "step(1)", "More", hint=True),
-    Key("change.do", "d", "do", "Do it", hint=True, first=True),
+    Key("change.do", "d", "do", "Do it", hint=True),
     Key("change.keep", "K", "keep", "Keep as it is"),
     Key("change.later", "z", "later", "Later"),
-    Key("history.restore", "r", "restore", "Restore", hint=True, first=True),
+    Key("history.restore", "r", "restore", "Restore", hint=True),
     Key("text.save", "ctrl+s", "save", "Save", hint=True),
     Key("text.back", "escape", "back", "Back", hint=True),
 )
@@ -87,7 +85,7 @@ BY_ID = {key.id: key for key in TABLE}
 def bindings(*names: str) -> list[BindingType]:
     """Return the bindings of some groups (`note`) or single keys (`note.copy`), in the order given."""
     rows = [key for name in names for key in TABLE if name in (key.group, key.id)]
-    return [Binding(key.keys, key.action, key.words, show=key.hint, priority=key.first, id=key.id) for key in rows]
+    return [Binding(key.keys, key.action, key.words, show=key.hint, id=key.id) for key in rows]
 
 
 def named(words: str, *names: str) -> list[BindingType]:

@@ -77,7 +77,8 @@ def ordered(files: Sequence[FileRow]) -> list[FileRow]:
 
 def matches(row: FileRow, letters: str, use: str = "") -> bool:
     """Return whether the words of a filter stand in path, title or type of a note, or tell how agents use it."""
-    text = f"{row.path} {row.title} {row.kind} {row.day or ''} {use}".casefold()
+    day = f"{row.day} {row.day.day} {row.day:%B %y}" if row.day else ""
+    text = f"{row.path} {row.title} {row.kind} {day} {use}".casefold()
     return all(word in text for word in letters.casefold().split())
 
 

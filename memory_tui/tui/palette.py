@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual import on
+from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.keys import format_key
 from textual.message import Message
+from textual.widgets import Input
+from textual.worker import WorkerFailed
 
 from memory_tui.tui.keys import BY_ID
 from memory_tui.tui.session import ReadNote
@@ -80,6 +84,18 @@ TABLE: tuple[Command, ...] = (
     Command("", "Put the app into the background", "suspend_process", "ctrl+z shell stop"),
     Command("", "Quit", "quit", "exit leave close"),
 )
+
+
+class Palette(CommandPalette):
+    """Textual's palette; a subclass because enter means what was typed, not what is still listed."""
+
+    @on(Input.Submitted)
+    async def wait_for_list(self, event: Input.Submitted) -> None:
+        """Take the command under the cursor when the list is that of the words."""
+        event.prevent_default().stop()
+        with suppress(WorkerFailed):
+            await self.workers.wait_for_complete([each for each in self.workers if each.node is self])
+        self._select_or_command()
 
 
 @dataclass

@@ -148,15 +148,16 @@ def answers(status: Status) -> tuple[bool, str]:
 
 
 def lamp(session: Session, *, narrow: bool = False) -> Content:
-    """Return the right end of the first line: who answers, and how fresh the index is; `narrow`: the worse of both."""
+    """Return the right end of the first line: who answers, and how fresh the index is; `narrow`: what is worse."""
     status = session.status
     if status is None:
         return Content.styled("opening", "$foreground-muted")
     (fine, maker), (current, state) = answers(status), freshness(status)
+    if narrow and current and not session.progress and not (fine and session.read_only):
+        return Content.assemble(("● ", "$success") if fine else ("▲ ", "$warning"), maker)
     state = one_line(session.progress or ("read-only" if current and session.read_only else state))
     current = current or bool(session.progress)
     if narrow:
-        state, current = (maker, False) if current and not fine and not session.progress else (state, current)
         return Content.assemble(("● ", "$success") if current else ("▲ ", "$warning"), state)
     return Content.assemble(
         ("● ", "$success") if fine else ("▲ ", "$warning"), maker, "  ", (state, "" if current else "$warning")

@@ -9,7 +9,9 @@ from textual.widgets import Input
 
 from memory_tui.events import IndexChanged
 from memory_tui.tui.app import VIEWS
+from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.reader import Reader
+from memory_tui.tui.rows import Rows
 from tests.support.tui import LARGE, NOW, SHORTEST, SMALL, TINY, Window, make_app
 
 
@@ -37,9 +39,21 @@ def test_keys_typed_ahead_reach_the_view_that_they_open(screen):
 
 
 def test_keys_typed_ahead_go_into_the_dialog_that_opens(screen):
-    screen.press("1").burst("n", *"omada")
-    assert screen.settle().app.screen.query_one(Input).value == "omada"
-    screen.press("escape")
+    screen.ask()
+    for view, key in (("1", "n"), ("1", ":"), ("2", "W"), ("3", ":")):
+        name = screen.press(view).app.view.id
+        screen.burst(key, *"40dq")
+        assert screen.settle().app.screen.query_one(Input).value == "40dq", key
+        assert screen.press("escape").app.view.id == name
+    below = screen.press("6").app.view.query_one(Rows)
+    at = below.highlighted
+    screen.burst("enter", "down", "up", "down")
+    assert screen.settle().app.screen.query_one(Rows).highlighted == 1
+    assert isinstance(screen.app.screen, Choice)
+    assert below.highlighted == at
+    screen.press("escape").burst(*":trash", "enter")
+    assert "Move to the trash?" in screen.settle().text, "what was typed is done, not what was listed before"
+    screen.press("n")
 
 
 def go_to(window, words):

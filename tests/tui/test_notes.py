@@ -413,7 +413,8 @@ def test_a_text_of_before_comes_back_to_the_letter(screen, workspace):
     read(screen, "memory/people.md").press("h")
     assert "What changed in memory/people.md" in screen.text
     assert "Edit memory/people.md" in screen.text
-    screen.press("r")
+    assert "This note did not change yet" in read(screen, "MEMORY.md").press("h").text
+    read(screen, "memory/people.md").press("h", "r")
     assert "exactly as it was before" in screen.text
     screen.press("enter", "y").until(lambda: note.read_text() == before)
 

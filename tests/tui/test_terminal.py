@@ -12,7 +12,7 @@ from tests.support.terminal import Terminal
 from tests.support.tui import sample
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such terminal")
-READY = "up to date"
+READY = "words + meaning"
 
 
 def opened(tmp_path, columns=80, rows=24, **environment):

@@ -214,7 +214,8 @@ class HistoryView(View):
         listed.border_title = Content(title if self.chosen == FILTERS[0] else f"{title}, {self.chosen}")
         listed.border_subtitle = "esc all notes" if self.path else None
         if not listed.option_count:
-            words = "No note changed yet.\n\nEach change of a note is kept here, whoever makes it."
+            first = "This note did not change yet; esc lists all." if self.path else "No note changed yet."
+            words = f"{first}\n\nEach change of a note is kept here, whoever makes it."
             words = words if self.chosen == FILTERS[0] else f"Nothing is listed {self.chosen}. f lists others."
             self.query_one("#history-text", Static).update(safe(self.past.problem or words, keep_newlines=True))
 
