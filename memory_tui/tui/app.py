@@ -391,12 +391,9 @@ class MemoryApp(App[int]):
         return True
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let a box of text have its letters, and keep the keys of views out of dialogs."""
+        """Offer other scopes only where there is a shared index."""
         del parameters
-        if action == "scope":
-            return self.session.engine is not None and self.session.engine.scopes.configured
-        alone = not self.is_writing and len(self.screen_stack) == 1
-        return alone or action not in {"view", "ask", "help", "palette", "end"}
+        return action != "scope" or (self.session.engine is not None and self.session.engine.scopes.configured)
 
     async def action_view(self, name: str) -> None:
         """Go to a view."""

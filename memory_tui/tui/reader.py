@@ -152,13 +152,14 @@ class Reader(MarkdownText):
         """Put the cursor on a line of the note, with what is above it in sight."""
         row = next((at for at, number in enumerate(self.numbers) if number >= line), len(self.numbers) - 1)
         self.move_cursor((max(0, row), 0))
-        # In a pane of few lines what comes after a line is worth more than what comes before.
-        above = 1 if self.size.height < 12 else self.size.height // 3
+        # What comes after the line that decided is worth more than what comes before; so it is in a pane of few lines.
+        above = 1 if self.decided or self.size.height < 12 else self.size.height // 3
         self.scroll_to(y=self.cursor_row - above, animate=False, immediate=True)
 
     def on_resize(self) -> None:
         """Keep the cursor in sight when lines wrap anew."""
-        self.scroll_cursor_visible()
+        # Textual wraps after this.
+        self.call_next(*((self.go, self.line) if self.decided else (self.scroll_cursor_visible,)))
 
     @property
     def line(self) -> int:

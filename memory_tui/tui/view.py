@@ -12,7 +12,6 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Input
 
 from memory_tui.errors import Cancelled, MemoryTuiError
 from memory_tui.sanitize import one_line
@@ -61,11 +60,6 @@ class View(Vertical):
 
     def events_arrived(self, events: Sequence[Event]) -> None:
         """Take note of what the engine did."""
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let a box of text have its letters; only escape means the view."""
-        del parameters
-        return action == "back" or not isinstance(self.app.focused, Input)
 
     def tell_size(self) -> None:
         """Tell all widgets their size: of one that is shown again Textual forgets that the window changed."""

@@ -250,7 +250,7 @@ class SearchView(View):
         self.notebook = Notebook()
         self.cases: dict[str, Case] = {}
         """What the index knows of the saved questions that were asked already."""
-        self.passage: tuple[str, int, int, str, Size] | None = None
+        self.passage: tuple[str, int, int, str] | None = None
         self.wanted = 0
         """The passage that the cursor is to stand on."""
         self.line_asked = 0, 0
@@ -557,13 +557,11 @@ class SearchView(View):
         self.show_passage("", 1, 1, "")
 
     def show_passage(self, text: str, first: int, line: int, path: str) -> None:
-        """Show a passage with the deciding line second, so that what follows is read; once for the same."""
-        passage = self.query_one(Reader)
-        wanted = (text, first, line, path, passage.size)
+        """Show a passage; once for the same."""
+        wanted = (text, first, line, path)
         if wanted != self.passage:
             self.passage = wanted
-            passage.show(text, first, line, path=path, decided=True)
-            passage.scroll_to(y=passage.cursor_row - 1, animate=False, immediate=True)
+            self.query_one(Reader).show(text, first, line, path=path, decided=True)
 
     def moved(self) -> None:
         """Explain the passage under the cursor."""
@@ -848,12 +846,10 @@ class SearchView(View):
     # --- keys ------------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of passages are there with passages, and not while somebody types."""
-        if not super().check_action(action, parameters):
-            return False
+        """Keys of passages are there with passages."""
         if action in {"copy", "sum", "miss", "compare", "judge", "promote", "overtake"}:
             return self.answer is not None and not self.knobs.has_focus
-        return True
+        return super().check_action(action, parameters)
 
     @on(OptionList.OptionSelected, "#search-list")
     def chosen(self, event: OptionList.OptionSelected) -> None:
