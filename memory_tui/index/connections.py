@@ -93,6 +93,8 @@ Outcome = TypeVar("Outcome")
 
 _LOOK_SECONDS = 1.0
 """How often who waits for an outcome looks whether the thread still lives."""
+_TIMES = 10
+"""How often a writer that does not hear that it should end is interrupted: between two statements it is not."""
 _ROOM_BYTES = 16 << 20
 """What a thread needs: its stack, mostly 8 MB, and memory to begin and to end in."""
 _USED_UP = "Close other programs; memory or threads are used up."
@@ -165,8 +167,14 @@ class Writer:
         with self._quiet:
             thread = self._thread
             self._jobs.put(None)
-        if thread is not None:
-            thread.join(timeout)
+        if thread is None:
+            return
+        thread.join(timeout / 4)
+        for _ in range(_TIMES):
+            # A statement that writes a note of megabytes takes seconds; its whole transaction is given up.
+            if (store := self._store) is not None and not self.wait_idle(0):
+                store.interrupt()
+            thread.join(0.75 * timeout / _TIMES)
 
     def _work(self) -> None:
         try:

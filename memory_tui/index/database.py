@@ -325,7 +325,8 @@ class Database:
 
     def interrupt(self) -> None:
         """Stop the statement that runs now, which then raises Cancelled; safe from any thread."""
-        self.connection.interrupt()
+        with suppress(apsw.ConnectionClosedError):
+            self.connection.interrupt()
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> Rows:
         """Return all rows of one statement. Raises Cancelled and IndexUnavailable."""

@@ -381,6 +381,8 @@ def _upwards(path: str) -> Iterator[str]:
 
 _PASSES = 3
 """How often a new index is brought up to date with what was saved meanwhile, before it is published."""
+_LARGE_BYTES = 1 << 20
+"""A note from so many bytes on is indexed last, and after the others are written, so that these answer meanwhile."""
 _PROGRESS_SECONDS = 0.1
 _SETTLED_SECONDS = 0.5
 """Before that a rate says nothing."""
@@ -596,8 +598,10 @@ class _Pass:
         self._tell(events.SyncStarted(time.time(), report.reason, len(todo)))
         try:
             self._forget(scan)
-            for note in todo:
+            for note in sorted(todo, key=lambda note: note.size > _LARGE_BYTES):
                 self._run.stop.check()
+                if note.size > _LARGE_BYTES:
+                    self._flush()
                 self._look_at(note, rows.get(note.path))
                 waiting = len(self._touching) + sum(1 + len(file.chunks) for file in self._new)
                 if waiting >= max(BATCH, self._run.manner.texts):

@@ -18,7 +18,7 @@ from textual.content import Content
 from textual.events import Resize
 from textual.message import Message
 from textual.notifications import Notification, Notify
-from textual.widgets import ContentSwitcher, Footer, Input, Static, Tab, Tabs, TextArea
+from textual.widgets import ContentSwitcher, Input, Static, Tab, Tabs, TextArea
 from textual.worker import get_current_worker
 
 from memory_tui.errors import MemoryTuiError, StateUnavailable
@@ -36,6 +36,7 @@ from memory_tui.events import (
 from memory_tui.sanitize import one_line
 from memory_tui.tui import themes
 from memory_tui.tui.changes import PATIENCE, take_back
+from memory_tui.tui.dialogs import Hints
 from memory_tui.tui.help import Help
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.palette import Chosen, Commands, Palette
@@ -132,7 +133,7 @@ class MemoryApp(App[int]):
             )
             yield Static(id="lamp", markup=False)
         yield ContentSwitcher(id="views")
-        yield Footer(compact=True, show_command_palette=False)
+        yield Hints()
 
     async def on_mount(self) -> None:
         """Show the first view, then open the engine."""
@@ -440,7 +441,7 @@ class MemoryApp(App[int]):
             # Its module needs the search view, which nobody may have opened.
             from memory_tui.tui.tour import Tour
 
-            await self.screen.mount(Tour(self.session), before=self.query_one(Footer))
+            await self.screen.mount(Tour(self.session), before=self.query_one(Hints))
 
     def action_rebuild(self) -> None:
         """Make the index anew, after a yes."""

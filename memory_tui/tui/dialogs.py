@@ -25,6 +25,18 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
+class Hints(Footer):
+    """The keys in the last line; a subclass because Textual takes those behind a dialog away and draws no new ones."""
+
+    def __init__(self) -> None:
+        super().__init__(compact=True, show_command_palette=False)
+
+    async def recompose(self) -> None:
+        """Make the keys anew in front; of a screen that comes to the front again they are made then."""
+        if self.is_attached and self.screen.is_active:
+            await super().recompose()
+
+
 class Dialog(ModalScreen[Answer], Generic[Answer]):
     """A box over the view with a title and its keys; escape closes it without an answer.
 
@@ -42,7 +54,7 @@ class Dialog(ModalScreen[Answer], Generic[Answer]):
         with Vertical(classes="dialog") as box:
             box.border_title = Content(self.heading)
             yield from self.body()
-            yield Footer(compact=True, show_command_palette=False)
+            yield Hints()
 
     def body(self) -> ComposeResult:
         """Return what stands in the box."""

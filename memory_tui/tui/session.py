@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from memory_tui.plan import Options
     from memory_tui.settings import Settings
 
+LAMP = 34
+"""Cells at the right end of the first line."""
 OpenEngine: TypeAlias = "Callable[[Listener], Engine]"
 """Opens the engine on a worker thread. Raises MemoryTuiError."""
 
@@ -157,7 +159,7 @@ def lamp(session: Session, *, narrow: bool = False) -> Content:
         return Content.assemble(("● ", "$success") if fine else ("▲ ", "$warning"), maker)
     state = one_line(session.progress or ("read-only" if current and session.read_only else state))
     current = current or bool(session.progress)
-    if narrow:
+    if narrow or len(maker) + len(state) > LAMP - 4:
         return Content.assemble(("● ", "$success") if current else ("▲ ", "$warning"), state)
     return Content.assemble(
         ("● ", "$success") if fine else ("▲ ", "$warning"), maker, "  ", (state, "" if current else "$warning")

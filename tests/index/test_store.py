@@ -295,6 +295,16 @@ def test_a_job_that_comes_while_the_writer_is_closed_is_answered(tmp_path):
             jobs[-1].result(LONG)
 
 
+def test_who_closes_the_writer_waits_for_no_long_statement(tmp_path):
+    one, begun = writer(tmp_path / "i.sqlite"), threading.Event()
+    counting = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    job = one.submit(lambda store: (begun.set(), store.query(counting)))
+    assert begun.wait(LONG)
+    one.close(0.4)
+    with pytest.raises(Cancelled):
+        job.result(LONG)
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_who_waits_for_a_thread_that_ended_without_an_answer_is_told(tmp_path, monkeypatch):
     def used_up(_self, _error):

@@ -205,6 +205,15 @@ def test_a_stopped_sync_keeps_whole_notes_and_says_so(memory):
     assert memory.sync().indexed == 30 - len(done)
 
 
+def test_a_huge_note_keeps_no_other_from_answering(memory):
+    memory.write("MEMORY.md", "- one line of many\n" * 60_000)
+    memory.write("memory/small.md", "- a line")
+    memory.sync(listener=lambda event: memory.cancel.set() if isinstance(event, events.FileIndexed) else None)
+    assert [*memory.store.indexed()] == ["memory/small.md"]
+    memory.cancel.clear()
+    assert memory.sync().indexed == 1
+
+
 class Patience(Stop):
     """A stop that comes when it was asked so many times."""
 

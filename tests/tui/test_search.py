@@ -1,5 +1,7 @@
 """The view Search by its keys: asking, why, remedies, the ranking, judging, comparing, any line."""
 
+import threading
+
 import pytest
 from textual import events
 from textual.widgets import Input, OptionList, Static
@@ -10,6 +12,7 @@ from memory_tui.tui.reader import Reader
 from memory_tui.tui.views.notes import NotesView
 from memory_tui.tui.views.search import LONGEST, SearchView
 from tests.support.tui import LARGE, QUESTION, SMALL, TINY, Window, make_app, sample
+from tests.support.waiting import LONG
 
 
 def view(window: Window) -> SearchView:
@@ -56,6 +59,16 @@ def test_the_newest_letters_are_answered(reader):
     assert answer is not None
     assert answer.trace.query == "omada vlan"
     assert answer.evidence.query == "omada vlan"
+
+
+def test_an_answer_that_takes_long_is_said_to_be_waited_for(screen, monkeypatch):
+    search, ready = screen.app.session.engine.search, threading.Event()
+    gather = search.gather
+    monkeypatch.setattr(search, "gather", lambda *args, **named: ready.wait(LONG) and gather(*args, **named))
+    screen.burst("slash", *"omada")
+    screen.until(lambda: "Asking your notes" in screen.text)
+    ready.set()
+    screen.until(lambda: "Your agent gets the first" in screen.text)
 
 
 def test_a_question_that_another_one_replaced_is_ranked_no_further(reader: Window) -> None:

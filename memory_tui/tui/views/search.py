@@ -65,6 +65,8 @@ LONGEST = 2_000
 """Characters of a question."""
 REST_SECONDS = 0.12
 """A cursor that rests so long has its remedies worked out; letters are asked then where a question leaves us."""
+LATE_SECONDS = 0.15
+"""An answer that takes longer is said to be waited for."""
 TYPING_SECONDS = 0.6
 """Who types does not read yet: as long as this nothing is worked out, and no pane changes its shape."""
 EARLIER = 100
@@ -314,8 +316,7 @@ class SearchView(View):
         """Ask what stands in the box; at rest, where the provider or QMD is not in this process."""
         event.stop()
         self.misses = MISSES
-        if self.waiting is not None:
-            self.waiting.stop()
+        self.wait_no_more()
         engine = self.session.engine
         if engine is not None and (self.scope or self._asks_elsewhere(engine)):
             self.waiting = self.set_timer(REST_SECONDS, self.ask)
@@ -335,6 +336,7 @@ class SearchView(View):
     def ask(self) -> None:
         """Ask what stands in the box; a question before it is stopped."""
         self.stop.set()
+        self.wait_no_more()
         query, engine, settings = self.box.value.strip(), self.session.engine, self.session.settings
         self.number, self.stop = self.number + 1, Stop()
         if engine is None or settings is None:
@@ -343,9 +345,20 @@ class SearchView(View):
             self.answer = None
             self.invite()
             return
-        if self.scope or self._asks_elsewhere(engine):
-            self.write("#level", Content.styled(f" Asking {one_line(self.scope) or 'the provider'} ...", MUTED))
+        self.waiting = self.set_timer(LATE_SECONDS, self.tell_waiting)
         self.gather(self.request(query, settings), self.scope)
+
+    def wait_no_more(self) -> None:
+        """Ask nothing later, and say of nothing that it is waited for."""
+        if self.waiting is not None:
+            self.waiting.stop()
+
+    def tell_waiting(self) -> None:
+        """Say whose answer is waited for, and what keeps the index busy."""
+        engine, progress = self.session.engine, self.session.progress
+        elsewhere = engine is not None and self._asks_elsewhere(engine)
+        who = one_line(self.scope) or ("the provider" if elsewhere else "your notes")
+        self.write("#level", Content.styled(f" Asking {who} ... {one_line(progress)}", MUTED))
 
     def request(self, query: str, settings: Settings) -> Request:
         """Return a request for the shape that the list has now."""
@@ -420,6 +433,7 @@ class SearchView(View):
         """Show an answer, unless something newer is under way."""
         if answer.request.number != self.number:
             return
+        self.wait_no_more()
         same = self.answer is not None and self.answer.trace.query == answer.trace.query
         self.answer = answer
         if not same:
@@ -435,6 +449,7 @@ class SearchView(View):
     def unanswered(self, message: Unanswered) -> None:
         """Say why there is no answer."""
         if message.number == self.number:
+            self.wait_no_more()
             self.answer = None
             self.say(message.error.message, message.error.next_step)
 
@@ -799,8 +814,8 @@ class SearchView(View):
     # --- what the app tells ----------------------------------------------------------------------------------------
 
     def state_changed(self) -> None:
-        """Ask what was typed before the engine was open."""
-        if self.answer is None:
+        """Ask what was typed before the engine was open, or anything was indexed."""
+        if self.answer is None or self.answer.trace.empty is not None:
             self.ask() if self.box.value.strip() else self.invite()
         if self.session.engine is not None and not self.known:
             self.known = True
