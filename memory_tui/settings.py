@@ -21,10 +21,9 @@ Scalar = bool | int | float | str
 class Knob(Struct, frozen=True):
     """One setting: its key, a short label, default, and for a number the inclusive range `low` to `high`.
 
-    A knob of the tune strip ranks a query again and retrieves nothing. It has a `step` and a `fine` one, and a `short`
-    label on a strip of one line, which leaves it out while unchanged if it is `second`. Its slider ends at `high`; a
-    typed value may go to `most`, where that is more. Without the switch `needs[0]` it has no effect, which `needs[1]`
-    says; it and `pair` add up to 1.
+    A knob that `tunes` ranks a query again and retrieves nothing, by a `step` or a `fine` one. Its slider ends at
+    `high`; a typed value may go to `most`, where that is more. Without the knob that it `needs` it has no effect; it
+    and `pair` add up to 1.
     """
 
     key: str
@@ -37,9 +36,8 @@ class Knob(Struct, frozen=True):
     most: float = 0.0
     unit: str = ""
     choices: tuple[str, ...] = ()
-    short: str = ""
-    second: bool = False
-    needs: tuple[str, str] | None = None
+    tunes: bool = False
+    needs: str = ""
     pair: str = ""
 
     @property
@@ -56,23 +54,23 @@ class Knob(Struct, frozen=True):
 _SHARE = 0.0, 1.0, 0.05, 0.01
 _HALF_LIFE, _DAYS = "query.hybrid.temporalDecay.halfLifeDays", (1, 3650, 5, 1, 1_000_000)
 _VECTOR, _TEXT = "query.hybrid.vectorWeight", "query.hybrid.textWeight"
-_DECAYS = ("query.hybrid.temporalDecay.enabled", "decay is off")
-_VARIES = ("query.hybrid.mmr.enabled", "mmr is off")
-_SECOND = ("secondStage.weight", "the second stage counts nothing")
-_BOTH = ("query.hybrid.enabled", "hybrid is off: vectors alone decide")
+_DECAYS = "query.hybrid.temporalDecay.enabled"
+_VARIES = "query.hybrid.mmr.enabled"
+_SECOND = "secondStage.weight"
+_BOTH = "query.hybrid.enabled"
 _PROFILES = ("auto", "recommended", "openclaw-2026.9", "openclaw-2026.3", "openclaw-2026.2")
 
 OPENCLAW_KNOBS: tuple[Knob, ...] = (
-    Knob(_VECTOR, "vector", 0.7, *_SHARE, short="vec", needs=_BOTH, pair=_TEXT),
-    Knob(_TEXT, "text", 0.3, *_SHARE, short="txt", needs=_BOTH, pair=_VECTOR),
-    Knob("query.minScore", "minScore", 0.35, *_SHARE, short="min"),
-    Knob("query.hybrid.temporalDecay.enabled", "decay", False, short="decay"),
-    Knob(_HALF_LIFE, "half-life", 30, *_DAYS, unit="d", short="half", needs=_DECAYS),
-    Knob("query.maxResults", "results", 6, 1, 50, 1, 1, 1000, short="top"),
-    Knob("query.hybrid.candidateMultiplier", "candidates", 4, 1, 20, 1, 1, unit="x", short="candidates", second=True),
-    Knob("query.hybrid.mmr.enabled", "mmr", False, short="mmr"),
-    Knob("query.hybrid.mmr.lambda", "mmr lambda", 0.7, *_SHARE, short="lambda", second=True, needs=_VARIES),
-    Knob("query.hybrid.enabled", "hybrid", True, short="hybrid", second=True),
+    Knob(_VECTOR, "vector", 0.7, *_SHARE, tunes=True, needs=_BOTH, pair=_TEXT),
+    Knob(_TEXT, "text", 0.3, *_SHARE, tunes=True, needs=_BOTH, pair=_VECTOR),
+    Knob("query.minScore", "minScore", 0.35, *_SHARE, tunes=True),
+    Knob("query.hybrid.temporalDecay.enabled", "decay", False, tunes=True),
+    Knob(_HALF_LIFE, "half-life", 30, *_DAYS, unit="d", tunes=True, needs=_DECAYS),
+    Knob("query.maxResults", "results", 6, 1, 50, 1, 1, 1000, tunes=True),
+    Knob("query.hybrid.candidateMultiplier", "candidates", 4, 1, 20, 1, 1, unit="x", tunes=True),
+    Knob("query.hybrid.mmr.enabled", "mmr", False, tunes=True),
+    Knob("query.hybrid.mmr.lambda", "mmr lambda", 0.7, *_SHARE, tunes=True, needs=_VARIES),
+    Knob("query.hybrid.enabled", "hybrid", True, tunes=True),
     Knob("chunking.tokens", "chunk tokens", 400, 1, 1_000_000),
     Knob("chunking.overlap", "overlap", 80, 0, 999_999),
     Knob("sync.watch", "watch", True),
@@ -88,10 +86,10 @@ OPENCLAW_KNOBS: tuple[Knob, ...] = (
 )
 OWN_KNOBS: tuple[Knob, ...] = (
     Knob("profile", "profile", "auto", choices=_PROFILES),
-    Knob("recency.weight", "recency", 0.02, 0, 0.5, 0.01, 0.005, short="rec", second=True, needs=_DECAYS),
-    Knob("dateBoost", "date boost", 1.0, *_SHARE, short="day", second=True),
-    Knob("secondStage.weight", "2nd stage", 0.7, *_SHARE, short="2nd", second=True),
-    Knob("secondStage.neighbour", "neighbour", 0.1, 0, 0.5, 0.05, 0.01, short="neighbour", second=True, needs=_SECOND),
+    Knob("recency.weight", "recency", 0.02, 0, 0.5, 0.01, 0.005, tunes=True, needs=_DECAYS),
+    Knob("dateBoost", "date boost", 1.0, *_SHARE, tunes=True),
+    Knob("secondStage.weight", "2nd stage", 0.7, *_SHARE, tunes=True),
+    Knob("secondStage.neighbour", "neighbour", 0.1, 0, 0.5, 0.05, 0.01, tunes=True, needs=_SECOND),
     Knob("query.maxCharacters", "characters", 3600, 0, 1_000_000),
     Knob("questionTime.enabled", "question time", True),
     Knob("spelling.enabled", "spelling", True),
@@ -158,8 +156,8 @@ KNOBS = (*OPENCLAW_KNOBS, *OWN_KNOBS)
 
 BY_KEY: Mapping[str, Knob] = MappingProxyType({knob.key: knob for knob in KNOBS})
 
-TUNE_KEYS: tuple[str, ...] = ("profile", *(knob.key for knob in KNOBS if knob.short))
-"""The knobs of the tune strip, in its order."""
+TUNE_KEYS: tuple[str, ...] = ("profile", *(knob.key for knob in KNOBS if knob.tunes))
+"""The knobs that rank again, in the order of the screen."""
 
 
 def find_knob(name: str) -> Knob:

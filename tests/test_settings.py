@@ -80,7 +80,6 @@ def test_a_slider_ends_before_what_may_be_typed():
 
 def test_a_row_names_only_knobs_that_are_there():
     for knob in KNOBS:
-        assert not knob.needs or isinstance(BY_KEY[knob.needs[0]].default, bool | float)
+        assert not knob.needs or isinstance(BY_KEY[knob.needs].default, bool | float)
         assert not knob.pair or BY_KEY[knob.pair].pair == knob.key
-        assert (knob.key in TUNE_KEYS) == bool(knob.short or knob.key == "profile")
-        assert not knob.second or knob.key in TUNE_KEYS
+        assert (knob.key in TUNE_KEYS) == bool(knob.tunes or knob.key == "profile")

@@ -85,7 +85,7 @@ def active(settings: Settings) -> list[str]:
     def counts(knob: Knob) -> bool:
         # A profile that keeps its weights with one side missing scales what that side gives.
         weighs = bool(knob.pair) and profile.missing_side != "zero"
-        return knob.key not in profile.ignores and (knob.needs is None or weighs or settings.on(knob.needs[0]))
+        return knob.key not in profile.ignores and (not knob.needs or weighs or settings.on(knob.needs))
 
     return [key for key in NAMES if key == PROFILE or (key in TUNE_KEYS and counts(BY_KEY[key]))]
 
