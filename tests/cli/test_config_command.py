@@ -158,13 +158,6 @@ def test_an_agent_has_its_own_notes_settings_and_index(run, fleet):
     del fleet
 
 
-def test_an_unknown_agent_is_refused_with_those_there_are(run, fleet):
-    code, out, err = run("search", "x", "--agent", "nobody")
-    assert (code, out) == (2, "")
-    assert "main, coder, mute" in err
-    del fleet
-
-
 def test_a_memory_that_is_switched_off_is_not_searched_but_can_be_looked_at(run, fleet):
     for command in (["search", "omada"], ["index"], ["search", "--stdin"]):
         code, out, err = run(*command, "--agent", "mute")

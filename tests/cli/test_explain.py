@@ -53,13 +53,6 @@ def test_json_has_the_promised_names(run):
     assert (miss["recalled"], miss["verdict"]["kind"], miss["verdict"]["limit"]) == (False, "beyond_limit", 1)
 
 
-def test_a_note_that_does_not_exist_is_an_error_and_no_answer(run):
-    code, out, err = run("why", "omada", "memory/2026-12-03.md:2")
-    assert (code, out) == (2, "")
-    assert "There is no note memory/2026-12-03.md." in err
-    assert "memory-tui why --file memory/2026-12-03.md" in err
-
-
 @pytest.mark.parametrize("asked", [("why", "omada"), ("why", "omada", "--json")])
 def test_a_line_behind_the_end_of_a_note_is_an_error_and_no_answer(run, asked):
     code, out, err = run(*asked[:2], "MEMORY.md:99", *asked[2:])

@@ -94,13 +94,9 @@ def test_a_missing_folder_is_the_only_complaint(run, tmp_path, terminal, monkeyp
 
 REFUSED: list[tuple[list[str], str]] = [
     (["search"], "There is no query."),
-    (["search", " "], "There is no query."),
     (["search", "x", "-n", "0"], "is not a whole number from 1"),
-    (["search", "x", "-n", "1e3"], "is not a whole number from 1"),
     (["search", "x", "--min-score", "2"], "minScore"),
-    (["search", "x", "--min-score", "nan"], "minScore"),
     (["search", "x", "--set", "nonsense=1"], "nonsense"),
-    (["search", "x", "--set", "halfLifeDays=0"], "halfLifeDays"),
     (["search", "x", "--set", "minScore"], "--set takes KEY=VALUE"),
     (["search", "x", "--profile", "mine"], "mine"),
     (["search", "x", "--now", "tomorrow"], "--now takes an ISO date"),
@@ -112,26 +108,21 @@ REFUSED: list[tuple[list[str], str]] = [
     (["search", "-vlan"], "memory-tui search -- -vlan."),
     (["why", "-vlan", "MEMORY.md"], "memory-tui why -- -vlan."),
     (["why", "x"], "A query and a line belong together."),
-    (["why", "", "MEMORY.md:1"], "There is no query."),
     (["why", "bicycle", "door"], "If door belongs to the question, put the question in quotes."),
     (["get", "nope.md"], "There is no note nope.md."),
-    (["get", "memory/nope.md"], "There is no note memory/nope.md."),
     *((["get", path], "") for path in ("/etc/passwd", "memory/../../x.md", "MEMORY.txt", "", "memory", "a\0b.md")),
     (["get", "../nope.md"], "outside the places"),
-    (["get", "MEMORY.md", "--from", "0"], "is not a whole number from 1"),
     (["get", "MEMORY.md", "--from", "9999"], "MEMORY.md has 3 lines; there is no line 9,999."),
     (["get", "memory/empty.md", "--from", "9999"], "memory/empty.md is empty; there is no line 9,999."),
     (["status", "extra"], "Unrecognized arguments: extra."),
     (["status", "--config", "/nowhere.json"], "/nowhere.json"),
     (["status", "--index", "~nobody-of-this-name/index.sqlite"], "there is no such home folder"),
     (["config", "--workspace", "~nobody-of-this-name/notes"], "begins with ~ and a name that no user"),
-    (["config", "--config", "~nobody-of-this-name/notes"], "begins with ~ and a name that no user"),
     (["index", "--nonsense"], "--nonsense"),
     (["--bogus", "search", "x"], "There is no option --bogus that stands before a command."),
     (["--worspace", "notes", "search", "x"], "Did you mean --workspace?"),
     (["frobnicate"], "There is no command 'frobnicate', and no such folder."),
     (["promote", "nope.md:1"], "There is no note nope.md."),
-    (["restore", "memory/nope.md"], "There is no note memory/nope.md."),
     (["restore"], "Which note is to be restored?"),
     (["undo"], "Nothing is left to undo."),
     (["undo", "999"], "Change 999 cannot be undone now."),
@@ -140,7 +131,6 @@ REFUSED: list[tuple[list[str], str]] = [
     (["doctor", "--deadline", "nan"], "is not a number from 0.1 up"),
     (["ltm", "search", "tea", "--min-score", "inf"], "is not a number from 0 up"),
     (["eval", "--fail-under", "recall=nan"], "--fail-under takes METRIC=NUMBER"),
-    (["eval", "--fail-under", "recall"], "--fail-under takes METRIC=NUMBER"),
     (["recall-log", "last"], "memory-tui connect AGENT --log-recalls"),
     (["provider", "--provider", "builtin", "--approve", "builtin"], "builtin needs no approval: it runs inside"),
     (["provider", "--approve", "scripted"], "scripted is not configured here"),
@@ -294,12 +284,6 @@ def test_status_has_the_documented_names(run):
     assert len(paths) == 1, "--index names it"
 
 
-def test_why_takes_question_and_place_in_either_order(run):
-    question, place = "omada router", "MEMORY.md:2"
-    assert run("why", place, question)[:2] == run("why", question, place)[:2]
-    assert run("why", question, place)[0] == 0
-
-
 def test_why_file_gives_a_reason_for_any_path(run, workspace):
     memory = workspace / "memory"
     (memory / "photo.jpg").write_bytes(b"x")
@@ -344,11 +328,6 @@ def test_hostile_text_is_shown_and_obeyed_by_nobody(run, workspace):
         assert not set(out + err) & CONTROLS, arguments
     hits = json.loads(run(*search, "--json")[1])["results"]
     assert any(evil in hit["snippet"] for hit in hits), "JSON carries the text unchanged"
-
-
-def test_a_kind_of_the_inbox_is_spelled_as_one_likes(run):
-    for kind in ("dead-path", "dead path", "Dead_Path"):
-        assert run("inbox", "--kind", kind) == (0, "Nothing of the kind dead path needs attention.\n", "")
 
 
 # --- providers, configurations, places -----------------------------------------------------------------------------

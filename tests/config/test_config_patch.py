@@ -65,21 +65,6 @@ def test_a_value_that_is_there_is_replaced_and_nothing_else(commented):
     assert change.place == "agents.defaults.memorySearch.query.minScore"
 
 
-def test_a_value_that_is_missing_is_added_where_it_belongs(commented):
-    before = commented.read_text()
-    found = plan_of(commented, ("query.maxResults", "9"), ("query.hybrid.mmr.enabled", "on"))
-    assert text_of(found) == before.replace("textWeight: 0.3 }", "textWeight: 0.3, mmr: {enabled: true} }").replace(
-        "textWeight: 0.3, mmr: {enabled: true} },\n",
-        "textWeight: 0.3, mmr: {enabled: true} },\n          maxResults: 9,\n",
-    )
-
-
-def test_a_last_member_without_a_comma_gets_one_and_keeps_its_comment():
-    text = '{\n    "a": 1 // one\n}\n'
-    node = parse_json5(SourceText(Path("x"), text))
-    assert json5.spliced(text, json5.insert(node, {"b": 2})) == '{\n    "a": 1, // one\n    "b": 2\n}\n'
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -212,12 +197,6 @@ def test_values_of_our_own_rules_go_into_our_own_file_and_hold_there(commented):
     assert theirs.settings.number("recency.weight") == 0.02
 
 
-def test_knobs_that_openclaw_does_not_have_are_left_with_the_reason(commented):
-    found = plan_of(commented, ("recency.weight", "0.1"), ("query.minScore", "0.3"))
-    assert [change.key for change in found.changes] == ["query.minScore"]
-    assert [key for key, _ in found.left] == ["recency.weight"]
-
-
 @pytest.mark.parametrize(
     ("content", "profile", "after"),
     [
@@ -234,15 +213,6 @@ def test_values_go_into_our_own_file_with_the_profile_that_they_were_tuned_under
     holds = plan.choose(Options(config=str(file))).settings
     assert (holds.word("profile"), holds.number("query.minScore")) == (profile, 0.2)
     assert plan_of(file, ("query.minScore", "0.2"), profile=profile).changes == ()
-
-
-def test_a_file_that_holds_for_every_workspace_says_so(tmp_path):
-    wide = "every workspace"
-    choices = plan.choose(Options(workspace=str(tmp_path), changes=(("query.minScore", "0.2"),)))
-    assert any(wide in note for note in patch(choices.config, choices.settings, choices.as_written()).notes)
-    file = tmp_path / "config.json"
-    file.write_text("{}")
-    assert not any(wide in note for note in plan_of(file, ("query.minScore", "0.2")).notes)
 
 
 def test_a_profile_has_no_place_in_openclaws_file_and_the_way_to_it_is_said(commented):

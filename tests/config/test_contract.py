@@ -244,26 +244,6 @@ def test_the_order_of_keys_is_openclaws(asked, tmp_path, monkeypatch):
     assert key({"remote": {"apiKey": "sk-of-the-search"}}) == "sk-of-the-search"
 
 
-def test_logins_are_of_the_agent_in_the_order_that_is_written(asked, tmp_path):
-    login(
-        tmp_path,
-        "main",
-        {
-            "google:a": {"type": "api_key", "provider": "google", "key": "first"},
-            "google:b": {
-                "type": "api_key",
-                "provider": "google",
-                "keyRef": {"source": "env", "provider": "default", "id": "PROXY_KEY"},
-            },
-        },
-    )
-    tree = {"agents": {"defaults": {"memorySearch": {"provider": "gemini"}}}, "auth": {"order": {"google": []}}}
-    assert [key.value for key in settings(asked(tree)).with_shared("gemini").api_keys] == ["first", "sk-of-the-proxy"]
-    tree["auth"]["order"]["google"] = ["google:b"]
-    assert next(key.value for key in settings(asked(tree)).with_shared("gemini").api_keys) == "sk-of-the-proxy"
-    assert settings(asked(tree)).with_shared("voyage").api_keys == ()
-
-
 def test_what_one_provider_is_told_is_never_sent_to_another(asked):
     found = settings(asked(FILES["a proxy for everything"], provider="voyage")).with_shared("voyage")
     assert (found.base_url, found.api_keys, found.spare_keys) == ("", (), ())
@@ -284,9 +264,6 @@ def test_set_says_of_every_listed_key_that_it_does_not_take_how_it_is_set(key, t
     [
         ({}, {}, "agent:main:main", True),
         ({"mode": "all", "workspaceAccess": "ro"}, {}, "agent:main:main", False),
-        ({"mode": "all"}, {}, "agent:main:main", False),
-        ({"mode": "all", "workspaceAccess": "rw"}, {}, "agent:main:main", True),
-        ({"mode": "off", "workspaceAccess": "ro"}, {}, "agent:main:main", True),
         ({"mode": "all", "workspaceAccess": "rw"}, {"workspaceAccess": "ro"}, "agent:main:main", False),
         ({"mode": "non-main", "workspaceAccess": "ro"}, {}, "agent:main:main", True),
         ({"mode": "non-main", "workspaceAccess": "ro"}, {}, "agent:main:telegram:group:1", False),

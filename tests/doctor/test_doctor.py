@@ -58,11 +58,6 @@ def found(engine, key):
     return result
 
 
-def test_each_check_has_a_name_of_its_own():
-    every = [*doctor.CHECKS, *doctor.QMD_CHECKS, *doctor.LTM_CHECKS]
-    assert len({check.key for check in every}) == len(every)
-
-
 def test_a_note_of_which_some_words_are_not_found_is_no_clean_bill(workspace, open_engine):
     assert found(open_engine(), "readable").state == "ok"
     (workspace / "memory" / "bakery.md").write_bytes("Die Bäckerei schließt um eins.\n".encode("cp1252"))
@@ -180,17 +175,6 @@ def test_a_check_that_breaks_or_hangs_stops_no_other(open_engine, monkeypatch):
     }
     assert "ZeroDivisionError" in results["a"].evidence
     assert results["b"].fix == "Do that."
-
-
-def test_checks_run_side_by_side(open_engine):
-    together = threading.Barrier(4)
-
-    def meets(_):
-        together.wait(LONG)
-        return CheckOutcome("ok", "met")
-
-    table = [Check(str(n), "machine", "", meets) for n in range(4)]
-    assert [r.state for r in doctor.examine(open_engine(), table, 2 * LONG)] == ["ok"] * 4
 
 
 def test_the_command_tells_what_is_wrong_first(workspace, tmp_path, capsys):
