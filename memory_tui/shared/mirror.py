@@ -117,6 +117,12 @@ _WORKSPACES = _selects(_Workspace, "workspaces(%s, %s, %s, %s)")
 _FILES = _selects(_File, "files(%s, %s, %s) order by first_seq, path")
 _CHUNKS = _selects(_Chunk, "chunks(%s, %s, %s) order by path, seq")
 _VECTORS = _selects(_Vector, "vectors(%s, %s, %s) order by seq, place")
+_LAG = """
+select case when pg_is_in_recovery() and (pg_last_wal_receive_lsn() is distinct from pg_last_wal_replay_lsn()
+        or not exists (select from pg_stat_wal_receiver)) then extract(epoch from clock_timestamp()
+    - coalesce(pg_last_xact_replay_timestamp(), pg_postmaster_start_time()))::float8 else 0 end
+"""
+"""How long ago it was, in seconds, what a replica has of its primary; 0 where it has all, and for no replica."""
 
 
 # --- the mirror ------------------------------------------------------------------------------------------------------
@@ -218,6 +224,7 @@ class Mirror:
         meant = self._access.tenant, scope.every, list(scope.names), list(scope.groups)
         with connection.cursor(row_factory=class_row(_Workspace)) as cursor:
             rows = cursor.execute(_WORKSPACES, meant).fetchall()
+        lag = connection.execute(_LAG).fetchone()
         fitting = [row for row in rows if _fits(row.recipe, self._recipe)]
         names = [row.name for row in fitting]
         with closing(Store.open(self.path, vec0=self._vec0, expected=lambda: True)) as store:
@@ -242,6 +249,7 @@ class Mirror:
         return Record(
             scope=str(scope),
             as_of=time.time(),
+            lag=lag[0] if lag else 0.0,
             silent={row.name: row.silence for row in fitting if row.silence > self._access.silent_seconds},
             missing=tuple(missing or ([] if rows else [str(scope)])),
             elsewise=tuple(row.name for row in rows if row.recipe and row not in fitting),

@@ -27,13 +27,14 @@ class Record(Struct, frozen=True, rename="camel"):
 
     `silent` are publishers that were not heard of then, with the seconds; `missing` are names that may not be read.
     `elsewise` are workspaces that are cut or embedded otherwise than here, `unsound` those with rows that make no
-    sense. `newer`: the schema is of a newer program.
+    sense. `newer`: the schema is of a newer program; `lag`: by how many seconds a replica was behind its primary.
     """
 
     scope: str = ""
     as_of: float = 0.0
     lost_since: float = 0.0
     newer: bool = False
+    lag: float = 0.0
     silent: dict[str, float] = {}
     missing: tuple[str, ...] = ()
     elsewise: tuple[str, ...] = ()
@@ -83,6 +84,7 @@ def standing(scope: str, record: Record, failure: MemoryTuiError | None, *, answ
     """Return what is to be said; `answered`: whether the shared index has just told everything, but for a `failure`."""
     state, words = _state(record, answered=answered)
     words += [failure.message.rstrip(".")] if failure else []
+    words += [f"replica {_span(record.lag)} behind its primary"] if record.lag >= 1 else []
     words += [f"publisher of {name} silent for {_span(seconds)}" for name, seconds in record.silent.items()]
     words += [f"no right to read {name}" for name in record.missing]
     words += [f"{name} is cut or embedded otherwise, and not searched" for name in record.elsewise]

@@ -44,7 +44,7 @@ max_connections = 40
 log_min_messages = fatal
 lc_messages = 'C'
 """
-_RIGHTS = "local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
+_RIGHTS = "local all,replication all trust\nhost all all 127.0.0.1/32 scram-sha-256\n"
 
 
 @functools.cache
@@ -61,22 +61,67 @@ def _for_all(binaries: Path) -> Path:
     return place / binaries.relative_to(package.parent)
 
 
-class Server:
-    """A server in a folder of its own; the superuser is `owner`."""
+def _owned_by_another(folder: Path) -> list[str]:
+    """Give `folder` to the user as whom root starts servers; return the words that make a command that user's."""
+    if os.geteuid() != 0:
+        return []
+    names = {user.pw_name: user for user in pwd.getpwall()}
+    user = names.get("postgres") or names["nobody"]
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, user.pw_uid, user.pw_gid)
+    return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
 
-    def __init__(self, binaries: Path = PACKAGED, *, hasty: bool = True) -> None:
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+POOLER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+
+
+@contextlib.contextmanager
+def pooled(server: Server) -> Iterator[int]:
+    """Run PgBouncer before `server`: each transaction may be of another session. Yield its port."""
+    folder, port = Path(tempfile.mkdtemp(prefix="mtpg-", dir="/tmp")), _free_port()
+    (folder / "users").write_text("".join(f'"{login}" "{PASSWORD}"\n' for login in LOGINS))
+    (folder / "pgbouncer.ini").write_text(
+        f"[databases]\n* = host=127.0.0.1 port={server.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
+        f"listen_port = {port}\nunix_socket_dir =\nauth_type = scram-sha-256\nauth_file = {folder}/users\n"
+        "pool_mode = transaction\ndefault_pool_size = 2\n"
+    )
+    command = [*_owned_by_another(folder), str(POOLER), "-q", str(folder / "pgbouncer.ini")]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as pooler:
+        try:
+            end = time.monotonic() + LONG
+            while True:
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                    break
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            yield port
+        finally:
+            pooler.kill()
+    shutil.rmtree(folder)
+
+
+class Server:
+    """A server in a folder of its own; the superuser is `owner`. A replica of `primary` begins with what that has."""
+
+    def __init__(self, binaries: Path = PACKAGED, *, hasty: bool = True, primary: Server | None = None) -> None:
         self._binaries = _for_all(binaries) if os.geteuid() == 0 else binaries
         self.folder = Path(tempfile.mkdtemp(prefix="mtpg-", dir="/tmp"))
         self.data = self.folder / "data"
-        self._as: list[str] = []
-        if os.geteuid() == 0:
-            names = {user.pw_name: user for user in pwd.getpwall()}
-            user = names.get("postgres") or names["nobody"]
-            os.chown(self.folder, user.pw_uid, user.pw_gid)
-            self._as = ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
+        self._as = _owned_by_another(self.folder)
+        self.port = _free_port()
+        self._databases = 0
+        if primary is not None:
+            self._run("pg_basebackup", "-R", "-c", "fast", "-D", str(self.data), "-d", primary.socket_url())
+            with (self.data / "postgresql.conf").open("a") as settings:
+                settings.write(f"port = {self.port}\nunix_socket_directories = '{self.folder}'\n")
+            self.start()
+            return
         words = ("-U", "owner", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D", str(self.data))
         self._run("initdb", *words)
         with (self.data / "postgresql.conf").open("a") as settings:
@@ -84,7 +129,6 @@ class Server:
                 f"{_HASTY if hasty else ''}{_SETTINGS}port = {self.port}\nunix_socket_directories = '{self.folder}'\n"
             )
         (self.data / "pg_hba.conf").write_text(_RIGHTS)
-        self._databases = 0
         self.start()
         for login in LOGINS:
             self.run(f"create role {login} login password '{PASSWORD}'")
