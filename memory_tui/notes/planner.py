@@ -47,9 +47,6 @@ from memory_tui.workspace.days import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
 
 ARCHIVE = "memory/archive/memory"
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
-_WEEKDAY = re.compile("|".join(_WEEKDAYS))
 _TIMED = re.compile(r"([-*+]\s+)(\*\*|\[|\(|)\d{1,2}:\d{2}((?:\*\*|\]|\)|)(?::?\s*[-–—]\s+|:\s+|\s+))")
 """An entry with a time: its mark, and what stands before and behind the time."""
 _MARK = re.compile(r"\A\s*[-*+](\s+|\Z)")
@@ -109,7 +106,7 @@ class Planner(Struct, frozen=True):
         if registry.is_codex_memory(self.roots.workspace):
             return self._note_for_codex("capture", f"{_words(text)}\n")
         path = f"memory/{now.date().isoformat()}.md"
-        return self.with_trust(capture(text, now, current(self.roots, path), self._log_before(path)))
+        return self.with_trust(capture(text, now, current(self.roots, path)))
 
     def supersede(self, text: str, place: Spot) -> Change:
         """Append `text` to today's log, with the line that it overtakes; that one stays, with a mark and the day.
@@ -151,9 +148,9 @@ class Planner(Struct, frozen=True):
         return Lines(note.bom, tuple(lines)).data
 
     def beginning(self, path: str) -> str:
-        """The text that a daily log which is not there begins with, its heading like that of the log before it."""
+        """The text that a daily log which is not there begins with."""
         day = shown_day(path)
-        return "" if day is None else f"{_heading(day, Lines.of(self._log_before(path)).texts())}\n\n"
+        return "" if day is None else f"# {day.isoformat()}\n\n"
 
     def new_note(self, title: str) -> Change:
         """A new topic note where its title says. Raises EditRefused when something is there."""
@@ -245,28 +242,21 @@ class Planner(Struct, frozen=True):
             raise EditRefused(f"The note is called {target} already.", "Choose another name.")
         return self._moved({note.path: self._vacant(target)}, "rename", f"Rename {note.path} to {target}")
 
-    def archive(self, days: int, only: Collection[str] | None = None) -> Change:
-        """Move daily logs older than `days`, or those of them in `only`, to memory/archive/memory/; links follow.
+    def archive(self, days: int) -> Change:
+        """Move daily logs older than `days` to memory/archive/memory/; links follow.
 
-        Only logs directly below memory/ with a day in their name are moved. What else is in `only` stays, and a note
-        says so. Raises EditRefused when there are none.
+        Only logs directly below memory/ with a day in their name are moved. Raises EditRefused when there are none.
         """
         today = self.now().date()
         paths = {note.path for note in scan(self.roots).notes}
         old = {path for path in paths if (day := _log_day(path)) is not None and (today - day).days > days}
-        old = old if only is None else old.intersection(only)
         targets = {path: f"{ARCHIVE}/{path.rpartition('/')[2]}" for path in sorted(old)}
         notes = [f"{target} is there already, so {path} stays." for path, target in targets.items() if target in paths]
-        notes += [
-            f"{path} stays: only daily logs of earlier days are archived." for path in sorted({*(only or ())} - old)
-        ]
         moved = {path: target for path, target in targets.items() if target not in paths}
         if not moved:
-            aged = f"is older than {days} days" if days else "of an earlier day is among them"
-            raise EditRefused(f"No daily log {aged}.", " ".join(notes) or "Nothing was moved.")
+            raise EditRefused(f"No daily log is older than {days} days.", " ".join(notes) or "Nothing was moved.")
         many = plural(len(moved), "log") if len(moved) > 1 else next(iter(moved))
-        aged = f" older than {days} days" if days else ""
-        return self._moved(moved, "archive", f"Archive {many}{aged} to {ARCHIVE}/", notes)
+        return self._moved(moved, "archive", f"Archive {many} older than {days} days to {ARCHIVE}/", notes)
 
     # --- what a change does ------------------------------------------------------------------------------------------
 
@@ -325,11 +315,6 @@ class Planner(Struct, frozen=True):
             if host.limit
         )
         return self.with_trust(replace(change, notes=change.notes + effects))
-
-    def _log_before(self, path: str) -> bytes | None:
-        """The last daily log before `path`, None without one."""
-        logs = [note.path for note in scan(self.roots).notes if _log_day(note.path) and note.path < path]
-        return current(self.roots, logs[-1]) if logs else None
 
     def _stored(self, path: str) -> str:
         """The path under which a note is stored. Raises PathRefused."""
@@ -390,23 +375,18 @@ def deletion_of(spots: Iterable[Spot], *, kind: str = "delete", title: str = "",
 # --- what is remembered ----------------------------------------------------------------------------------------------
 
 
-def capture(text: str, now: dt.datetime, log: bytes | None, model: bytes | None = None) -> Change:
-    """Append `- HH:MM text` to today's `log`, in its style; a new log begins with a heading like that of `model`.
+def capture(text: str, now: dt.datetime, log: bytes | None) -> Change:
+    """Append `- HH:MM text` to today's `log`, in its style; None where there is none yet.
 
-    `log` is None when there is none yet; `model` is an earlier log. Raises EditRefused for no text or too much.
+    Raises EditRefused for no text or too much.
     """
     words = _words(_MARK.sub("", text))
     path = f"memory/{now.date().isoformat()}.md"
     old = Lines.of(log, path)
     texts = old.texts()
-    style = texts if any(ITEM.match(line) for line in texts) else Lines.of(model).texts()
-    entry = _entry(words, now, style)
-    if log is None or not "".join(texts).strip():
-        new = Lines(old.bom, ()).insert(1, [_heading(now.date(), Lines.of(model).texts()), "", *entry])
-        if model is not None and Lines.of(model).end == "\r\n":
-            new = Lines(new.bom, tuple(line.replace("\n", "\r\n") for line in new.lines))
-    else:
-        new = old.insert(len(old.lines) + 1, [*_gap(texts), *entry])
+    above = _gap(texts) if "".join(texts).strip() else [f"# {now.date().isoformat()}", ""]
+    base = old if "".join(texts).strip() else Lines(old.bom, ())
+    new = base.insert(len(base.lines) + 1, [*above, *_entry(words, now, texts)])
     # A secret is looked for before the line is cut, because half of it would not be known for one.
     title = f"Remember in {path}: {one_line(masked(words.splitlines()[0]), 60)}"
     return Change("capture", title, (FileChange(path, log, new.data),))
@@ -440,14 +420,6 @@ def _gap(texts: list[str]) -> list[str]:
         return []
     above = next((line for line in reversed(texts) if ITEM.match(line) or not line.startswith((" ", "\t"))), "")
     return [] if ITEM.match(above) and not HEADING.match(last) else [""]
-
-
-def _heading(day: dt.date, model: list[str]) -> str:
-    """The heading of a new log: that of an earlier one with its date, and its weekday, changed."""
-    first = next((line for line in model if line.strip()), "")
-    if HEADING.match(first) and _ISO.search(first):
-        return _WEEKDAY.sub(_WEEKDAYS[day.weekday()], _ISO.sub(day.isoformat(), first))
-    return f"# {day.isoformat()}"
 
 
 # --- links that follow -----------------------------------------------------------------------------------------------

@@ -41,9 +41,6 @@ _LARGE, _LARGEST_WINDOW = 1 << 20, 27
 _MOST_COUNTED = 1 << 24
 """Bytes of two texts of which lines are compared."""
 _DAY_SECONDS = 86_400.0
-_SETTLED_SECONDS = 7 * _DAY_SECONDS
-_APART_SECONDS = 600.0
-"""Changes of one author that follow each other so closely become one when they are a week old."""
 T = TypeVar("T")
 _P, _C = zstd.CompressionParameter, zstd.DecompressionParameter
 
@@ -416,25 +413,9 @@ class Record:
         sql = f"UPDATE note_start SET at = max(at, coalesce((SELECT max(at) {these}), 0)) WHERE scope = ?1"
         connection.execute(sql, values)
         connection.execute(f"DELETE {these}", values)
-        self._thin(connection, scope)
         connection.execute("UPDATE note_scope SET pruned = ? WHERE id = ?", (self.clock(), scope))
         self._tidy(connection, scope)
         return count
-
-    def _thin(self, connection: apsw.Connection, scope: int) -> None:
-        """Make one of changes of one author that follow each other closely, once they are old."""
-        sql = """SELECT path, host, session, e.id, at, before, after
-            FROM note_edit AS e LEFT JOIN note_author AS a ON a.id = author
-            WHERE scope = ?1 AND at < ?2 ORDER BY path, e.id"""
-        last: tuple[Any, ...] = (None,) * 7
-        for row in rows(connection, sql, scope, self.clock() - _SETTLED_SECONDS):
-            if row[1] and row[:3] == last[:3] and row[5] == last[6] and row[4] - last[4] <= _APART_SECONDS:
-                row = (*row[:5], last[5], row[6])
-                lines = (0, 0) if row[5] == row[6] else counted(*(_text(connection, blob) for blob in row[5:]))
-                connection.execute("DELETE FROM note_edit WHERE scope = ? AND id = ?", (scope, last[3]))
-                sql = "UPDATE note_edit SET before = ?, plus = ?, minus = ? WHERE scope = ? AND id = ?"
-                connection.execute(sql, (row[5], *lines, scope, row[3]))
-            last = row
 
     def _tidy(self, connection: apsw.Connection, scope: int) -> None:
         connection.execute(_DROP_BLOBS)

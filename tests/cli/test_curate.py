@@ -31,7 +31,7 @@ def test_remember_undo_redo(notes, capsys):
     assert code == 0
     assert "+- 14:05 milk" in out
     log = notes / "memory/2026-01-12.md"
-    assert log.read_text() == "# 2026-01-12 (Monday)\n\n- 14:05 milk\n"
+    assert log.read_text() == "# 2026-01-12\n\n- 14:05 milk\n"
     assert run(capsys, "undo", "--yes")[0] == 0
     assert not log.exists()
     assert run(capsys, "undo", "--redo", "--yes")[0] == 0

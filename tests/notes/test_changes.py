@@ -104,27 +104,25 @@ def test_a_block_is_an_item_with_what_is_below_it_or_a_paragraph():
 
 
 @pytest.mark.parametrize(
-    ("text", "log", "model", "made"),
+    ("text", "log", "made"),
     [
-        ("milk", None, LOG, b"# 2026-01-12 (Monday)\n\n- 14:05 milk\n"),
-        ("milk", None, None, b"# 2026-01-12\n\n- 14:05 milk\n"),
-        ("milk", None, LOG.replace(b"\n", b"\r\n"), b"# 2026-01-12 (Monday)\r\n\r\n- 14:05 milk\r\n"),
-        ("milk", b"", None, b"# 2026-01-12\n\n- 14:05 milk\n"),
-        ("milk", LOG, None, LOG + b"- 14:05 milk\n"),
-        ("milk", b"* **08:00** - x\r\n", None, b"* **08:00** - x\r\n* **14:05** - milk\r\n"),
-        ("milk", b"+ x\n", None, b"+ x\n+ 14:05 milk\n"),
-        ("a\nb\n\nc", b"- x\n", None, b"- x\n- 14:05 a\n  b\n\n  c\n"),
-        ("milk", b"# day\n", None, b"# day\n\n- 14:05 milk\n"),
-        ("milk", b"words", None, b"words\n\n- 14:05 milk\n"),
-        ("milk", b"- x\n  more", None, b"- x\n  more\n- 14:05 milk\n"),
-        ("milk", b"- x\n\n", None, b"- x\n\n- 14:05 milk\n"),
-        ("- milk", b"- x\n", None, b"- x\n- 14:05 milk\n"),
-        ("2024. was dry", b"- x\n", None, b"- x\n- 14:05 2024. was dry\n"),
-        ("-5 degrees", b"- x\n", None, b"- x\n- 14:05 -5 degrees\n"),
+        ("milk", None, b"# 2026-01-12\n\n- 14:05 milk\n"),
+        ("milk", b"", b"# 2026-01-12\n\n- 14:05 milk\n"),
+        ("milk", LOG, LOG + b"- 14:05 milk\n"),
+        ("milk", b"* **08:00** - x\r\n", b"* **08:00** - x\r\n* **14:05** - milk\r\n"),
+        ("milk", b"+ x\n", b"+ x\n+ 14:05 milk\n"),
+        ("a\nb\n\nc", b"- x\n", b"- x\n- 14:05 a\n  b\n\n  c\n"),
+        ("milk", b"# day\n", b"# day\n\n- 14:05 milk\n"),
+        ("milk", b"words", b"words\n\n- 14:05 milk\n"),
+        ("milk", b"- x\n  more", b"- x\n  more\n- 14:05 milk\n"),
+        ("milk", b"- x\n\n", b"- x\n\n- 14:05 milk\n"),
+        ("- milk", b"- x\n", b"- x\n- 14:05 milk\n"),
+        ("2024. was dry", b"- x\n", b"- x\n- 14:05 2024. was dry\n"),
+        ("-5 degrees", b"- x\n", b"- x\n- 14:05 -5 degrees\n"),
     ],
 )
-def test_an_entry_is_written_as_the_others_are(text, log, model, made):
-    assert after(planner.capture(text, NOW, log, model)) == made
+def test_an_entry_is_written_as_the_others_are(text, log, made):
+    assert after(planner.capture(text, NOW, log)) == made
 
 
 @pytest.mark.parametrize("text", [" \n\t", "- "])

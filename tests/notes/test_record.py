@@ -102,25 +102,6 @@ def test_an_author_is_written_down_once_somebody_asked(record):
     assert record.without_author() == ()
 
 
-def test_old_changes_of_one_author_become_one_and_never_those_of_two_or_of_nobody(record):
-    record.clock = lambda: 10 + 2 * WEEK
-    names = ["a", "a", "b", "a", "a", "", "", "a"]
-    edits = seen(record, *(b"- %d\n" % number for number in range(len(names))), start=WEEK)
-    authors = [Author(name, name and "s", "bytes" if name else "none") for name in names]
-    record.set_authors([(edit.id, 0, author) for edit, author in zip(edits, authors, strict=True)])
-    record.most_days = 3650
-    record.prune()
-    assert [edit.author.host for edit in record.edits()[::-1] if edit.author] == ["a", "b", "a", "", "", "a"]
-    assert texts(record)[0] == (b"# day\n", b"- 1\n")
-    assert all(first[1] == second[0] for first, second in pairwise(texts(record)))
-    record.clock = lambda: WEEK + 20
-    [*edits] = seen(record, b"- x\n", b"- y\n", start=WEEK + 10)
-    record.set_authors([(edit.id, 0, authors[0]) for edit in edits[-2:]])
-    record.most_days = 3650
-    record.prune()
-    assert len(record.edits()) == 8
-
-
 def test_the_oldest_make_way_and_each_note_as_it_is_stays(record):
     noise = [random.Random(number).randbytes(10_000) for number in range(6)]
     seen(record, *noise)

@@ -651,9 +651,8 @@ class NotesView(View):
             await changes.propose(self, lambda c: c.plan.trash(*self.meant), then=self.show_change)
 
     async def action_archive(self) -> None:
-        """Move old daily logs, or the marked ones, to the archive."""
-        days, only = (0, frozenset(self.marked)) if self.marked else (ARCHIVE_DAYS, None)
-        await changes.propose(self, lambda c: c.plan.archive(days, only), then=self.show_change)
+        """Move old daily logs to the archive."""
+        await changes.propose(self, lambda c: c.plan.archive(ARCHIVE_DAYS), then=self.show_change)
 
     async def action_add(self) -> None:
         """Add a line to today's log."""
