@@ -237,7 +237,6 @@ mcp  mcp:mcp  serve memory_search and memory_get to an agent over MCP
 hook  hooks:hook  answer a host's hook: claude-code or codex
   name claude-code|codex  the host
 prompt  hooks:prompt  print what an agent reads about its memory at the start of a session
-  --mode full|minimal@full            minimal is for sub-agents
   --citations auto|on|off             auto, on or off (default: as configured)
   --session KEY@                      session key; MEMORY.md is for direct chats only
   --budget                            how much of MEMORY.md the hosts read, and where they cut

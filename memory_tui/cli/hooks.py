@@ -36,16 +36,14 @@ def prompt(args: argparse.Namespace) -> int:
         return _budget(args)
     chosen = planned(args)
     mode = args.citations or prompts.mode_of(chosen.config.value("memory.citations"))
-    private = prompts.chat(args.session) == "direct"
-    minimal, disabled = args.mode == "minimal", chosen.config.disabled
+    private, disabled = prompts.is_direct(args.session), chosen.config.disabled
     if disabled:
         say(disabled)
-    section = "" if disabled or minimal else f"{prompts.recall_rule(mode)}\n"
-    notes = () if minimal else _opening(chosen, args, private)
+    section = "" if disabled else f"{prompts.recall_rule(mode)}\n"
+    notes = _opening(chosen, args, private)
     data = {
         "section": section,
         "citations": mode,
-        "mode": args.mode,
         "private": private,
         "disabled": disabled,
         "files": [{"path": note.path, "text": note.text, "cut": note.cut} for note in notes],

@@ -1,8 +1,7 @@
 """The prompt: what an agent reads about its memory when a session starts, and what a message puts before it.
 
-The section and its two forms are OpenClaw's (2026.3, system prompt): full for the main agent, nothing in minimal mode,
-which sub-agents have. A message recalls what a note's trigger fits (2026.9.6, active memory): the arithmetic is the
-documented one, a phrase score and a little of the search score.
+The section is OpenClaw's (2026.3, system prompt). A message recalls what a note's trigger fits (2026.9.6, active
+memory): the arithmetic is the documented one, a phrase score and a little of the search score.
 """
 
 from __future__ import annotations
@@ -203,7 +202,6 @@ def injected_lines(value: Sequence[Triggered]) -> Iterator[str]:
 
 Mode = Literal["auto", "on", "off"]
 MODES: tuple[Mode, ...] = ("auto", "on", "off")
-Chat = Literal["direct", "group", "channel"]
 
 
 def mode_of(value: object) -> Mode:
@@ -211,19 +209,16 @@ def mode_of(value: object) -> Mode:
     return next((mode for mode in MODES if mode == value), "auto")
 
 
-def chat(session_key: str) -> Chat:
-    """What kind of chat a session key such as `agent:main:telegram:group:123` speaks of; direct when it does not."""
-    head, _, rest = session_key.strip().partition(":")
+def is_direct(session_key: str) -> bool:
+    """Tell whether a session key such as `agent:main:telegram:group:123` speaks of no group and no channel."""
+    head, _, rest = session_key.strip().lower().partition(":")
     agent, _, name = rest.partition(":")
-    if head.lower() != "agent" or not agent or not name:
-        return "direct"
-    tokens = name.lower().split(":")
-    return "channel" if "channel" in tokens else "group" if "group" in tokens else "direct"
+    return head != "agent" or not agent or not {"group", "channel"} & {*name.split(":")}
 
 
 def included(mode: Mode, session_key: str = "") -> bool:
     """Whether hits carry a citation: always, never, or in direct chats only."""
-    return mode == "on" or (mode == "auto" and chat(session_key) == "direct")
+    return mode == "on" or (mode == "auto" and is_direct(session_key))
 
 
 def citation(path: str, start: int, end: int) -> str:

@@ -315,18 +315,17 @@ def test_a_note_that_gives_orders_is_quoted_as_data_and_changes_no_tool(workspac
 
 
 @pytest.mark.parametrize(
-    ("key", "kind"),
+    ("key", "direct"),
     [
-        ("", "direct"),
-        ("agent:main:main", "direct"),
-        ("agent:main:telegram:group:12", "group"),
-        ("agent:main:discord:channel:5", "channel"),
-        ("AGENT:x:Slack:CHANNEL:c", "channel"),
-        ("agent:group:main", "direct"),
+        ("", True),
+        ("agent:main:main", True),
+        ("agent:main:telegram:group:12", False),
+        ("AGENT:x:Slack:CHANNEL:c", False),
+        ("agent:group:main", True),
     ],
 )
-def test_the_kind_of_chat_comes_from_the_session_key(key, kind):
-    assert prompt.chat(key) == kind
+def test_the_kind_of_chat_comes_from_the_session_key(key, direct):
+    assert prompt.is_direct(key) is direct
 
 
 def test_citations_follow_mode_and_session(engine):

@@ -57,7 +57,6 @@ def test_the_prompt_has_the_notes_of_the_session(workspace, capsys):
     assert "likes tea" not in out
     assert "yesterday" in out
     assert "````markdown" in out, "a fence inside a note does not end the quotation"
-    assert run(capsys, *base, "--mode", "minimal")[1] == ""
     assert "Citations: off" in run(capsys, *base, "--citations", "off")[1]
     # Blank notes are left out.
     (workspace / "MEMORY.md").write_text("\ufeff \n\n\t\n")
