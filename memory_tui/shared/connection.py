@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,8 @@ from memory_tui.errors import MemoryTuiError
 from memory_tui.plan import Plan
 from memory_tui.secrets.discreet import Discreet
 
+# What psycopg logs beside an error, which is told, would come upon the screen.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 Connection = psycopg.Connection[TupleRow]
 VERSION = 2
 """Of the schema that this program reads and writes."""

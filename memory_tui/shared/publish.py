@@ -225,11 +225,11 @@ class _Run:
         new = [(path, mark) for path, mark, has in marks if has not in (mark, self._with_withheld(mark))]
         for part in (new[at : at + _TOGETHER] for at in range(0, len(new), _TOGETHER)):
             stop.check()
-            with self._connection.pipeline(), self._connection.transaction():
+            with self._connection.transaction(), self._connection.pipeline():
                 for path, mark in part:
                     self._put(path, mark)
         stop.check()
-        with self._connection.pipeline(), self._connection.transaction():
+        with self._connection.transaction(), self._connection.pipeline():
             for path in there.keys() - local.keys():
                 self._call("drop_file(%s, %s, %s, %s)", path)
                 report.removed += 1
