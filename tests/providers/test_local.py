@@ -109,17 +109,6 @@ def test_a_model_that_crashed_once_is_started_again_with_its_threads(provider, m
     assert one.detail == f"local model, {used} threads"
 
 
-def test_the_usual_threads_are_the_physical_cores_less_one(tmp_path, monkeypatch):
-    for cpu in range(8):
-        (tmp_path / f"cpu{cpu}/topology").mkdir(parents=True)
-        (tmp_path / f"cpu{cpu}/topology/thread_siblings_list").write_text(f"{cpu % 4},{cpu % 4 + 4}\n")
-    monkeypatch.setattr(local, "_TOPOLOGY", tmp_path)
-    # The last one is a processor of which nobody says with which others it shares a core.
-    for allowed, threads in (({*range(8)}, 3), ({0, 4}, 1), ({0, 1}, 1), ({0, 1, 2, 6}, 2), ({0, 4, 1, 99}, 2)):
-        monkeypatch.setattr("os.sched_getaffinity", lambda _, allowed=allowed: allowed, raising=False)
-        assert local.usual_threads() == threads
-
-
 def test_closing_ends_the_process_at_once(provider, model):
     file = model()
     one, ended = provider("local", None, model_path=file), []

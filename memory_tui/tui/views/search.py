@@ -588,7 +588,7 @@ class SearchView(View):
         row, answer, qmd = self.row, self.answer, self.qmd_hit
         if qmd is not None and answer is not None and answer.qmd is not None:
             self.clear_why()
-            self.write("#verdict", hits.qmd_verdict(qmd, answer.qmd, answer.trace))
+            self.write("#verdict", hits.qmd_verdict(qmd, answer.qmd))
             self.show_passage(qmd.snippet, qmd.start_line, qmd.start_line, qmd.path)
             return
         if row is None or answer is None:
