@@ -500,6 +500,8 @@ class Index:
             if self._provider.due():
                 self.request_sync("provider")
             if self.batches.due is not None and time.monotonic() >= self.batches.due:
+                # Once: a paused process, or one that does not keep the index, looks at no job.
+                self.batches.due = None
                 self.request_sync("batch")
             try:
                 if self.writer.wait_idle(0) and self._changed_elsewhere():
