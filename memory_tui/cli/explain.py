@@ -18,17 +18,14 @@ from memory_tui.explain import hit_text, trace_json, why_not
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import plural, signed
-from memory_tui.notices import other_vectors
 from memory_tui.sanitize import one_line
 from memory_tui.settings import TUNE_KEYS, Settings
 from memory_tui.tune import evaluate as measures
 from memory_tui.tune import judgments, knob_search
 from memory_tui.tune.evaluate import (
     COSTS,
-    TABLE_METRICS,
     Case,
     LevelCounts,
-    Rival,
     Scorecard,
     Scores,
     Shortfall,
@@ -96,23 +93,6 @@ def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
         "settings": {key: plain(settings.values[key]) for key in TUNE_KEYS},
         "queries": rows,
     }
-
-
-def rival_lines(value: Sequence[Rival]) -> Iterator[str]:
-    """Yield a table of ways of ranking, with 95 % intervals, and what the one in force gains over each."""
-    yield "The same queries under other rules (95 % intervals; gain of the rules in force, query by query)"
-    for each in value:
-        cells = []
-        for metric in TABLE_METRICS:
-            mean, gain = each.means[metric], each.gains[metric]
-            gained = "" if each is value[0] else f"  gain {signed(gain.mean)} [{signed(gain.low)}, {signed(gain.high)}]"
-            cells.append(f"{metric} {mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]{gained}")
-        yield f"{each.name:<18}{'   '.join(cells)}"
-
-
-def rival_data(value: Sequence[Rival]) -> list[dict[str, Any]]:
-    """Return the same table as data."""
-    return [{"name": each.name, "metrics": plain(each.means), "gains": plain(each.gains)} for each in value]
 
 
 def shortfall(missed: Shortfall) -> str:
@@ -244,26 +224,15 @@ def evaluate(args: argparse.Namespace) -> int:
             absent = judgments.absent(notebook, engine.notes.read)
             card = measures.score(cases, settings, len(notebook.queries) - len(cases), absent)
             levels = measures.level_counts(cases, settings)
-        with waiting("Measuring the profiles"):
-            table = measures.rivals(cases, settings, engine.plan.with_profile)
         notices = engine.notices()
-    provider = cases[0].evidence.provider if cases else ""
-    vectors = [notice for rival in table for notice in other_vectors(rival.name, provider)]
     short = measures.shortfalls(card.mean, floors)
     data = {
         **scorecard_data(card, settings),
         "levels": plain(levels),
-        "table": rival_data(table),
         "failed": shortfall_data(short),
-        "notices": plain([*dict.fromkeys((*notices, *vectors))]),
+        "notices": plain(notices),
     }
-    lines = [
-        *scorecard_lines(card),
-        *([level_words(levels)] if levels else ()),
-        *rival_lines(table),
-        *(notice.message for notice in vectors),
-        *map(shortfall, short),
-    ]
+    lines = [*scorecard_lines(card), *([level_words(levels)] if levels else ()), *map(shortfall, short)]
     return show(args, data, lines, FELL_SHORT if short else 0)
 
 

@@ -11,10 +11,10 @@ from msgspec import Struct
 from memory_tui import profiles
 from memory_tui.errors import LabelError
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.rank import Reranking, can_rank, rank
+from memory_tui.search.rank import Reranking, rank
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef
-from memory_tui.settings import KNOBS, TUNE_KEYS, Settings
+from memory_tui.settings import Settings
 from memory_tui.tune.judgments import WRONG, Notebook, Query
 
 Ask = Callable[[str], Evidence]
@@ -103,49 +103,6 @@ def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0, absent: 
 def by_question(card: Scorecard) -> dict[str, Scores]:
     """Return the metrics of a scorecard by question."""
     return {row.query.text: row.scores for row in card.rows}
-
-
-class Rival(Struct, frozen=True):
-    """A way of ranking beside that in force: its name, its means with their intervals, and what the one in force gains.
-
-    Of each metric of the table; `gains` are question by question, those of the way in force itself are 0.
-    """
-
-    name: str
-    means: Mapping[str, Gain]
-    gains: Mapping[str, Gain]
-
-
-TABLE_METRICS = ("recall@6", "ndcg@10")
-
-
-def rivals(cases: Sequence[Case], settings: Settings, with_profile: Callable[[str], Settings]) -> tuple[Rival, ...]:
-    """Return the rules in force, plain bm25 and every other profile that can rank these chunks, in this order."""
-    in_force = settings.word("profile")
-    named = {in_force: settings, "plain bm25": plain_words(with_profile(profiles.OWN))}
-    for name in profiles.PROFILES:
-        if name != in_force and all(can_rank(case.evidence, name) for case in cases):
-            named[name] = with_profile(name)
-    columns = {name: _columns(score(cases, each)) for name, each in named.items()}
-    best, zero = columns[in_force], [0.0] * len(cases)
-    return tuple(
-        Rival(
-            name,
-            {metric: gain(zero, values) for metric, values in each.items()},
-            {metric: gain(values, best[metric]) for metric, values in each.items()},
-        )
-        for name, each in columns.items()
-    )
-
-
-def _columns(card: Scorecard) -> dict[str, list[float]]:
-    return {metric: [row.scores[metric] for row in card.rows] for metric in TABLE_METRICS}
-
-
-def plain_words(settings: Settings) -> Settings:
-    """`settings` of profile recommended as plain bm25: every knob that adds or takes points at 0 but that of words."""
-    nothing = {knob.key: 0.0 for knob in KNOBS if knob.key in TUNE_KEYS and isinstance(knob.default, float)}
-    return settings.update(nothing | {"query.hybrid.textWeight": 1.0, "query.hybrid.mmr.enabled": False}, "plain bm25")
 
 
 class Shortfall(Struct, frozen=True):

@@ -33,10 +33,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
-from memory_tui.tune.evaluate import Scores, measure, plain_words
+from memory_tui.settings import KNOBS, TUNE_KEYS, Settings
+from memory_tui.tune.evaluate import Scores, measure
 from memory_tui.tune.judgments import Label, Query
 
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)\.md$")
+
+
+def plain_words(settings: Settings) -> Settings:
+    """`settings` of profile recommended as plain bm25: every knob that adds or takes points at 0 but that of words."""
+    nothing = {knob.key: 0.0 for knob in KNOBS if knob.key in TUNE_KEYS and isinstance(knob.default, float)}
+    return settings.update(nothing | {"query.hybrid.textWeight": 1.0, "query.hybrid.mmr.enabled": False}, "plain bm25")
 
 
 def day_after(workspace: Path) -> float | None:
