@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 
@@ -16,7 +18,9 @@ from msgspec.structs import replace
 
 from memory_tui import events
 from memory_tui.engine.engine import Engine
-from memory_tui.shared import publish, publisher, verify
+from memory_tui.errors import MemoryTuiError
+from memory_tui.index.store import Store
+from memory_tui.shared import mirror, publish, publisher, verify
 from memory_tui.shared.connection import SharedUnavailable
 from tests.support.paths import ROOT
 from tests.support.provider_server import Play, serving
@@ -27,6 +31,8 @@ HALF = """
 select count(*) from memory_tui.file f where state <> 'gone' and chunks <> (
     select count(*) from memory_tui.chunk c where (c.tenant, c.ws, c.path) = (f.tenant, f.ws, f.path))
 """
+
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
 def machine(folder, server, team, name="anna/laptop", login="anna", **more):
@@ -192,32 +198,72 @@ def test_a_keeper_is_heard_of_although_nothing_changes(server, team, tmp_path, m
         until(beats)
 
 
+def read_on(home, texts, stop, looks, wrongs):
+    """Bring the mirror of all up to date again and again; note whatever in it is no whole text that was written."""
+    with Engine.open(home.options) as engine:
+        engine.index.sync()
+        while not stop.is_set():
+            # The database is killed now and then.
+            with contextlib.suppress(MemoryTuiError):
+                engine.scopes.fill("all")
+            for file in mirror.complete(mirror.folder(home.access)):
+                with contextlib.closing(Store.open(file, read_only=True, vec0=False)) as store, store.snapshot():
+                    for note in store.indexed().values():
+                        ids = [(passage.chunk_id, passage.occurrence) for passage in store.passages(note)]
+                        if store.last_text(note).rstrip() not in texts or len(set(ids)) != len(ids):
+                            wrongs.append(note.shown)
+                    looks[home.name] = len(store.indexed())
+            stop.wait(0.5)
+
+
 @pytest.mark.soak
-@pytest.mark.timeout(3600)
-def test_a_hundred_kills_of_publishers_and_server_lose_nothing_and_leave_nothing_half(server, team, tmp_path):
-    rng, homes = random.Random(1), [machine(tmp_path / f"m{n}", server, team, f"anna/m{n}") for n in range(3)]
-    for number in range(100):
+@pytest.mark.timeout(5400)
+def test_two_hundred_kills_under_three_publishers_and_eight_readers_lose_nothing_and_leave_nothing_half(
+    server, team, tmp_path
+):
+    rng, kills, texts, wrongs, looks, stop = random.Random(1), 0, {"# Own\n\nA kettle."}, [], {}, threading.Event()
+    homes = [machine(tmp_path / f"m{n}", server, team, f"anna/m{n}") for n in range(3)]
+    readers = [Home(tmp_path / f"r{n}", server.url(team, "bob"), f"bob/r{n}") for n in range(8)]
+    for home in homes:
+        texts |= {path.read_text().rstrip() for path in (home.notes / "memory").iterdir()}
+        publish.allow(home.access, "bob", reads=True)
+    for reader in readers:
+        reader.write(own="# Own\n\nA kettle.\n")
+    threads = [threading.Thread(target=read_on, args=(each, texts, stop, looks, wrongs)) for each in readers]
+    for thread in threads:
+        thread.start()
+    generations = "select coalesce(sum(generation), 0) from memory_tui.workspace"
+    while kills < 200:
         for home in homes:
-            text = f"# {number}\n\n{'It grows. ' * rng.randint(1, 900)}\n"
-            home.write(**{f"note{rng.randint(0, 60)}": text for _ in range(20)})
+            lines = "\n".join(f"It grew {rng.random()}." for _ in range(rng.randint(1, 200)))
+            texts.add(text := f"# {kills}\n\n{lines}")
+            home.write(**{f"note{rng.randint(0, 60)}": f"{text}\n" for _ in range(20)})
             with Engine.open(home.options) as engine:
                 engine.index.sync()
-        children = [subprocess.Popen(command(home), cwd=ROOT, stderr=subprocess.DEVNULL) for home in homes]
-        generations = "select sum(generation) from memory_tui.workspace"
-        [(before,)] = server.run(generations, team)
-        aim = before + rng.randint(1, 50)
-        until(lambda: server.run(generations, team)[0][0] >= aim or all(c.poll() is not None for c in children))  # noqa: B023
-        if number % 4:
-            rng.choice(children).kill()
-        else:
-            server.kill()
-            server.start()
+        children = [subprocess.Popen(command(home), cwd=ROOT, **QUIET) for home in homes]
+        while alive := [child for child in children if child.poll() is None]:
+            aim = server.run(generations, team)[0][0] + rng.randint(1, 20)
+            until(lambda: server.run(generations, team)[0][0] >= aim or any(c.poll() is not None for c in alive))  # noqa: B023
+            victim = rng.choice(alive)
+            # Who has ended already is not killed.
+            kills += victim.poll() is None
+            if kills % 8 == 7:
+                server.kill()
+                server.start()
+            else:
+                victim.kill()
         for child in children:
             child.wait(LONG)
         assert server.run(HALF, team) == [(0,)]
     for home in homes:
         home.publish()
         assert wrong(home) == []
+    notes = server.run("select count(*) from memory_tui.file where state <> 'gone'", team)[0][0]
+    until(lambda: wrongs or [*looks.values()] == [notes] * len(readers))
+    stop.set()
+    for thread in threads:
+        thread.join(LONG)
+    assert (wrongs, len(looks)) == ([], len(readers))
 
 
 def test_who_listens_is_told_to_look_and_nothing_else(server, team, laptop):
