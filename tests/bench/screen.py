@@ -77,17 +77,11 @@ class Terminal:
                 raise SystemExit(f"{text!r} does not appear")
         return time.perf_counter() - self.began
 
-    def press(self, key: str) -> tuple[float, float]:
-        """Seconds from the key to the end of the first redrawing, and to that of all that follows from it."""
-        began = first = last = time.perf_counter()
+    def press(self, key: str) -> None:
+        """Press a key, and wait until nothing more is drawn."""
         os.write(self.terminal, key.encode())
-        drawn = False
         while self._read(0.15):
-            now = time.perf_counter()
-            drawn = drawn or (last != began and now - last > 0.008)
-            last = now
-            first = first if drawn else now
-        return first - began, last - began
+            pass
 
     def settled(self, quiet: int = 4) -> float:
         """Milliseconds of CPU until now, when the app has used none for `quiet` tenths of a second."""
