@@ -1,4 +1,4 @@
-"""Who changed a note: an agent by its transcript or by OpenClaw's ledger, git by its reflog, else nobody knows.
+"""Who changed a note: an agent by its transcript, git by its reflog, else nobody knows.
 
 A claim counts where the call succeeded and its time fits, and only when it is held against the bytes of the note before
 and after. Where two sessions fit, or nothing does, the author is unknown: a guess is worth less than none. Exact bytes
@@ -21,7 +21,6 @@ from typing import Any, Literal, get_args
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
-from memory_tui.config import places
 from memory_tui.errors import EditRefused
 from memory_tui.formatting import plural
 from memory_tui.notes import agent_acts
@@ -29,12 +28,11 @@ from memory_tui.notes.agent_acts import HostSession, ToolUse
 from memory_tui.notes.changes import FileChange
 from memory_tui.notes.git import GitFailed, History, Move
 from memory_tui.notes.record import Author, Edit, Record
-from memory_tui.openclaw.trust import LedgerRow, Trust, text_hash
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import Roots
 
-_NEAR, _EARLY, _SLACK, _BEHIND, _SHORT = 1.0, 0.012, 0.003, 60.0, 0.6
-"""Seconds: after a claim; before a command, after it, after one in the background; a command whose text is not read.
+_NEAR, _EARLY, _SLACK, _SHORT = 1.0, 0.012, 0.003, 0.6
+"""Seconds: after a claim; before a command, after it; a command whose text is not read.
 
 The clock of a file is some milliseconds slow and never fast: what changed after a command had answered is not its work.
 """
@@ -98,11 +96,6 @@ class Act(Struct, frozen=True):
         """Return the host and its session."""
         return self.session.host, self.session.id
 
-    @property
-    def goes_on(self) -> bool:
-        """Tell whether the command may write after it has answered."""
-        return _GOES_ON.search(self.command) is not None
-
     def with_marks(self, path: str) -> str:
         """Return the command with a mark in the place of each word that is `path`, has its name, or a folder above."""
         note, here = Path(path), [(0, self.cwd)]
@@ -129,24 +122,23 @@ class Act(Struct, frozen=True):
 class Authors:
     """The authors of changes that are asked for in the order of their times.
 
-    `ledger` has OpenClaw's rows by absolute path; `made` tells whether one of git's `moves` made a change.
+    `made` tells whether one of git's `moves` made a change.
     """
 
     def __init__(
         self,
         sessions: Iterable[HostSession],
-        ledger: Mapping[str, LedgerRow] | None = None,
         moves: Iterable[Move] = (),
         made: Callable[[Move, FileChange], bool] = lambda *_: False,
     ) -> None:
         acts = [_act(session, use) for session in sessions for use in session.items if isinstance(use, ToolUse)]
         self._commands = sorted((act for act in acts if act.command), key=lambda act: act.use.at)
-        self._longest = max((act.use.end - act.use.at for act in self._commands), default=0.0) + _BEHIND
+        self._longest = max((act.use.end - act.use.at for act in self._commands), default=0.0) + _SLACK
         self._claims: dict[str, list[tuple[Act, Claim]]] = {}
         for act in sorted(acts, key=lambda act: act.use.end):
             for claim in act.claims if act.use.succeeded else ():
                 self._claims.setdefault(claim.path, []).append((act, claim))
-        self._ledger, self._moves, self._made = ledger or {}, tuple(moves), made
+        self._moves, self._made = tuple(moves), made
         self._used: set[tuple[str, str, str | None]] = set()
 
     def of(self, change: NoteChange) -> Author:
@@ -154,7 +146,6 @@ class Authors:
         rules = {
             "bytes": self._by_bytes,
             "chain": self._by_chain,
-            "ledger": self._by_ledger,
             "git": self._by_git,
             "words": self._by_words,
             "deed": self._by_deed,
@@ -204,15 +195,6 @@ class Authors:
                     ends.append(act)
         return ends
 
-    def _by_ledger(self, change: NoteChange) -> Author | list[Act]:
-        row = self._ledger.get(change.path)
-        if row is None or change.after is None or abs(row.observed_at / 1000 - change.at) > _NEAR:
-            return []
-        if row.file_hash != text_hash(change.after):
-            return []
-        fresh = self._explains(f"ledger {row.observed_at}", change)
-        return Author("openclaw", row.session_key or row.session_id, "ledger") if fresh else UNKNOWN
-
     def _by_git(self, change: NoteChange) -> Author | list[Act]:
         for move in self._moves:
             if move.since - _GIT_BEFORE <= change.at <= move.at + _GIT_AFTER and self._made(move, change):
@@ -225,11 +207,7 @@ class Authors:
         """Return the commands that ran when the note changed."""
         first = bisect_left(self._commands, change.at - self._longest, key=lambda act: act.use.at)
         last = bisect_left(self._commands, change.at + _EARLY, key=lambda act: act.use.at)
-        return [
-            act
-            for act in self._commands[first:last]
-            if act.use.succeeded and change.at <= act.use.end + (_BEHIND if act.goes_on else _SLACK)
-        ]
+        return [act for act in self._commands[first:last] if act.use.succeeded and change.at <= act.use.end + _SLACK]
 
     def _by_words(self, change: NoteChange) -> list[Act]:
         added, new_words = _additions(change)
@@ -253,7 +231,8 @@ class Authors:
         return [
             act
             for act in self._running(change)
-            if act.use.at <= change.at <= act.use.end + _SLACK <= act.use.at + _SHORT
+            if act.use.at <= change.at
+            and act.use.end <= act.use.at + _SHORT
             and any(deed.search(act.with_marks(change.path)) for deed in deeds)
         ]
 
@@ -380,7 +359,6 @@ def _edited(text: str, edit: Replacement, place: int) -> tuple[str | None, int]:
 _NOTE, _NAMESAKE, _FOLDER = "\0", "\1", "\2"
 _SHELL_WORD = re.compile(r"[^\s;|&<>()'\"=\0\1\2]{1,4096}")
 _GOES_TO = re.compile(r"\bcd\s+['\"]?([^\s;|&<>()'\"]+)")
-_GOES_ON = re.compile(r"(?<![&>])&(?![&>\d])|\b(?:nohup|setsid)\b")
 _REMOVES = re.compile(rf"\b(?:rm|unlink)\b[^;|&\n]*[{_NOTE}{_FOLDER}]")
 _LEAVES = re.compile(rf"\bmv\b[^;|&\n]*[{_NOTE}{_FOLDER}]['\"]*[ \t]+[^\s;|&>]")
 _ARRIVES = re.compile(
@@ -428,7 +406,7 @@ def name_authors(record: Record, roots: Roots, now: float) -> list[str]:
     context = max(0, min(number for number, _ in pending) - _CONTEXT)
     edits = sorted(record.edits(since=context), key=lambda edit: (edit.at, edit.id))
     sessions, problems = agent_acts.sessions(since)
-    history, ledger = History(roots.workspace), _ledger(roots.workspace, problems)
+    history = History(roots.workspace)
     try:
         moves = history.moves(since)
     except GitFailed as error:
@@ -456,7 +434,7 @@ def name_authors(record: Record, roots: Roots, now: float) -> list[str]:
         return change is not None and history.made(move, change)
 
     moves = [_with_start(move, edits, fits) for move in moves]
-    authors, last, named = Authors(sessions, ledger, moves, history.made), dict[str, float](), []
+    authors, last, named = Authors(sessions, moves, history.made), dict[str, float](), []
     for edit in edits:
         since, last[edit.path] = last.get(edit.path, 0.0), edit.at
         if edit.kind:
@@ -480,20 +458,13 @@ def _with_start(move: Move, edits: Sequence[Edit], made: Callable[[Move, Edit], 
     return move
 
 
-def _ledger(workspace: Path, problems: list[str]) -> dict[str, LedgerRow]:
-    """Return OpenClaw's rows of the notes in a workspace, by absolute path."""
-    ledger = Trust(workspace, places.state_database(), expected=False).ledger()
-    problems += [ledger.problem] if ledger.problem else []
-    return {_real(workspace / row.relative_path): row for row in ledger.rows.values() if row is not None}
-
-
 def words(author: Author | None) -> str:
     """Say who made a change, and by what that is known."""
     if author is None or not author.host:
         return "unknown"
     if author.host == "git":
         return one_line(f"git ({author.session}, by its reflog)")
-    proof = {"ledger": "its ledger", "git": "its transcript and git's reflog"}.get(author.rule, "its transcript")
+    proof = "its transcript and git's reflog" if author.rule == "git" else "its transcript"
     session = f"session {author.session}, " if author.session else ""
     return one_line(f"{author.host} ({session}by {proof})")
 

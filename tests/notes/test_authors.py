@@ -1,4 +1,4 @@
-"""Who changed a note: transcripts of the three hosts, the ledger and git, held against the bytes before and after."""
+"""Who changed a note: transcripts of the three hosts and git, held against the bytes before and after."""
 
 import os
 import time
@@ -15,10 +15,8 @@ from memory_tui.notes.authors import UNKNOWN, Authors, NoteChange, name_authors,
 from memory_tui.notes.git import History
 from memory_tui.notes.journal import Journal
 from memory_tui.notes.record import Author, Sight
-from memory_tui.openclaw.trust import LedgerRow, text_hash
 from memory_tui.workspace.roots import Roots
 from tests.support import curate
-from tests.support.ledger import HostLedger
 from tests.support.transcripts import (
     claude,
     claude_file,
@@ -53,9 +51,9 @@ def at():
     return time.time() + 1
 
 
-def authors(home, at, ledger=None):
+def authors(home, at):
     del home
-    return Authors(agent_acts.sessions(at - 600)[0], ledger)
+    return Authors(agent_acts.sessions(at - 600)[0])
 
 
 def note(home):
@@ -284,12 +282,6 @@ def test_what_the_bytes_do_not_prove_is_nobodys(command, after, home, at):
     assert authors(home, at).of(changed(home, at + 0.05, OLD, after)) == UNKNOWN
 
 
-def test_a_command_in_the_background_may_write_later(home, at):
-    ran(home, at, "(sleep 20; echo '- scanner in the cellar' >> MEMORY.md) &")
-    assert authors(home, at).of(changed(home, at + 20, OLD, GREW)).rule == "words"
-    assert authors(home, at).of(changed(home, at + 90, OLD, GREW)).host == ""
-
-
 def test_a_command_that_failed_ran_and_one_that_was_refused_did_not(home, at):
     ran(home, at, "rm MEMORY.md; false", failed=True, text="Exit code 1")
     assert authors(home, at).of(changed(home, at + 0.05, OLD, None)).rule == "deed"
@@ -358,16 +350,7 @@ def test_exact_bytes_that_are_written_live_are_believed_as_the_manual_says(home,
     assert authors(home, at).of(changed(home, at)).host == "claude-code"
 
 
-# --- the ledger and git ----------------------------------------------------------------------------------------------
-
-
-def test_the_ledger_names_the_session_that_wrote_last(home, at):
-    row = LedgerRow(1, "MEMORY.md", "agent", text_hash(NEW), at * 1000, "o1", "agent:main:main")
-    by = authors(home, at, ledger={note(home): row})
-    assert by.of(changed(home, at + 1)) == Author("openclaw", "agent:main:main", "ledger")
-    assert by.of(changed(home, at + 2)).host == "", "the same text again"
-    assert by.of(changed(home, at + 1, OLD, NEW + b"x")).host == ""
-    assert authors(home, at, ledger={note(home): row}).of(changed(home, at + 9)).host == ""
+# --- git -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -417,7 +400,7 @@ def test_git_is_held_against_both_sides(home, at, git):
 
     def by(change, *, session=False):
         sessions = agent_acts.sessions(began - 60)[0] if session else []
-        return Authors(sessions, {}, moves, history.made).of(change)
+        return Authors(sessions, moves, history.made).of(change)
 
     moment = (folder / "MEMORY.md").stat().st_ctime
     made = by(changed(home, moment, NEW, OLD))
@@ -479,17 +462,3 @@ def test_a_note_that_a_command_moved_is_known_by_its_text_in_the_record(home, at
     ran(home, at, "mv MEMORY.md memory/old.md")
     assert name_authors(journal, Roots.open(home / "notes"), at + 1) == []
     assert [words(edit.author) for edit in journal.edits()] == ["claude-code (session s1, by its transcript)"] * 2
-
-
-def test_the_ledger_of_openclaw_is_read_for_the_record(home, at):
-    ledger = HostLedger.make(home / ".openclaw", home / "notes")
-    journal = Journal(home / "journal", home / "state.sqlite")
-    for data, moment in ((OLD, at - 100), (NEW, at)):
-        ledger.agent_writes("MEMORY.md", data, moment)
-        with journal.locked():
-            journal.observe([Sight("MEMORY.md", data, moment, len(data), fresh=False)])
-    name_authors(journal, Roots.open(home / "notes"), at + 1)
-    (edit,) = journal.edits()
-    assert words(edit.author).startswith("openclaw (session ")
-    assert edit.author is not None
-    assert edit.author.rule == "ledger"
