@@ -124,9 +124,7 @@ def verdict(value: Outcome) -> str:
         return "No evidence: the best settings for the half that is searched gain nothing on held-out queries."
     return (
         f"No evidence: the best settings gain {signed(gain.mean)} on held-out queries, "
-        f"which may be chance (95 % from {signed(gain.low)} to {signed(gain.high)}). "
-        f"With {plural(value.have, 'query')} a gain under {value.missed:.2f} may be missed; more labels find "
-        "smaller gains."
+        f"which may be chance (95 % from {signed(gain.low)} to {signed(gain.high)}). More labels find smaller gains."
     )
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from memory_tui import profiles
-from memory_tui.explain.counterfactuals import TEXT, WEIGHT, spread, turned
+from memory_tui.explain.counterfactuals import TEXT, spread, turned
 from memory_tui.search.score import tuned
 from memory_tui.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
 from memory_tui.tune import evaluate
@@ -29,8 +29,6 @@ _ROUNDS = 4
 _SHUFFLES = 5
 _POINTS = 21
 """Values of a knob that are tried in each round."""
-_STARTS = (0.15, 0.4, 0.65, 0.9)
-"""Vector weights at which the search starts, so that no local best traps it."""
 
 Progress = Callable[[str], None]
 Reason = Literal["few labels", "nothing better", "within chance"]
@@ -53,8 +51,7 @@ class Better(Struct, frozen=True):
 class NoEvidence(Struct, frozen=True):
     """Why nothing is recommended: of `needed` labelled questions there are `have`, or the gain may be chance.
 
-    `changes` and `held_out` are those of the best that was found, if anything was. A gain under `missed` on held-out
-    questions would be found in fewer than four of five such measurements; 0 where nothing was measured.
+    `changes` and `held_out` are those of the best that was found, if anything was.
     """
 
     reason: Reason
@@ -62,7 +59,6 @@ class NoEvidence(Struct, frozen=True):
     needed: int
     changes: Mapping[str, Scalar]
     held_out: Gain | None
-    missed: float = 0.0
 
 
 Outcome = Better | NoEvidence
@@ -91,17 +87,9 @@ def tune(
         return NoEvidence("nothing better", answerable, FEWEST, {}, None)
     gained = beyond_chance(held_out, settings, best, metric, seed)
     if gained.low <= 0:
-        return NoEvidence("within chance", answerable, FEWEST, changes, gained, detectable(gained))
+        return NoEvidence("within chance", answerable, FEWEST, changes, gained)
     before, after = _table(held_out, [settings, best])
     return Better(changes, best, metric, gained, before, after)
-
-
-def detectable(gain: Gain) -> float:
-    """Return the least true gain that four of five measurements as wide as `gain` would tell from none.
-
-    1.96 + 0.84 standard errors: the quantiles of the normal distribution for 95 % in the middle and for 80 %.
-    """
-    return (1.96 + 0.84) * (gain.high - gain.low) / (2 * 1.96)
 
 
 def split(cases: Sequence[Case], seed: int) -> tuple[list[Case], list[Case]]:
@@ -167,8 +155,17 @@ class _Search:
 
     def run(self) -> Settings:
         """Return the best settings on these questions, with as few knobs turned as it takes."""
-        starts = [self._base, *self._each(self._base, [{WEIGHT: weight} for weight in _STARTS])]
-        best = self._best([self._base, *(self._climb(start, number) for number, start in enumerate(starts, 1))])
+        best = self._base
+        for _ in range(_ROUNDS):
+            before = best
+            for knob in self._knobs:
+                self._progress(f"searching {knob.label}")
+                now = best.values[knob.key].value
+                far = {value: abs(float(value) - float(now)) for value in spread(knob.key, now, _POINTS)}
+                tries = (best.update(turned({knob.key: value}), ORIGIN) for value in sorted(far, key=far.__getitem__))
+                best = self._best([best, *tries])
+            if best is before:
+                break
         for key in difference(self._base, best):
             if key != TEXT:
                 # A knob goes back where it was that does not earn its change.
@@ -176,25 +173,10 @@ class _Search:
                 best = self._best([best.update(back, ORIGIN), best])
         return best
 
-    def _climb(self, settings: Settings, number: int) -> Settings:
-        for _ in range(_ROUNDS):
-            before = settings
-            for knob in self._knobs:
-                self._progress(f"search {number} of {1 + len(_STARTS)}: {knob.label}")
-                now = settings.values[knob.key].value
-                values = sorted(spread(knob.key, now, _POINTS), key=lambda value: abs(float(value) - float(now)))
-                settings = self._best([settings, *self._each(settings, [{knob.key: value} for value in values])])
-            if settings is before:
-                break
-        return settings
-
-    def _each(self, settings: Settings, changes: Sequence[Mapping[str, Scalar]]) -> list[Settings]:
-        return [settings.update(turned(change), ORIGIN) for change in changes]
-
     def _best(self, chosen: Sequence[Settings]) -> Settings:
         """Return the best of `chosen`; the first where none is better."""
         keys = [tuple(tuned(settings).values()) for settings in chosen]
-        # The searches from several starts meet, and a last round turns again what nothing has changed.
+        # The last round turns again what nothing has changed.
         new = {key: settings for key, settings in zip(keys, chosen, strict=True) if key not in self._values}
         sign = -1 if self._metric in evaluate.COSTS else 1
         for key, scores in zip(new, _table(self._cases, list(new.values())), strict=True):

@@ -2,14 +2,13 @@
 
 import random
 
-import numpy as np
 import pytest
 
 from memory_tui.cli import explain
 from memory_tui.tune import evaluate
 from memory_tui.tune.evaluate import Case
 from memory_tui.tune.judgments import Label, Query
-from memory_tui.tune.knob_search import FEWEST, Better, NoEvidence, beyond_chance, detectable, tune
+from memory_tui.tune.knob_search import FEWEST, Better, NoEvidence, beyond_chance, tune
 from tests.support.search import evidence, settings
 
 OPENCLAW = "openclaw-2026.3"
@@ -73,8 +72,6 @@ def test_random_labels_give_no_evidence():
         assert outcome.reason in ("within chance", "nothing better")
         said = explain.verdict(outcome)
         assert "this needs" not in said
-        if outcome.held_out and (outcome.held_out.low or outcome.held_out.high):
-            assert f"With 50 queries a gain under {outcome.missed:.2f} may be missed" in said
 
 
 def test_neither_more_hits_nor_fewer_are_a_gain_beyond_chance():
@@ -96,14 +93,3 @@ def test_few_labels_give_no_evidence_however_good():
     now = settings(OPENCLAW, vectorWeight=0.95, textWeight=0.05, maxResults=3)
     found = tune([planted(number) for number in range(FEWEST - 1)], now)
     assert found == NoEvidence("few labels", FEWEST - 1, FEWEST, {}, None)
-
-
-def test_a_gain_that_is_called_detectable_is_found_four_times_in_five():
-    """Questions that differ by chance around a true gain: that of `detectable` is told from none about as often."""
-    count, rng = 30, np.random.default_rng(30)
-    none = np.zeros(count)
-    wide = np.mean([detectable(evaluate.gain(none, rng.normal(0.0, 0.3, count), seed)) for seed in range(20)])
-    found = [evaluate.gain(none, rng.normal(wide, 0.3, count), seed).low > 0 for seed in range(200)]
-    assert 0.72 < np.mean(found) < 0.92
-    fewer = [evaluate.gain(none, rng.normal(wide / 2, 0.3, count), seed).low > 0 for seed in range(200)]
-    assert np.mean(fewer) < 0.6
