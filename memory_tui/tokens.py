@@ -193,8 +193,8 @@ def _stop_rule(count_of: Mapping[str, int], chunks: int) -> Callable[[str], bool
     return ((english | listed) & frequent | (english & listed)).__contains__
 
 
-def _split(query: str) -> tuple[list[str], list[str]]:
-    """The words of `query` in lower case without repeats: those between CJK runs, and the bigrams of the runs."""
+def split(query: str) -> list[str]:
+    """The words of `query` in lower case without repeats: those between CJK runs, then the bigrams of the runs."""
     words: dict[str, None] = {}
     grams: dict[str, None] = {}
     for word in WORD.findall(query.lower()):
@@ -204,7 +204,7 @@ def _split(query: str) -> tuple[list[str], list[str]]:
         words.update(dict.fromkeys(CJK_RUN.sub(" ", word).split()))
         for run in CJK_RUN.findall(word):
             grams.update(dict.fromkeys(run[i : i + 2] for i in range(max(1, len(run) - 1))))
-    return list(words)[:MOST_WORDS], list(grams)[:MOST_WORDS]
+    return list(words)[:MOST_WORDS] + list(grams)[:MOST_WORDS]
 
 
 class Terms(Struct, frozen=True):
@@ -215,24 +215,22 @@ class Terms(Struct, frozen=True):
     common: tuple[str, ...] = ()
 
 
-def terms(query: str, frequency: Callable[[Sequence[str]], Sequence[int]], chunks: int) -> Terms:
-    """The search terms of `query` in order, by the document `frequency` of words in an index of `chunks`.
+def terms(every: list[str], frequency: Mapping[str, int], chunks: int) -> Terms:
+    """The search terms among `every` word of a query in order, by their document `frequency` in an index of `chunks`.
 
     Function words of the question's own language go. Of languages other than English there are only long stop-word
     lists, which hold many words that carry meaning: a word of theirs goes where it is frequent. A word of more than
     half the chunks goes because bm25 gives it no weight, but not where notes hold no other pair of characters of the
     question. Something is always left. Of more than 256 different words the rarest are searched.
     """
-    words, grams = _split(query)
-    every = words + grams
-    result = dict(zip(every, frequency(every), strict=True))
+    words = [word for word in every if not is_cjk(word)]
     if len(every) > MOST_ALTERNATIVES:
-        rarest = set(sorted((word for word in every if result[word]), key=result.__getitem__)[:MOST_ALTERNATIVES])
+        rarest = set(sorted((word for word in every if frequency[word]), key=frequency.__getitem__)[:MOST_ALTERNATIVES])
         words = [word for word in words if word in rarest] or words[:1]
         every = [word for word in every if word in rarest] or every[:1]
-    stops = tuple(filter(_stop_rule({word: result[word] for word in words}, chunks), words))
-    common = tuple(word for word in every if word not in stops and result[word] > chunks / 2)
-    if not any(result[word] for word in every if word not in stops and word not in common):
+    stops = tuple(filter(_stop_rule({word: frequency[word] for word in words}, chunks), words))
+    common = tuple(word for word in every if word not in stops and frequency[word] > chunks / 2)
+    if not any(frequency[word] for word in every if word not in stops and word not in common):
         # Of a run of characters most pairs are no words: where notes hold the common ones alone, these are what counts.
         common = tuple(word for word in common if not is_cjk(word))
     searched = tuple(word for word in every if word not in stops and word not in common)

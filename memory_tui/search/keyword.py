@@ -23,11 +23,10 @@ from memory_tui.search import keywords
 from memory_tui.search.corpus import Corpus, Flags, distinct
 from memory_tui.search.evidence import Join, KeywordSearch, KeywordSide, Postings, Rows
 from memory_tui.search.formulas import Floats, fts5_idf, lucene_idf
-from memory_tui.search.newest import words_for_now
+from memory_tui.search.intent import value_asked, words_for_now
 from memory_tui.search.question_dates import Time, without
 from memory_tui.search.spelling import Correction, corrections
 from memory_tui.search.trace import QueryPlan, QuestionPart
-from memory_tui.search.values import value_asked
 
 _MOST_REPEATED = 32
 """Words up to which a question is asked with its repeats, as OpenClaw does; of a longer one they are added up here."""
@@ -104,7 +103,8 @@ class Matcher(Struct, frozen=True):
             frequency.update(zip(words, result, strict=True))
             return result
 
-        terms = core_tokens.terms(rest, count, len(self.corpus))
+        count(every := core_tokens.split(rest))
+        terms = core_tokens.terms(every, frequency, len(self.corpus))
         searched = *terms.searched, *terms.common
         corrected: tuple[Correction, ...] = ()
         # Words are found whole. Where nothing is matched, only words that no chunk holds are told.

@@ -24,8 +24,8 @@ from memory_tui.search import formulas, lexical_2026_9
 from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
 from memory_tui.search.excerpts import Snippet, head, window
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
+from memory_tui.search.intent import newer_values
 from memory_tui.search.level import level_of
-from memory_tui.search.newest import newer_values
 from memory_tui.search.score import (
     SCORED,
     Candidates,

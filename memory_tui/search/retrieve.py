@@ -25,8 +25,8 @@ from memory_tui.search import formulas, lexical_2026_9
 from memory_tui.search.corpus import Corpus, Flags, cosines, distinct, products, vectors_of
 from memory_tui.search.evidence import Closest, Evidence, Join, KeywordSearch, KeywordSide, Lexical, Rows
 from memory_tui.search.formulas import MOST_CANDIDATES, Floats
+from memory_tui.search.intent import lately_in
 from memory_tui.search.keyword import Matcher
-from memory_tui.search.newest import lately_in
 from memory_tui.search.question_dates import Time, day_at, time_in
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, NearestBy
 from memory_tui.settings import Settings

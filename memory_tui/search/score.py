@@ -24,10 +24,9 @@ from memory_tui.search.evidence import (
     Rows,
 )
 from memory_tui.search.formulas import Floats
-from memory_tui.search.newest import LOOKED_AT, asks, newness
+from memory_tui.search.intent import LOOKED_AT, asks, holds_value, newness
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Chunks, MeasurePart, Mode, QueryPlan, SecondPart, Table
-from memory_tui.search.values import holds_value
 from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.workspace.annotations import NOTHING_SAID
 from memory_tui.workspace.days import note_date, note_date_2026_9

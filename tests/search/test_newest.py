@@ -12,7 +12,7 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.plan import Options
-from memory_tui.search.newest import lately_in, newer_values, newness, words_for_now
+from memory_tui.search.intent import lately_in, newer_values, newness, words_for_now
 from memory_tui.search.trace import Trace
 from tests.support.tui import TODAY
 

@@ -7,12 +7,9 @@ from hypothesis import strategies as st
 from memory_tui import tokens
 
 
-def rare(asked):
-    return [1] * len(asked)
-
-
-def frequent(asked):
-    return [30] * len(asked)
+def terms(query, frequency):
+    words = tokens.split(query)
+    return tokens.terms(words, dict.fromkeys(words, frequency), 100)
 
 
 def test_openclaw_joins_every_word_with_and():
@@ -24,26 +21,26 @@ def test_openclaw_joins_every_word_with_and():
 
 
 def test_function_words_of_english_go_and_no_others_however_frequent():
-    for frequency in (rare, frequent):
-        assert tokens.terms("how is the omada vlan", frequency, 100).searched == ("omada", "vlan")
-        assert tokens.terms("the name of the home system", frequency, 100).searched == ("name", "home", "system")
-        assert tokens.terms("What does Calvin do to relax?", frequency, 100).searched == ("calvin", "relax")
+    for frequency in (1, 30):
+        assert terms("how is the omada vlan", frequency).searched == ("omada", "vlan")
+        assert terms("the name of the home system", frequency).searched == ("name", "home", "system")
+        assert terms("What does Calvin do to relax?", frequency).searched == ("calvin", "relax")
 
 
 def test_english_words_that_mean_something_in_another_language_stay():
     # A need, in German, where English has a function word.
-    assert "not" in tokens.terms("wie groß ist die not von der schule", rare, 100).searched
+    assert "not" in terms("wie groß ist die not von der schule", 1).searched
 
 
 def test_a_word_of_most_chunks_is_left_out_because_bm25_gives_it_nothing():
-    found = tokens.terms("router vlan", lambda asked: [80 if w == "router" else 3 for w in asked], 100)
+    found = tokens.terms(["router", "vlan"], {"router": 80, "vlan": 3}, 100)
     assert found.searched == ("vlan",)
     assert found.common == ("router",)
-    assert tokens.terms("router", lambda asked: [80 for _ in asked], 100).searched == ("router",)
+    assert terms("router", 80).searched == ("router",)
 
 
 def test_chinese_becomes_bigrams_on_both_sides():
-    assert tokens.terms("路由器 ER605配置", rare, 100).searched == ("er605", "路由", "由器", "配置")
+    assert terms("路由器 ER605配置", 1).searched == ("er605", "路由", "由器", "配置")
     assert tokens.segmented("路由器ok").split() == ["路由", "由器", "器", "ok"]
 
 
@@ -85,7 +82,7 @@ def test_no_query_breaks_full_text_search(query):
     db.execute("CREATE VIRTUAL TABLE t USING fts5(body)")
     for expression in (
         tokens.and_query(tokens.WORD.findall(query)),
-        tokens.or_query(tokens.terms(query, rare, 100).searched),
+        tokens.or_query(terms(query, 1).searched),
     ):
         if expression:
             db.execute("SELECT rowid FROM t WHERE t MATCH ?", (expression,)).fetchall()
@@ -102,7 +99,7 @@ def test_every_character_and_pair_of_a_chinese_note_is_found(text, data):
     run = data.draw(st.sampled_from(runs))
     start = data.draw(st.integers(0, len(run) - 1))
     piece = run[start : start + data.draw(st.integers(1, 2))]
-    expression = tokens.or_query(tokens.terms(piece, rare, 100).searched)
+    expression = tokens.or_query(terms(piece, 1).searched)
     assert db.execute("SELECT count(*) FROM t WHERE t MATCH ?", (expression,)).fetchall() == [(1,)]
 
 

@@ -9,9 +9,9 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.plan import Options
+from memory_tui.search.intent import holds_value, value_asked
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Trace
-from memory_tui.search.values import holds_value, value_asked
 
 NOTES = {
     "memory/List of Plugins.md": "- Dataview\n- Templater\n- Calendar\n",

@@ -1,4 +1,8 @@
-"""A question may ask how things are now, or what is new. Of lines that say the same the newest comes first then."""
+"""The intent of a question: how things are now, what is new, or a value of something.
+
+Of lines that say the same the newest comes first where it asks for now. "router ip" asks for an address, and not for a
+line about `ip route`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 
 from memory_tui.search.formulas import Floats
 from memory_tui.search.question_dates import Time
-from memory_tui.tokens import WORD, function_words, stop_words, word_stems
+from memory_tui.tokens import WORD, function_words, segmented, stems, stop_words, word_stems
 
 ALIKE = 0.9
 """What the best line of a chunk holds of what the best of all holds, to say the same (now-images; .7 to .95 alike)."""
@@ -114,3 +118,47 @@ def newer_values(lines: Sequence[str], ages: Sequence[float | None], words: Sequ
         return -1
 
     return [newer_than(at) if states[at] else -1 for at in range(len(lines))]
+
+
+# --- values ---------------------------------------------------------------------------------------------------------
+
+_KINDS = (
+    (r"ip|ips|ipv[46]", r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[\da-f]{1,4}(?:::?[\da-f]{1,4}){2,7}\b"),
+    (r"mac", r"\b[\da-f]{2}(?:[:-][\da-f]{2}){5}\b"),
+    (r"e-?mail|mail|correo|почта|メール|邮箱", r"[\w.+-]+@[\w-]+\.\w+"),
+    (
+        r"phone|telephone|telefon|telefonnummer|handynummer|teléfono|téléphone|телефон|電話番号|电话",
+        r"\+?\d(?:[ ()/.-]?\d){5,}",
+    ),
+    (r"port", r":\d{2,5}\b|\b\d{2,5}\b"),
+    (r"url|link|website", r"\w+://\S+|\bwww\.\S+"),
+)
+"""What a value is called, and what it looks like."""
+_CALLED = [(re.compile(rf"\b(?:{called})\b", re.I), re.compile(form, re.I)) for called, form in _KINDS]
+
+
+def value_asked(question: str) -> str:
+    """Return the word of `question` that names the value it asks for; empty where none does."""
+    words = next(filter(None, (called.search(question) for called, _ in _CALLED)), None)
+    return words[0] if words else ""
+
+
+def holds_value(texts: Sequence[str], value: str, words: Sequence[str]) -> Floats:
+    """Return 1 for each of `texts` with a line that holds such a `value` and all other `words` of the question, else 0.
+
+    The nearest heading above is of its line.
+    """
+    called, form = next(kind for kind in _CALLED if kind[0].fullmatch(value))
+    others = [frozenset(word_stems(word)) for word in words if not called.fullmatch(word)]
+    return np.array([float(bool(others) and _line_with(text, form, others)) for text in texts])
+
+
+def _line_with(text: str, form: re.Pattern[str], others: Sequence[frozenset[str]]) -> bool:
+    heading = ""
+    for line in text.split("\n"):
+        heading = line if line.startswith("#") else heading
+        if form.search(line):
+            held = {stem for stem, _, _ in stems(segmented(f"{heading} {line}"))}
+            if all(each & held for each in others):
+                return True
+    return False
