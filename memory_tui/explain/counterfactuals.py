@@ -191,7 +191,7 @@ class _Search:
     ) -> None:
         self.evidence, self.settings, self.row, self.with_profile = evidence, settings, row, with_profile
         self.stop = stop
-        self.replay = Reranking(evidence, [row])
+        self.replay = Reranking(evidence)
         (self.now,) = self._standings([{}])
         (self.before,) = self.replay.recalled([tuned(settings)])
 

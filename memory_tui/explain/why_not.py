@@ -175,27 +175,25 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
 
     `text` is the chunk's. None when nothing can be asked at all. Its rank and verdict are those of the supposition.
     """
-    small, rows = evidence.subset([row])
-    at, room = int(np.searchsorted(rows, row)), max(0, trace.candidate_limit - 1)
-    ref, by_words = small.refs[at], small.cosine is None
-    small = replace(small, texts={**small.texts, ref.rowid: text})
+    room, ref, by_words = max(0, trace.candidate_limit - 1), evidence.refs[row], evidence.cosine is None
+    supposed = replace(evidence, texts={**evidence.texts, ref.rowid: text})
     if not by_words:
-        small = replace(small, nearest=np.append(small.nearest[:room], at))
+        supposed = replace(supposed, nearest=np.append(evidence.nearest[:room], row))
     if not profiles.get(trace.profile).exact_paths:
-        side = side_of(small, trace.settings)
-        bm25 = min((place[1] for each in _postings(small, side) if (place := each.rank_of(at))), default=None)
+        side = side_of(supposed, trace.settings)
+        bm25 = min((place[1] for each in _postings(supposed, side) if (place := each.rank_of(row))), default=None)
         if bm25 is not None or by_words:
             listed, room = side.postings, len(side.postings.rows) if side.whole else room
             last = np.nan if bm25 is None else bm25
-            postings = Postings(np.append(listed.rows[:room], at), np.append(listed.bm25[:room], last))
+            postings = Postings(np.append(listed.rows[:room], row), np.append(listed.bm25[:room], last))
             side = replace(side, postings=postings)
-        small = replace(small, openclaw=side, recommended=side, keywords=None)
+        supposed = replace(supposed, openclaw=side, recommended=side, keywords=None)
     elif by_words:
-        hit = Hit(at, ref, 0, False, 0.0, 0.0, 0.0, float("nan"), NO_BOOST, 0)
-        small = replace(small, lexical=replace(small.lexical, hits=(*small.lexical.hits, hit)))
+        hit = Hit(row, ref, 0, False, 0.0, 0.0, 0.0, float("nan"), NO_BOOST, 0)
+        supposed = replace(supposed, lexical=replace(supposed.lexical, hits=(*supposed.lexical.hits, hit)))
     # Variety chooses among candidates and changes no number of them.
     plain = trace.settings.set("query.hybrid.mmr.enabled", False, "as if proposed")
-    return rank(small, plain).at_row(at)
+    return rank(supposed, plain).at_row(row)
 
 
 def _postings(evidence: Evidence, side: KeywordSide) -> tuple[Postings, ...]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from memory_tui.index.sync import FileState
 from memory_tui.notices import Notice
@@ -70,11 +69,6 @@ class KeywordSide(Struct, frozen=True):
     def none(cls) -> KeywordSide:
         """Return the side of a search that asked for nothing."""
         return cls(QueryPlan((), (), ""), Postings.none(), {})
-
-    def moved(self, place: Rows) -> KeywordSide:
-        """The same where row i stands at `place[i]`, or at none (-1)."""
-        rows = place[self.postings.rows]
-        return replace(self, postings=Postings(rows[rows >= 0], self.postings.bm25[rows >= 0]))
 
 
 class KeywordSearch(Struct, frozen=True):
@@ -144,12 +138,6 @@ class Lexical(Struct, frozen=True):
         """Return the side of a search that found nothing."""
         return cls(QueryPlan((), (), ""), (), (), {})
 
-    def moved(self, place: Rows) -> Lexical:
-        """The same where row i stands at `place[i]`, or at none (-1)."""
-        hits = tuple(hit._replace(row=int(place[hit.row])) for hit in self.hits if place[hit.row] >= 0)
-        annotations = {int(place[row]): entry for row, entry in self.annotations.items() if place[row] >= 0}
-        return replace(self, hits=hits, annotations=annotations)
-
 
 class Closest(Struct, frozen=True):
     """How near the notes are by a language model: of each row the `cosine` of the nearest window, or of the chunk where
@@ -179,8 +167,6 @@ class Evidence(Struct, frozen=True, dict=True):
     model: str
     refs: Chunks
     """Where every row stands."""
-    pool: Rows
-    """The rows that any setting can make candidates, or reads it."""
     files: int
     cosine: Floats | None
     embedded: int
@@ -223,9 +209,6 @@ class Evidence(Struct, frozen=True, dict=True):
     """The time zone in which the days of a question begin; None for this machine's."""
     who: ServingProvider | None = None
     """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
-    of_chunks: int = 0
-    """How many chunks the index has, where this is the evidence of some of them alone."""
-    """Where words stand that no chunk was found to hold."""
     language: str = ""
     """That of the question, or its script, where the table that made the vectors hardly knows it."""
     known_share: float = 1.0
@@ -247,37 +230,5 @@ class Evidence(Struct, frozen=True, dict=True):
 
     @property
     def chunks(self) -> int:
-        """Return chunks that this is the evidence of: those in the index, unless some were picked out."""
+        """Return how many chunks the index has."""
         return len(self.refs)
-
-    @property
-    def indexed(self) -> int:
-        """Return chunks in the index."""
-        return self.of_chunks or self.chunks
-
-    def subset(self, also: Sequence[int] = ()) -> tuple[Evidence, Rows]:
-        """The evidence of the rows that any setting can make candidates, and of the rows `also`; and which those are.
-
-        It ranks as the whole does, at a cost that does not grow with the index; only counts of the funnel differ.
-        """
-        rows = np.unique(np.append(self.pool, np.array(also, dtype=np.int64)))
-        place = np.full(self.chunks, -1, dtype=np.int64)
-        place[rows] = np.arange(len(rows))
-        closest, keywords = self.closest, self.keywords
-        each = tuple(side.moved(place) for side in keywords.each) if keywords else ()
-        return replace(
-            self,
-            refs=self.refs.take(rows),
-            pool=np.arange(len(rows)),
-            cosine=None if self.cosine is None else self.cosine[rows],
-            nearest=place[self.nearest],
-            of_days=place[self.of_days],
-            titled=place[self.titled],
-            closest=replace(closest, cosine=closest.cosine[rows]) if closest else None,
-            openclaw=self.openclaw.moved(place),
-            recommended=self.recommended.moved(place),
-            keywords=replace(keywords, each=each) if keywords else None,
-            lexical=self.lexical.moved(place),
-            copies={int(place[row]): int(place[shown]) for row, shown in self.copies.items() if place[row] >= 0},
-            of_chunks=self.indexed,
-        ), rows

@@ -532,26 +532,25 @@ class Standing(Struct, frozen=True):
 
 
 class Reranking:
-    """Rankings of `evidence`; `rows` are told apart even where no setting makes them candidates."""
+    """Rankings of `evidence` under many settings."""
 
-    def __init__(self, evidence: Evidence, rows: Sequence[int] = ()) -> None:
-        self._small, self._rows = evidence.subset(rows)
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
         self._pools: dict[_Pool, tuple[Candidates, Likeness | None]] = {}
 
     def recalled(self, tried: Sequence[Values]) -> list[tuple[int, ...]]:
         """Return the rows that are recalled under each of `tried`, in their order."""
         ranked = {
-            number: tuple(self._rows[rows[order[: rules.results]]].tolist())
+            number: tuple(rows[order[: rules.results]].tolist())
             for number, rules, rows, order, _ in self._ranked(tried)
         }
         return [ranked[number] for number in range(len(tried))]
 
     def standings(self, row: int, tried: Sequence[Values]) -> list[Standing]:
         """Return where `row` stands under each of `tried`."""
-        at = int(np.searchsorted(self._rows, row))
         ranked: dict[int, Standing] = {}
-        for number, rules, rows, order, scores in self._ranked(tried, at):
-            there = rows.tolist().index(at) if at in rows else -1
+        for number, rules, rows, order, scores in self._ranked(tried, row):
+            there = rows.tolist().index(row) if row in rows else -1
             place = order.index(there) + 1 if there in order else 0
             ranked[number] = Standing(place, rules.results, float(scores[there]) if there >= 0 else -math.inf)
         return [ranked[number] for number in range(len(tried))]
@@ -560,13 +559,13 @@ class Reranking:
         """Yield each ranking: number, rules, the rows of its candidates, those over the gate in order, all scores."""
         together: dict[_Pool, list[tuple[int, Rules]]] = defaultdict(list)
         for number, values in enumerate(tried):
-            rules = Rules.of(self._small, values)
+            rules = Rules.of(self._evidence, values)
             together[rules.profile.name, rules.mode, rules.limit, rules.mmr].append((number, rules))
         for key, numbered in together.items():
             numbers, each = zip(*numbered, strict=True)
             if key not in self._pools:
-                pool = candidates_of(self._small, side_of(self._small, each[0]), each[0])
-                alike = likeness(self._small, each[0].profile, pool.table["row"]) if each[0].mmr else None
+                pool = candidates_of(self._evidence, side_of(self._evidence, each[0]), each[0])
+                alike = likeness(self._evidence, each[0].profile, pool.table["row"]) if each[0].mmr else None
                 self._pools[key] = pool, alike
             candidates, alike = self._pools[key]
             scored, rows = score(candidates, each), candidates.table["row"]

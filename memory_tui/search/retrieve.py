@@ -141,7 +141,6 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             provider=corpus.identity.provider if corpus.identity else "none",
             model=corpus.identity.model if corpus.identity else "fts-only",
             refs=corpus.refs,
-            pool=np.array(pool, dtype=np.int64),
             files=corpus.files_with_chunks,
             cosine=cosine,
             embedded=int(np.count_nonzero(corpus.embedded)),

@@ -361,7 +361,7 @@ def _stages(
         key = "second stage", mode, table["row"][reference].tobytes(), query
         if key not in evidence.reusable:
             meaning = 0.0 if mode == "keywords only" else evidence.known_share
-            looked = words, left_out, side.frequency, evidence.indexed, query
+            looked = words, left_out, side.frequency, evidence.chunks, query
             first = {int(table["row"][at]): texts[at] for at in reference.tolist()}
             evidence.reusable[key] = SecondStage(*looked, first, meaning=meaning)
         stage: SecondStage = evidence.reusable[key]

@@ -31,9 +31,8 @@ class Case(Struct, frozen=True):
 
     @classmethod
     def of(cls, query: Query, evidence: Evidence) -> Case:
-        """Return `evidence` reduced to what can be a candidate, so that hundreds of questions fit in memory."""
-        small, _ = evidence.subset()
-        return cls(query, small, Reranking(small))
+        """Return a question with what can be ranked of it."""
+        return cls(query, evidence, Reranking(evidence))
 
     def hits(self, settings: Settings) -> tuple[ChunkRef, ...]:
         """Return what is recalled under `settings`, in order."""

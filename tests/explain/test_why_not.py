@@ -69,19 +69,6 @@ def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(wo
     assert compared or world.engine.plan.provider == "none"
 
 
-def test_a_subset_ranks_as_the_whole(world):
-    for query in world.questions:
-        evidence = world.engine.search.gather(query)
-        small, rows = evidence.subset(range(0, evidence.chunks, 7))
-        assert {evidence.refs[row].rowid for row in rows.tolist()} == {ref.rowid for ref in small.refs}
-        for settings in variants(world.engine):
-            whole, part = (
-                [(hit.chunk, hit.score, hit.verdict) for hit in (*answer.recalled, *answer.lost)]
-                for answer in (rank(evidence, settings), rank(small, settings))
-            )
-            assert whole == part
-
-
 # --- gates that take something special -----------------------------------------------------------------------------
 
 

@@ -157,7 +157,7 @@ def test_a_ranking_is_that_of_the_plain_reference_and_adds_up(given_):
         words,
         evidence.recommended.plan.dropped,
         evidence.recommended.frequency,
-        evidence.indexed,
+        evidence.chunks,
         [evidence.texts[one.chunk.rowid] for one in first],
         [evidence.texts[one.chunk.rowid] for one in reference],
     )

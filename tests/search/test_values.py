@@ -10,7 +10,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.plan import Options
 from memory_tui.search.intent import holds_value, value_asked
-from memory_tui.search.rank import rank
+from memory_tui.search.rank import Reranking, rank
+from memory_tui.search.score import tuned
 from memory_tui.search.trace import Trace
 
 NOTES = {
@@ -103,6 +104,5 @@ def test_who_asks_for_no_value_asks_for_none() -> None:
 def test_what_would_change_it_is_counted_from_the_same_ranking(engine: Engine, question: str) -> None:
     evidence = engine.search.gather(question)
     settings = engine.plan.with_profile("recommended").update({}, "test")
-    small, _ = evidence.subset()
-    whole, part = ([(hit.chunk, hit.score) for hit in rank(each, settings).recalled] for each in (evidence, small))
-    assert whole == part
+    (rows,) = Reranking(evidence).recalled([tuned(settings)])
+    assert list(rows) == [hit.row for hit in rank(evidence, settings).recalled]

@@ -52,7 +52,6 @@ def evidence(
         provider="scripted",
         model="hash-256",
         refs=refs,
-        pool=numbers,
         files=n,
         cosine=cosine,
         nearest=nearest,
