@@ -17,7 +17,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, reduce
 from itertools import chain, pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -140,9 +140,9 @@ def grams_of(word: str) -> set[int]:
 
     A pair of Chinese characters, which is shorter than a trigram, stands for itself.
     """
-    spelled = word.lower() if tokens.is_cjk(word) else tokens.letters_of(word)
-    grams = {spelled[at : at + 3] for at in range(len(spelled) - 2)} or {spelled}
-    return {sum(ord(item) << _SHIFT * (len(gram) - 1 - at) for at, item in enumerate(gram)) for gram in grams}
+    codes = [*map(ord, word.lower() if tokens.is_cjk(word) else tokens.letters_of(word))]
+    grams = zip(codes, codes[1:], codes[2:], strict=False) if len(codes) > 2 else [codes]
+    return {reduce(lambda key, code: key << _SHIFT | code, gram) for gram in grams}
 
 
 def gram_places(keys: Ids, letters: Codes) -> tuple[Ids, Ids]:
@@ -185,19 +185,19 @@ def spelled_alike(words: Flags, grams: tuple[Ids, Ids], passages: Passages) -> F
     That is Dice's coefficient of their trigrams, 0 below LEAST_ALIKE. `words` are (words, trigrams): which trigrams
     each has, none for a pair of characters, which is like nothing.
     """
-    alike, (at, places) = np.zeros((len(words), len(passages.window_from))), grams
+    at, places = grams
     spaces = passages.letters == ord(" ")
     # The first word stands behind the first space; between two texts is one of no letter.
-    of_word, begins = np.cumsum(spaces), np.flatnonzero(spaces) + 1
-    lengths, shares = np.diff(begins) - 1, of_word[places + 1] - 1
+    begins = np.flatnonzero(spaces) + 1
+    lengths, of_word = np.diff(begins) - 1, np.cumsum(spaces)[places + 1] - 1
     starts = np.concatenate([[0], np.cumsum(passages.letter_counts)])[passages.window_from]
-    windows = np.searchsorted(starts, begins, side="right") - 1
-    for row, of_word in zip(alike, words, strict=True):
-        shared = np.bincount(shares[of_word[at]])
-        near = np.flatnonzero(shared)
-        dice = np.minimum(2.0 * shared[near] / (np.count_nonzero(of_word) + lengths[near]), 1.0)
-        np.maximum.at(row, windows[near], np.where(dice >= LEAST_ALIKE, dice, 0.0))
-    return alike
+    first = np.append(np.searchsorted(begins[:-1], starts), len(lengths))
+    dice = np.zeros((len(words), len(lengths) + 1))
+    for row, has in zip(dice, words, strict=True):
+        shared = np.bincount(of_word[has[at]], minlength=len(lengths))
+        row[:-1] = np.minimum(2.0 * shared / np.maximum(np.count_nonzero(has) + lengths, 1), 1.0)
+    alike = np.maximum.reduceat(np.where(dice >= LEAST_ALIKE, dice, 0.0), first[:-1], axis=1)
+    return np.where(np.diff(first) > 0, alike, 0.0)
 
 
 # --- cutting -------------------------------------------------------------------------------------------------------
