@@ -547,18 +547,11 @@ class QmdRemark(Struct, frozen=True):
 
 
 class QmdAnswer(Struct, frozen=True):
-    """One answer of QMD, and how it was had: `ran` is the command, `collections` were asked, last `updated` in epoch
-    seconds.
-
-    `empty` says why there is no hit, `remarks` what else a person should know.
-    """
+    """One answer of QMD: `empty` says why there is no hit, `remarks` what else a person should know."""
 
     mode: str
     hits: tuple[QmdHit, ...] = ()
     behind: int = 0
-    updated: float = 0.0
-    ran: tuple[str, ...] = ()
-    collections: tuple[str, ...] = ()
     empty: QmdRemark | None = None
     remarks: tuple[QmdRemark, ...] = ()
 
@@ -566,17 +559,6 @@ class QmdAnswer(Struct, frozen=True):
     def claims(self) -> tuple[QmdRemark, ...]:
         """Return all remarks on the answer; first, where it is empty, the reason."""
         return (*((self.empty,) if self.empty is not None else ()), *self.remarks)
-
-    def trace(self) -> dict[str, Any]:
-        """Return how the answer was made, as JSON-ready data."""
-        return {
-            "backend": "qmd",
-            "mode": self.mode,
-            "command": list(self.ran),
-            "collections": list(self.collections),
-            "behind": self.behind,
-            "updatedAt": self.updated or None,
-        }
 
 
 def rows_of(stdout: str) -> list[Any]:
@@ -765,8 +747,7 @@ class QmdClient:
             changed = f"{plural(behind, 'file')} changed since QMD's last update: memory-tui qmd update."
             remarks.append(QmdRemark("behind", changed))
         empty = None if every else _EMPTY.get(mode, _NOTHING_NEAR)
-        ran, collections = (*state.words, *args), tuple(state.collections)
-        return QmdAnswer(mode, tuple(hits), behind, self.updated, ran, collections, empty, tuple(remarks))
+        return QmdAnswer(mode, tuple(hits), behind, empty, tuple(remarks))
 
     def document(self, path: str) -> Document:
         """Return the file that a hit calls `qmd/collection/path`. Raises PathRefused, Unreadable."""
@@ -853,9 +834,9 @@ def _run(client: QmdClient, words: tuple[str, ...], args: list[str], limit: str,
 # --- in words --------------------------------------------------------------------------------------------------------
 
 
-def qmd_answer(value: QmdAnswer, *, explain: bool) -> dict[str, Any]:
+def qmd_answer(value: QmdAnswer) -> dict[str, Any]:
     """Return what `search --json` prints of an answer of QMD."""
-    data: dict[str, Any] = {
+    return {
         "results": [hit.as_dict() for hit in value.hits],
         "backend": "qmd",
         "provider": "qmd",
@@ -867,15 +848,12 @@ def qmd_answer(value: QmdAnswer, *, explain: bool) -> dict[str, Any]:
             {"code": "qmd", "kind": item.kind, "message": item.sentence, "nextStep": ""} for item in value.remarks
         ],
     }
-    return {**data, "trace": value.trace()} if explain else data
 
 
-def qmd_lines(value: QmdAnswer, *, explain: bool) -> Iterator[str]:
-    """Yield the hits by QMD's rank, with its number where the answer is to be explained."""
+def qmd_lines(value: QmdAnswer) -> Iterator[str]:
+    """Yield the hits by QMD's rank."""
     for hit in value.hits:
         yield f"#{hit.rank} {one_line(hit.as_dict()['citation'])}"
-        if explain:
-            yield f"    QMD's own score, not comparable: {hit.score:g}; collection {one_line(hit.collection)}"
         yield safe(hit.snippet, keep_newlines=True).strip("\n")
         yield ""
     if value.empty is not None:

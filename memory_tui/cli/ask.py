@@ -54,7 +54,7 @@ def search(args: argparse.Namespace) -> int:
         elif isinstance(answer, QmdAnswer):
             for remark in answer.remarks:
                 say(remark.sentence)
-            print_lines(qmd.qmd_lines(answer, explain=args.explain))
+            print_lines(qmd.qmd_lines(answer))
         else:
             if standing is not None:
                 say(standing.sentence)
@@ -116,7 +116,7 @@ def _data(engine: Engine, answer: Answer, explain: bool) -> dict[str, Any]:
     away = roots.lost(engine.index.root_watch.states())
     lost = [{"path": root.path, "state": root.state, "detail": root.detail} for root in away]
     if isinstance(answer, QmdAnswer):
-        return {**qmd.qmd_answer(answer, explain=explain), "roots": lost}
+        return {**qmd.qmd_answer(answer), "roots": lost}
     trace, _, passages = answer
     failed = engine.backend.fallback() if engine.backend.is_qmd else None
     data = {**trace_json.answer(trace, explain=explain), "backend": "builtin"}

@@ -305,7 +305,7 @@ def test_a_mode_with_vectors_has_them_made_by_the_command(ready, tmp_path, monke
         ready.stub.behave(query={"print": "[]"})
         answer = engine.backend.ask("drinks")
     assert answer is not None
-    assert answer.ran[1:4] == ("query", "vec: drinks", "--no-rerank")
+    assert ready.stub.calls[-1][:3] == ["query", "vec: drinks", "--no-rerank"]
     assert [claim.kind for claim in answer.claims][:2] == ["nothing-near", "typed"]
 
 
