@@ -15,11 +15,11 @@ from msgspec import Struct, field
 
 from memory_tui import jsstring
 from memory_tui.formatting import plural
-from memory_tui.openclaw.trust import NO_WAY_BACK
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.annotations import Annotations
 
 HEADING = "## Memory Recall"
+NO_WAY_BACK = "OpenClaw has no command that trusts a note again; a note of another name is not recorded yet."
 SEARCH, GET = "memory_search", "memory_get"
 RECALL, STORE, FORGET = "memory_recall", "memory_store", "memory_forget"
 """The tools of the long-term memories."""

@@ -22,6 +22,7 @@ from msgspec import Struct, field
 from memory_tui.config import places
 from memory_tui.formatting import minute, plural
 from memory_tui.openclaw import open_foreign
+from memory_tui.openclaw.prompt import NO_WAY_BACK
 from memory_tui.plan import Plan
 
 State = Literal["agent", "edited", "untrusted", "unrecorded", "ignored", "unknown"]
@@ -37,7 +38,6 @@ _ROOT = ("MEMORY.md", "USER.md")
 _COVERED = re.compile(r"MEMORY\.md|memory\.md|USER\.md|users/[^/]+/USER\.md|memory/.+\.md", re.DOTALL)
 _MOST_ROWS = 100_000
 
-NO_WAY_BACK = "OpenClaw has no command that trusts a note again; a note of another name is not recorded yet."
 _LOSS = "it is not put into the prompt, triggers no recall and is not promoted; search still finds it"
 _WORDS: Mapping[State, str] = {
     "agent": "agent",
