@@ -108,7 +108,7 @@ def inbox(args: argparse.Namespace) -> int:
             "--do needs --id, or --kind for all of a kind.", "For instance: memory-tui inbox --id 3f9a12 --do merge."
         )
     kind = (args.kind or "").strip().lower().replace("-", " ").replace("_", " ")
-    if args.kind is not None and kind not in checks.BY_KIND:
+    if args.kind is not None and kind not in (*checks.BY_KIND, *checks.GONE):
         kinds = ", ".join(checks.BY_KIND)
         raise SettingError(f"There is no kind {args.kind!r} of suggestions.", f"Choose one of {kinds}.")
     with opened(args) as engine:

@@ -506,6 +506,9 @@ CHECKS: tuple[InboxCheck, ...] = (
 )
 """Every check, the most pressing first."""
 
+GONE = ("near duplicate", "paraphrase", "stale date", "junk")
+"""Kinds of which nothing is found any more: who asks for one is told so, and no error."""
+
 BY_KIND: Mapping[str, InboxCheck] = MappingProxyType({check.kind: check for check in CHECKS})
 
 

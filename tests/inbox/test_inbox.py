@@ -347,6 +347,7 @@ def test_the_command_lists_and_does(run, workspace, capsys):
     code, out = run()
     assert code == 0
     assert "said twice" in out
+    assert run("--json", "--kind", "paraphrase") == (0, "[]\n"), "a kind that is gone is no error"
     assert "merge, merge-other, keep, snooze" in out
     data = json.loads(run("--json", "--kind", "said twice")[1])
     assert [one["kind"] for one in data] == ["said twice"]
