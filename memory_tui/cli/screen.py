@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.cli.context import engine_options, workspace_named
-from memory_tui.engine import machine
 from memory_tui.errors import SettingError, WorkspaceError
 from memory_tui.plan import Options
 
@@ -45,6 +44,7 @@ def show_app(chosen: Options, query: str, suggestions: Sequence[str] = (), *, le
             plan.plan(chosen)
         except WorkspaceError:
             # None is meant by where the program runs: a person chooses, on a screen of its own.
+            from memory_tui.engine import machine
             from memory_tui.tui.machine import choose_memory
 
             if (folder := choose_memory(machine.memories())) is None:
@@ -52,5 +52,7 @@ def show_app(chosen: Options, query: str, suggestions: Sequence[str] = (), *, le
             chosen = replace(chosen, workspace=str(folder))
     code = run(chosen, query, suggestions, leads=leads)
     if not (code or leads):
+        from memory_tui.engine import machine
+
         machine.remember(plan.choose(chosen).workspace)
     return code

@@ -12,7 +12,6 @@ from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
-from rapidfuzz.distance import LCSseq
 
 Side = Literal["same", "mine", "theirs", "both", "appended", "conflict"]
 
@@ -161,6 +160,9 @@ def matching(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[Run]
     pairs = len(left) * len(right)
     runs: list[Run] = [(0, 0, head)]
     if _SMALL < pairs <= _LARGE:
+        # 7 ms that the first frame and most commands do not wait for.
+        from rapidfuzz.distance import LCSseq
+
         runs += [(head + run.a, head + run.b, run.size) for run in LCSseq.editops(left, right).as_matching_blocks()]
     else:
         blocks = SequenceMatcher(None, left, right, autojunk=pairs > _SMALL).get_matching_blocks()

@@ -6,7 +6,6 @@ import json
 import re
 import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from enum import Enum
 
 from memory_tui.errors import ProviderError
@@ -176,6 +175,9 @@ def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
     """Return the seconds of `Retry-After`, `retry-after-ms` or Gemini's `retryDelay`; a day at most."""
     field, wait = headers.get("retry-after", "").strip(), None
     delay = re.search(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"', body)
+    # 5 ms for a header that is rare.
+    from email.utils import parsedate_to_datetime
+
     try:
         if "retry-after-ms" in headers:
             wait = float(headers["retry-after-ms"]) / 1000

@@ -138,7 +138,9 @@ class MemoryApp(App[int]):
     async def on_mount(self) -> None:
         """Show the first view, then open the engine."""
         self.query_one(Tabs).can_focus = False
-        await self.open_view("search" if self.first_query else "notes")
+        # One layout for all of it.
+        with self.batch_update():
+            await self.open_view("search" if self.first_query else "notes")
         self.theme_changed_signal.subscribe(self, lambda theme: self.keep_theme(theme.name))
         if self.doubt:
             self.say(self.doubt)

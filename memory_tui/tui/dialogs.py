@@ -26,15 +26,20 @@ Answer = TypeVar("Answer")
 
 
 class Hints(Footer):
-    """The keys in the last line; a subclass because Textual takes those behind a dialog away and draws no new ones."""
+    """The keys in the last line; a subclass because Textual makes them anew for the same keys, and behind a dialog."""
 
     def __init__(self) -> None:
         super().__init__(compact=True, show_command_palette=False)
+        self.keys: list[tuple[str, str]] = []
 
     async def recompose(self) -> None:
-        """Make the keys anew in front; of a screen that comes to the front again they are made then."""
+        """Make the keys anew where they are others; of a screen that comes to the front again they are made then."""
         if self.is_attached and self.screen.is_active:
-            await super().recompose()
+            active = (each.binding for each in self.screen.active_bindings.values())
+            keys = [(binding.key, binding.description) for binding in active if binding.show]
+            if keys != self.keys:
+                self.keys = keys
+                await super().recompose()
 
 
 class Dialog(ModalScreen[Answer], Generic[Answer]):
