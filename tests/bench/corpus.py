@@ -32,18 +32,18 @@ def _prose(size: int = 60_000) -> list[str]:
     return [*_FUNCTION, *(f"{word}{_ENDINGS[at % len(_ENDINGS)]}" for at, word in enumerate(vocabulary(size)))]
 
 
-def write(folder: Path, files: int, size: int = 4000, kind: str = "frequent") -> Path:
+def write(folder: Path, files: int, size: int = 4000, kind: str = "frequent", first: int = 0) -> Path:
     """`files` daily notes of about `size` characters below `folder`/memory, and a MEMORY.md.
 
     Of the `kind` "frequent" 8,000 words share the text, so that most questions match most chunks; "prose" has
-    sentences of function words and 60,000 others, most of them rare.
+    sentences of function words and 60,000 others, most of them rare. They are of the days before the `first` ones.
     """
     words = vocabulary() if kind == "frequent" else _prose()
     # Added up once: `choices` would do so for each line.
     weights = list(itertools.accumulate(1 / (rank + 3) for rank in range(len(words))))
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Facts\n- The router is an Omada\n")
-    for number in range(files):
+    for number in range(first, first + files):
         rng = random.Random(number)
         day = LAST_DAY - dt.timedelta(days=number)
         lines = [f"# {day}", ""]
