@@ -371,6 +371,32 @@ def engine_plan(home):
         return engine.plan
 
 
+@pytest.mark.parametrize("hours", [-24, 24])
+def test_a_clock_that_is_a_day_off_neither_silences_a_publisher_nor_loses_a_mirror(hours, laptop, desk, monkeypatch):
+    assert standing(desk, "all").words == ("live",)
+    real = time.time
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time", lambda: real() + hours * 3600)
+        laptop.write(bees="# Bees\n\nA new hive called Beatrice.\n")
+        assert laptop.publish().files == 1
+        assert standing(desk, "all").words == ("live",)
+        assert paths(desk, "all", "Beatrice")[0] == "anna/laptop:memory/bees.md"
+    assert standing(desk, "all").words == ("live",)
+    assert len(_rows(desk)) == 5
+
+
+def test_quotes_signs_and_other_scripts_may_be_in_the_names_of_a_workspace_and_a_note(server, team, tmp_path, run):
+    name, note = 'anna/it\'s "100%s" %(x)s \\ 日本', "memory/a'b\"%27 %s.md"
+    home = Home(tmp_path / "odd", server.url(team, "anna"), name)
+    (home.notes / note).write_text("# Odd\n\nThe heron is called Sieglinde.\n")
+    home.join()
+    home.publish()
+    publish.allow(home.access, "bob", reads=True)
+    code, out, err = run("search", "who is Sieglinde", "--scope", name, "--json")
+    assert (code, json.loads(out)["results"][0]["path"], err) == (0, f"{name}:{note}", "")
+    assert json.loads(run("get", f"{name}:{note}", "--json")[1])["text"].startswith("# Odd")
+
+
 @pytest.mark.parametrize(
     "harm",
     [
