@@ -418,7 +418,7 @@ class MemoryApp(App[int]):
         self.clear_notifications()
         self.said = None
         if not self.view.undo():
-            await take_back(self.view)
+            await take_back(self.view, then=self.view.show_change)
 
     async def action_help(self) -> None:
         """Say what each view is for, or close the list of keys."""

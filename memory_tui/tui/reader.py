@@ -130,14 +130,14 @@ class Reader(MarkdownText):
         `decided` the line of the cursor is the one that made the note a hit. Lines that are overtaken are struck.
         """
         self.path, self.unread, self.marked, self.origins = path, unread, set(), {}
-        self.decided = line if decided else 0
+        self.decided = line if decided and path else 0
         above, rows, numbers = rulers or {}, list[str](), list[int]()
         for number, words in enumerate(map(shown_line, text.replace("\r\n", "\n").split("\n")), first_line):
             if number in above:
                 rows.append(f"── {safe(above[number])} ──")
                 numbers.append(0)
             rows.append(words)
-            numbers.append(number)
+            numbers.append(number if path else 0)
         self.numbers = numbers
         self.set_reactive(TextArea.line_number_start, first_line)
         self.load_text("\n".join(rows))

@@ -20,6 +20,7 @@ from memory_tui.tui.dialogs import Confirm
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.events import Event
+    from memory_tui.notes.curator import AppliedChange
     from memory_tui.tui.session import Session
 
 T = TypeVar("T")
@@ -65,6 +66,9 @@ class View(Vertical):
         """Tell all widgets their size: of one that is shown again Textual forgets that the window changed."""
         for widget in self.walk_children(Widget, with_self=True):
             widget.post_message(events.Resize(widget.size, widget.virtual_size))
+
+    def show_change(self, done: AppliedChange) -> None:
+        """Show what a change of notes did."""
 
     def undo(self) -> bool:
         """Take back what was tried in this view; False where nothing was, so that the last change of notes is meant."""

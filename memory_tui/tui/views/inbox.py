@@ -309,7 +309,7 @@ class InboxView(View):
         self.post_message(self.Planned(key, outcome))
 
     @on(Planned)
-    def show_change(self, message: Planned) -> None:
+    def show_plan(self, message: Planned) -> None:
         """Show the change of the row."""
         self.planned[message.key] = message.change
         self.explain()
