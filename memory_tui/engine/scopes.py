@@ -61,7 +61,7 @@ class Scopes:
         access = self._access()
         from memory_tui.shared.mirror import complete, folder
 
-        return [Record.read(path.with_suffix(".json")) for path in complete(folder(access))]
+        return [*complete(folder(access)).values()]
 
     def stop(self) -> None:
         """End all fetching that goes on behind."""

@@ -7,7 +7,6 @@ date in one transaction, which ends with its position: the incarnation and the g
 from __future__ import annotations
 
 import hashlib
-import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -135,10 +134,10 @@ def folder(access: Access) -> Path:
     return cache / "shared" / hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
-def complete(place: Path, before: float = math.inf) -> list[Path]:
-    """Return the mirrors in a folder that were filled, the newest first; those that were complete last `before`."""
-    times = {path: Record.read(path.with_suffix(".json")).as_of for path in place.glob("*.sqlite")}
-    return sorted((path for path, at in times.items() if 0 < at < before), key=times.__getitem__, reverse=True)
+def complete(place: Path) -> dict[Path, Record]:
+    """Return the mirrors in a folder that were filled, the newest first."""
+    records = [(path, Record.read(path.with_suffix(".json"))) for path in place.glob("*.sqlite")]
+    return dict(sorted((row for row in records if row[1].as_of), key=lambda row: row[1].as_of, reverse=True))
 
 
 class Mirror:
@@ -212,11 +211,15 @@ class Mirror:
                     lost.write(self._beside)
             raise
         self._failure, self._told = None, time.monotonic()
-        for path in complete(self.path.parent, time.time() - _FORGOTTEN_SECONDS):
-            for part in path.parent.glob(f"{path.stem}.*"):
-                # One that cannot be deleted is tried again with the next search.
-                with suppress(OSError):
-                    durable.remove_file(part)
+        # What one mirror lost the right to, no other one serves while the database is away.
+        dropped = {*before.workspaces} - {*record.workspaces}
+        for path, other in complete(self.path.parent).items():
+            stale = path != self.path and dropped.intersection(other.workspaces)
+            if stale or other.as_of < time.time() - _FORGOTTEN_SECONDS:
+                for part in path.parent.glob(f"{path.stem}.*"):
+                    # One that cannot be deleted is tried again with the next search.
+                    with suppress(OSError):
+                        durable.remove_file(part)
 
     def _fetched(self, connection: Connection) -> Record:
         """Bring every workspace of the scope up to date, and drop those that may not be read any more."""

@@ -61,9 +61,10 @@ def paths(home, scope, question):
 
 def kept_by(home, path):
     """A note as the mirror has it that is kept at `home`, None where it has none; asks no server."""
-    if not (files := mirror.complete(mirror.folder(home.access))):
+    file = next(iter(mirror.complete(mirror.folder(home.access))), None)
+    if file is None:
         return None
-    with closing(Store.open(files[0], read_only=True, vec0=False)) as store, store.snapshot():
+    with closing(Store.open(file, read_only=True, vec0=False)) as store, store.snapshot():
         note = store.note(path)
         return note and store.last_text(note)
 
@@ -119,6 +120,20 @@ def test_a_note_that_was_read_before_is_asked_for_again(run, server, laptop, des
         assert (code, "an Omada" in out, "store unreachable since" in err) == (0, True, True)
         answer = json.loads(run("get", "anna/laptop:MEMORY.md", "--json")[1])
         assert (answer["shared"]["state"], answer["shared"]["asOf"][:2]) == ("unreachable", "20")
+    finally:
+        server.start()
+
+
+def test_what_one_mirror_lost_the_right_to_no_other_one_serves_while_the_database_is_away(run, server, laptop):
+    for scope in ("anna/laptop", "all"):
+        assert run("search", "who is Gertrude", "--scope", scope)[0] == 0
+    publish.allow(laptop.access, "bob", reads=False)
+    assert run("search", "who is Gertrude", "--scope", "all")[0] == 0
+    server.stop()
+    try:
+        for words in (("get", "anna/laptop:MEMORY.md"), ("search", "Gertrude", "--scope", "anna/laptop")):
+            code, out, err = run(*words)
+            assert (code, out, "cannot be reached" in err) == (1, "", True)
     finally:
         server.start()
 

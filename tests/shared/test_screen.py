@@ -179,7 +179,7 @@ def test_u_ends_the_filling_of_a_mirror(server, team, hasty):
         for thread in threading.enumerate():
             if thread.name == "mirror":
                 thread.join(LONG)
-        assert mirror.complete(mirror.folder(hasty.access)) == []
+        assert mirror.complete(mirror.folder(hasty.access)) == {}
 
 
 def test_an_app_ends_at_once_while_a_mirror_is_filled(server, team, hasty):
