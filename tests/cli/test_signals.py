@@ -18,7 +18,7 @@ from tests.support.waiting import LONG
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither these signals nor this terminal")
 
-READY = "up to date"
+READY = "words + meaning"
 MANY = 2000
 """Files that take seconds to index, so that a key pressed meanwhile comes in the middle on a busy machine too."""
 
