@@ -117,16 +117,18 @@ class StaticTable:
 
     def _parts(self, word: str) -> tuple[int, ...]:
         """WordPiece: the longest token that `word` begins with, then the longest that continues it, and so on."""
-        ids, length = self._ids, len(word)
-        parts, start, before = [], 0, ""
-        while start < length <= LONGEST_WORD:
-            ends = range(min(length, start + self._longest), start, -1)
-            end = next((end for end in ends if before + word[start:end] in ids), 0)
-            if not end:
-                break
-            parts.append(ids[before + word[start:end]])
-            start, before = end, "##"
-        return tuple(parts) if start == length else (ids[UNKNOWN],)
+        ids, parts, before = self._ids, list[int](), ""
+        if len(word) > LONGEST_WORD:
+            return (ids[UNKNOWN],)
+        while word:
+            piece = before + word[: self._longest]
+            while piece not in ids:
+                piece = piece[:-1]
+                if piece == before:
+                    return (ids[UNKNOWN],)
+            parts.append(ids[piece])
+            word, before = word[len(piece) - len(before) :], "##"
+        return tuple(parts)
 
     # Tokens to vectors.
 
