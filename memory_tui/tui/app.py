@@ -296,7 +296,10 @@ class MemoryApp(App[int]):
         """Say in the first line, which has `width` cells (0: those of now), who answers and how fresh the index is."""
         # A window may get its size before its first line.
         for box in self.query("#lamp").results(Static):
-            box.update(lamp(self.session, narrow=(width or self.size.width) < 100), layout=False)
+            text = lamp(self.session, narrow=(width or self.size.width) < 100)
+            # The names of the views take 62 cells.
+            box.display = (width or self.size.width) >= 80 or text.plain.startswith("▲")
+            box.update(text, layout=False)
 
     def on_resize(self, event: Resize) -> None:
         """Say more or less in the first line."""

@@ -151,6 +151,9 @@ def test_one_pane_at_a_time_where_there_is_room_for_one(workspace):
         assert "What the agent reads" in window.text
         assert " 2 ." not in window.text
         window.press("escape").matches("search")
+        window.press("right_square_bracket").until(lambda: view(window).remedies).press("enter")
+        assert "the first 7 of" in window.text
+        assert len(listed(window)) > 7, "who tried a remedy sees where the passage went"
 
 
 def test_an_index_made_anew_under_the_screen_is_asked_again(screen):

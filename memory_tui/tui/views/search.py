@@ -496,8 +496,9 @@ class SearchView(View):
             return
         with self.app.batch_update():
             self.filling = True
-            options = self.options(answer)
-            self.hits.refill(options, default=next((at for at, each in enumerate(options) if not each.disabled), 0))
+            if self.shape[0] > 0:
+                options = self.options(answer)
+                self.hits.refill(options, default=next((at for at, each in enumerate(options) if not each.disabled), 0))
             if self.wanted and (at := self.hits.position(str(self.wanted))) is not None:
                 self.hits.highlighted, self.wanted = at, 0
             self.filling = False
@@ -520,8 +521,6 @@ class SearchView(View):
     def options(self, answer: Answered) -> list[Option]:
         """Return the rows of the list: what is sent, the line below it, misses, and how many more there are."""
         trace, (width, lines) = answer.trace, self.shape
-        if width <= 0:
-            return []
         if answer.qmd is not None:
             drawn = [Option(hits.qmd_row(hit, width, lines), id=f"q{hit.rank}") for hit in answer.qmd.hits]
             return drawn or [Option(Content(" QMD gives nothing."), disabled=True)]
@@ -698,7 +697,7 @@ class SearchView(View):
             self.steps.append(lambda: self.put(before))
             self.put(remedy.remedy.query)
             self.notify(f"Asked with {remedy.text}. u takes it back.", markup=False)
-        self.screen.set_focus(self.hits)
+        self.action_back()
 
     def put(self, query: str) -> None:
         """Put a question into the box, which asks it."""
@@ -887,9 +886,15 @@ class SearchView(View):
             self.add_class("-open")
             self.call_after_refresh(self.moved)
 
+    def close_pane(self) -> None:
+        """Show the list again, which was not drawn behind the pane."""
+        if self.has_class("-open"):
+            self.remove_class("-open")
+            self.call_after_refresh(self.draw)
+
     def action_select(self) -> None:
         """Read the deciding line in its note; who comes back finds the passages."""
-        self.remove_class("-open")
+        self.close_pane()
         if (qmd := self.qmd_hit) is not None and qmd.path.startswith("qmd/"):
             self.notify("This file is outside the workspace, so Notes does not show it.", markup=False)
         elif qmd is not None:
@@ -899,7 +904,7 @@ class SearchView(View):
 
     def action_back(self) -> None:
         """Go back to the passages."""
-        self.remove_class("-open")
+        self.close_pane()
         self.why.remove_class("-turning", "-sum")
         self.moved()
         self.screen.set_focus(self.hits)
