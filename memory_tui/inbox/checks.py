@@ -116,25 +116,21 @@ def names_of(notes: Iterable[DatedNote]) -> frozenset[str]:
 
 def impossible(path: str, today: dt.date) -> tuple[Notice, str] | None:
     """Return the fault of the date in a note's name and a better name; None where the date is valid."""
-    match = re.search(r"(?:^|/)(\d{4})-(\d{2})-(\d{2})([^/]*)\.md$", path)
+    match = re.search(r"(?:^|/)(\d{4}-\d{2}-\d{2})[^/]*\.md$", path)
     if not match:
         return None
-    day = _day(match[1], match[2], match[3])
     folder, _, name = path.rpartition("/")
     better = f"{folder}/undated-{name}".lstrip("/")
+    try:
+        day = dt.date.fromisoformat(match[1])
+    except ValueError:
+        day = dt.date.min
     # OpenClaw's calendar takes years below 100 for others, so that no age comes of them.
-    if day is None or day.year < 100:
-        return notice("invalid_day", day="-".join(match.groups()[:3])), better
+    if day.year < 100:
+        return notice("invalid_day", day=match[1]), better
     if day > today + dt.timedelta(days=1):
         return notice("day_ahead", days=(day - today).days), better
     return None
-
-
-def _day(year: str, month: str, number: str) -> dt.date | None:
-    try:
-        return dt.date(int(year), int(month), int(number))
-    except ValueError:
-        return None
 
 
 # --- the checks ----------------------------------------------------------------------------------------------------
