@@ -515,6 +515,43 @@ class QmdOptions(Struct, frozen=True):
         return tuple(specs.values())
 
 
+def denial(scope: Any, session_key: str) -> str:  # noqa: ANN401 - as configured
+    """Return which rule of `memory.qmd.scope` keeps the chat of `session_key` from the notes; empty where none does.
+
+    The first rule that fits decides; one that cannot be read fits every chat. A person without a session may ask.
+    """
+    key = session_key.strip().lower()
+    bare = re.sub(r"^agent:[^:]*:", "", key)
+    channel, kind = _chat(bare)
+    if not key:
+        return ""
+    if not isinstance(scope, Mapping):
+        return "" if kind == "direct" else "The default, direct chats alone,"
+    rules = scope.get("rules") or ()
+    for number, rule in enumerate(rules if isinstance(rules, Sequence) else [rules], 1):
+        match = rule.get("match") if isinstance(rule, Mapping) else None
+        match = match if isinstance(match, Mapping) else {}
+        prefix, raw = (str(match.get(name) or "").strip().lower() for name in ("keyPrefix", "rawKeyPrefix"))
+        if (
+            str(match.get("channel") or channel).lower() == channel
+            and str(match.get("chatType") or kind).lower().replace("dm", "direct") == kind
+            and (key if prefix.startswith("agent:") else bare).startswith(prefix)
+            and key.startswith(raw)
+        ):
+            return "" if isinstance(rule, Mapping) and rule.get("action") == "allow" else f"Rule {number}"
+    return "" if (scope.get("default") or "allow") == "allow" else "The default"
+
+
+def _chat(bare: str) -> tuple[str, str]:
+    """Return channel and kind of chat of a session key; both empty for a subagent's."""
+    if bare.startswith("subagent:"):
+        return "", ""
+    channel, _, rest = bare.partition(":")
+    kinds = {"group": "group", "channel": "channel", "direct": "direct", "dm": "direct"}
+    other = next((name for name in ("group", "channel") if f":{name}:" in f":{bare}:"), "direct")
+    return channel if rest else "", kinds.get(rest.partition(":")[0], other)
+
+
 # --- an answer -----------------------------------------------------------------------------------------------------
 
 

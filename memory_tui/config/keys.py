@@ -61,7 +61,6 @@ _NO_AGENT = "none here: memory-tui runs no agent"
 _NO_BRIDGE = "none here: memory-tui runs qmd itself"
 _NO_UPKEEP = "none here: no clock updates QMD"
 _NO_EXPORT = "none here: sources names sessions"
-_NO_SCOPE = "none here: every chat may ask"
 _NO_REMOTE = "none here: the table is a folder"
 _NO_HOOK = "none here: the plug-in does it"
 _NO_STORE = "none here: there is only one"
@@ -147,7 +146,7 @@ _QMD = (
     Key("limits.maxSnippetChars", "whole", 700, "QMD: most characters of a hit", low=1),
     Key("limits.maxInjectedChars", "whole", 4000, "QMD: most characters altogether", low=1),
     Key("limits.timeoutMs", "whole", 4000, "QMD: when a search is given up", low=1),
-    Key("scope", "any", None, "QMD: in which chats it may be asked", _NO_SCOPE),
+    Key("scope", "any", None, "QMD: in which chats it may be asked"),
     Key("searchMode", "choice", "search", "QMD: search, vsearch or query", choices=("search", "vsearch", "query")),
     Key("mcporter.enabled", "switch", False, "QMD: ask through the mcporter bridge", _NO_BRIDGE),
     Key("mcporter.serverName", "text", "qmd", "QMD: its name there", _NO_BRIDGE),

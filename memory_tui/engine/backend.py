@@ -19,8 +19,9 @@ from msgspec.structs import replace
 from memory_tui import locks
 from memory_tui.approval import Approvals
 from memory_tui.backends import qmd
-from memory_tui.backends.qmd import QmdAnswer, QmdClient, QmdFailure
+from memory_tui.backends.qmd import QmdAnswer, QmdClient, QmdFailure, QmdRemark
 from memory_tui.cancel import Stop
+from memory_tui.config import keys
 from memory_tui.engine.status import Status
 from memory_tui.events import Event, Noticed
 from memory_tui.formatting import plural
@@ -76,6 +77,17 @@ class Backend:
     def client(self) -> QmdClient:
         """Return QMD, as configured."""
         return QmdClient(self._plan, self._approvals)
+
+    def refusal(self, session_key: str) -> QmdAnswer | None:
+        """Return the answer without hits for a chat that `memory.qmd.scope` denies, whoever would answer; else None."""
+        name = f"{keys.QMD}scope"
+        rule = qmd.denial(self._plan.backend_value(name), session_key) if self.is_qmd else ""
+        if not rule:
+            return None
+        entry = None if name in self._plan.backend_values else self._plan.config.entries.get(name)
+        place = entry.places[-1] if entry is not None else name
+        sentence = f"{rule} of {place} denies this chat the notes. Ask in a chat that it allows."
+        return QmdAnswer(self.client.options.mode, empty=QmdRemark("out-of-scope", sentence))
 
     def ask(self, query: str, most: int | None = None, source: str = "", stop: Stop | None = None) -> QmdAnswer | None:
         """Return QMD's answer; None where the built-in index answers: in QMD's place, or a question that QMD cannot

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from memory_tui import jsstring
 from memory_tui.backends import memories
 from memory_tui.backends.memories import ToolAnswer
+from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
@@ -41,7 +42,6 @@ from memory_tui.workspace.roots import NoteMissing, lost, named_lines
 if TYPE_CHECKING:
     from memory_tui.search.evidence import Evidence
     from memory_tui.search.level import AnswerLevel
-    from memory_tui.settings import Settings
     from memory_tui.workspace.roots import RootState
 
 
@@ -93,21 +93,23 @@ def memory_search(
     source = "" if corpus == "all" else corpus
     try:
         memory.plan.require_enabled()
+        if (refusal := memory.backend.refusal(manner.session_key)) is not None:
+            return TracedAnswer(_of_qmd(refusal, request, manner), None)
         memory, standing = memory.of_scope(request.get("scope", ""))
         _require(memory, source)
         knobs = {knob: request[name] for name, knob in _KNOBS.items() if name in request}
         settings = memory.plan.settings.update(knobs, "the agent")
-        if not by_words and (reply := _of_qmd(memory, request, settings, manner, source, cancel)) is not None:
-            return TracedAnswer(reply, None)
+        most = settings.whole("query.maxResults")
+        if not by_words and (of_qmd := memory.backend.ask(request["query"], most, source, cancel)) is not None:
+            return TracedAnswer(_of_qmd(of_qmd, request, manner), None)
         rank = partial(memory.search.ranked, request["query"], settings, cancel, source)
         trace, evidence = rank(by_words=True) if by_words else _waited(memory, rank, cancel)
-        most = settings.whole("query.maxCharacters")
-        parts = excerpts.excerpts(trace, evidence, most) if most else ()
+        characters = settings.whole("query.maxCharacters")
+        parts = excerpts.excerpts(trace, evidence, characters) if characters else ()
     except (QueryError, Cancelled):
         raise
     except MemoryTuiError as error:
         return TracedAnswer(unavailable(error), None)
-    most = settings.whole("query.maxResults")
     parts = parts or tuple(
         Excerpt(hit, hit.chunk.start_line, hit.last_line, hit.snippet) for hit in trace.recalled[:most]
     )
@@ -124,14 +126,8 @@ def memory_search(
     return TracedAnswer(reply, trace, parts[: len(reply["results"])])
 
 
-def _of_qmd(
-    memory: Engine, request: dict[str, Any], settings: Settings, manner: AnswerRules, source: str, cancel: Stop
-) -> dict[str, Any] | None:
-    """QMD's answer; None where the built-in index answers. Raises QueryError, Cancelled."""
-    most = settings.whole("query.maxResults")
-    reply = memory.backend.ask(request["query"], most, source, cancel)
-    if reply is None:
-        return None
+def _of_qmd(reply: QmdAnswer, request: dict[str, Any], manner: AnswerRules) -> dict[str, Any]:
+    """Return what an agent is told of QMD's answer."""
     results = [
         {
             "path": hit.path,
@@ -601,7 +597,7 @@ def _with_hits_of_qmd(entry: RecallEntry, answer: dict[str, Any]) -> RecallEntry
         for place, hit in enumerate(answer["results"], 1)
     )
     ranked = len(hits) + (clamped["dropped"] if clamped else 0)
-    outcome = "" if hits else "QMD found nothing."
+    outcome = "" if hits else next(iter(answer.get("notices", ())), "QMD found nothing.")
     return replace(entry, provider="qmd", model="qmd", hits=hits, ranked=ranked, outcome=outcome)
 
 

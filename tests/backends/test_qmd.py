@@ -309,6 +309,51 @@ def test_a_mode_with_vectors_has_them_made_by_the_command(ready, tmp_path, monke
     assert [claim.kind for claim in answer.claims][:2] == ["nothing-near", "typed"]
 
 
+# --- which chats may ask -------------------------------------------------------------------------------------------
+
+GROUP = "agent:main:telegram:group:7"
+ANY = [{"action": "allow"}]
+
+
+def rules(default, action, **match):
+    return {"default": default, "rules": [{"action": action, "match": match}]}
+
+
+@pytest.mark.parametrize(
+    ("scope", "key", "rule"),
+    [
+        (None, "", ""),
+        (None, "agent:main:main", ""),
+        (None, "agent:main:telegram:direct:7", ""),
+        (None, GROUP, "The default, direct chats alone, of memory.qmd.scope"),
+        (None, "agent:main:slack:channel:c", "The default"),
+        (None, "agent:main:subagent:x", "The default"),
+        ("allow", GROUP, "The default, direct chats alone, of openclaw.json:1 memory.qmd.scope"),
+        ({"rules": []}, GROUP, ""),
+        ({"default": "deny", "rules": []}, GROUP, "The default of openclaw.json:1 memory.qmd.scope"),
+        (rules("deny", "allow", channel="telegram", chatType="group"), GROUP.upper(), ""),
+        (rules("allow", "deny", chatType="dm"), "agent:main:tg:dm:1", "Rule 1"),
+        (rules("deny", "allow", keyPrefix="slack:"), GROUP, "The default"),
+        (rules("deny", "allow", keyPrefix="agent:main:"), GROUP, ""),
+        ({"rules": [*rules("", "deny", rawKeyPrefix="agent:main:t")["rules"], *ANY]}, GROUP, "Rule 1 of openclaw.json"),
+        ({"rules": ["allow", *ANY]}, GROUP, "Rule 1"),
+        ({"rules": 7}, GROUP, "Rule 1"),
+    ],
+)
+@pytest.mark.parametrize("late", [False, True])
+def test_a_chat_that_the_scope_denies_gets_no_hits_whoever_would_answer(shared, tmp_path, scope, key, rule, late):
+    shared.stub.behave()
+    config = tmp_path / "openclaw.json"
+    config.write_text(json.dumps({"memory": {"qmd": {} if scope is None else {"scope": scope}}}))
+    with Engine.open(replace(shared.options(), config=str(config))) as engine:
+        engine.index.sync()
+        count = len(shared.stub.calls)
+        answer = memory_search(engine, {"query": "Router"}, AnswerRules(session_key=key), by_words=late).answer
+    said = " ".join(answer.get("notices", ()))
+    assert (bool(answer["results"]), rule in said, "denies this chat" in said) == (not rule, True, bool(rule))
+    assert not rule or len(shared.stub.calls) == count
+
+
 # --- what an agent gets --------------------------------------------------------------------------------------------
 
 

@@ -73,6 +73,7 @@ SPECIAL: dict[str, object] = {
     "auth.order": {"openai": ["openai:second"]},
     "meta.lastTouchedVersion": "2026.3.13",
     "plugins.slots.memory": "memory-tui",
+    "memory.qmd.scope": {"default": "allow"},
     f"{LANCEDB}embedding.provider": "voyage",
     f"{LANCEDB}captureMaxChars": 900,
     f"{LANCEDB}recallMaxChars": 900,
