@@ -91,8 +91,8 @@ class NotesView(View):
         """What was looked for in the text last."""
         self.origin = ""
         """The view that asked for the line that is read; empty where a person chose the note here."""
-        self.before = "", 1
-        """The note and line that were shown before a change opened another one."""
+        self.opener = 0, "", 1
+        """The change that opened the note in front, and the note and line that were there before."""
         self.greeted = False
         self.is_filling = False
         self.use: Callable[[str], str] = lambda _: ""
@@ -525,17 +525,18 @@ class NotesView(View):
         """Read the note again, or the one that a change made or renamed; where that is taken back, the one before."""
         new = next((file.path for file in done.change.files if file.before is None and file.after is not None), "")
         gone = any(file.path == self.path and file.after is None for file in done.change.files)
+        here = done.entry.id, self.path, self.reader.line
         self.marked.clear()
-        before, self.before = self.before, ("", 1)
         if gone:
             # What comes in its place under the cursor is read when the list is filled anew.
             self.path = ""
-        if new and (gone or done.change.kind in ("new", "capture", "undo")):
-            self.before = self.path, self.reader.line
+        if done.entry.undoes and done.entry.undoes == self.opener[0]:
+            self.open_note(*self.opener[1:])
+        elif new and (gone or done.change.kind in ("new", "capture", "undo")):
+            self.opener = here
             self.open_note(new)
-        elif gone and before[0]:
-            self.open_note(*before)
         elif done.change.kind == "capture":
+            self.opener = here
             self.open_note(done.change.files[0].path, 10**9)
         elif not gone:
             self.read(self.path, 0)
