@@ -286,7 +286,21 @@ def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
 
 
 def memories(args: argparse.Namespace) -> int:
-    """List every memory on this machine."""
-    every = machine.memories()
-    data = [{**trace_json.plain(each), "folder": str(each.folder)} for each in every]
-    return show(args, {"memories": data}, machine.lines(every))
+    """List every memory on this machine, bring one after its project, or take that back."""
+    every = [] if args.undo else machine.memories()
+    if not args.undo and args.move is None:
+        data = [{**trace_json.plain(each), "folder": str(each.folder)} for each in every]
+        return show(args, {"memories": data}, machine.lines(every))
+    if args.undo:
+        new, old = machine.last_move()
+    else:
+        folder = Path(args.move).expanduser().absolute()
+        ways = [(each.folder, each.moved_to) for each in every if each.folder == folder and each.moved_to]
+        if not ways:
+            step = "memory-tui memories lists them, and those whose project has moved."
+            raise SettingError(f"{args.move} is no memory that can be moved.", step)
+        ((old, new),) = ways
+    may = agreed(args, [f"{old} -> {new}"], "Move this memory?")
+    require_written(may or args.dry_run)
+    done = [machine.move(old, new, back=args.undo)] if may else []
+    return show(args, {"written": may, "from": str(old), "to": str(new)}, done)

@@ -247,7 +247,10 @@ recall-log  agents:recalls  what agents asked, what they got, and what they woul
   --days N@7                          with --sessions: of how many days (default: 7)
   -n --newest N@20                    how many are listed (default: 20)
   --clear                             delete the log of this workspace
-memories  agents:memories  list every memory on this machine
+memories  agents:memories  list every memory on this machine; bring one after its project that moved
+  --move FOLDER                       bring this memory to where its agent looks since its project was moved
+  --undo                              take the last such move back
+  (writing)
 # OpenClaw
 config  admin:config  list every value, its origin and its effect; --write changes the file
   --write                             write what --set and --profile ask for into openclaw.json, or into our own file

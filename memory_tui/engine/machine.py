@@ -20,7 +20,7 @@ from msgspec import Struct
 from memory_tui import durable, plan
 from memory_tui.config import load as configuration
 from memory_tui.config import places
-from memory_tui.errors import Cancelled, EditRefused, MemoryTuiError
+from memory_tui.errors import Cancelled, ConfigError, EditRefused, MemoryTuiError
 from memory_tui.formatting import age_words, plural
 from memory_tui.hosts import claude_code, registry
 from memory_tui.notes import budget
@@ -30,7 +30,7 @@ from memory_tui.sanitize import one_line
 from memory_tui.state_db import Table
 from memory_tui.workspace import roots
 
-_KNOWN = Table("known_memories", 500)
+_KNOWN, _MOVED = Table("known_memories", 500), Table("moved_memories", 50)
 _SCOPE = "machine"
 _HEAD_LINES = 40
 """Lines of a transcript in which its folder is looked for."""
@@ -41,8 +41,8 @@ _PATIENCE_SECONDS, _MOST_EXAMINED = 2.0, 1 << 19
 class Memory(Struct, frozen=True):
     """One memory: who has it, its folder, of which project it is; its notes, their bytes, when one changed last.
 
-    `moved_to` is where its agent looks now, where its project was renamed or moved. `decisions` wait in its inbox, None
-    where it has no index, is large, or there was no time to look. Times are in epoch seconds.
+    `moved_to` is where its agent looks now and finds nothing, as its project was renamed or moved. `decisions` wait in
+    its inbox, None where it has no index, is large, or there was no time to look. Times are in epoch seconds.
     """
 
     host: str
@@ -157,15 +157,14 @@ def _memory(host: str, folder: Path, project: str, projects: Mapping[Path, list[
         decisions = _decisions(chosen, until) if sum(note.size for note in files) <= _MOST_EXAMINED else None
     except MemoryTuiError as error:
         findings.append(f"{error.message} {error.next_step}".rstrip())
-    moved: tuple[Path, Path] | tuple[()] = ()
+    place = None
     if project and not Path(project).is_dir():
-        moved = _moved_to(folder, Path(project), projects)
-        findings.append(f"The project {project} is gone. {_way_after(folder, *moved)}")
+        where, place = _moved_to(folder, Path(project), projects)
+        findings.append(f"The project {project} is gone. {where}")
     elif project:
         _keep_root(folder, Path(project))
     changed = max((note.mtime_ns for note in files), default=0) / 1e9
     total = sum(note.size for note in files)
-    place = moved[1] if moved else None
     return Memory(host, folder, project, len(files), total, changed, tuple(findings), place, decisions)
 
 
@@ -197,27 +196,48 @@ def _keep_root(folder: Path, project: Path) -> None:
             known.put(key, {"root": root})
 
 
-def _moved_to(folder: Path, project: Path, projects: Mapping[Path, list[Path]]) -> tuple[Path, Path] | tuple[()]:
-    """Return where a project is now that was renamed or moved, and where its agent keeps its memory."""
+def _moved_to(folder: Path, project: Path, projects: Mapping[Path, list[Path]]) -> tuple[str, Path | None]:
+    """Say where a project is now that was renamed or moved; return where its memory can be brought."""
     root = (_KNOWN.of(_SCOPE).read().get(os.path.realpath(folder)) or {}).get("root")
     beside = [path for path in project.parent.glob("*") if (path / ".git").exists()]
     candidates = [*(each for seen in projects.values() for each in seen if each.is_dir()), *beside]
     for candidate in dict.fromkeys(candidates) if root else ():
-        with suppress(EditRefused):
+        with suppress(EditRefused, OSError):
             if History(candidate).root() == root:
-                return candidate, claude_code.auto_memory(candidate)
-    return ()
+                place = claude_code.auto_memory(candidate)
+                if place.is_symlink() or (place.is_dir() and any(place.iterdir())):
+                    return f"It is now {candidate}, which has a memory; bring over by hand what that lacks.", None
+                return f"It is now {candidate}.", place
+    return "Where it is now is not known.", None
 
 
-def _way_after(folder: Path, project: Path | None = None, place: Path | None = None) -> str:
-    """Say where a project is now, and how its memory comes after it."""
-    if project is None or place is None:
-        return "Where it is now is not known."
-    if place.exists():
-        return f"It is now {project}, which has a memory of its own; bring over by hand what that lacks."
-    # The folder of the project's sessions may not be made yet.
-    steps = ("mkdir", "-p", str(place.parent)), ("mv", str(folder), str(place))
-    return f"It is now {project}. {' && '.join(map(shlex.join, steps))} brings its memory there."
+# --- bringing one after its project ----------------------------------------------------------------------------------
+
+
+def last_move() -> tuple[Path, Path]:
+    """Return where the memory that was moved last was, and where it is. Raises ConfigError, StateUnavailable."""
+    for old, new in reversed(_MOVED.of(_SCOPE).read().values()):
+        if Path(new).is_dir():
+            return Path(old), Path(new)
+    raise ConfigError("No memory was moved by memory-tui.", "There is nothing to take back.")
+
+
+def move(old: Path, new: Path, *, back: bool = False) -> str:
+    """Give a memory another place, or its old one `back`; returns what was done.
+
+    Raises ConfigError, StateUnavailable.
+    """
+    if not back:
+        # Written down first, so that it can be taken back whatever stops this process.
+        _MOVED.of(_SCOPE).put(str(time.time_ns()), [str(old), str(new)])
+    try:
+        durable.make_folder(new.parent)
+        # The disk refuses a place that has notes.
+        durable.move_file(old, new)
+    except OSError as error:
+        what = f"{old} cannot be moved to {new}: {error.strerror or error}."
+        raise ConfigError(what, "Nothing was moved.") from None
+    return f"{old} is now {new}." + ("" if back else " memory-tui memories --undo takes that back.")
 
 
 def lines(every: list[Memory]) -> Iterator[str]:
@@ -227,3 +247,6 @@ def lines(every: list[Memory]) -> Iterator[str]:
     for memory in every:
         yield one_line(f"{memory.host}: {memory.folder}  {memory.facts}")
         yield from (f"  {one_line(finding)}" for finding in memory.findings)
+        if memory.moved_to is not None:
+            step = f"memory-tui memories --move {shlex.quote(str(memory.folder))}"
+            yield one_line(f"  {step} brings it to {memory.moved_to}.")

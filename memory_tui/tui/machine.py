@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from textual import on
 from textual.app import App, ComposeResult
+from textual.content import Content
 from textual.widgets import Footer, OptionList
 
 from memory_tui.engine import machine
@@ -27,12 +28,14 @@ def rows(memories: Sequence[Memory], here: Path | None = None) -> Iterator[Fact]
         words = one_line(f"{memory.host}  {memory.folder}")
         yield Fact(words, "" if is_here else f"open:{number}", does=f"{memory.facts}{', open' if is_here else ''}")
         yield from (Fact(one_line(finding), "", WARN, indent=2) for finding in memory.findings)
+        if memory.moved_to is not None and not is_here:
+            yield Fact(one_line(f"Bring it to {memory.moved_to}"), f"move:{number}", indent=2, does="shown first")
     if not memories:
         yield Fact("No agent has a memory on this machine.", style=MUTED)
 
 
 class MachinePage(Listing):
-    """Every memory on this machine; enter opens one."""
+    """Every memory on this machine; enter opens one, or brings one after its project."""
 
     def __init__(self, view: View) -> None:
         super().__init__("Every memory on this machine", view, self.memories)
@@ -44,10 +47,14 @@ class MachinePage(Listing):
         yield list(rows(self.every, engine.plan.workspace))
 
     async def act(self, key: str) -> None:
-        """Open a memory."""
-        engine = self.view.session.engine
-        if engine is not None:
-            memory = self.every[int(key.partition(":")[2])]
+        """Open a memory, or show where it would be brought."""
+        verb, _, number = key.partition(":")
+        memory, engine = self.every[int(number)], self.view.session.engine
+        old, new = memory.folder, memory.moved_to
+        if verb == "move" and new is not None:
+            title, text = "Bring this memory after its project", Content(f"{old}\n{new}")
+            self.view.post_message(View.Asks(title, text, "Move it", lambda _: machine.move(old, new), self.reload))
+        elif engine is not None:
             options = replace(engine.plan.options, workspace=str(memory.folder), agent="", index=None)
             self.leave(Reopen(opener_of(options)))
 
@@ -69,7 +76,8 @@ class Chooser(App[Path]):
 
     def on_mount(self) -> None:
         """Show them."""
-        self.query_one(Facts).show([heading("Which memory do you want to see?"), *rows(self.memories)])
+        facts = [heading("Which memory do you want to see?"), *rows(self.memories)]
+        self.query_one(Facts).show([fact for fact in facts if not fact.key.startswith("move:")])
 
     @on(OptionList.OptionSelected)
     def selected(self, event: OptionList.OptionSelected) -> None:

@@ -10,10 +10,12 @@ import pytest
 
 from memory_tui.cli.main import main
 from memory_tui.engine import machine
+from memory_tui.errors import ConfigError
 from memory_tui.hosts import claude_code
 from memory_tui.tui.facts import Facts
 from memory_tui.tui.machine import Chooser
 from tests.support.transcripts import claude_said, write
+from tests.support.tui import Window, go, make_app, sample
 from tests.support.workspace import own_home
 
 
@@ -112,29 +114,72 @@ def test_a_machine_without_a_memory_names_the_next_step():
     assert "memory-tui demo" in line
 
 
-def test_a_memory_is_brought_after_its_renamed_project_by_the_command_that_is_named(home, capsys):
+def test_a_memory_follows_its_renamed_project_and_goes_back(home, capsys):
     machine.memories()
+    old = claude_code.auto_memory(home / "boat")
     (home / "boat").rename(home / "a ship")
     new = claude_code.auto_memory(home / "a ship")
-    memory = listed()["Claude Code boat"]
-    assert memory.moved_to == new
+    assert listed()["Claude Code boat"].moved_to == new
     assert main(["memories"]) == 0
-    (said,) = (line for line in capsys.readouterr().out.splitlines() if "It is now" in line)
-    assert f"It is now {home / 'a ship'}. mkdir" in said
-    subprocess.run(
-        said.partition("It is now")[2].partition(". ")[2].removesuffix(" brings its memory there."),
-        shell=True,
-        check=True,
-    )
+    said = capsys.readouterr().out
+    assert f"It is now {home / 'a ship'}." in said
+    assert f"memories --move {old} brings it to {new}." in said
+    assert main(["memories", "--move", str(old), "--dry-run"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == f"{old} -> {new}"
+    assert main(["memories", "--move", str(old)]) == 2, "nobody agreed"
+    assert old.is_dir()
+    assert main(["memories", "--move", str(old), "--yes"]) == 0
     assert (new / "MEMORY.md").read_text() == "- about the boat\n"
-    assert not memory.folder.exists()
+    assert not old.exists()
+    assert main(["memories", "--undo", "--yes"]) == 0
+    assert (old / "MEMORY.md").read_text() == "- about the boat\n"
+    assert not new.exists()
+    assert main(["memories", "--undo", "--yes"]) == 2
 
 
-def test_where_a_moved_project_has_a_memory_no_command_lays_one_over_it(home):
+def test_in_the_app_a_move_is_shown_before_enter_makes_it(home):
     machine.memories()
     (home / "boat").rename(home / "ship")
+    memory = listed()["Claude Code boat"]
+    with Window(make_app(sample(home / "notes"))) as window:
+        window.press("6")
+        go(window, "Every memory").press("enter").until(lambda: "Bring it to" in window.text)
+        go(window, "Bring it to").press("enter").until(lambda: "Move it" in window.text)
+        window.press("n")
+        assert memory.folder.is_dir()
+        go(window, "Bring it to").press("enter", "y").until(memory.moved_to.is_dir)
+        window.until(lambda: "Bring it to" not in window.text)
+    assert machine.last_move() == (memory.folder, memory.moved_to)
+
+
+def test_a_memory_is_not_laid_over_another(home):
+    machine.memories()
+    (home / "boat").rename(home / "ship")
+    memory = listed()["Claude Code boat"]
     put(claude_code.auto_memory(home / "ship") / "MEMORY.md", "- newer\n")
+    with pytest.raises(ConfigError, match="not empty"):
+        machine.move(memory.folder, memory.moved_to)
+    assert (memory.folder / "MEMORY.md").read_text() == "- about the boat\n"
     assert listed()["Claude Code boat"].findings[-1].endswith("bring over by hand what that lacks.")
+    assert main(["memories", "--move", str(memory.folder), "--yes"]) == 2
+
+
+def test_a_move_that_was_cut_off_behind_its_rename_is_taken_back(home, monkeypatch):
+    machine.memories()
+    (home / "boat").rename(home / "ship")
+    memory = listed()["Claude Code boat"]
+
+    def cut_off(_folder):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("memory_tui.durable.sync_folder", cut_off)
+        memory.moved_to.parent.mkdir()
+        with pytest.raises(KeyboardInterrupt):
+            machine.move(memory.folder, memory.moved_to)
+    assert not memory.folder.exists()
+    assert main(["memories", "--undo", "--yes"]) == 0
+    assert (memory.folder / "MEMORY.md").read_text() == "- about the boat\n"
 
 
 def test_a_large_memory_is_not_examined_and_the_others_are(home):
