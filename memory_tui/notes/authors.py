@@ -1,4 +1,4 @@
-"""Who changed a note: an agent by its transcript, git by its reflog, else nobody knows.
+"""Who changed a note: an agent by its transcript or by OpenClaw's ledger, git by its reflog, else nobody knows.
 
 A claim counts where the call succeeded and its time fits, and only when it is held against the bytes of the note before
 and after. Where two sessions fit, or nothing does, the author is unknown: a guess is worth less than none. Exact bytes
@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
+from memory_tui.config import places
 from memory_tui.errors import EditRefused
 from memory_tui.formatting import plural
 from memory_tui.notes import agent_acts
@@ -28,6 +29,7 @@ from memory_tui.notes.agent_acts import HostSession, ToolUse
 from memory_tui.notes.changes import FileChange
 from memory_tui.notes.git import GitFailed, History, Move
 from memory_tui.notes.record import Author, Edit, Record
+from memory_tui.openclaw.trust import LedgerRow, Trust, text_hash
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import Roots
 
@@ -122,7 +124,7 @@ class Act(Struct, frozen=True):
 class Authors:
     """The authors of changes that are asked for in the order of their times.
 
-    `made` tells whether one of git's `moves` made a change.
+    `made` tells whether one of git's `moves` made a change; `ledger` has OpenClaw's rows by absolute path.
     """
 
     def __init__(
@@ -130,6 +132,7 @@ class Authors:
         sessions: Iterable[HostSession],
         moves: Iterable[Move] = (),
         made: Callable[[Move, FileChange], bool] = lambda *_: False,
+        ledger: Mapping[str, LedgerRow] | None = None,
     ) -> None:
         acts = [_act(session, use) for session in sessions for use in session.items if isinstance(use, ToolUse)]
         self._commands = sorted((act for act in acts if act.command), key=lambda act: act.use.at)
@@ -138,7 +141,7 @@ class Authors:
         for act in sorted(acts, key=lambda act: act.use.end):
             for claim in act.claims if act.use.succeeded else ():
                 self._claims.setdefault(claim.path, []).append((act, claim))
-        self._moves, self._made = tuple(moves), made
+        self._moves, self._made, self._ledger = tuple(moves), made, ledger or {}
         self._used: set[tuple[str, str, str | None]] = set()
 
     def of(self, change: NoteChange) -> Author:
@@ -146,6 +149,7 @@ class Authors:
         rules = {
             "bytes": self._by_bytes,
             "chain": self._by_chain,
+            "ledger": self._by_ledger,
             "git": self._by_git,
             "words": self._by_words,
             "deed": self._by_deed,
@@ -194,6 +198,15 @@ class Authors:
                 if change.after in states and change.at <= act.use.end + _NEAR:
                     ends.append(act)
         return ends
+
+    def _by_ledger(self, change: NoteChange) -> Author | list[Act]:
+        row = self._ledger.get(change.path)
+        if row is None or change.after is None or row.file_hash != text_hash(change.after):
+            return []
+        if abs(row.observed_at / 1000 - change.at) > _NEAR:
+            return []
+        is_new = self._explains(f"ledger {row.observed_at}", change)
+        return Author("openclaw", row.session_key or row.session_id, "ledger") if is_new else UNKNOWN
 
     def _by_git(self, change: NoteChange) -> Author | list[Act]:
         for move in self._moves:
@@ -434,7 +447,10 @@ def name_authors(record: Record, roots: Roots, now: float) -> list[str]:
         return change is not None and history.made(move, change)
 
     moves = [_with_start(move, edits, fits) for move in moves]
-    authors, last, named = Authors(sessions, moves, history.made), dict[str, float](), []
+    ledger = Trust(roots.workspace, places.state_database(), expected=False).ledger()
+    problems += [ledger.problem] if ledger.problem else []
+    rows = {_real(roots.workspace / row.relative_path): row for row in ledger.rows.values() if row is not None}
+    authors, last, named = Authors(sessions, moves, history.made, rows), dict[str, float](), []
     for edit in edits:
         since, last[edit.path] = last.get(edit.path, 0.0), edit.at
         if edit.kind:
@@ -464,7 +480,7 @@ def words(author: Author | None) -> str:
         return "unknown"
     if author.host == "git":
         return one_line(f"git ({author.session}, by its reflog)")
-    proof = "its transcript and git's reflog" if author.rule == "git" else "its transcript"
+    proof = {"ledger": "its ledger", "git": "its transcript and git's reflog"}.get(author.rule, "its transcript")
     session = f"session {author.session}, " if author.session else ""
     return one_line(f"{author.host} ({session}by {proof})")
 

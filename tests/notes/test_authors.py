@@ -1,4 +1,4 @@
-"""Who changed a note: transcripts of the three hosts and git, held against the bytes before and after."""
+"""Who changed a note: transcripts of the three hosts, the ledger and git, held against the bytes before and after."""
 
 import os
 import time
@@ -15,8 +15,10 @@ from memory_tui.notes.authors import UNKNOWN, Authors, NoteChange, name_authors,
 from memory_tui.notes.git import History
 from memory_tui.notes.journal import Journal
 from memory_tui.notes.record import Author, Sight
+from memory_tui.openclaw.trust import LedgerRow, text_hash
 from memory_tui.workspace.roots import Roots
 from tests.support import curate
+from tests.support.ledger import HostLedger
 from tests.support.transcripts import (
     claude,
     claude_file,
@@ -51,9 +53,9 @@ def at():
     return time.time() + 1
 
 
-def authors(home, at):
+def authors(home, at, ledger=None):
     del home
-    return Authors(agent_acts.sessions(at - 600)[0])
+    return Authors(agent_acts.sessions(at - 600)[0], ledger=ledger)
 
 
 def note(home):
@@ -350,7 +352,16 @@ def test_exact_bytes_that_are_written_live_are_believed_as_the_manual_says(home,
     assert authors(home, at).of(changed(home, at)).host == "claude-code"
 
 
-# --- git -------------------------------------------------------------------------------------------------------------
+# --- the ledger and git ----------------------------------------------------------------------------------------------
+
+
+def test_the_ledger_names_the_session_that_wrote_last(home, at):
+    row = LedgerRow(1, "MEMORY.md", "agent", text_hash(NEW), at * 1000, "o1", "agent:main:main")
+    by = authors(home, at, ledger={note(home): row})
+    assert by.of(changed(home, at + 1)) == Author("openclaw", "agent:main:main", "ledger")
+    assert by.of(changed(home, at + 1)).host == "", "the same text again"
+    assert by.of(changed(home, at + 1, OLD, NEW + b"x")).host == ""
+    assert authors(home, at, ledger={note(home): row}).of(changed(home, at + 9)).host == ""
 
 
 @pytest.fixture
@@ -462,3 +473,15 @@ def test_a_note_that_a_command_moved_is_known_by_its_text_in_the_record(home, at
     ran(home, at, "mv MEMORY.md memory/old.md")
     assert name_authors(journal, Roots.open(home / "notes"), at + 1) == []
     assert [words(edit.author) for edit in journal.edits()] == ["claude-code (session s1, by its transcript)"] * 2
+
+
+def test_the_ledger_of_openclaw_is_read_for_the_record(home, at):
+    ledger = HostLedger.make(home / ".openclaw", home / "notes")
+    journal = Journal(home / "journal", home / "state.sqlite")
+    for data, moment in ((OLD, at - 100), (NEW, at)):
+        ledger.agent_writes("MEMORY.md", data, moment)
+        with journal.locked():
+            journal.observe([Sight("MEMORY.md", data, moment, len(data), fresh=False)])
+    name_authors(journal, Roots.open(home / "notes"), at + 1)
+    (edit,) = journal.edits()
+    assert words(edit.author) == "openclaw (session agent:main:main, by its ledger)"
