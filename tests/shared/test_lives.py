@@ -252,6 +252,7 @@ def test_two_hundred_kills_under_three_publishers_and_eight_readers_lose_nothing
                 server.start()
             else:
                 victim.kill()
+                victim.wait(LONG)
         for child in children:
             child.wait(LONG)
         assert server.run(HALF, team) == [(0,)]
