@@ -11,6 +11,8 @@ is no such index. Changes are made in one home, and looked for in the mirror of 
 from __future__ import annotations
 
 import argparse
+import datetime as dt
+import re
 import shutil
 import statistics
 import sys
@@ -31,6 +33,9 @@ from memory_tui.secrets import finder
 from memory_tui.shared import publish
 from tests.support.postgres import Server
 from tests.support.shared_index import Home, shared_database
+
+_NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
+"""When questions are asked, for a verdict tells the age."""
 
 
 def changed(notes: Path, count: int, mark: str) -> None:
@@ -128,7 +133,7 @@ def team(server: Server, place: Path, args: argparse.Namespace) -> None:
     desk.write(MEMORY="# Facts\n\nA kettle.\n")
     for profile in args.profiles.split(","):
         for home in (*homes, whole, desk):
-            home.options = replace(home.options, changes=(("profile", profile),))
+            home.options = replace(home.options, changes=(("profile", profile),), now=_NOW)
         indexing, publishing = Cost(0, 0), Cost(0, 0)
         for home in homes:
             with Engine.open(home.options) as engine, ExitStack() as stack:
@@ -161,10 +166,11 @@ def alike(engine: Engine, mirror: Engine, count: int) -> None:
     """Ask both in turns; show how many answers are the same, and what a question costs in the mirror."""
     costs, same, widest = [], 0, 0.0
 
-    def hits(one: Engine, query: str) -> list[tuple[str, int, object, float]]:
+    def hits(one: Engine, query: str) -> list[tuple[str, int, float]]:
         trace = one.search.search(query)
-        rows = (*trace.recalled, *trace.lost)
-        return [(row.chunk.path.rpartition(":")[2], row.chunk.start_line, row.verdict, row.score) for row in rows]
+        # In a mirror the path of a note, also of one that a verdict names, has its workspace before it.
+        rows = ((row, f"{row.chunk.path} {row.verdict}") for row in (*trace.recalled, *trace.lost))
+        return [(re.sub(r"anna/\w+:", "", words), row.chunk.start_line, row.score) for row, words in rows]
 
     for number, query in enumerate(questions(count, "prose")):
         # Who is asked first embeds the question.
@@ -172,8 +178,8 @@ def alike(engine: Engine, mirror: Engine, count: int) -> None:
         pair = [cost_of(lambda one=one, query=query: hits(one, query)) for one in (first, then)]
         costs.append(pair if number % 2 else pair[::-1])
         ours, theirs = hits(engine, query), hits(mirror, query)
-        same += [row[:3] for row in ours] == [row[:3] for row in theirs]
-        widest = max([widest, *(abs(one[3] - other[3]) for one, other in zip(ours, theirs, strict=False))])
+        same += [row[:2] for row in ours] == [row[:2] for row in theirs]
+        widest = max([widest, *(abs(one[2] - other[2]) for one, other in zip(ours, theirs, strict=False))])
     show("  the same hits, order and verdicts", f"{same} of {count}", f"largest difference of a score {widest:.1e}")
     own, other = (Cost(*map(statistics.mean, zip(*(pair[at] for pair in costs[10:]), strict=True))) for at in (0, 1))
     show("  a search in one index of all notes, mean", own)
