@@ -30,7 +30,6 @@ PRIVATE = 0o600
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _END = ".part"
 """How the name of a file ends that is still being written."""
-_TRIES = 5
 _WAIT_SECONDS, _PAUSE_SECONDS = 5.0, 0.002
 _EXCHANGE = 2
 """RENAME_EXCHANGE of Linux and RENAME_SWAP of macOS."""
@@ -148,22 +147,6 @@ def create_file(path: Path, data: bytes, mode: int | None = PRIVATE) -> None:
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
             calls.replace(part, path)
         sync_folder(path.parent)
-
-
-@contextmanager
-def growing(path: Path, size: int) -> Iterator[Callable[[bytes], None]]:
-    """Write the private file `path` piece by piece behind its first `size` bytes; flushed at the end. Raises OSError.
-
-    For what is fetched: an error leaves what came so far, for the next time. Give it its name with `move_file`.
-    """
-    descriptor = calls.open(path, os.O_RDWR | os.O_CREAT | _PLAIN, PRIVATE)
-    try:
-        calls.truncate(descriptor, size)
-        os.lseek(descriptor, size, os.SEEK_SET)
-        yield lambda piece: write_all(descriptor, piece)
-        calls.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def remove_file(path: Path) -> bool:
@@ -292,14 +275,9 @@ def _kind(path: Path) -> int | None:
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
     """Write all of `data`, in as many calls as it takes. Raises OSError, with a part of it written."""
-    view, idle = memoryview(data), 0
+    view = memoryview(data)
     while view:
-        try:
-            count = calls.write(descriptor, view)
-        except InterruptedError:
-            count = 0
-        idle = 0 if count else idle + 1
-        if idle == _TRIES:
+        if not (count := calls.write(descriptor, view)):
             raise OSError(errno.EIO, "The disk takes nothing")
         view = view[count:]
 

@@ -21,7 +21,7 @@ from memory_tui import profiles
 from memory_tui.approval import Approvals
 from memory_tui.config import keys, model, places, release
 from memory_tui.config import load as configuration
-from memory_tui.config.model import Agent, Config, Problem
+from memory_tui.config.model import Agent, Config
 from memory_tui.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
 from memory_tui.providers import registry
 from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits
@@ -44,9 +44,9 @@ class Options(Struct, frozen=True):
     changes: tuple[tuple[str, str], ...] = ()
     agent: str = ""
     once: bool = False
+    """Whether one question will be asked and no more, so that little should be read for it."""
     answers: bool = False
     """Whether a person waits for one answer, so that a test text of a provider gets no more time than a question."""
-    """Whether one question will be asked and no more, so that little should be read for it."""
     extra: tuple[str, ...] = ()
     """Notes and folders of notes besides those that the configuration names."""
     projects: tuple[str, ...] = ()
@@ -62,35 +62,6 @@ class Options(Struct, frozen=True):
 
 
 DEFAULT_PROVIDER = "auto"
-_SET_UP = "Use memory-tui provider --add, or write it into a file and name that with --config."
-_ASKED_OTHERWISE = {
-    "model": _SET_UP,
-    "remote.baseUrl": _SET_UP,
-    "remote.apiKey": _SET_UP,
-    "provider": "Use --provider NAME.",
-    "extraPaths": "Use --extra PATH.",
-    "workspace": "Use --workspace DIR.",
-    "memory.citations": "Use --citations, where a command has it.",
-}
-"""What a person does for a setting that `--set` does not take."""
-
-
-class ConfigSummary(Struct, frozen=True):
-    """What a configuration comes to, for people and programs; `path` is empty where there is no file."""
-
-    path: str
-    kind: str
-    layout: str
-    profile: str
-    profile_origin: str
-    agent: str
-    agents: tuple[Agent, ...]
-    workspace: str
-    index: str
-    openclaw_index: str
-    values: tuple[model.KeyRow, ...]
-    problems: tuple[Problem, ...]
-    """What OpenClaw 2026.9's doctor would change in the file; memory-tui never does."""
 
 
 class Plan(Struct, frozen=True):
@@ -205,28 +176,12 @@ class Plan(Struct, frozen=True):
                 place.column,
             )
 
-    def _their_index(self) -> Path:
+    @property
+    def openclaw_index(self) -> Path:
         """Return where OpenClaw keeps its index: in the agent's database from 2026.8 on, in a file before."""
         database, file = places.agent_database(self.agent.id), self.config.store_path
         newest = self.settings.word("profile") == profiles.NEWEST and not file.is_file()
         return database if self.config.kind == "openclaw" and (newest or database.is_file()) else file
-
-    def summary(self) -> ConfigSummary:
-        """Return every documented value, and what was decided."""
-        return ConfigSummary(
-            path=str(self.config.path or ""),
-            kind=self.config.kind,
-            layout=self.config.layout,
-            profile=self.settings.word("profile"),
-            profile_origin=self.settings.values["profile"].origin,
-            agent=self.agent.id,
-            agents=self.config.agents,
-            workspace=str(self.workspace),
-            index=str(self.index),
-            openclaw_index=str(self._their_index()),
-            values=tuple(model.rows(self.config, self.settings)),
-            problems=self.config.problems,
-        )
 
 
 def choose(options: Options) -> Plan:
@@ -289,9 +244,7 @@ def _knob(name: str) -> Knob:
             raise
     raise SettingError(
         f"--set does not change {key.path}: it is read from a configuration.",
-        _ASKED_OTHERWISE.get(
-            key.path, "Write it into the file that memory-tui config names, or give another: --config."
-        ),
+        "Write it into the file that memory-tui config names, or give another: --config. A provider: provider --add.",
     )
 
 

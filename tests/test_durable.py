@@ -179,7 +179,7 @@ def under(stage, fault, at):
     else:
         assert now == stage.old, error
     assert error is None or disk.happened
-    if fault in ("short", "interrupted"):
+    if fault == "short":
         assert error is None, error
     healed(stage, notes, *((stage.old, stage.new) if isinstance(error, Unfinished) else (now,)))
     stage.done(notes)
@@ -308,7 +308,7 @@ def test_any_other_write_under_a_fault_of_each_call(state, name, fault):
             except (MemoryTuiError, OSError) as refused:
                 error = refused
         assert error is None or disk.happened
-        if fault in ("short", "interrupted"):
+        if fault == "short":
             assert error is None
         if fault == "gone":
             # Nothing can be taken back on a disk that is gone.

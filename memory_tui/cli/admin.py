@@ -34,6 +34,7 @@ from memory_tui.cli.output import print_lines, say, show, tell, waiting
 from memory_tui.cli.screen import show_app
 from memory_tui.config import config_patch
 from memory_tui.config.config_patch import patch, summary
+from memory_tui.config.model import rows
 from memory_tui.doctor import checks_of, examine, verdict
 from memory_tui.engine import providers
 from memory_tui.engine.engine import Engine
@@ -46,7 +47,7 @@ from memory_tui.formatting import plural, second
 from memory_tui.index.store import Rejected, Withheld
 from memory_tui.index.sync import SyncReport
 from memory_tui.openclaw.trust import trust_summary
-from memory_tui.plan import ConfigSummary
+from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain, MemberState
 from memory_tui.sanitize import one_line
@@ -212,10 +213,7 @@ def _tested(test: dict[str, Any]) -> list[str]:
             f"    {test.get('nextStep', '')}".rstrip(),
         ]
     where = f" at {test['host']}" if test["host"] else ""
-    return [
-        f"Test of {test['provider']} {test['model']}{where}: {test['dims']} dimensions in {test['ms']:.0f} ms, "
-        f"norm {test['norm']:.4f}, similarity to itself {test['selfSimilarity']:.4f}."
-    ]
+    return [f"Test of {test['provider']} {test['model']}{where}: {test['dims']} dimensions in {test['ms']:.0f} ms."]
 
 
 def dry_run(engine: Engine, args: argparse.Namespace) -> int:
@@ -461,8 +459,7 @@ def config(args: argparse.Namespace) -> int:
         return _undo(args)
     choices = plan.choose(engine_options(args))
     if not args.write:
-        listing = choices.summary()
-        return show(args, plain(listing), configured(listing))
+        return show(args, _listing(choices), configured(choices))
     change = patch(choices.config, choices.settings, choices.as_written())
     changes = [f"{summary(each)}   at {each.place}" for each in change.changes]
     lines = [
@@ -514,22 +511,43 @@ def show_help(args: argparse.Namespace) -> int:
 # --- the configuration in words --------------------------------------------------------------------------------------
 
 
-def configured(value: ConfigSummary) -> Iterator[str]:
+def _listing(choices: Plan) -> dict[str, Any]:
+    """Return what a configuration comes to, JSON-ready; `path` is empty where there is no file."""
+    config, profile = choices.config, choices.settings.values["profile"]
+    return {
+        "path": str(config.path or ""),
+        "kind": config.kind,
+        "layout": config.layout,
+        "profile": profile.value,
+        "profileOrigin": profile.origin,
+        "agent": choices.agent.id,
+        "agents": plain(config.agents),
+        "workspace": str(choices.workspace),
+        "index": str(choices.index),
+        "openclawIndex": str(choices.openclaw_index),
+        "values": plain(tuple(rows(config, choices.settings))),
+        "problems": plain(config.problems),
+    }
+
+
+def configured(choices: Plan) -> Iterator[str]:
     """Yield every documented value of the configuration, with where it came from and what it does."""
-    agents = [f"{agent.id} ({'default, ' if agent.default else ''}{agent.workspace})" for agent in value.agents]
+    config, profile = choices.config, choices.settings.values["profile"]
+    agents = [f"{agent.id} ({'default, ' if agent.default else ''}{agent.workspace})" for agent in config.agents]
     head = [
-        ("Configuration", f"{value.path or 'none'}{value.layout and f' ({value.layout})'}"),
-        ("Profile", f"{value.profile} ({value.profile_origin})"),
-        ("Agent", value.agent),
+        ("Configuration", f"{config.path or 'none'}{config.layout and f' ({config.layout})'}"),
+        ("Profile", f"{profile.value} ({profile.origin})"),
+        ("Agent", choices.agent.id),
         *(("Agents" if not i else "", text) for i, text in enumerate(agents)),
-        ("Workspace", value.workspace),
-        ("Index", value.index),
-        ("OpenClaw's index", value.openclaw_index),
+        ("Workspace", choices.workspace),
+        ("Index", choices.index),
+        ("OpenClaw's index", choices.openclaw_index),
     ]
     for label, text in head:
-        yield f"{label + ':' if label else '':<18}{one_line(text)}"
-    yield from (f"Problem: {one_line(str(problem))}" for problem in value.problems)
-    for row in value.values:
+        yield f"{label + ':' if label else '':<18}{one_line(str(text))}"
+    # What OpenClaw 2026.9's doctor would change in the file; memory-tui never does.
+    yield from (f"Problem: {one_line(str(problem))}" for problem in config.problems)
+    for row in rows(config, choices.settings):
         value_text = (
             "not set"
             if row.value is None

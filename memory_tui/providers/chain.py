@@ -238,16 +238,17 @@ class ChainMember(Provider):
         """Return float32 (len(texts), dims) of unit vectors. Raises ProviderError, Cancelled."""
         return self._ask(lambda provider: self._embedded(provider, texts, kind), pauses=True)
 
-    def try_out(self, kind: Kind = "document") -> tuple[Vectors, Identity]:
-        """Embed a text of the program's own twice, now; return the vectors and their space. Nobody has to approve it.
+    def try_out(self, kind: Kind = "document") -> Identity:
+        """Embed a text of the program's own, now; return the space of its vector. Nobody has to approve it.
 
         Raises ProviderError, Cancelled.
         """
-        return self._ask(
-            lambda provider: (self._embedded(provider, [_PROBE, _PROBE], kind), provider.identity),
-            approved=False,
-            pauses=False,
-        )
+
+        def ask(provider: Provider) -> Identity:
+            self._embedded(provider, [_PROBE], kind)
+            return provider.identity
+
+        return self._ask(ask, approved=False, pauses=False)
 
     def _ask(self, ask: Callable[[Provider], T], *, approved: bool = True, pauses: bool | None = None) -> T:
         """Return what the provider answers, unless it is left alone; note its failures."""
@@ -473,8 +474,6 @@ class Chain:
     def try_out(self, name: str = "") -> dict[str, Any]:
         """Make one real call, now, to the provider in use or to the one called `name`; return `ok`, and what came back
         or `error`.
-
-        `norm` is the length of a vector, `selfSimilarity` the cosine of one text embedded twice; both should be 1.
         """
         with self._lock:
             members = [] if self.name == NONE else self._all()
@@ -483,7 +482,7 @@ class Chain:
             return {"ok": False}
         started = time.perf_counter()
         try:
-            (first, second), identity = member.try_out()
+            identity = member.try_out()
         except ProviderError as error:
             answer = {"ok": False, "provider": member.name, "error": error.message, "nextStep": error.next_step}
             return {**answer, "state": state_of(error).value}
@@ -493,8 +492,6 @@ class Chain:
             "model": identity.model,
             "dims": identity.dims,
             "ms": (time.perf_counter() - started) * 1000,
-            "norm": float(first @ first) ** 0.5,
-            "selfSimilarity": float(first @ second),
             "host": member.host,
         }
 

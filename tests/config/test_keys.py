@@ -15,6 +15,7 @@ from memory_tui.backends.memories import Memories
 from memory_tui.backends.qmd import QmdOptions
 from memory_tui.config import keys, release
 from memory_tui.config.keys import LANCEDB, QMD
+from memory_tui.config.model import rows
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import ConfigError
 from memory_tui.notes import budget
@@ -312,13 +313,13 @@ def test_each_documented_key_takes_effect_or_says_why_not(house, key):
     base, see = PROOFS.get(key, ({}, None))
     others = {(SEARCH if name in SEARCH_PATHS else TOP, name): other for name, other in base.items()}
     changed = {**others, (section, key): DOCUMENTED[key]}
-    survey = plan.choose(house.options(changed)).summary()
-    row = next(row for row in survey.values if row.key == key)
+    chosen = plan.choose(house.options(changed))
+    row = next(row for row in rows(chosen.config, chosen.settings) if row.key == key)
     assert row.written
     assert row.meaning
     assert row.places[0].path == (f"{section}.{key}" if section else key)
     assert "openclaw.json:1" in row.origin
-    assert not [problem for problem in survey.problems if "not a documented" in problem.message]
+    assert not [problem for problem in chosen.config.problems if "not a documented" in problem.message]
     if not row.takes_effect:
         assert row.effect.startswith("none"), key
         assert len(row.effect) > len("none here: no"), key
@@ -343,8 +344,8 @@ def test_archived_transcripts_are_read_when_they_are_asked_for(house):
 
 
 def test_an_unknown_key_is_reported_and_ends_nothing(house):
-    survey = plan.choose(house.options({(SEARCH, "query.minscore"): 0.2, (SEARCH, "vektor"): 1})).summary()
-    told = [problem.message for problem in survey.problems]
+    problems = plan.choose(house.options({(SEARCH, "query.minscore"): 0.2, (SEARCH, "vektor"): 1})).config.problems
+    told = [problem.message for problem in problems]
     assert any("did you mean query.minScore" in text for text in told)
     assert any("vektor is not a documented setting" in text for text in told)
-    assert json.dumps([str(problem) for problem in survey.problems])
+    assert json.dumps([str(problem) for problem in problems])

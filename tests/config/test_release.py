@@ -94,13 +94,13 @@ def test_without_a_program_the_files_tell(home, write, config, files, profile, s
 def test_openclaws_index_is_the_agents_database_from_2026_8_on(home, write):
     write({"memory": {"search": {}}})
     own, database = home / ".openclaw/memory/main.sqlite", home / ".openclaw/agents/main/agent/openclaw-agent.sqlite"
-    assert choose(Options()).summary().openclaw_index == str(database)
+    assert choose(Options()).openclaw_index == database
     own.parent.mkdir()
     own.touch()
-    assert choose(Options()).summary().openclaw_index == str(own)
+    assert choose(Options()).openclaw_index == own
     database.parent.mkdir(parents=True)
     database.touch()
-    assert choose(Options()).summary().openclaw_index == str(database)
+    assert choose(Options()).openclaw_index == database
 
 
 def test_projects_are_compared_as_openclaw_writes_them(home):

@@ -295,11 +295,7 @@ def test_who_agrees_for_nothing_is_told_why(run, config):
 def test_a_test_makes_one_call_and_fails_with_the_providers_words(play, run, config):
     code, out, _ = run("provider", "--test")
     assert code == 0
-    assert re.search(
-        r"Test of openai text-embedding-3-small at embed\.example: 256 dimensions in \d+ ms, "
-        r"norm 1\.0000, similarity to itself 1\.0000\.",
-        out,
-    )
+    assert re.search(r"Test of openai text-embedding-3-small at embed\.example: 256 dimensions in \d+ ms\.", out)
     assert len(play.asked) == 1
     play.usual = status(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
     code, out, err = run("provider", "--test")

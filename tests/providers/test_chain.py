@@ -219,7 +219,7 @@ def test_trying_out_makes_one_real_call_at_once_and_shows_no_key(play, chain):
     play.usual = well
     answer = made.try_out("openai")
     assert (answer["provider"], answer["dims"], answer["host"]) == ("openai", 256, play.url.removeprefix("http://"))
-    assert (answer["norm"], answer["selfSimilarity"], answer["ms"] > 0) == (pytest.approx(1), pytest.approx(1), True)
+    assert answer["ms"] > 0
     assert made.try_out("nobody") == {"ok": False}
 
 

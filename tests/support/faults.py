@@ -17,7 +17,7 @@ from memory_tui import durable
 
 GROWS = ("mkdir", "write", "link", "create")
 """What needs room on the disk."""
-ERRORS = ("short", "interrupted", "full", "full half-way", "broken", "gone")
+ERRORS = ("short", "full", "full half-way", "broken", "gone")
 
 
 class PowerCut(BaseException):
@@ -79,8 +79,8 @@ class Counting(durable.Calls):
 class Failing(Counting):
     """Fails at call `at` (from 0), in the way of `fault`:
 
-    short: a write takes one half. interrupted: a write is interrupted. full: the disk is full from then on. full
-    half-way: the same, after a write took one half. broken: an I/O error, once. gone: every call from then on fails.
+    short: a write takes one half. full: the disk is full from then on. full half-way: the same, after a write took one
+    half. broken: an I/O error, once. gone: every call from then on fails.
     """
 
     def __init__(self, fault: str, at: int) -> None:
@@ -106,8 +106,6 @@ class Failing(Counting):
             self._full = True
             if name in GROWS:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        if self.fault == "interrupted" and name == "write":
-            raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR))
         return do()
 
     def write(self, descriptor, data):
