@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import math
-import queue
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import BinaryIO
@@ -42,7 +41,7 @@ _MOST_BYTES = 64 << 20
 """A longer answer is none that a request can have."""
 _NEXT_KEY = frozenset({Cause.RATE_LIMIT, Cause.QUOTA, Cause.BAD_KEY})
 _NONE: Mapping[str, str] = {}
-_CONNECT_SECONDS, _FULL_SECONDS, _AHEAD = 10.0, 0.1, 64
+_CONNECT_SECONDS = 10.0
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _CERTIFICATE = (
     "The server's certificate is not trusted. Name the authority that signed it in SSL_CERT_FILE, or check "
@@ -68,8 +67,8 @@ class SentHeaders(dict[str, tuple[str, str]]):
 PLAIN = SentHeaders().with_more({"Accept-Encoding": "gzip, deflate", "User-Agent": f"memory-tui/{__version__}"})
 
 
-Answer = tuple[httpx.Response, Iterator[bytes]]
-"""Status and headers of an answer, and its body in parts, unpacked."""
+Take = Callable[[httpx.Response, Iterator[bytes]], str]
+"""What is done with an answer and the parts of its body, unpacked; returns the text that is judged."""
 
 
 class _LeftError(Exception):
@@ -81,53 +80,52 @@ class _Exchange(threading.Thread):
     time; from then on no text is sent.
     """
 
-    def __init__(self, client: httpx.Client, request: httpx.Request) -> None:
+    def __init__(self, client: httpx.Client, request: httpx.Request, take: Take) -> None:
         super().__init__(name="embed-request", daemon=True)
-        self._client, self._request = client, request
+        self._client, self._request, self._take = client, request, take
         request.extensions["trace"] = self._look_before
-        self._left = threading.Event()
-        self._items: queue.Queue[httpx.Response | bytes | Exception | None] = queue.Queue(_AHEAD)
+        self._left, self._over = threading.Event(), threading.Event()
+        self._parts = 0
+        self._outcome: tuple[httpx.Response, str] | Exception = httpx.ReadTimeout("the time is over")
 
     def run(self) -> None:
-        """Hand over the answer, its pieces and None, or what went wrong."""
-        with suppress(_LeftError):
-            try:
-                with closing(self._client.send(self._request, stream=True)) as response:
-                    self._hand(response)
-                    for part in response.iter_bytes():
-                        self._hand(part)
-                self._hand(None)
-            except _LeftError:
-                raise
-            except Exception as error:  # noqa: BLE001 - raised again by who waits
-                # What is on the way there shows headers.
-                self._hand(error.with_traceback(None))
+        """Take the answer in, or what went wrong."""
+        try:
+            with closing(self._client.send(self._request, stream=True)) as response:
+                self._parts = 1
+                self._outcome = response, self._take(response, self._body(response))
+        except _LeftError:
+            return
+        except Exception as error:  # noqa: BLE001 - raised again by who waits
+            # What is on the way there shows headers.
+            self._outcome = error.with_traceback(None)
+        self._over.set()
 
-    def items(self, seconds: float, ends: float) -> Iterator[httpx.Response | bytes]:
-        """Yield the answer and its pieces, each within `seconds` and before `ends`. Raises what went wrong."""
-        while True:
-            try:
-                item = self._items.get(timeout=max(0.0, min(seconds, ends - time.monotonic())))
-            except queue.Empty:
-                item = httpx.ReadTimeout("the time is over")
-            if item is None:
+    def wait(self, seconds: float, ends: float) -> None:
+        """Wait until it is over, no longer than `seconds` for each part, and not beyond `ends`."""
+        before = -1
+        while before < self._parts and time.monotonic() < ends:
+            before = self._parts
+            if self._over.wait(min(seconds, max(0.0, ends - time.monotonic()))):
                 return
-            if isinstance(item, Exception):
-                raise item
-            yield item
+
+    def outcome(self) -> tuple[httpx.Response, str]:
+        """Return the answer and the text that was made of it. Raises what went wrong."""
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
 
     def leave(self) -> None:
         """Send nothing more and take no more; wake who waits."""
         self._left.set()
-        with suppress(queue.Full):
-            self._items.put_nowait(None)
+        self._over.set()
 
-    def _hand(self, item: httpx.Response | bytes | Exception | None) -> None:
-        while not self._left.is_set():
-            with suppress(queue.Full):
-                self._items.put(item, timeout=_FULL_SECONDS)
-                return
-        raise _LeftError
+    def _body(self, response: httpx.Response) -> Iterator[bytes]:
+        for part in response.iter_bytes():
+            if self._left.is_set():
+                raise _LeftError
+            self._parts += 1
+            yield part
 
     def _look_before(self, event: str, _about: object) -> None:
         # A connection may be there only when nobody waits for it any more.
@@ -196,9 +194,7 @@ class Http:
         for _ in self._keys:
             key = self._keys[0]
             try:
-                with self.answer(method, path, key.with_more(headers), content, seconds=seconds) as (answer, parts):
-                    text = self._text(parts)
-                return self._value(answer, text)
+                return self._value(*self._sent(method, path, key.with_more(headers), content, seconds=seconds))
             except ProviderFailure as error:
                 if error.state not in _NEXT_KEY:
                     raise
@@ -216,21 +212,24 @@ class Http:
         One redirect is followed, without key and headers: files are often kept at another host. Raises
         ProviderFailure, Cancelled.
         """
+
+        def take(answer: httpx.Response, parts: Iterator[bytes]) -> str:
+            if answer.status_code != HTTPStatus.OK:
+                return self._text(answer, parts)
+            into.writelines(parts)
+            return ""
+
         for headers in (self._keys[0], PLAIN):
-            with self.answer("GET", path, headers, seconds=seconds, in_all=False) as (answer, parts):
-                if answer.status_code == HTTPStatus.OK:
-                    for part in parts:
-                        into.write(part)
-                    return
-                text = self._text(parts)
+            answer, text = self._sent("GET", path, headers, seconds=seconds, file=take)
+            if answer.status_code == HTTPStatus.OK:
+                return
             if not answer.is_redirect:
                 break
             with suppress(httpx.InvalidURL):
                 path = str(self.address(path).join(answer.headers.get("location", "")))
         self._value(answer, text)
 
-    @contextmanager
-    def answer(
+    def _sent(
         self,
         method: str,
         path: str,
@@ -238,38 +237,34 @@ class Http:
         content: bytes | None = None,
         *,
         seconds: float,
-        in_all: bool = True,
-    ) -> Iterator[Answer]:
-        """Send one request; it has `seconds` in all, or else no pause that is longer.
+        file: Take | None = None,
+    ) -> tuple[httpx.Response, str]:
+        """Send one request, and return its answer with the text of it. It has `seconds` in all; for a `file`, which is
+        of any size, no pause is longer.
 
         Raises ProviderFailure, Cancelled.
         """
         url, begins = self.address(path), time.monotonic()
-        client = self._client(url)
+        client, take = self._client(url), file or self._text
         limit = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS), pool=None)
         lines = _Lines((name.encode(), value.encode("utf-8", "replace")) for name, value in headers.values())
-        exchange = _Exchange(client, client.build_request(method, url, headers=lines, content=content, timeout=limit))
+        # A request in a name of this frame would show its address, with a password, in a traceback.
+        exchange = _Exchange(
+            client, client.build_request(method, url, headers=lines, content=content, timeout=limit), take
+        )
         with self._stop.around(exchange.leave):
             exchange.start()
+            exchange.wait(seconds, math.inf if file else begins + seconds)
+            exchange.leave()
+            self._stop.check()
             try:
-                items = exchange.items(seconds, begins + seconds if in_all else math.inf)
-                response = next(items, None)
-                self._stop.check()
-                assert isinstance(response, httpx.Response)
-                yield response, (part for part in items if isinstance(part, bytes))
-                self._stop.check()
+                return exchange.outcome()
             except (httpx.RequestError, httpx.InvalidURL) as error:
-                late = isinstance(error, httpx.TimeoutException) and (
-                    not in_all or time.monotonic() >= begins + seconds
-                )
-                self._stop.check()
-                why = f"did not answer in {seconds:.3g} s." if in_all else f"sent nothing for {seconds:g} s."
                 failure = self._fault(error)
-                if late:
+                if isinstance(error, httpx.TimeoutException) and (file or time.monotonic() >= begins + seconds):
+                    why = f"sent nothing for {seconds:g} s." if file else f"did not answer in {seconds:.3g} s."
                     failure = ProviderFailure(Cause.TIMEOUT, f"{self.label} ({self.host}) {why}")
                 raise failure from None
-            finally:
-                exchange.leave()
 
     def address(self, path: str) -> httpx.URL:
         """Return where `path` is, whose repr hides a password. Raises ProviderFailure for what is none of the web."""
@@ -295,7 +290,7 @@ class Http:
                 self._clients[key] = _new_client(url, environment=key[1])
             return self._clients[key]
 
-    def _text(self, parts: Iterator[bytes]) -> str:
+    def _text(self, _answer: httpx.Response, parts: Iterator[bytes]) -> str:
         """Return the body, or as much of it as the limit allows, without secrets: it may repeat what it was sent."""
         body = bytearray()
         for part in parts:
