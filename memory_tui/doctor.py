@@ -136,23 +136,11 @@ _CONNECT = "Run memory-tui connect openclaw."
 _MANIFEST = "openclaw.plugin.json"
 
 
-def _full_text(_: Engine) -> CheckOutcome:
-    reason = schema.fts5()
-    if reason:
-        return failed(f"No full-text search: {reason}.", "Unset MEMORY_TUI_DISABLE, or install apsw from its wheel.")
-    return ok("A table was made, filled and searched.")
-
-
-def _vec0(engine: Engine) -> CheckOutcome:
-    if not engine.plan.settings.on("store.vector.enabled"):
-        return skipped("store.vector.enabled is off; numpy compares the vectors, with the same answers.")
-    state = schema.vec0(engine.index.opener.vec0())
+def _vec0(_: Engine) -> CheckOutcome:
+    state = schema.vec0()
     if not state.ready:
-        return warning(
-            f"sqlite-vec is not used: {state.detail}. numpy answers the same.",
-            "Reinstall sqlite-vec, or set store.vector.enabled to false.",
-        )
-    return ok("A vec0 table was made, filled and asked for the nearest vector.")
+        return warning(f"sqlite-vec is not used: {state.detail}. numpy answers the same.", "Reinstall sqlite-vec.")
+    return ok(f"sqlite-vec {state.detail} was loaded.")
 
 
 def _index_folder(engine: Engine) -> CheckOutcome:
@@ -382,7 +370,6 @@ def _plugin_folder(config: Config) -> Path | None:
 
 
 CHECKS: tuple[Check, ...] = (
-    Check("full-text", "machine", "Full-text search works", _full_text),
     Check("vec0", "machine", "sqlite-vec works", _vec0),
     Check("watcher", "machine", "A saved file is noticed", _sees_a_save),
     Check("index-folder", "machine", "The index can be written, by you alone", _index_folder),

@@ -186,14 +186,6 @@ def _searched_otherwise(correction: Any) -> str:  # noqa: ANN401 - search.spelli
     return f'"{correction.asked}" was searched {also}as "{" ".join(correction.searched)}".'
 
 
-def _no_full_text(reason: str, by_text: bool | None) -> str:
-    letters = "a chunk is found when its text holds the letters of a word"
-    either = f"vectors answer alone, or without any, {letters}"
-    instead = either if by_text is None else letters if by_text else "vectors answer alone"
-    missing = f"There is no full-text search ({reason})" if reason else "The index was made without full-text search"
-    return f"{missing}: {instead}."
-
-
 def _vectors_refused(chunks: int, reasons: tuple[str, ...]) -> str:
     count = "1 chunk has" if chunks == 1 else f"{chunks:,} chunks have"
     return f"{count} no vector, because the provider refused the text ({'; '.join(reasons[:3])}); words still find it."
@@ -429,7 +421,7 @@ def _all_below(candidates: int, best: float, floor: float, decayed: int) -> str:
     return f"{plural(candidates, 'chunk')} found, but {every}.{fade}"
 
 
-_WORDS_OFF = "they do not count, {cause}"
+_WORDS_OFF = "they do not count, hybrid search is off"
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -511,11 +503,6 @@ TABLE: Mapping[str, Sentence] = {
         code="model_mismatch",
     ),
     "answered_otherwise": Sentence("{who.sentence}", "{who.next_step}", code=_answered_code),
-    "no_full_text": Sentence(
-        _no_full_text,
-        lambda reason, by_text: "" if reason else "Run memory-tui index.",  # noqa: ARG005
-        code="full_text",
-    ),
     "passages_by_words": Sentence(
         "Windows and lines are compared by words alone: {problem}", "Install memory-tui again.", code="second_stage"
     ),
@@ -564,16 +551,11 @@ TABLE: Mapping[str, Sentence] = {
     # This machine.
     "config_problem": Sentence("{said}", code="config"),
     "setting_ignored": Sentence(_setting_ignored, _setting_elsewhere, code="setting"),
-    "no_trigrams": Sentence("Trigrams are not possible ({reason}): unicode61 cuts the words.", code="trigram"),
-    "numpy_compares": Sentence(
-        "sqlite-vec is not used ({reason}): numpy compares the vectors, with the same answers.", code="vec0"
-    ),
     "media_not_read": Sentence(
         "Images and sounds are not read: they need the provider gemini, the model {model} and the fallback none.",
         "Set provider, model and fallback so, or multimodal.enabled to false; the notes are searched as ever.",
         code="media",
     ),
-    "unknown_switch": Sentence("{switch} names {name!r}, which is none of {known:join, }.", code="switch"),
     # What releases of OpenClaw do differently.
     "emptied_there": Sentence(
         "{profile:title} would find nothing: without a provider its next sync leaves an empty index. Here the words "

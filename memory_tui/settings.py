@@ -80,7 +80,6 @@ OPENCLAW_KNOBS: tuple[Knob, ...] = (
     Knob("sync.intervalMinutes", "interval", 0, 0, 1_000_000, unit="min"),
     Knob("sync.sessions.deltaBytes", "session bytes", 100_000, 0, 10_000_000, unit="B"),
     Knob("sync.sessions.deltaMessages", "session lines", 50, 0, 10_000),
-    Knob("store.vector.enabled", "vec0", True),
     Knob("store.fts.tokenizer", "tokenizer", "unicode61", choices=("unicode61", "trigram")),
     Knob("cache.enabled", "cache", True),
 )
@@ -127,7 +126,6 @@ HELP: Mapping[str, str] = {
     "sync.intervalMinutes": "look for changed files this often; 0 is never",
     "sync.sessions.deltaBytes": "a transcript is indexed by itself after growing this much; 0 is any",
     "sync.sessions.deltaMessages": "or by this many lines; 0 counts bytes alone",
-    "store.vector.enabled": "keep vectors in sqlite-vec too; off, numpy answers alone",
     "store.fts.tokenizer": "how full-text search cuts words; trigram finds parts of words, and Chinese and Japanese",
     "cache.enabled": "keep vectors of text that is gone, in case it comes back",
     "profile": "which scoring rules to follow; auto follows the configuration",

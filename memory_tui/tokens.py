@@ -253,23 +253,8 @@ STEM_TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2")
 
 
 @functools.cache
-def _tokenizer(name: str, *arguments: str) -> apsw.FTS5Tokenizer | None:
-    try:
-        return apsw.Connection(":memory:").fts5_tokenizer(name, list(arguments))
-    except apsw.NoFTS5Error:
-        return None
-
-
-def _plain(text: str) -> list[tuple[str, int, int]]:
-    """The words of `text` in lower case, each with its start and end in UTF-8 bytes: what is left without FTS5."""
-    result = []
-    byte, character = 0, 0
-    for match in WORD.finditer(text):
-        byte += len(text[character : match.start()].encode("utf-8", "replace"))
-        start, character = byte, match.end()
-        byte += len(match.group().encode("utf-8", "replace"))
-        result.append((match.group().lower(), start, byte))
-    return result
+def _tokenizer(name: str, *arguments: str) -> apsw.FTS5Tokenizer:
+    return apsw.Connection(":memory:").fts5_tokenizer(name, list(arguments))
 
 
 def stems(text: str) -> list[tuple[str, int, int]]:
@@ -289,8 +274,6 @@ def spans(text: str, *, stemmed: bool) -> list[tuple[str, int, int]]:
     Where stemmed, those of the pieces of names follow behind all others, as in `indexed_form`.
     """
     tokenizer = _tokenizer(*(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
-    if tokenizer is None:
-        return _plain(text)
     result = cast(
         "list[tuple[int, int, str]]",
         tokenizer(text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False),
@@ -305,8 +288,6 @@ def spans(text: str, *, stemmed: bool) -> list[tuple[str, int, int]]:
 def tokens(text: str, *, stemmed: bool) -> list[str]:
     """The tokens that FTS5 finds in `text`, with porter stems or plain."""
     tokenizer = _tokenizer(*(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
-    if tokenizer is None:
-        return [word for word, _, _ in _plain(text)]
     document, no_offsets = apsw.FTS5_TOKENIZE_DOCUMENT, {"include_offsets": False, "include_colocated": False}
     return cast("list[str]", tokenizer(text.encode("utf-8", "replace"), document, None, **no_offsets))
 

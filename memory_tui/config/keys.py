@@ -111,6 +111,7 @@ SEARCH: tuple[Key, ...] = (
     ),
     Key("store.driver", "choice", "sqlite", "kind of database", _NO_STORE, choices=("sqlite",)),
     Key("store.path", "path", None, "OpenClaw's own index, which compare-index reads and nothing here writes"),
+    Key("store.vector.enabled", "switch", True, "whether sqlite-vec is used", _NO_BUILD),
     Key("store.vector.extensionPath", "path", None, "another build of sqlite-vec", _NO_BUILD),
     Key(
         "sync.sessions.postCompactionForce", "switch", True, "index a session again when it was compacted", _NO_SESSIONS

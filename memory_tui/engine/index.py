@@ -95,7 +95,7 @@ class Index:
         self._plan, self._chain, self._listener = plan, chain, listener
         self._provider = SyncProvider(plan, chain)
         self.opener = IndexOpener(plan, self._notice)
-        self.readers = Readers(self.opener.vec0 if plan.options.once else None, self.opener.expected)
+        self.readers = Readers(plan.options.once, self.opener.expected)
         """Connections that read; an index run never blocks them."""
         self.writer = Writer(self.opener.open, self.opener.close, self._report_failure)
         self._paused = Stop()

@@ -125,7 +125,6 @@ class Scopes:
                 "Nothing is indexed here yet, so nobody knows how notes are cut.", f"{plan.index_command}."
             )
         most = self._value("shared.mirror.maxChunks")
-        vec0 = plan.settings.on("store.vector.enabled")
-        mirror = Mirror(access, Scope.of(text, access.name), recipe, most if isinstance(most, int) else 0, vec0=vec0)
+        mirror = Mirror(access, Scope.of(text, access.name), recipe, most if isinstance(most, int) else 0)
         with self._lock:
             return self._mirrors.setdefault(mirror.path, mirror)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -219,9 +219,9 @@ def indexed_as(path: str, included: bool, store: Store, freshness: Freshness) ->
 
 
 def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: Chain) -> Status:
-    """Return the state of index and providers; its notices tell what full-text search and vectors do without."""
+    """Return the state of index and providers; its notices tell what has no vector."""
     who = who_answers(store, chain, plan.settings)
-    counts, identity, vec0 = store.counts(), store.identity(), schema.vec0(index.opener.vec0())
+    counts, identity, vec0 = store.counts(), store.identity(), schema.vec0()
     profile, rejected = plan.settings.values["profile"], tuple(store.rejected())
     return Status(
         backend="builtin",
@@ -247,7 +247,7 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
         source_counts=_by_source(plan, counts.by_source),
         cache=_cache(plan, counts, cache_hits(store)),
         fts=_word_search(store),
-        vector=_vector_search(plan, store, vec0),
+        vector=_vector_search(store, vec0),
         fallback=who.instead,
         who=who,
         watching=index.watcher.on,
@@ -256,7 +256,7 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
         freshness=freshness,
         in_part=tuple(PartlyIndexed(*row) for row in store.remarked() if row[0] not in freshness.stale),
         paused=index.paused,
-        notices=(*_lost(plan, vec0, rejected),),
+        notices=_lost(rejected),
         keeper=locks.living(store.path, "keeper"),
         writer=locks.living(store.path),
         withheld=tuple(store.withheld()),
@@ -278,16 +278,13 @@ def _cache(plan: Plan, counts: Counts, hits: int) -> VectorCache:
 
 
 def _word_search(store: Store) -> WordSearch:
-    tokenizer = store.words.cut()
-    engine = f"fts5 of SQLite {apsw.sqlite_lib_version()}" if tokenizer else "letters of the text"
-    error = schema.fts5() or (None if tokenizer else "the index was made without it")
-    return WordSearch(True, bool(tokenizer), tokenizer or None, engine, error)
+    return WordSearch(True, True, store.words.cut(), f"fts5 of SQLite {apsw.sqlite_lib_version()}", None)
 
 
-def _vector_search(plan: Plan, store: Store, vec0: Vec0) -> VectorSearch:
+def _vector_search(store: Store, vec0: Vec0) -> VectorSearch:
     identity = store.identity()
     return VectorSearch(
-        enabled=plan.settings.on("store.vector.enabled"),
+        enabled=True,
         available=vec0.ready,
         engine=_compared_by(store, vec0),
         load_error=None if vec0.ready else vec0.detail,
@@ -304,16 +301,7 @@ def _compared_by(store: Store, vec0: Vec0) -> str:
     return f"numpy, exact; sqlite-vec {vec0.detail} once the index is written"
 
 
-def _lost(plan: Plan, vec0: Vec0, rejected: Sequence[Rejected]) -> Iterator[Notice]:
-    """Yield what full-text search and vectors have to do without, and what is done instead."""
-    settings = plan.settings
-    if reason := schema.fts5():
-        yield notice("no_full_text", reason=reason, by_text=None)
-    elif settings.word("store.fts.tokenizer") == "trigram" and (reason := schema.trigram()):
-        yield notice("no_trigrams", reason=reason)
-    if settings.on("store.vector.enabled") and not vec0.ready:
-        yield notice("numpy_compares", reason=vec0.detail)
-    for name in schema.unknown():
-        yield notice("unknown_switch", name=name, switch=schema.SWITCH, known=schema.NAMES)
-    if rejected:
-        yield notice("vectors_refused", chunks=len(rejected), reasons=tuple(sorted({row.reason for row in rejected})))
+def _lost(rejected: Sequence[Rejected]) -> tuple[Notice, ...]:
+    """Return what vectors have to do without."""
+    reasons = tuple(sorted({row.reason for row in rejected}))
+    return (notice("vectors_refused", chunks=len(rejected), reasons=reasons),) if rejected else ()

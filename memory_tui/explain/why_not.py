@@ -306,8 +306,7 @@ class Inquest:
     def _text_gate(self, row: int, text: str) -> Notice:
         plan, evidence = self.side.plan, self.evidence
         if self.trace.mode == "vectors only":
-            cause = "hybrid search is off" if evidence.full_text else "there is no full-text search"
-            return notice("words_off", cause=cause)
+            return notice("words_off")
         if not plan.fts_query:
             return notice("no_word", dropped=tokens.left_out(plan.dropped, evidence.query))
         matches = [(*place, each) for each in self.postings if (place := each.rank_of(row))]

@@ -313,7 +313,7 @@ def answered_by(trace: Trace) -> tuple[str, str]:
         case "keywords only":
             return "by words only", _cause(trace, "the index has no vectors")
         case "vectors only":
-            return "by vectors only", words_off(trace)
+            return "by vectors only", _WORDS_OFF
         case "nothing":
             return "by nothing", _cause(trace, "no word to look for")
 
@@ -332,7 +332,7 @@ def _unmatched(trace: Trace) -> str:
 def _text(candidate: Candidate, trace: Trace) -> ScoreLine:
     rules, score = profiles.get(trace.profile), candidate.text
     if trace.mode == "vectors only":
-        return ScoreLine("text", words_off(trace), "+", 0.0)
+        return ScoreLine("text", _WORDS_OFF, "+", 0.0)
     if candidate.lexical is not None:
         return ScoreLine("text", _lexical(candidate, trace), "+", candidate.text_points)
     if candidate.bm25 is None:
@@ -370,10 +370,7 @@ def _lexical(candidate: Candidate, trace: Trace) -> str:
     return f"{term}{'  '.join(steps)}  = {candidate.text:.3f}{most}  {end}"
 
 
-def words_off(trace: Trace) -> str:
-    """Return why words were not searched where vectors answered alone."""
-    on = trace.settings.on("query.hybrid.enabled")
-    return "there is no full-text search" if on else "hybrid is off: words are not searched"
+_WORDS_OFF = "hybrid is off: words are not searched"
 
 
 def _second(candidate: Candidate) -> list[ScoreLine]:

@@ -28,14 +28,13 @@ from memory_tui.plan import Plan
 
 
 class Readers:
-    """Borrowed connections to an index, with sqlite-vec where `vec0` is given; the last one waits for the next query.
+    """Borrowed connections to an index, with sqlite-vec where wished by `vec0`; the last one waits for the next query.
 
     `expected` tells whether what lies in its place unreadable is, or was, ours.
     """
 
-    def __init__(self, vec0: Callable[[], bool] | None = None, expected: Callable[[], bool] = lambda: False) -> None:
-        self._vec0 = vec0
-        self._expected = expected
+    def __init__(self, vec0: bool = False, expected: Callable[[], bool] = lambda: False) -> None:
+        self._vec0, self._expected = vec0, expected
         self._lock = threading.Lock()
         self._idle: Store | None = None
         self._busy: list[Store] = []
@@ -73,9 +72,8 @@ class Readers:
             store.close()
         if not path.exists() or not path.stat().st_size:
             return None
-        use = self._vec0 is not None and self._vec0()
         try:
-            return Store.open(path, read_only=True, vec0=use, expected=self._expected)
+            return Store.open(path, read_only=True, vec0=self._vec0, expected=self._expected)
         except IndexEmpty:
             return None
 
@@ -244,10 +242,6 @@ class IndexOpener:
         """Return whether the file that was opened last was deleted, whoever made another one in its place."""
         return self.opened and self.file != self._last
 
-    def vec0(self) -> bool:
-        """Return whether sqlite-vec is to be used."""
-        return self._plan.settings.on("store.vector.enabled")
-
     def whole(self) -> bool:
         """Return whether the index was closed or is in use, and no rebuild of it was begun."""
         begun = database.rebuild_of(self.path).exists()
@@ -283,7 +277,7 @@ class IndexOpener:
 
     def _store(self, expected: bool) -> Store:
         first = len(self.notices)
-        store = Store.open(self._plan.index, vec0=self.vec0(), notices=self.notices, expected=lambda: expected)
+        store = Store.open(self._plan.index, notices=self.notices, expected=lambda: expected)
         self.path, self._last = store.path, store.identified
         for report in self.notices[first:]:
             self._emit(report.sentence)

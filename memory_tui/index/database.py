@@ -243,7 +243,7 @@ class Database:
         """Return what there is to say of an index that does not exist: nothing."""
         connection = apsw.Connection(":memory:")
         _migrate(connection)
-        return cls(connection, path, True, schema.vec0(use=False))
+        return cls(connection, path, True, schema.NO_VEC0)
 
     @property
     def moved(self) -> bool:
@@ -256,11 +256,11 @@ class Database:
         path: str | os.PathLike[str],
         *,
         read_only: bool = False,
-        vec0: bool = True,
+        vec0: bool = False,
         notices: list[Notice] | None = None,
         expected: Callable[[], bool] = lambda: False,
     ) -> Self:
-        """Return the index at `path`, made if it is not there (unless `read_only`).
+        """Return the index at `path`, made if it is not there (unless `read_only`); with sqlite-vec if it is written.
 
         A damaged index is moved aside, which `notices` gets one of. What is not ours stays where it is: by its header,
         or where that is gone unless an index of ours is `expected` there. Raises IndexUnavailable, IndexRefused.
@@ -289,7 +289,8 @@ class Database:
             reports.append(quarantine(where, f"The index {where} {why}."))
             with explaining(where):
                 connection = _connect(create(where))
-        opened = cls(connection, where, read_only, schema.vec0(vec0, connection))
+        loads = vec0 or not read_only
+        opened = cls(connection, where, read_only, schema.load_vec0(connection) if loads else schema.NO_VEC0)
         opened.frozen = None if locked else seen
         return opened
 
@@ -530,8 +531,7 @@ def _migrate(connection: apsw.Connection) -> None:
                 connection.execute(f"DROP TABLE {name}")
         connection.execute(schema.TABLES)
         connection.pragma("user_version", schema.SCHEMA_VERSION)
-        if not schema.fts5():
-            connection.execute(schema.full_text_tables("unicode61"))
+        connection.execute(schema.full_text_tables("unicode61"))
     connection.execute("COMMIT")
 
 

@@ -137,7 +137,7 @@ def _of_siblings(siblings: Sequence[Path], columns: str, identity: Identity, has
     rows: Rows = []
     for sibling in siblings if hashes else ():
         if sibling.exists():
-            with closing(Store.open(sibling, read_only=True, vec0=False)) as other:
+            with closing(Store.open(sibling, read_only=True)) as other:
                 rows += other.query(sql, (*identity.space, identity.dims, json.dumps(list(hashes))))
     return rows
 

@@ -198,9 +198,8 @@ def replace_files(store: Store, files: Sequence[NewFile], model: str, embeddings
             rows,
         )
         store.many("INSERT INTO annotations VALUES (?, ?, ?, ?)", annotations)
-        if store.words.cut():
-            store.query("INSERT INTO chunks_fts(rowid, text) SELECT id, text FROM chunks WHERE id > ?", (last,))
-            store.many("INSERT INTO chunks_words(rowid, body) VALUES (?, ?)", bodies)
+        store.query("INSERT INTO chunks_fts(rowid, text) SELECT id, text FROM chunks WHERE id > ?", (last,))
+        store.many("INSERT INTO chunks_words(rowid, body) VALUES (?, ?)", bodies)
         _put_vec0(store, "c.id > ?", (last,))
 
 
@@ -235,13 +234,11 @@ def fail_file(store: Store, path: str, source: str, reason: str, state: str = "f
 def _drop_chunks(store: Store, file_ids: Sequence[int]) -> None:
     ids = [(number,) for number in file_ids]
     live = "SELECT id FROM chunks WHERE file_id = ? AND occurrence = 0"
-    if store.words.cut():
-        # The text has to be handed back: an external-content table cannot find the words to take away by itself.
-        store.many(
-            "INSERT INTO chunks_fts(chunks_fts, rowid, text) SELECT 'delete', id, text FROM chunks WHERE file_id = ?",
-            ids,
-        )
-        store.many(f"DELETE FROM chunks_words WHERE rowid IN ({live})", ids)
+    # The text has to be handed back: an external-content table cannot find the words to take away by itself.
+    store.many(
+        "INSERT INTO chunks_fts(chunks_fts, rowid, text) SELECT 'delete', id, text FROM chunks WHERE file_id = ?", ids
+    )
+    store.many(f"DELETE FROM chunks_words WHERE rowid IN ({live})", ids)
     if store.finds_nearest():
         store.many(f"DELETE FROM chunks_vec WHERE rowid IN ({live})", ids)
     store.many("DELETE FROM annotations WHERE chunk IN (SELECT id FROM chunks WHERE file_id = ?)", ids)
@@ -255,15 +252,12 @@ def _drop_chunks(store: Store, file_ids: Sequence[int]) -> None:
 
 
 def prepare_full_text(store: Store, tokenizer: str) -> None:
-    """Have the full-text tables cut by `tokenizer`, or forget them where it is empty. Mostly nothing to do.
+    """Have the full-text tables cut by `tokenizer`. Mostly nothing to do.
 
     What stemmed search sees is not kept: after this its table fills as notes are cut again.
     """
-    if store.words.cut() == tokenizer and (tokenizer or not store.meta("full_text")):
-        return
-    with store.writing():
-        store.query("DELETE FROM meta WHERE key = 'full_text'")
-        if tokenizer:
+    if store.words.cut() != tokenizer:
+        with store.writing():
             store.query(schema.full_text_tables(tokenizer))
 
 

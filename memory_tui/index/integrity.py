@@ -34,12 +34,12 @@ _WRONG = (
     ),
     ("{} chunks whose text is not what was indexed", "SELECT count(*) FROM chunks WHERE NOT holds(text, hash)"),
     ("{} vectors that are none", "SELECT count(*) FROM embedding_cache WHERE NOT is_unit(embedding, dims)"),
+    (
+        "words of {} chunks too many or too few",
+        "SELECT abs((SELECT count(*) FROM chunks WHERE occurrence = 0) - (SELECT count(*) FROM chunks_words_docsize))",
+    ),
 )
 """What rows that do not fit each other are, and bits that flipped inside sound pages, each with its count."""
-_WRONG_WORDS = (
-    "words of {} chunks too many or too few",
-    "SELECT abs((SELECT count(*) FROM chunks WHERE occurrence = 0) - (SELECT count(*) FROM chunks_words_docsize))",
-)
 _WRONG_VEC0 = (
     "{} vectors too many or too few in the table of sqlite-vec",
     "SELECT abs((SELECT count(*) FROM chunks_vec_rowids) - (SELECT count(*) FROM chunks c JOIN embedding_cache e "
@@ -54,9 +54,7 @@ def problems(store: Store) -> list[str]:
     try:
         if lines := [str(row[0]) for row in store.query("PRAGMA integrity_check(5)") if row[0] != "ok"]:
             return lines
-        checks = [*_WRONG]
-        checks += [_WRONG_WORDS] if store.words.cut() else []
-        checks += [_WRONG_VEC0] if store.vec0_dims() else []
+        checks = [*_WRONG, _WRONG_VEC0] if store.vec0_dims() else _WRONG
         return next(([sentence.format(count)] for sentence, sql in checks if (count := store.value(sql))), [])
     except IndexUnavailable as error:
         return [error.message]

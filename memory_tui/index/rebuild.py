@@ -70,7 +70,7 @@ def waits(store: Store, recipe: Recipe) -> bool:
     if not path.exists():
         return False
     try:
-        with closing(Store.open(path, read_only=True, vec0=False)) as beside:
+        with closing(Store.open(path, read_only=True)) as beside:
             return beside.recipe() == recipe and beside.meta(_OF) == store.meta("uuid")
     except IndexUnavailable:
         return False
@@ -80,7 +80,7 @@ def begin(store: Store, recipe: Recipe, stop: Stop) -> Store:
     """Return the index beside `store`: the one that waits, or a new one, with every vector that `store` has kept."""
     if not waits(store, recipe):
         discard(store.path)
-    beside = Store.open(rebuild_of(store.path), vec0=store.vec0.use, expected=lambda: is_private(store.path))
+    beside = Store.open(rebuild_of(store.path), expected=lambda: is_private(store.path))
     if beside.recipe() is None:
         index_write.remember(beside, _OF, store.meta("uuid"))
         index_write.reset(beside, recipe)

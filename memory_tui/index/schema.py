@@ -12,7 +12,6 @@ import functools
 import hashlib
 import importlib.util
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -106,7 +105,7 @@ class Recipe(Struct, frozen=True, kw_only=True, rename="camel"):
     """What an index is made with; when any of it changes, every note is cut and written again.
 
     As JSON it is the documented record, in the documented order, and after that what only memory-tui has. `vector_dims`
-    are 0 when there is no provider. `fts_tokenizer` is empty where there is no full-text search.
+    are 0 when there is no provider.
     """
 
     model: str
@@ -143,7 +142,7 @@ def differences(has: Recipe, wish: Recipe) -> tuple[str, ...]:
         ("chunk bytes", has.chunk_bytes, wish.chunk_bytes),
         ("sources", " and ".join(has.sources), " and ".join(wish.sources)),
         ("extra paths", has.scope_hash[:8], wish.scope_hash[:8]),
-        ("tokenizer", has.fts_tokenizer or "none", wish.fts_tokenizer or "none"),
+        ("tokenizer", has.fts_tokenizer, wish.fts_tokenizer),
         ("form of words", has.words_version, wish.words_version),
     )
     changed = [(name, was, now) for name, was, now in pairs if was != now]
@@ -187,64 +186,45 @@ def scope_hash(extra_paths: Sequence[str], patterns: Sequence[ExtraPath] = (), m
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-# --- what this SQLite can do ------------------------------------------------------------------------------------------
-
-SWITCH = "MEMORY_TUI_DISABLE"
-NAMES = ("fts5", "trigram", "vec0")
-
-
-def _switches() -> tuple[str, ...]:
-    return tuple(filter(None, (name.strip() for name in os.environ.get(SWITCH, "").split(","))))
-
-
-def _switched_off(name: str) -> str:
-    return f"switched off by {SWITCH}" if SWITCH in os.environ and name in _switches() else ""
-
-
-def unknown() -> tuple[str, ...]:
-    """List what MEMORY_TUI_DISABLE names without there being such an ability."""
-    return tuple(name for name in _switches() if name not in NAMES)
-
-
-def fts5() -> str:
-    """Say what stands against full-text search; empty where it works."""
-    return _switched_off("fts5") or ("" if "ENABLE_FTS5" in apsw.compile_options else "no such module: fts5")
-
-
-def trigram() -> str:
-    """Say what stands against full-text search by trigrams; empty where it works."""
-    return _switched_off("trigram") or fts5()
-
-
-def tokenizer(name: str) -> str:
-    """Return how full-text search cuts words where `name` (unicode61 or trigram) is wished; empty where it cannot."""
-    if fts5():
-        return ""
-    return name if name != "trigram" or not trigram() else "unicode61"
+# --- sqlite-vec -------------------------------------------------------------------------------------------------------
 
 
 class Vec0(Struct, frozen=True):
-    """Whether vec0 works; `detail` names the step that failed, or the version."""
+    """Whether sqlite-vec works; `detail` is its version, or why it does not."""
 
     ready: bool
     detail: str
-    use: bool
-    """Whether it is to be used."""
 
 
-def vec0(use: bool = True, connection: apsw.Connection | None = None) -> Vec0:
-    """Say whether sqlite-vec works, tried once a process, and load it into `connection`.
+NO_VEC0 = Vec0(False, "not loaded")
+
+
+def load_vec0(connection: apsw.Connection) -> Vec0:
+    """Load sqlite-vec into `connection`, and say whether that works.
 
     Importing the package instead would load a second SQLite (0.3 s, and two libraries that share vec0 crash).
     """
-    why = _switched_off("vec0") if use else "switched off"
     path = _library()
-    if why or path is None:
-        return Vec0(False, why or "sqlite-vec is not installed", use)
-    ready, detail = _try_out(path)
-    if ready and connection is not None:
-        _load(connection, path)
-    return Vec0(ready, detail, use)
+    if path is None:
+        return Vec0(False, "sqlite-vec is not installed")
+    try:
+        connection.enable_load_extension(True)
+        # Its entry point is named, because SQLite guesses it from the name of the file.
+        connection.load_extension(path, "sqlite3_vec_init")
+        connection.enable_load_extension(False)
+        return Vec0(True, str(connection.execute("SELECT vec_version()").get))
+    except apsw.NoMemError as error:
+        # That is nothing SQLite is not able to.
+        raise MemoryError(str(error)) from error
+    except (apsw.Error, AttributeError) as error:
+        return Vec0(False, f"load: {error}")
+
+
+@functools.cache
+def vec0() -> Vec0:
+    """Say whether sqlite-vec works, tried once a process."""
+    with contextlib.closing(apsw.Connection(":memory:")) as connection:
+        return load_vec0(connection)
 
 
 @functools.cache
@@ -254,35 +234,3 @@ def _library() -> str | None:
     places = spec.submodule_search_locations if spec else None
     files = [file for place in places or () for file in Path(place).glob("vec0.*")]
     return str(files[0].with_suffix("")) if files else None
-
-
-def _load(connection: apsw.Connection, path: str) -> None:
-    """Load the library; its entry point is named, because SQLite guesses it from the name of the file."""
-    connection.enable_load_extension(True)
-    try:
-        connection.load_extension(path, "sqlite3_vec_init")
-    finally:
-        connection.enable_load_extension(False)
-
-
-@functools.cache
-def _try_out(path: str) -> tuple[bool, str]:
-    """Make a table, insert and ask. Returns whether that works, and the version or the step that failed."""
-    steps = (
-        ("create", "CREATE VIRTUAL TABLE probe USING vec0(embedding float[2] distance_metric=cosine)"),
-        ("insert", "INSERT INTO probe(rowid, embedding) VALUES (7, vec_f32('[0, 1]')), (8, vec_f32('[1, 0.5]'))"),
-        ("query", "SELECT rowid FROM probe WHERE embedding MATCH vec_f32('[0, 2]') AND k = 1"),
-    )
-    step, rows = "load", []
-    try:
-        with contextlib.closing(apsw.Connection(":memory:")) as connection:
-            _load(connection, path)
-            version = connection.execute("SELECT vec_version()").fetchall()[0][0]
-            for name, sql in steps:
-                step, rows = name, connection.execute(sql).fetchall()
-    except apsw.NoMemError as error:
-        # That is nothing SQLite is not able to.
-        raise MemoryError(str(error)) from error
-    except (apsw.Error, AttributeError) as error:
-        return False, f"{step}: {error}"
-    return (True, str(version)) if rows == [(7,)] else (False, f"query: it answered {rows}")

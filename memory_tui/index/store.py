@@ -254,9 +254,9 @@ class FullText:
         self._frequencies: tuple[int, dict[tuple[Form, str], int]] = (-1, {})
 
     def cut(self) -> str:
-        """Say how OpenClaw's full-text table cuts words: unicode61 or trigram; empty without full-text search."""
-        cut = "" if schema.fts5() else self._index.meta("full_text") or ""
-        if cut not in ("", "unicode61", "trigram"):
+        """Say how OpenClaw's full-text table cuts words: unicode61 or trigram."""
+        cut = self._index.meta("full_text")
+        if cut not in schema.TOKENIZERS:
             raise self._index.damaged("the tokenizer of its full-text search makes no sense")
         return str(cut)
 
@@ -392,7 +392,6 @@ class Counts(Struct, frozen=True):
 _LIVE = "SELECT c.id, c.file_id, c.start_line, c.end_line, c.passage, c.chunk_id, c.embedding_id IS NOT NULL"
 _LIVE_ALONE = f"{_LIVE}, NULL FROM chunks c WHERE c.occurrence = 0"
 _BY_HASH = "LEFT JOIN embedding_cache e ON e.id = c.embedding_id"
-_BY_ROWID = "LEFT JOIN chunks_vec e ON e.rowid = c.id"
 _LIVE_IN_VEC0 = f"{_LIVE}, c.id IN (SELECT rowid FROM chunks_vec_rowids) FROM chunks c WHERE c.occurrence = 0"
 """Reads which vectors can be compared in the place of the vectors: vec0 holds none that is all zeros."""
 MOST_WITH_WINDOWS = 10_000
@@ -624,17 +623,13 @@ class Store(Database):
         identity = self.identity()
         blobs: dict[int, bytes] = dict(
             self.query(
-                f"SELECT c.id, e.embedding FROM chunks c {self._vector_join()} "
+                f"SELECT c.id, e.embedding FROM chunks c {_BY_HASH} "
                 "WHERE c.occurrence = 0 AND c.id IN (SELECT value FROM json_each(?))",
                 (json.dumps(numbers),),
             )
         )
         with self.making_sense():
             return unit_rows([blobs.get(rowid) for rowid in numbers], identity.dims if identity else 0)[0]
-
-    def _vector_join(self) -> str:
-        """Return what reads the vectors of chunks: from vec0 where it holds them, else from the cache."""
-        return _BY_ROWID if self.finds_nearest() else _BY_HASH
 
     def finds_nearest(self) -> bool:
         """Say whether vec0 holds the vectors."""
@@ -698,7 +693,7 @@ class Store(Database):
         identity = self.identity() if vectors else None
         live = _LIVE_IN_VEC0 if self.finds_nearest() else _LIVE_ALONE
         if vectors:
-            live = f"{_LIVE}, e.embedding FROM chunks c {self._vector_join()} WHERE c.occurrence = 0"
+            live = f"{_LIVE}, e.embedding FROM chunks c {_BY_HASH} WHERE c.occurrence = 0"
         rows = self.query(f"{live} AND c.id > ? ORDER BY c.id LIMIT ?", (after, count))
         with self.making_sense():
             return ChunkPage.of(rows, identity.dims if identity else 0)

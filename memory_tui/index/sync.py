@@ -252,7 +252,7 @@ def recipe_of(
         chunk_tokens=settings.whole("chunking.tokens"),
         chunk_overlap=settings.whole("chunking.overlap"),
         chunk_bytes=min(max_input_bytes, MAX_INPUT_BYTES),
-        fts_tokenizer=schema.tokenizer(settings.word("store.fts.tokenizer")),
+        fts_tokenizer=settings.word("store.fts.tokenizer"),
         chunking=profiles.get(settings.word("profile")).chunking,
     )
 
@@ -586,7 +586,7 @@ class _Pass:
         """Do all of it. Raises Cancelled between files and batches, with whole files written."""
         store, report, rows = self._store, self._report, self._store.indexed()
         index_write.prepare_vec0(store, self._recipe.identity.dims)
-        index_write.prepare_full_text(store, schema.tokenizer(self._recipe.fts_tokenizer))
+        index_write.prepare_full_text(store, self._recipe.fts_tokenizer)
         differing = [note for note in scan.notes if difference(note, rows.get(note.path))]
         patience = self._patience
         todo = [note for note in differing if patience is None or not waits(note, rows.get(note.path), patience)]

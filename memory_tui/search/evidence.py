@@ -157,7 +157,7 @@ class Evidence(Struct, frozen=True, dict=True):
     `cosine` gives a value per row, NaN without a vector, and is None when there is no vector side at all; `nearest`
     holds the 200 best rows by cosine, or those that the settings rank which it was gathered for. `texts` has, by rowid,
     every chunk that any setting can make a candidate, or reads it. `pointless` tells that there are vectors, but that
-    of the question is all zeros. `keywords` is there when nothing has a cosine. Without `full_text` there is no FTS5.
+    of the question is all zeros. `keywords` is there when nothing has a cosine.
     """
 
     query: str
@@ -176,7 +176,6 @@ class Evidence(Struct, frozen=True, dict=True):
     recommended: KeywordSide
     keywords: KeywordSearch | None
     pointless: bool
-    full_text: bool
     texts: Mapping[int, str]
     notes: Files
     """What their ages are told from."""

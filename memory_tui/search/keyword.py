@@ -1,14 +1,13 @@
 """Keyword search of a question or of its parts: OpenClaw's way, ours, or word by word without vectors.
 
-Three ways of finding a word: FTS5 cuts text into words, or into trigrams, which cannot find a word of one or two
-characters, so that the text is looked through for those; and without FTS5 the text is looked through for all.
+FTS5 cuts text into words, or into trigrams, which cannot find a word of one or two characters: for those the text is
+looked through.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -40,15 +39,13 @@ _TRIGRAM = 3
 class Matcher(Struct, frozen=True):
     """Looks for words in the chunks of `corpus`, or in those of them that `eligible` marks.
 
-    `full_text` is how FTS5 cuts words, empty without it; then only `by_text` has the text itself looked through. Where
-    the way to `join` words is AND, our own way tells its words alone.
+    `cut` is how FTS5 cuts words. Where the way to `join` words is AND, our own way tells its words alone.
     """
 
     words: FullText
     corpus: Corpus
     eligible: Flags | None
-    full_text: str
-    by_text: bool
+    cut: str
     join: Join = ""
 
     def openclaw(self, query: str) -> KeywordSide:
@@ -58,7 +55,7 @@ class Matcher(Struct, frozen=True):
         inside = {word: None for word in unique if self._is_looked_through(word)}
         as_written = not inside and len(every) <= _MOST_REPEATED
         needed = every if as_written else [word for word in unique if word not in inside]
-        if not unique or not (self.full_text or self.by_text):
+        if not unique:
             return KeywordSide(QueryPlan(unique, (), ""), Postings.none(), {})
         result: tuple[Rows, Floats] | None = self.words.match(needed, "plain", "all") if needed else None
         if result is not None and not as_written:
@@ -75,7 +72,7 @@ class Matcher(Struct, frozen=True):
             unique,
             (),
             " AND ".join((*map(core_tokens.quoted, needed), *map(_like, inside))),
-            inside=self.full_text != "unicode61",
+            inside=self.cut != "unicode61",
         )
         return KeywordSide(plan, postings, frequency)
 
@@ -92,8 +89,6 @@ class Matcher(Struct, frozen=True):
         apart.
         """
         named = ("", "") if time is None else (time.spelled, query[time.start : time.end])
-        if not (self.full_text or self.by_text):
-            return KeywordSide(QueryPlan((), (), "", *named), Postings.none(), {})
         rest = without(query, time)
         alone = time is not None and rest == query
         frequency: dict[str, int] = {}
@@ -108,7 +103,7 @@ class Matcher(Struct, frozen=True):
         searched = *terms.searched, *terms.common
         corrected: tuple[Correction, ...] = ()
         # Words are found whole. Where nothing is matched, only words that no chunk holds are told.
-        spells = spells and self.full_text == "unicode61" and not alone
+        spells = spells and self.cut == "unicode61" and not alone
         if spells and (self.join != "AND" or not rest.isascii() or not all(count(searched))):
             vocabulary = partial(self.corpus.vocabulary, self.words)
             corrected = corrections(rest, searched, lambda word: count([word])[0], vocabulary, _is_word)
@@ -118,14 +113,13 @@ class Matcher(Struct, frozen=True):
         count(core_tokens.syllable_pairs(query))
         dropped, matched = terms.stops + terms.common, _NOTHING
         if chosen and self.join != "AND":
-            matched = self._by_any(chosen, terms.common) if self.full_text else self._weighed(chosen)
+            matched = self._by_any(chosen, terms.common)
         for_now = "" if time or not reads_time else words_for_now(query)
         plan = QueryPlan(
             chosen,
             dropped,
-            core_tokens.or_query(chosen) if self.full_text else " OR ".join(map(_like, chosen)),
+            core_tokens.or_query(chosen),
             *named,
-            inside=not self.full_text,
             common=core_tokens.left_out(terms.common, rest),
             counted=terms.common,
             corrections=corrected,
@@ -170,7 +164,7 @@ class Matcher(Struct, frozen=True):
 
     def keywords(self, query: str) -> KeywordSearch:
         """Return the keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
-        trigram = self.full_text == "trigram"
+        trigram = self.cut == "trigram"
         chosen = keywords.keywords(query, trigram=trigram)[: core_tokens.MOST_WORDS]
         tokens = keywords.tokens(query, trigram=trigram) if chosen else []
         chosen_words = set(chosen)
@@ -181,29 +175,19 @@ class Matcher(Struct, frozen=True):
             f"({side.plan.fts_query})" if several and len(side.plan.words) > 1 else side.plan.fts_query for side in each
         )
         searched = tuple(word for side in each for word in side.plan.words)
-        plan = QueryPlan(searched, dropped, " OR ".join(expressions), inside=self.full_text != "unicode61")
+        plan = QueryPlan(searched, dropped, " OR ".join(expressions), inside=trigram)
         return KeywordSearch(plan, each)
 
     def _is_looked_through(self, word: str) -> bool:
-        return self.full_text != "unicode61" and (not self.full_text or len(word) < _TRIGRAM)
+        return self.cut == "trigram" and len(word) < _TRIGRAM
 
     def _frequency(self, words: Sequence[str], form: Form) -> list[int]:
         """Return in how many chunks each word stands, by the way in which it is looked for."""
-        if form == "stemmed" and self.full_text:
+        if form == "stemmed":
             return self.words.frequency(words, form)
         matched = [word for word in words if not self._is_looked_through(word)]
         counted = dict(zip(matched, self.words.frequency(matched, form), strict=True))
         return [counted[word] if word in counted else len(self.words.containing(word)) for word in words]
-
-    def _weighed(self, terms: Sequence[str]) -> tuple[Rows, Floats]:
-        """Return the chunks that hold any of `terms`, rare terms weighing more, in the shape of bm25: negative."""
-        weights: defaultdict[int, float] = defaultdict(float)
-        for term in terms:
-            rowids = self.words.containing(term).tolist()
-            for rowid in rowids:
-                weights[rowid] -= math.log1p(len(self.corpus) / max(1, len(rowids)))
-        order = sorted(weights)
-        return np.array(order, dtype=np.int64), np.array([weights[rowid] for rowid in order], dtype=np.float64)
 
     def _postings(self, result: tuple[Rows, Floats]) -> Postings:
         """Return matches as corpus rows, a repeat standing for the chunk that it repeats."""

@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from memory_tui import jsstring
 from memory_tui import tokens as core_tokens
+from memory_tui.index.schema import TOKENIZERS
 from memory_tui.index.store import Store
 from memory_tui.search import keywords
 from memory_tui.search.corpus import Corpus, distinct
@@ -276,18 +277,16 @@ _MATCH = "SELECT rowid, bm25(paths) FROM paths(?)"
 class PathIndex:
     """The paths of all notes by their places, cut as the full-text table of the index cuts texts."""
 
-    def __init__(self, paths: Sequence[str], full_text: str) -> None:
-        self._paths, self._cut, self._lock = paths, full_text, threading.Lock()
+    def __init__(self, paths: Sequence[str], cut: str) -> None:
+        self._paths, self._cut, self._lock = paths, cut, threading.Lock()
         self._contents = list(map(_folded, paths))
         self._levels: defaultdict[str, dict[int, int]] = defaultdict(dict)
         for file, path in enumerate(paths):
             for level, name in zip((3, 2, 1), exact_names(path), strict=True):
                 self._levels[name].setdefault(file, level)
         self._table = apsw.Connection(":memory:")
-        if full_text:
-            tokenizer = "trigram case_sensitive 0" if full_text == "trigram" else "unicode61"
-            self._table.execute(f"CREATE VIRTUAL TABLE paths USING fts5(path, tokenize='{tokenizer}')")
-            self._table.executemany("INSERT INTO paths (rowid, path) VALUES (?, ?)", enumerate(paths))
+        self._table.execute(f"CREATE VIRTUAL TABLE paths USING fts5(path, tokenize='{TOKENIZERS[cut]}')")
+        self._table.executemany("INSERT INTO paths (rowid, path) VALUES (?, ?)", enumerate(paths))
 
     def exact(self, query: str) -> dict[int, int]:
         """Return how exactly `query` names each file: 3 its path, 2 its name, 1 that without extension (6.3)."""
@@ -324,12 +323,11 @@ class PathIndex:
         # No path holds more words, and FTS5 takes long to read them.
         if len(matched) > core_tokens.MOST_WORDS:
             return ranks
-        if matched and self._cut:
+        if matched:
             with self._lock:
                 rows: Iterable[Any] = self._table.execute(_MATCH, (core_tokens.and_query(matched),)).fetchall()
             ranks = dict(rows)
         else:
-            contained = *map(_folded, matched), *contained
             ranks = dict.fromkeys(range(len(self._paths)), 0.0)
         if not contained:
             return ranks
@@ -363,9 +361,9 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
 
     `whole` is what the words of the whole query found. Raises QueryError, Cancelled.
     """
-    corpus, trigram = matcher.corpus, matcher.full_text == "trigram"
+    corpus, trigram = matcher.corpus, matcher.cut == "trigram"
     annotations = corpus.once("annotations", lambda: _annotations(store, corpus))
-    index = corpus.once(f"paths {matcher.full_text}", lambda: _path_index(corpus.files.paths, matcher.full_text))
+    index = corpus.once("paths", lambda: _path_index(corpus.files.paths, matcher.cut))
     levels = index.exact(query)
     searches: list[TermSearch] = []
 

@@ -99,8 +99,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     rules = Rules.of(evidence, tuned(settings))
     ranking = Ranking.of(evidence, rules)
     table, stages, plan = ranking.table, ranking.candidates.stages, ranking.side.plan
-    # Where vectors answer without full-text search nobody knows which words a window holds.
-    signals = stages[0].signals if stages and (evidence.full_text or evidence.cosine is None) else None
+    signals = stages[0].signals if stages else None
     of_its_days = bool(table["named"].any()) and not (plan.for_now or plan.value)
     level = level_of(signals, settings, of_its_days=of_its_days, is_title=len(evidence.titled) > 0) if signals else None
     ranking = replace(ranking, keeps_back=level is not None and level.keeps_back)

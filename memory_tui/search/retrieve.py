@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from memory_tui import jsstring, profiles, tokens
 from memory_tui.errors import ProviderError, QueryError
-from memory_tui.index import schema
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
 from memory_tui.providers import registry
@@ -115,10 +114,10 @@ def _embedded(question: Question, needed: Identity, provider: Provider) -> Quest
 def gather(store: Store, corpus: Corpus, question: Question, now: float, source: str = "") -> Evidence:
     """Return what `corpus` and its store know about `question`; `source` keeps to one. Raises QueryError, Cancelled."""
     with store.snapshot():
-        laps, text, vector, full_text = [time.perf_counter()], question.text, question.vector, store.words.cut()
+        laps, text, vector = [time.perf_counter()], question.text, question.vector
         eligible = _of_source(corpus, source)
         named_time = _time(text, day_at(now, question.zone)) if question.reads_time else None
-        matcher = Matcher(store.words, corpus, eligible, full_text, vector is None, question.join)
+        matcher = Matcher(store.words, corpus, eligible, store.words.cut(), question.join)
         recommended = matcher.recommended(text, named_time, **question.ways)
         openclaw, keywords, lexical, read = _openclaw(store, matcher, text, by_words=vector is None)
         laps.append(time.perf_counter())
@@ -150,7 +149,6 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             recommended=recommended,
             keywords=keywords,
             pointless=question.pointless,
-            full_text=bool(full_text),
             texts=texts,
             notes=corpus.files,
             of_named_time=of_time,
@@ -160,7 +158,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             zone=question.zone,
             lexical=lexical,
             chunking=store.chunking(),
-            notices=(*question.notices, *_notices(corpus, text, recommended, full_text, vector=vector is not None)),
+            notices=(*question.notices, *_notices(corpus, text, recommended, vector=vector is not None)),
             timings=_spent(question, laps),
             withheld=_without_vector(store),
             uuid=corpus.uuid,
@@ -215,11 +213,9 @@ def _texts(store: Store, rowids: Sequence[int], read: Mapping[int, str]) -> dict
     return texts
 
 
-def _notices(corpus: Corpus, text: str, side: KeywordSide, full_text: str, *, vector: bool) -> list[Notice]:
-    """Return what was read, left out or could not be compared; `full_text` is how words are cut, empty for not."""
-    plan, notices = side.plan, []
-    if not full_text and (missing := schema.fts5()) is not None:
-        notices.append(notice("no_full_text", reason=missing, by_text=not vector))
+def _notices(corpus: Corpus, text: str, side: KeywordSide, *, vector: bool) -> list[Notice]:
+    """Return what was read, left out or could not be compared."""
+    plan, notices = side.plan, list[Notice]()
     if (different := len(set(tokens.WORD.findall(text)))) > tokens.MOST_ALTERNATIVES:
         notices.append(
             notice("long_question", different=different, rarest=tokens.MOST_ALTERNATIVES, first=tokens.MOST_WORDS)

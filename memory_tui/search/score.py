@@ -178,7 +178,7 @@ def compares(evidence: Evidence, profile: Profile) -> bool:
 
 def mode_of(evidence: Evidence, profile: Profile, *, hybrid: bool) -> Mode:
     """Return which sides can answer: by what the index has, what the query gives, and whether `hybrid` is on."""
-    hybrid = (hybrid or bool(profile.fixed)) and evidence.full_text
+    hybrid = hybrid or bool(profile.fixed)
     # With a vector of zeros the original finds no neighbours, and weighs the words as in any hybrid search.
     if compares(evidence, profile) or (evidence.pointless and profile.missing_side == "zero"):
         return "hybrid" if hybrid else "vectors only"

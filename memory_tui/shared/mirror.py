@@ -143,8 +143,8 @@ def complete(place: Path) -> dict[Path, Record]:
 class Mirror:
     """The mirror of `scope`, with what is cut and embedded by `recipe`; `most` chunks, the index is at `path`."""
 
-    def __init__(self, access: Access, scope: Scope, recipe: Recipe, most: int, *, vec0: bool = True) -> None:
-        self._access, self._scope, self._most, self._vec0 = access, scope, most, vec0
+    def __init__(self, access: Access, scope: Scope, recipe: Recipe, most: int) -> None:
+        self._access, self._scope, self._most = access, scope, most
         self._recipe = _comparable(recipe)
         key = str(scope).encode() + msgspec.json.encode(self._recipe)
         self.path = folder(access) / f"{hashlib.sha256(key).hexdigest()[:16]}.sqlite"
@@ -230,12 +230,12 @@ class Mirror:
         lag = connection.execute(_LAG).fetchone()
         fitting = [row for row in rows if _fits(row.recipe, self._recipe)]
         names = [row.name for row in fitting]
-        with closing(Store.open(self.path, vec0=self._vec0, expected=lambda: True)) as store:
+        with closing(Store.open(self.path, expected=lambda: True)) as store:
             if store.recipe() is None:
                 with store.writing():
                     index_write.reset(store, self._recipe)
                     index_write.remember(store, schema.NO_FOLDER, "1")
-            index_write.prepare_full_text(store, schema.tokenizer(self._recipe.fts_tokenizer))
+            index_write.prepare_full_text(store, self._recipe.fts_tokenizer)
             index_write.prepare_vec0(store, self._recipe.identity.dims)
             for name in store.noted(_POSITION):
                 if name not in names:

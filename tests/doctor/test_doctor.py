@@ -103,14 +103,6 @@ def test_an_index_that_is_not_there_is_said_to_be(open_engine):
     assert found(open_engine(sync=False), "fresh").state == "failed"
 
 
-def test_what_full_text_search_and_vec0_lack_is_found(open_engine, monkeypatch):
-    engine = open_engine()
-    assert (found(engine, "full-text").state, found(engine, "vec0").state) == ("ok", "ok")
-    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5,vec0")
-    assert found(engine, "full-text").state == "failed"
-    assert found(engine, "vec0").state == "warning"
-
-
 def test_a_provider_that_is_not_there_fails(open_engine):
     engine = open_engine(provider="openai")
     assert found(engine, "provider").state == "failed"
@@ -199,7 +191,7 @@ def test_the_command_tells_what_is_wrong_first(workspace, tmp_path, capsys):
     assert "Fix: memory-tui restore MEMORY.md" in out
     assert "ok   " not in out
     assert main.main(["doctor", *place, "--all"]) == 0
-    assert "ok   Full-text search works" in capsys.readouterr().out
+    assert "ok   sqlite-vec works" in capsys.readouterr().out
     assert (
         main.main(
             [

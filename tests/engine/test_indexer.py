@@ -1,10 +1,10 @@
 """What the engine tells of its index, and how it is told to keep it: for the screens that show and steer that."""
 
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from memory_tui import events
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import integrity
+from memory_tui.index import integrity, schema
 from memory_tui.index.database import rebuild_of
 from memory_tui.index.store import Store
 from memory_tui.plan import Options
@@ -357,18 +357,15 @@ def half_made(_workspace, index):
 
 
 def without_a_vector(_workspace, index):
-    connection = sqlite3.connect(index)
-    connection.execute("UPDATE chunks SET embedding_id = NULL WHERE occurrence = 0")
-    connection.commit()
-    connection.close()
+    with closing(apsw.Connection(str(index))) as connection:
+        schema.load_vec0(connection)
+        connection.execute("UPDATE chunks SET embedding_id = NULL WHERE occurrence = 0; DELETE FROM chunks_vec")
     integrity.path_of(index).unlink()
     integrity.put(index)
 
 
 @pytest.mark.parametrize("happens", [edited, added, removed, killed, damaged, half_made, without_a_vector])
 def test_a_command_catches_up_where_anything_is_to_do(options, workspace, tmp_path, happens):
-    # The test that takes a vector away cannot take it out of vec0's table.
-    options = with_changes(options, ("store.vector.enabled", "false"))
     assert caught_up(options)
     happens(workspace, tmp_path / "i" / "index.sqlite")
     assert caught_up(options)

@@ -49,9 +49,6 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "meaning_off": [{"cause": "It timed out.", "remedy": "Try again."}],
     "other_model": [{"made_with": "openai small", "asked_with": "openai large"}],
     "answered_otherwise": [{"who": _WHO}],
-    "no_full_text": [
-        {"reason": reason, "by_text": by_text} for reason in ("", "no FTS5") for by_text in (None, True, False)
-    ],
     "passages_by_words": [{"problem": "The table cannot be read."}],
     "batch_waits": [{"texts": 1200}],
     "vectors_refused": [{"chunks": 1, "reasons": ("too long",)}, {"chunks": 1200, "reasons": ("too long", "secret")}],
@@ -70,10 +67,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"key": "query.hybrid.textWeight", **_PROFILE},
         {"key": "query.hybrid.mmr.enabled", **_PROFILE},
     ],
-    "no_trigrams": [{"reason": "SQLite 3.33"}],
-    "numpy_compares": [{"reason": "not installed"}],
     "media_not_read": [{"model": "gemini-embedding-2"}],
-    "unknown_switch": [{"name": "nonsense", "switch": "MEMORY_TUI_WITHOUT", "known": ("fts5", "vec0")}],
     "emptied_there": [_PROFILE],
     "first_search_there": [_PROFILE],
     "zero_vectors": [{"count": 2, "profile": ""}, {"count": 2, **_PROFILE}],
@@ -92,7 +86,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "unreadable_file": [{"rule": "too big", "detail": "It has 40 MB."}],
     "changed_since_indexed": [{"change": "new"}, {"change": "changed"}],
     "in_no_chunk": [{"line": None, "lines": 0}, {"line": 2, "lines": 3}, {"line": 9, "lines": 3}],
-    "words_off": [{"cause": "hybrid search is off"}],
+    "words_off": [{}],
     "no_word": [{"dropped": ()}, {"dropped": ("the", "of")}],
     "not_matched": [
         dict(zip(("words", "absent", "nowhere", "join", "hidden"), fields, strict=True))
@@ -109,9 +103,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "no_vector": [
         {"cause": "the embedding model knows no word of the query", "text": notices.notice("no_word", dropped=())}
     ],
-    "model_mismatch": [
-        {"detail": "The index was made with x.", "text": notices.notice("words_off", cause="hybrid search is off")}
-    ],
+    "model_mismatch": [{"detail": "The index was made with x.", "text": notices.notice("words_off")}],
     "outside_vector_pool": [
         {
             "rank": 101,

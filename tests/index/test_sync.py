@@ -22,8 +22,8 @@ from tests.support.workspace import needs_inodes
 
 
 @pytest.fixture
-def memory(request, tmp_path):
-    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite", vec0=getattr(request, "param", True))
+def memory(tmp_path):
+    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
     yield memory
     memory.store.close()
 
@@ -37,10 +37,6 @@ def vec0_rows(store):
     return store.value("SELECT count(*) FROM chunks_vec") if store.vec0.ready else None
 
 
-with_and_without_vec0 = pytest.mark.parametrize("memory", [True, False], ids=["vec0", "no vec0"], indirect=True)
-
-
-@with_and_without_vec0
 def test_new_changed_and_deleted_notes(memory):
     memory.write("MEMORY.md", "one")
     memory.write("memory/a.md", "two")
@@ -146,7 +142,6 @@ def test_another_recipe_rebuilds_once(memory, tmp_path, change):
     assert integrity(memory.store) == []
 
 
-@with_and_without_vec0
 def test_vectors_of_two_models_are_never_mixed(memory):
     memory.write("memory/a.md", "one")
     memory.write("memory/b.md", "two")

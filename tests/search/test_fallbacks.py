@@ -1,21 +1,14 @@
-"""What is left when SQLite lacks full-text search, its trigrams, or sqlite-vec; MEMORY_TUI_DISABLE takes them away."""
+"""What is left of meaning in languages that the table does not know, and with vectors of another model; trigrams."""
 
-from contextlib import closing
-from types import SimpleNamespace
-
-import apsw
 import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
-from memory_tui.index import schema
-from memory_tui.index.store import Store
 from memory_tui.notices import language_label
 from memory_tui.plan import Options
 from memory_tui.providers import builtin
 from memory_tui.providers.base import Identity, identity_key
 from memory_tui.providers.builtin import Scripted
-from tests.support.index import integrity
 
 NOTES = {
     "MEMORY.md": "The router vlan is admin-70.\nThe printer stands in the cellar.\n",
@@ -102,133 +95,7 @@ def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, qu
     assert not any(notice.kind == "language_unknown" for notice in theirs.notices)
 
 
-# --- no FTS5 -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("profile", ["openclaw-2026.3", "recommended"])
-def test_without_fts5_vectors_answer_alone_and_the_answer_says_so(place, monkeypatch, profile):
-    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
-    trace = asked(place, "router vlan", profile=profile)
-    assert trace.mode == "vectors only"
-    assert paths(trace)[0] == "MEMORY.md"
-    assert not trace.pool("text_rank")
-    assert codes(trace) == {"full_text"}
-    assert "vectors answer alone" in trace.notices[0].message
-
-
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [
-        ("rout", ["MEMORY.md"]),
-        ("100%", ["memory/2026-11-02.md"]),
-        ("戦略", ["memory/会議.md"]),
-        ("TOMATO", ["memory/garden.md"]),
-    ],
-)
-def test_without_vectors_too_the_letters_of_the_text_are_looked_through(place, monkeypatch, query, found):
-    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5,vec0")
-    for profile in ("openclaw-2026.3", "recommended"):
-        trace = asked(place, query, provider="none", profile=profile)
-        assert trace.mode == "keywords only"
-        assert paths(trace) == found
-        assert "holds the letters" in next(n for n in trace.notices if n.code == "full_text").message
-
-
-def test_full_text_search_that_comes_back_is_made_again(place, monkeypatch):
-    monkeypatch.setenv("MEMORY_TUI_DISABLE", "fts5")
-    with opened(place) as engine:
-        engine.index.sync()
-        assert engine.status().fts.available is False
-    monkeypatch.delenv("MEMORY_TUI_DISABLE")
-    with opened(place, **{"sync.onSearch": "off"}) as engine:
-        before = engine.search.search("router vlan")
-        assert codes(before) == {"full_text", "rebuild"}, "an index made without it says so"
-        report = engine.index.sync()
-        assert report.rebuilt
-        assert report.embedded == 0, "vectors are kept"
-        assert engine.search.search("router vlan").mode == "hybrid"
-    with closing(Store.open(place / "index.sqlite")) as store:
-        assert integrity(store) == []
-
-
-# --- no sqlite-vec -------------------------------------------------------------------------------------------------
-
-
-class _WithoutFunctions(apsw.Connection):
-    """Loads a library, and nothing comes of it."""
-
-    def load_extension(self, filename, entrypoint=None):
-        return None
-
-
-class _Foreign(apsw.Connection):
-    """Has a sqlite-vec of another version."""
-
-    def load_extension(self, filename, entrypoint=None):
-        super().load_extension(filename, entrypoint)
-        self.create_scalar_function("vec_version", lambda: "v9.9.9", 0)
-
-
-class _Wrong(_Foreign):
-    """Has one that finds nothing."""
-
-    def execute(self, statements, bindings=None):
-        return super().execute(statements.replace("k = 1", "k = 1 AND rowid = 8"), bindings)
-
-
-class _Closed:
-    """An SQLite that was compiled without the loading of extensions."""
-
-    def __init__(self, name, **options):
-        self._real = apsw.Connection(name, **options)
-
-    def __getattr__(self, name):
-        if "extension" in name:
-            raise AttributeError(name)
-        return getattr(self._real, name)
-
-
-@pytest.mark.parametrize(
-    ("kind", "ready", "told"),
-    [
-        (_WithoutFunctions, False, "no such function"),
-        (_Foreign, True, "v9.9.9"),
-        (_Wrong, False, "it answered"),
-        (_Closed, False, "load: "),
-    ],
-)
-def test_whatever_sqlite_vec_is_the_answers_are_the_same(place, monkeypatch, kind, ready, told):
-    """Fault row 35."""
-    with opened(place, index="with.sqlite") as engine:
-        engine.index.sync()
-        if not schema.vec0().ready:
-            pytest.skip("sqlite-vec does not work here")
-        before = engine.search.search("router vlan")
-    monkeypatch.setattr(schema, "apsw", SimpleNamespace(**{**vars(apsw), "Connection": kind}))
-    schema._try_out.cache_clear()
-    try:
-        for index in ("with.sqlite", "without.sqlite"):
-            with opened(place, index=index) as engine:
-                engine.index.sync()
-                after, status = engine.search.search("router vlan"), engine.status()
-            assert [(h.chunk.id, h.score) for h in after.recalled] == [(h.chunk.id, h.score) for h in before.recalled]
-            assert status.vector.available is ready
-            detail = status.vector.load_error or schema.vec0().detail
-            assert told in detail
-            assert ("vec0" in {notice.code for notice in status.notices}) is not ready
-    finally:
-        schema._try_out.cache_clear()
-
-
-def test_an_sqlite_without_full_text_search_is_told(place, monkeypatch):
-    """Fault row 36."""
-    monkeypatch.setattr("apsw.compile_options", ())
-    with opened(place, provider="none", **{"store.fts.tokenizer": "trigram"}) as engine:
-        engine.index.sync()
-        trace, status = engine.search.search("router"), engine.status()
-    assert trace.recalled
-    every = " ".join(notice.message for notice in (*trace.notices, *status.notices))
-    assert "no such module: fts5" in every
+# --- another model -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dims", [256, 64])

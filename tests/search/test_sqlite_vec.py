@@ -1,4 +1,4 @@
-"""sqlite-vec finds the nearest for a command, as numpy does; another build of it needs approval."""
+"""sqlite-vec finds the nearest for a command, as numpy does for app and server, and without the library."""
 
 import json
 import random
@@ -9,6 +9,7 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index import schema
+from memory_tui.index.schema import Vec0
 from memory_tui.plan import Options
 from memory_tui.search.trace import NUMPY, SQLITE_VEC
 
@@ -32,15 +33,14 @@ def notes(tmp_path_factory):
     return folder
 
 
-def options(notes, table, *, once=True, config=None):
+def options(notes, *, once=True, index="index.sqlite"):
     return Options(
         workspace=str(notes),
-        index=str(notes.parent / f"table-{table}.sqlite"),
+        index=str(notes.parent / index),
         provider="builtin",
-        config=config,
         once=once,
         now=1_795_000_000.0,
-        changes=(("store.vector.enabled", str(table).lower()), ("minScore", "0")),
+        changes=(("minScore", "0"),),
     )
 
 
@@ -49,35 +49,36 @@ def answers(engine, source=""):
 
 
 def without_times(trace):
-    """The whole record but for its time, who found the nearest, the switch itself, and the count of writes."""
+    """The whole record but for its time, who found the nearest, and the count of writes."""
     told: dict[str, Any] = json.loads(json.dumps(trace_json.trace(trace)))
-    del told["timings"], told["nearestBy"], told["generation"], told["settings"]["store.vector.enabled"]
+    del told["timings"], told["nearestBy"], told["generation"]
     return told
 
 
-@pytest.mark.parametrize(("table", "once"), [(True, False), (False, False), (False, True)])
-def test_the_answers_are_those_of_numpy(notes, table, once):
-    with Engine.open(options(notes, table, once=once)) as engine:
+@pytest.mark.parametrize("library", [True, False])
+def test_the_answers_are_those_of_numpy(notes, monkeypatch, library):
+    with Engine.open(options(notes)) as engine:
         engine.index.catch_up()
-        by_numpy = answers(engine)
-        of_one_source = answers(engine, "memory")
-        assert {trace.nearest_by for trace in by_numpy} == {NUMPY, ""}
-        assert engine.status().vector.engine.startswith("sqlite-vec v" if table else "numpy")
-    with Engine.open(options(notes, True)) as engine:
-        engine.index.catch_up()
-        by_vec0 = answers(engine)
+        by_vec0, of_one_source = answers(engine), answers(engine, "memory")
         assert engine.status().vector.engine.startswith("sqlite-vec v")
         with engine.search.reader() as store, engine.search.state(store) as known:
             assert known.dims == 0, "no vector is kept in memory"
-        assert [*map(without_times, by_vec0)] == [*map(without_times, by_numpy)]
         assert SQLITE_VEC in {trace.nearest_by for trace in by_vec0}
+    if not library:
+        monkeypatch.setattr(schema, "load_vec0", lambda connection: Vec0(False, "not installed"))
+    index = "index.sqlite" if library else "without.sqlite"
+    with Engine.open(options(notes, once=not library, index=index)) as engine:
+        engine.index.catch_up()
+        by_numpy = answers(engine)
+        assert {trace.nearest_by for trace in by_numpy} == {NUMPY, ""}
+        assert [*map(without_times, by_numpy)] == [*map(without_times, by_vec0)]
         assert [*map(without_times, answers(engine, "memory"))] == [*map(without_times, of_one_source)]
 
 
 def test_an_index_that_grows_is_followed(tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()
-    with Engine.open(options(notes, True)) as engine:
+    with Engine.open(options(notes)) as engine:
         engine.index.sync()
         for number in range(3):
             (notes / "MEMORY.md").write_text("router vlan\n" * (number + 1))

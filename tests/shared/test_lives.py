@@ -207,7 +207,7 @@ def read_on(home, texts, stop, looks, wrongs):
             with contextlib.suppress(MemoryTuiError):
                 engine.scopes.fill("all")
             for file in mirror.complete(mirror.folder(home.access)):
-                with contextlib.closing(Store.open(file, read_only=True, vec0=False)) as store, store.snapshot():
+                with contextlib.closing(Store.open(file, read_only=True)) as store, store.snapshot():
                     for note in store.indexed().values():
                         ids = [(passage.chunk_id, passage.occurrence) for passage in store.passages(note)]
                         if store.last_text(note).rstrip() not in texts or len(set(ids)) != len(ids):

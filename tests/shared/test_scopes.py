@@ -64,7 +64,7 @@ def kept_by(home, path):
     file = next(iter(mirror.complete(mirror.folder(home.access))), None)
     if file is None:
         return None
-    with closing(Store.open(file, read_only=True, vec0=False)) as store, store.snapshot():
+    with closing(Store.open(file, read_only=True)) as store, store.snapshot():
         note = store.note(path)
         return note and store.last_text(note)
 

@@ -61,7 +61,7 @@ class Answering(Counting):
 class Memory:
     """Notes in `folder`, an index in `path`, and all events of its syncs."""
 
-    def __init__(self, folder: Path, path: Path, *, vec0: bool = True, extra: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder: Path, path: Path, *, extra: tuple[str, ...] = ()) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.extra = extra
@@ -70,7 +70,7 @@ class Memory:
         self.provider: Counting | None = Counting()
         self.settings = Settings.defaults().set("profile", "recommended", "test")
         self.cancel = Stop()
-        self.store = Store.open(path, vec0=vec0, notices=self.notices)
+        self.store = Store.open(path, notices=self.notices)
 
     @property
     def roots(self) -> Roots:

@@ -60,7 +60,6 @@ def evidence(
         recommended=side,
         keywords=None if cosines is not None else KeywordSearch(plan, (side,)),
         pointless=False,
-        full_text=True,
         texts=dict(enumerate(texts if texts is not None else [f"text {i}" for i in range(n)])),
         notes=Files(
             *(tuple(paths), ("memory",) * n, np.zeros(n, np.int64)),

@@ -158,11 +158,11 @@ def test_notes_that_vanished_are_forgotten_when_a_person_agrees(workspace):
 
 def test_the_doctor_shows_each_check_as_it_ends_and_escape_stops_it(screen):
     go(screen.press("3"), "Doctor").burst("enter")
-    screen.until(lambda: "Full-text search works" in screen.text or "Examining" in screen.text)
+    screen.until(lambda: "sqlite-vec works" in screen.text or "Examining" in screen.text)
     screen.burst("escape")
     screen.until(lambda: len(screen.app.screen_stack) == 1)
     screen.press("enter")
-    assert "Full-text search works" in screen.text
+    assert "sqlite-vec works" in screen.text
     assert "still run" not in screen.text
 
 
