@@ -397,7 +397,7 @@ class Index:
         waiting = (state for state in now.stale.values() if state.detail != "rebuild")
         self.unsearchable = (*waiting, *(FileState(left.path, "excluded", left.detail) for left in now.left_out))
         standing = who_answers(store, self._chain, self._plan.settings).standing
-        self._provider_lost = standing in ("failed", "fallback failed")
+        self._provider_lost = standing == "failed"
         self.compared, self._compared_at = now, time.monotonic()
         self.root_watch.record_comparison(now.moved, devices)
         return now

@@ -196,11 +196,7 @@ class Builtin(Provider):
         self._path = table
 
     identity = Identity("builtin", MODEL, identity_key("builtin", MODEL), DIMS)
-
-    @property
-    def detail(self) -> str:
-        """How it works, in a few words."""
-        return "embedded table, no network" if self._path in _loaded else "ready, loads at first use"
+    detail = "embedded table, no network"
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:  # noqa: ARG002
         """Return float32 (len(texts), 256) of unit vectors, or zeros for a text without any known token.

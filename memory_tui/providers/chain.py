@@ -640,7 +640,6 @@ Standing = Literal[
     "failed",
     "fallback",
     "fallback starts",
-    "fallback failed",
     "other model",
 ]
 
@@ -652,8 +651,8 @@ class ServingProvider(Struct, frozen=True):
     `requested_model` are as chosen (auto: nobody chose), `answers` and `model` of the provider whose vectors are
     compared, both empty where words alone answer. `mode` is what questions are answered by now, in the record of one
     question what that one was. `reason` is the provider's own sentence, `next_step` what a person can do, `since` when
-    it began and `retry_at` when the provider is asked again, both in epoch seconds, None where unknown; `host` and
-    `cause` (a value of `Cause`) are of the provider that failed, `detail` is what the one that answers says of itself.
+    it began and `retry_at` when the provider is asked again, both in epoch seconds, None where unknown; `cause` (a
+    value of `Cause`) is of the provider that failed, `detail` is what the one that answers says of itself.
     Standings: `not asked` has not been asked by this process; `not indexed` has no vectors in the index yet;
     `fallback starts` took over, and the index is still of the other one; `other model` means that the index has
     vectors that nobody here can compare with.
@@ -671,30 +670,12 @@ class ServingProvider(Struct, frozen=True):
     retry_at: float | None = None
     fallback: Fallback | None = None
     detail: str = ""
-    host: str = ""
     cause: str = ""
 
     @property
     def fine(self) -> bool:
         """Whether who was asked for answers, or nothing stands in the way."""
         return self.standing in ("ok", "not asked", "off", "not indexed")
-
-    @property
-    def line(self) -> str:
-        """What is lost, the host with the cause, and the time of the next try: what a line shows before it is cut."""
-        refused = self.cause == Cause.NETWORK.value and "refused" in self.reason
-        trouble = f"{self.host} {'refused' if refused else self.cause}".strip()
-        source, to = (self.fallback.source, self.fallback.to) if self.fallback else (self.requested, "")
-        labels: dict[Standing, str] = {
-            "failed": f"{source} {trouble or 'failed'}",
-            "other model": "index of another model",
-            "fallback": f"{to} instead of {source}",
-            "fallback starts": f"{to} takes over from {source}",
-            "fallback failed": f"{source} and {to} failed",
-        }
-        why = "" if self.standing == "failed" and trouble else f": {trouble or self.reason}"
-        again = f" · again {minute(self.retry_at)[-5:]}" if self.retry_at else ""
-        return f"{labels.get(self.standing, f'{source} {self.standing}')}{why}{again}"
 
     @property
     def sentence(self) -> str:
@@ -757,14 +738,13 @@ def who(chain: Chain, space: Identity | None, *, hybrid: bool = True) -> Serving
         return replace(who, answers=answering.name, model=answering.model, mode=mode, detail=answering.detail)
 
     if now.error is not None:
-        alone: Standing = "needs approval" if active.cause == Cause.NEEDS_APPROVAL.value else "failed"
+        unasked = not fallback and active.cause == Cause.NEEDS_APPROVAL.value
         return record(
-            "fallback failed" if fallback else alone,
+            "needs approval" if unasked else "failed",
             reason=now.error.message,
             next_step=now.error.next_step,
             since=active.failed_at,
             retry_at=now.next_try,
-            host=active.host,
             cause=active.cause,
         )
     if fallback is not None:
@@ -777,7 +757,6 @@ def who(chain: Chain, space: Identity | None, *, hybrid: bool = True) -> Serving
             next_step=source.next_step,
             since=fallback.at,
             retry_at=fallback.next_try,
-            host=source.host,
             cause=source.cause,
         )
     if space is None:

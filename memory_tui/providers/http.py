@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, nullcontext, suppress
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import BinaryIO
@@ -395,7 +395,6 @@ class Remote(Provider):
         self._stop = Stop()
         self._http = Http(wire.row.label, wire.base_url, self._stop, wire.headers, wire.auth)
         self._concurrency = max(1, min(settings.batches.concurrency, wire.row.concurrency))
-        self._slots = threading.Semaphore(self._concurrency)
         self._troubles = self._successes = 0
         self._probing, self._checking, self._turn = threading.Lock(), threading.Lock(), threading.Lock()
 
@@ -442,11 +441,7 @@ class Remote(Provider):
 
         def work(run: list[int]) -> None:
             # A question does not queue behind notes.
-            with ExitStack() as turn:
-                if kind == "document":
-                    turn.enter_context(self._slots)
-                    if self._alone():
-                        turn.enter_context(self._turn)
+            with self._turn if kind == "document" and self._alone() else nullcontext():
                 self._stop.check()
                 if all(failure.state in OF_THE_TEXT for failure in failures):
                     try:

@@ -43,8 +43,9 @@ _NEWS = 60
 def answered_by(status: Status) -> Fact:
     """Return the lamp that says who answers."""
     who, (fine, words) = status.who, answers(status)
-    model = " ".join(filter(None, (who.answers, who.model)))
-    text = f"{words}{model and ': '}{model}" if fine else who.line
+    model = " ".join(filter(None, (who.answers, who.model if fine else "")))
+    lost = who.fallback.source if who.fallback else who.requested
+    text = f"{words}{model and ': '}{model}{'' if fine else f' instead of {lost}: {who.cause or who.standing}'}"
     return Fact(one_line(text), "lamp:answers", GOOD if fine else WARN, "answered by", style="bold")
 
 

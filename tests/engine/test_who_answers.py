@@ -66,7 +66,7 @@ CASES: dict[str, Case] = {
         "fallback", "Incorrect API key", refusal(401, "Incorrect API key"), "builtin", (("fallback", "builtin"),)
     ),
     "fallback fails too": Case(
-        "fallback failed", "No API key", refusal(401, "Incorrect API key"), config=(("fallback", "mistral"),)
+        "failed", "No API key", refusal(401, "Incorrect API key"), config=(("fallback", "mistral"),)
     ),
     "none": Case("off", config=(("provider", "none"),)),
 }
