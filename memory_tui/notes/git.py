@@ -1,9 +1,8 @@
 """What git did to notes: which of its moves wrote them. It runs nothing that a repository names.
 
 A repository may come with a workspace that somebody else packed, and its configuration names programs: filters, hooks,
-differs, a monitor of files, a place to fetch missing objects from. So where it lies and what HEAD is is asked of
-`git rev-parse`, which runs none of them; everything else works in a repository of our own that is made for the moment,
-without configuration, hooks and attributes, and only borrows the objects of the other one.
+differs, a monitor of files, a place to fetch missing objects from. Only commands that read commits and trees are used:
+they run none of the first, and for the last no protocol is allowed.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,14 +27,14 @@ _ALONE = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_GRAFT_FILE": os.devnull,
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
 _MOST_MOVES = 1000
 _MOVE = re.compile(r"(?P<old>[0-9a-f]+) (?P<new>[0-9a-f]+) .*> (?P<at>\d+) [+-]\d{4}\t(?P<what>.*)")
-_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 class GitFailed(EditRefused):
@@ -79,19 +77,17 @@ class History:
 
     def root(self) -> str:
         """Return the first commit of the repository, empty where there is none. Raises GitFailed."""
-        if self.top() is None:
-            return ""
-        roots = self._git("rev-list", "--max-parents=0", "HEAD").decode().split()
-        return roots[-1] if roots else ""
+        top = self.top()
+        return "" if top is None else _git(top, "rev-list", "--max-parents=0", "HEAD").decode().split()[-1]
 
     def moves(self, since: float) -> list[Move]:
         """Return what moved HEAD after `since` and may have written files; a commit writes none. Raises GitFailed."""
         top = self.top()
         if top is None:
             return []
-        where = _run(top, {}, "-c", "safe.directory=*", "rev-parse", "--git-path", "logs/HEAD")
+        where = os.fsdecode(_git(top, "rev-parse", "--git-path", "logs/HEAD")).strip()
         try:
-            lines = (top / os.fsdecode(where.stdout).strip()).read_text("utf-8", "replace").splitlines()
+            lines = (top / where).read_text("utf-8", "replace").splitlines()
         except OSError:
             return []
         rows = [row for line in lines[-_MOST_MOVES:] if (row := _MOVE.fullmatch(line))]
@@ -110,12 +106,12 @@ class History:
     def _holds(self, commit: str, path: str, data: bytes | None) -> bool:
         if not commit.strip("0"):
             return data is None
+        top = self.top() or self._workspace
         if commit not in self._trees:
-            rows = os.fsdecode(self._git("ls-tree", "-r", "-z", "--full-tree", commit)).split("\0")
+            rows = os.fsdecode(_git(top, "ls-tree", "-r", "-z", "--full-tree", commit)).split("\0")
             self._trees[commit] = {
                 name: row.split()[-1] for row, _, name in (row.partition("\t") for row in rows) if row
             }
-        top = self.top() or self._workspace
         name = Path(os.path.relpath(self._workspace / path, top)).as_posix()
         if data is None:
             return name not in self._trees[commit]
@@ -123,49 +119,15 @@ class History:
         digest = hashlib.sha1(blob, usedforsecurity=False) if len(commit) == 40 else hashlib.sha256(blob)
         return self._trees[commit].get(name) == digest.hexdigest()
 
-    def _git(self, *words: str) -> bytes:
-        """Return what git says in an own repository over the objects of this one.
 
-        HEAD is that of this one; nothing comes back before its first commit. Raises GitFailed.
-        """
-        top = self.top()
-        if top is None:
-            raise GitFailed("The notes are in no git repository.", "Run git init to make one.")
-        about = ("rev-parse", "--git-path", "objects", "--git-path", "shallow", "--show-object-format", "HEAD")
-        answer = _run(top, {}, "-c", "safe.directory=*", *about)
-        lines = os.fsdecode(answer.stdout).split("\n")
-        if len(lines) < 4:
-            raise _failed("rev-parse", answer)
-        objects, shallow, kind, head = lines[:4]
-        if not _HASH.fullmatch(head):
-            return b""
-        with tempfile.TemporaryDirectory(prefix="memory-tui-git-") as place:
-            folder = Path(place)
-            for part in ("refs", "objects"):
-                (folder / part).mkdir()
-            (folder / "HEAD").write_text("ref: refs/heads/none\n")
-            version = "1\n[extensions]\n\tobjectFormat = sha256" if kind == "sha256" else "0"
-            (folder / "config").write_text(
-                f"[core]\n\tbare\n\tquotePath = false\n\trepositoryFormatVersion = {version}\n"
-            )
-            # Where a copy is shallow, its oldest commits name parents that are not there.
-            if (top / shallow).is_file():
-                commits = (top / shallow).read_text("utf-8", "replace").splitlines()
-                (folder / "shallow").write_text("".join(f"{line}\n" for line in commits if _HASH.fullmatch(line)))
-            where = {"GIT_DIR": place, "GIT_OBJECT_DIRECTORY": os.path.realpath(top / objects)}
-            answer = _run(folder, where, *(head if word == "HEAD" else word for word in words))
-        if answer.returncode or len(answer.stdout) > _MOST:
-            raise _failed(words[0], answer)
-        return answer.stdout
-
-
-def _run(folder: Path, more: dict[str, str], *words: str) -> subprocess.CompletedProcess[bytes]:
+def _git(folder: Path, *words: str) -> bytes:
+    """Return what git says. Raises GitFailed."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        return subprocess.run(
-            ["git", "--no-pager", "--literal-pathspecs", "--no-optional-locks", *words],
+        answer = subprocess.run(
+            ["git", "--no-pager", "--no-optional-locks", "-c", "safe.directory=*", *words],
             cwd=folder,
-            env=environment | _ALONE | more,
+            env=environment | _ALONE,
             check=False,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -173,8 +135,7 @@ def _run(folder: Path, more: dict[str, str], *words: str) -> subprocess.Complete
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise GitFailed(f"git cannot be run: {error}.", "Install git, or look at the journal instead.") from None
-
-
-def _failed(command: str, answer: subprocess.CompletedProcess[bytes]) -> GitFailed:
-    words = (answer.stderr or answer.stdout).decode("utf-8", "replace").strip()
-    return GitFailed(f"git {command}: {words or answer.returncode}.", "Look at the repository with git.")
+    if answer.returncode or len(answer.stdout) > _MOST:
+        problem = answer.stderr.decode("utf-8", "replace").strip() or answer.returncode
+        raise GitFailed(f"git {words[0]}: {problem}.", "Look at the repository with git.")
+    return answer.stdout
