@@ -61,8 +61,7 @@ CLAUDE_CODE = HostLimit("claude-code", CLAUDE_BYTES, origin="its documentation")
 class Cut(Struct, frozen=True):
     """What a host leaves out: from `line` and `column` to just before `until_line` and `until_column`, all from 1.
 
-    A column counts characters. `until_line` is 0 where everything to the end is lost. `lost` is in `Budget.unit`,
-    `lost_lines` counts lines of which something is lost.
+    A column counts characters. `until_line` is 0 where everything to the end is lost. `lost` is in `Budget.unit`.
     """
 
     line: int
@@ -70,7 +69,6 @@ class Cut(Struct, frozen=True):
     until_line: int
     until_column: int
     lost: int
-    lost_lines: int
 
     @property
     def whole(self) -> tuple[int, int]:
@@ -95,7 +93,6 @@ class Budget(Struct, frozen=True):
     limit: int
     cut: Cut | None
     lines: int
-    bytes: int
     tokens: int
 
     @property
@@ -249,13 +246,12 @@ def _claude(text: str, host: HostLimit) -> Budget:
 def _budget(text: str, host: HostLimit, unit: Unit, used: int, limit: int, cut: Cut | None) -> Budget:
     lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
     tokens = -(-jsstring.utf16_len(text) // _UNITS_PER_TOKEN)
-    return Budget(host, unit, used, limit, cut, lines, len(text.encode("utf-8", "replace")), tokens)
+    return Budget(host, unit, used, limit, cut, lines, tokens)
 
 
 def _cut(text: str, start: int, end: int, *, goes_on: bool = False) -> Cut:
-    lost = text[start:end]
-    lines = lost.count("\n") + (not lost.endswith("\n"))
-    return Cut(*_place(text, start), *(_place(text, end) if goes_on else (0, 0)), jsstring.utf16_len(lost), lines)
+    until = _place(text, end) if goes_on else (0, 0)
+    return Cut(*_place(text, start), *until, jsstring.utf16_len(text[start:end]))
 
 
 def _place(text: str, at: int) -> tuple[int, int]:

@@ -261,12 +261,6 @@ def lost_lines(before: str, after: str) -> list[str]:
     return lost
 
 
-def shrank(before: str, after: str) -> bool:
-    """Say whether a note lost lines: it has fewer than before, or more than half of them are other ones."""
-    lost, old = len(lost_lines(before, after)), len(_said(before))
-    return lost > 0 and (len(_said(after)) < old or 2 * lost > old)
-
-
 def _said(text: str) -> list[str]:
     return [line.strip() for line in without_markers(text).split("\n") if line.strip()]
 
@@ -283,9 +277,9 @@ def is_loss(journal: Journal, edit: Edit) -> bool:
     if not is_daily(edit.path) and edit.minus < _MANY_LINES:
         return False
     before, after = text_of(journal, edit.before), text_of(journal, edit.after)
+    lost, old, new = len(lost_lines(before, after)), len(_said(before)), len(_said(after))
     if is_daily(edit.path):
-        return shrank(before, after)
-    lost, old = len(lost_lines(before, after)), len(_said(before))
+        return lost > 0 and (new < old or 2 * lost > old)
     return old >= _MANY_LINES and lost > _OVERWRITTEN * old
 
 

@@ -500,14 +500,12 @@ def left(journal: Journal, path: str | None = None) -> tuple[Unsaved, ...]:
     records = _unsaved(journal)
     try:
         every = (replace(msgspec.convert(value, Unsaved), key=key) for key, value in records.read().items())
-        texts = [text for text in every if text.is_left]
-        for text in texts:
-            if text.at < time.time() - KEEP_DAYS * 86_400:
-                records.remove(text.key)
+        texts = sorted((text for text in every if text.is_left), key=lambda text: -text.at)
+        while texts and texts[-1].at < time.time() - KEEP_DAYS * 86_400:
+            records.remove(texts.pop().key)
     except StateUnavailable as error:
         raise unusable(error.message.removesuffix(".")) from None
-    young = [text for text in texts if text.at >= time.time() - KEEP_DAYS * 86_400 and path in (None, text.path)]
-    return tuple(sorted(young, key=lambda text: -text.at))
+    return tuple(text for text in texts if path in (None, text.path))
 
 
 def _unsaved(journal: Journal) -> state_db.ScopedRecords:

@@ -61,11 +61,9 @@ class Spot(Struct, frozen=True):
             [texts[n - 1] for _, n in run] for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0])
         ]
         facts = [run for run in runs if any(text.strip() for text in run)]
-        if not any(text.strip() for text in self.texts()):
-            raise EditRefused("These lines are blank.", "Choose lines with text.")
-        if not facts:
+        if not facts and any(text.strip() for text in self.texts()):
             raise EditRefused("A heading alone cannot be promoted.", "Choose the lines below it.")
-        return facts
+        return facts or runs
 
     def around(self) -> str:
         """The heading that the lines stand below with all below it, empty without one; the note's title is none."""
@@ -184,7 +182,7 @@ def promote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: 
     `to` names the heading, by fuzzy match, and is made when none is like it; without it the heading is the one that
     shares the lines' words. Times of the day are left out, headings are no facts and stay. Raises EditRefused.
     """
-    items = _facts(spot, f" (from {spot.path})")
+    items = [item for run in spot.facts() for item in _items(run, f" (from {spot.path})", timeless=True)]
     return _carry("promote", spot, items, target, into, to, removed=spot.below_headings() if move else ())
 
 
@@ -211,25 +209,11 @@ def parts(spots: Iterable[Spot]) -> list[Spot]:
     return runs
 
 
-def _refuse_same(spot: Spot, target: str) -> None:
-    if target == spot.path:
-        raise EditRefused(f"The lines are in {target} already.", "Choose another note.")
-
-
-def _taken_out(change: Change, spot: Spot, removed: Collection[int] | bool) -> Change:
-    """Return `change` with the note of `spot` without the lines `removed`, or with True without all that are facts."""
-    numbers = spot.below_headings() if removed is True else removed or ()
-    if not numbers:
-        return change
-    left, notes = without(spot.lines(), numbers)
-    files = (*change.files, FileChange(spot.path, spot.data, left.data))
-    return replace(change, files=files, notes=(*change.notes, *notes))
-
-
 def _carry(
     kind: str, spot: Spot, items: list[str], target: str, into: bytes | None, to: str, *, removed: Collection[int]
 ) -> Change:
-    _refuse_same(spot, target)
+    if target == spot.path:
+        raise EditRefused(f"The lines are in {target} already.", "Choose another note.")
     note = Lines.of(into, target)
     if into is None:
         title = target.rpartition("/")[2].removesuffix(".md")
@@ -241,12 +225,14 @@ def _carry(
     note = _appended(note, section, items) if section is not None else _new_section(note, heading, items)
     name = heading if section is None else section.title if into is not None else ""
     title = f"{kind.capitalize()} {spot} to {target}" + (f", {name}" if name else "")
-    notes = (f"The heading {heading} is new.",) if heading else ()
-    return _taken_out(Change(kind, title, (FileChange(target, into, note.data),), notes), spot, removed)
-
-
-def _facts(spot: Spot, source: str) -> list[str]:
-    return [item for run in spot.facts() for item in _items(run, source, timeless=True)]
+    change = Change(
+        kind, title, (FileChange(target, into, note.data),), (f"The heading {heading} is new.",) * bool(heading)
+    )
+    if not removed:
+        return change
+    left, notes = without(spot.lines(), removed)
+    files = (*change.files, FileChange(spot.path, spot.data, left.data))
+    return replace(change, files=files, notes=(*change.notes, *notes))
 
 
 def _items(texts: Sequence[str], source: str, *, timeless: bool) -> list[str]:

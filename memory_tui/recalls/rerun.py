@@ -230,12 +230,7 @@ def replayed(again: Rerun) -> Iterator[str]:
     if entry.outcome:
         yield f"Outcome: {one_line(entry.outcome)}"
     if entry.level or level:
-        same = "then as now" if entry.level == level else f"{entry.level or 'none logged'} then"
-        yield (
-            f"Level of the answer: {level}, {same}."
-            if same == "then as now"
-            else f"Level of the answer: {same}, {level or 'none told'} now."
-        )
+        yield f"Level of the answer: {entry.level or 'none logged'} then, {level or 'none told'} now."
     if entry.ranked > len(entry.hits):
         bound = f" fit in {entry.most_characters:,} characters" if entry.most_characters else " were delivered"
         yield f"{len(entry.hits)} of {plural(entry.ranked, 'hit')}{bound}."

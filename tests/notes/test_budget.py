@@ -41,16 +41,16 @@ def offset(text, line, column):
         (b"x" * 20_000, HostLimit("openclaw"), "characters", 20_000, None),
         # White space at the end does not count.
         (b"x" * 20_000 + b" \r\n\n", HostLimit("openclaw"), "characters", 20_000, None),
-        (b"x" * 20_001, HostLimit("openclaw"), "characters", 20_001, Cut(1, 14_001, 1, 16_002, 2_001, 1)),
+        (b"x" * 20_001, HostLimit("openclaw"), "characters", 20_001, Cut(1, 14_001, 1, 16_002, 2_001)),
         (("é" * 10).encode(), HostLimit("openclaw", 10), "characters", 10, None),
         (("😀" * 5).encode(), HostLimit("openclaw", 10), "characters", 10, None),
         # The head has 35 characters: three lines of nine and eight more; the tail has ten, without the last line end.
-        (CRLF, HostLimit("openclaw", 50), "characters", 88, Cut(4, 9, 9, 7, 43, 6)),
+        (CRLF, HostLimit("openclaw", 50), "characters", 88, Cut(4, 9, 9, 7, 43)),
         (LINES[: -len(b"- 200\n")], CLAUDE_CODE, "bytes", 1_089, None),
-        (LINES, CLAUDE_CODE, "lines", 201, Cut(201, 1, 0, 0, 1, 1)),
-        (("é" * 249 + "\r\n").encode() * 51, CLAUDE_CODE, "bytes", 500 * 51 - 2, Cut(51, 1, 0, 0, 499, 1)),
+        (LINES, CLAUDE_CODE, "lines", 201, Cut(201, 1, 0, 0, 1)),
+        (("é" * 249 + "\r\n").encode() * 51, CLAUDE_CODE, "bytes", 500 * 51 - 2, Cut(51, 1, 0, 0, 499)),
         (("é" * 249 + "\r\n").encode() * 50, CLAUDE_CODE, "bytes", 24_998, None),
-        (b"x" * 25_001, CLAUDE_CODE, "bytes", 25_001, Cut(1, 25_001, 0, 0, 1, 1)),
+        (b"x" * 25_001, CLAUDE_CODE, "bytes", 25_001, Cut(1, 25_001, 0, 0, 1)),
     ],
     ids=range(13),
 )

@@ -13,7 +13,9 @@ from memory_tui.events import Noticed
 from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Suggestion
 from memory_tui.notes import history
-from memory_tui.notes.history import lost_lines, shrank
+from memory_tui.notes.history import is_loss, lost_lines
+from memory_tui.notes.journal import Journal
+from memory_tui.notes.record import Sight
 from memory_tui.plan import Options
 from tests.support.curate import git
 
@@ -143,7 +145,7 @@ def test_the_command_lists_the_texts_of_a_note_and_brings_one_back(notes, capsys
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "is_loss"),
+    ("before", "after", "lost"),
     [
         ("- a\n- b\n", "- a\n- b\n- c\n", False),
         ("- a\n- b\n- c\n- d\n", "- a\n- B!\n- c\n- d\n", False),
@@ -153,8 +155,12 @@ def test_the_command_lists_the_texts_of_a_note_and_brings_one_back(notes, capsys
         ("", "", False),
     ],
 )
-def test_a_loss_is_fewer_lines_or_mostly_other_ones(before, after, is_loss):
-    assert shrank(before, after) is is_loss
+def test_a_loss_is_fewer_lines_or_mostly_other_ones(before, after, lost, tmp_path):
+    journal = Journal(tmp_path / "journal", tmp_path / "state.sqlite")
+    with journal.locked():
+        journal.observe([Sight(DAY, before.encode(), 1.0)], 1)
+        journal.observe([Sight(DAY, after.encode(), 2.0)])
+    assert any(is_loss(journal, edit) for edit in journal.edits()) is lost
 
 
 _LINES = st.lists(st.sampled_from(["a", "b", "c", "- d", ""]), max_size=6)
