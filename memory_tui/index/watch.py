@@ -22,11 +22,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.cancel import Stop
-from memory_tui.errors import WorkspaceError
 from memory_tui.events import Listener, NotesChanged, WatchChanged
 from memory_tui.workspace.notes import modality_of
-from memory_tui.workspace.roots import FOLDER, Identity, Probe, Roots, RootState, probe, root_places, scan
-from memory_tui.workspace.scan import NoteFile, too_large
+from memory_tui.workspace.roots import FOLDER, Identity, Probe, Roots, RootState, probe, root_places
+from memory_tui.workspace.scan import too_large
 
 _STEP_MS = 50
 """How long the event stream has to pause before events are handed over."""
@@ -34,18 +33,11 @@ _TICK_MS = 200
 """How often quiet time and single files are looked at."""
 _PATIENCE = 5
 """Quiet times after which changes are announced although more keep coming."""
-_SILENT_SECONDS = 1.0
-"""A watcher that ticks gives a sign more often than this."""
-_BUSY_SECONDS = 60.0
-"""The same while it begins, or lists folders, which takes as long as there are folders."""
 _FIRST_SECONDS, _LONGEST_SECONDS = 1.0, 60.0
 """How long a watcher that failed waits before it begins anew, at first and at last."""
-_LISTING_SECONDS, _LISTING_SHARE = 1.0, 30
-"""Where there are no events: the least time between two listings, and how much longer it is than one takes."""
 _NEVER_NOTES = frozenset({".git", "node_modules", ".pnpm-store", ".venv", "venv", ".tox", "__pycache__"})
 """Folders whose other files come and go in masses."""
 
-_SILENT = "the watcher does not answer"
 _MODIFIED, _DELETED = 2, 3
 Changes = set[tuple[int, str]]
 """What became of which absolute path: 1 added, 2 modified, 3 deleted."""
@@ -81,9 +73,8 @@ class Watcher:
     """Calls `changed` once notes changed and then were left alone for `quiet` seconds, while it is switched on.
 
     `emit` hears at once that notes changed, again each time as long has gone by while more keeps coming, and what
-    becomes of the watcher. Where the system gives no events (no handles left, for instance) the folders are looked
-    through again and again instead. At each tick `seen` gets the paths that changed, None for any. All are called on
-    the watcher's thread, which begins anew when it fails.
+    becomes of the watcher. At each tick `seen` gets the paths that changed, None for any. All are called on the
+    watcher's thread, which begins anew when it fails, where the system has no handles left, for instance.
     """
 
     def __init__(self, roots: Roots, quiet: float, changed: Callable[[], None], emit: Listener, seen: Seen) -> None:
@@ -97,9 +88,8 @@ class Watcher:
         self._ended = False
         self._stop: Stop | None = None
         self._thread: threading.Thread | None = None
-        self._trouble = ""
-        self._late = self._changed = False
-        self._first = self._last = self._announced = self._due = 0.0
+        self._changed = False
+        self._first = self._last = self._announced = 0.0
 
     @property
     def active(self) -> bool:
@@ -114,11 +104,9 @@ class Watcher:
     def switch(self, on: bool) -> None:
         """Switch it on or off; changes that were not announced yet are dropped."""
         self._drop()
-        self.stalled = self._trouble = ""
-        self._late = self._changed = False
+        self.stalled, self._changed = "", False
         if on and not self._ended:
             self._stop = Stop()
-            self._sign(_BUSY_SECONDS)
             self._thread = threading.Thread(target=self._run, args=(self._stop,), name="watcher", daemon=True)
         self._news("on" if on else "switched off")
         if self._stop is not None and self._thread is not None:
@@ -129,16 +117,6 @@ class Watcher:
         self._ended = True
         self._drop()
 
-    def examine(self) -> None:
-        """See whether its thread answers, and report when it does not, or does again; call it once a second.
-
-        One sign that is late is not enough: a process that was stopped itself has heard nothing either.
-        """
-        late, self._late = self._late, self.active and time.monotonic() > self._due
-        silent = late and self._late
-        if silent != (self.stalled == _SILENT):
-            self._fail(_SILENT if silent else "")
-
     def _drop(self) -> None:
         stop, self._stop = self._stop, None
         if stop is not None and self._thread is not None:
@@ -146,15 +124,11 @@ class Watcher:
             if self._thread.is_alive():
                 self._thread.join(1.0)
 
-    def _sign(self, patience: float) -> None:
-        """Say that the thread works, and that the next sign comes within `patience` seconds."""
-        self._due = time.monotonic() + patience
-
     def _fail(self, reason: str) -> None:
         """Report that it does not work for `reason`, or does again where that is empty."""
         if reason != self.stalled:
             self.stalled = reason
-            self._news(reason or self._trouble or "on")
+            self._news(reason or "on")
 
     def _news(self, detail: str) -> None:
         self.detail = detail
@@ -165,18 +139,12 @@ class Watcher:
     def _run(self, stop: Stop) -> None:
         pause = _FIRST_SECONDS
         while not stop.is_set():
-            self._sign(_BUSY_SECONDS)
             try:
                 self._watch(_View.of(self._roots), stop)
             except FileNotFoundError:
                 # A folder went away between the look and the watch: look again.
                 stop.wait(_TICK_MS / 1000)
             except Exception as error:  # noqa: BLE001 - the status tells why nothing is noticed
-                # watchfiles raises a RuntimeError for what its native part reports.
-                if not self._trouble and isinstance(error, OSError | RuntimeError):
-                    self._trouble = str(error)
-                    self._news(self._trouble)
-                    continue
                 self._fail(f"the watcher failed: {type(error).__name__} {error}".rstrip())
                 stop.wait(pause)
                 pause = min(2 * pause, _LONGEST_SECONDS)
@@ -188,10 +156,9 @@ class Watcher:
         # What was saved while nobody watched is noticed by a look at everything.
         self._note(began=True)
         for changes in self._events(view, stop):
-            self._sign(_SILENT_SECONDS)
             if not self.armed.is_set():
                 self._fail("")
-                self._look_at(None)
+                self._see(None)
                 self.armed.set()
             now = _View.of(self._roots)
             # A folder made at once in the place of another can have its identity.
@@ -200,23 +167,15 @@ class Watcher:
             news |= {path for path, _ in now.singles.items() ^ view.singles.items()}
             if replaced or now != view or news:
                 self._note(began=replaced)
-            self._look_at(None if replaced else news)
+            self._see(None if replaced else news)
             self._announce()
             if replaced:
                 return
             view = now
 
-    def _look_at(self, changed: Collection[str] | None) -> None:
-        # Many notes take longer to be read than a silent watcher is waited for.
-        self._sign(_BUSY_SECONDS)
-        self._see(changed)
-        self._sign(_SILENT_SECONDS)
-
     def _events(self, view: _View, stop: Stop) -> Iterator[Changes]:
         """Yield sets of changes, an empty one at each quiet tick."""
-        if self._trouble:
-            yield from self._listings(stop)
-        elif view.folders:
+        if view.folders:
             # Late, because a command that asks once watches nothing.
             from watchfiles import watch
 
@@ -235,18 +194,6 @@ class Watcher:
         while not stop.wait(_TICK_MS / 1000):
             yield set()
 
-    def _listings(self, stop: Stop) -> Iterator[Changes]:
-        """Yield what differs between two listings; watchfiles would look at whole seconds of times."""
-        before, due = _listing(self._roots), time.monotonic()
-        while not stop.wait(_TICK_MS / 1000):
-            changes: Changes = set()
-            if (start := time.monotonic()) >= due:
-                self._sign(_BUSY_SECONDS)
-                after = _listing(self._roots)
-                due = time.monotonic() + max(_LISTING_SECONDS, _LISTING_SHARE * (time.monotonic() - start))
-                changes, before = {(_MODIFIED, note.absolute) for note in before ^ after}, after
-            yield changes
-
     def _note(self, *, began: bool) -> None:
         self._last = time.monotonic()
         if not self._changed:
@@ -263,13 +210,6 @@ class Watcher:
         elif self._changed and now - self._announced >= self._quiet:
             self._announced = now
             self._emit(NotesChanged(time.time()))
-
-
-def _listing(roots: Roots) -> frozenset[NoteFile]:
-    try:
-        return frozenset(scan(roots).notes)
-    except WorkspaceError:
-        return frozenset()
 
 
 def _can_matter(change: int, path: str, roots: Roots) -> bool:
@@ -368,7 +308,6 @@ class RootWatch:
     def _run(self) -> None:
         while True:
             self._examine()
-            self._watcher.examine()
             self.review()
             if self._closing.wait(_PERIOD_SECONDS):
                 return

@@ -217,23 +217,6 @@ def test_other_files_in_the_workspace_are_not_watched(folder):
         assert seen.notices(lambda: (folder / "memory/a.md").write_text("changed"))
 
 
-def test_without_events_of_the_system_it_lists_and_says_so(folder, monkeypatch):
-    def refusing(*paths, **options):
-        raise OSError(28, "OS file watch limit reached")
-
-    monkeypatch.setattr(watchfiles, "watch", refusing)
-    monkeypatch.setattr(watch, "_LISTING_SECONDS", 0.05)
-    with Seen(folder) as seen:
-        assert "limit reached" in seen.watcher.detail
-        assert len(seen.trouble) == 1
-        assert seen.notices(lambda: (folder / "memory/a.md").write_text("changed"))
-        assert seen.notices(lambda: (folder / "memory/a.md").write_text("CHANGED"))
-        assert seen.notices((folder / "memory/a.md").unlink)
-        assert seen.notices(lambda: shutil.rmtree(folder / "memory"))
-        assert seen.notices((folder / "memory").mkdir)
-        assert seen.notices(lambda: (folder / "memory/b.md").write_text("new"))
-
-
 def test_stopping_does_not_wait_for_an_event(folder):
     with Seen(folder) as seen:
         start = time.monotonic()
