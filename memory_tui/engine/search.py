@@ -96,14 +96,17 @@ class Search:
             return run(nothing)
 
     @contextmanager
-    def state(self, store: Store) -> Iterator[Corpus]:
-        """One state of the index for everything that is read inside, with its chunks in memory."""
+    def state(self, store: Store, *, once: bool = False) -> Iterator[Corpus]:
+        """One state of the index for everything that is read inside, with its chunks in memory; for who ranks `once`
+        without the vectors where the store finds the nearest.
+        """
         with ExitStack() as stack:
             # Under the lock: of two threads the one that comes later must not have the older state.
             with self._lock:
                 stack.enter_context(store.snapshot())
                 latest = self._latest
-                corpus = latest.refresh(store) if latest else Corpus.opened(store, once=self._plan.options.once)
+                there = latest is not None and (once or latest.is_whole)
+                corpus = latest.refresh(store) if latest and there else Corpus.opened(store, once=once)
                 self._latest = corpus
             yield corpus
 
@@ -160,7 +163,7 @@ class Search:
         with self.reader() as store, self.index.searching(store) as unsearchable, cancel.around(store.interrupt):
             (notices, origins), latest = self._around(), self._latest
             question = ask(store.identity() if latest is None else latest.identity)
-            with self.state(store) as corpus:
+            with self.state(store, once=self._plan.options.once and settings is not None and not source) as corpus:
                 if corpus.identity != question.identity:
                     # It was made anew with another model since.
                     question = ask(corpus.identity)

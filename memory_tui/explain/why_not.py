@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import profiles, tokens
 from memory_tui.errors import PathRefused, Unreadable
 from memory_tui.explain.words import holds
-from memory_tui.index.store import CosineRank, Store
+from memory_tui.index.store import Store
 from memory_tui.index.sync import state_of
 from memory_tui.notices import Notice, notice
-from memory_tui.providers.base import Vectors
 from memory_tui.search import lexical_2026_9, score
 from memory_tui.search.evidence import NO_BOOST, Evidence, Hit, KeywordSide, Postings
 from memory_tui.search.rank import rank
@@ -56,15 +55,10 @@ class ExplainedLine(Struct, frozen=True):
     texts: Mapping[int, str]
     gate: Notice | None = None
     remark: str = ""
-    standings: Mapping[int, CosineRank] = field(default_factory=dict)
-    """The exact place of chunks by cosine, by rowid, where the evidence lacks it."""
 
 
-def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vectors | None = None) -> ExplainedLine:
-    """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is.
-
-    With `vector`, which an evidence has that lacks cosines, the store is asked for the exact place of the chunks.
-    """
+def locate(roots: Roots, store: Store, path: str, line: int | None) -> ExplainedLine:
+    """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is."""
     note, stored, gate = _on_disk(roots, store, path) if store.has_folder else (None, path, None)
     row, stale = store.note(stored), False
     gate = gate if row or note or gate else notice("no_such_file", detail="no note of this scope")
@@ -94,9 +88,7 @@ def locate(roots: Roots, store: Store, path: str, line: int | None, vector: Vect
         gate, remark = None, "The note has changed since; this is about the text that is indexed."
     elif gate is not None:
         remark = "The note is not on disk as it was indexed; this is about the text that is indexed."
-    rowids = [c.rowid for c in holding]
-    standings = store.standings(vector, rowids) if vector is not None and rowids else {}
-    return ExplainedLine(stored, line, tuple(holding), store.texts(rowids), gate, remark, standings)
+    return ExplainedLine(stored, line, tuple(holding), store.texts([c.rowid for c in holding]), gate, remark)
 
 
 _RULE_GATES = {
@@ -221,10 +213,10 @@ class Account(Struct, frozen=True):
 
 
 class Inquest:
-    """One ranking, and what it made of any chunk; `standings` are the places by cosine that `evidence` lacks."""
+    """One ranking, and what it made of any chunk."""
 
-    def __init__(self, evidence: Evidence, settings: Settings, standings: Mapping[int, CosineRank]) -> None:
-        self.evidence, self.standings = evidence, standings
+    def __init__(self, evidence: Evidence, settings: Settings) -> None:
+        self.evidence = evidence
         self.trace = rank(evidence, settings)
         self.side = side_of(evidence, settings)
         # 2026.9 has its own list of all hits, however they were looked for.
@@ -270,12 +262,11 @@ class Inquest:
         if place is None:
             cause = "its text has not been embedded, or the search left its source out"
             return notice("no_vector", cause=evidence.withheld.get(rowid) or cause, text=words)
-        standing = self.standings.get(rowid)
         pool = min(self.trace.candidate_limit, len(evidence.nearest))
         return notice(
             "outside_vector_pool",
             rank=place,
-            of=standing.of if standing else int(np.count_nonzero(~np.isnan(evidence.cosine))),
+            of=int(np.count_nonzero(~np.isnan(evidence.cosine))),
             pool=pool,
             cosine=float(evidence.cosine[row]),
             edge=float(evidence.cosine[evidence.nearest[pool - 1]]),
@@ -298,10 +289,9 @@ class Inquest:
             return None
         if row in nearest:
             return int(np.flatnonzero(nearest == row)[0]) + 1
-        standing = self.standings.get(self.evidence.refs.rowids[row].item())
         before = np.count_nonzero(cosine > cosine[row]) + np.count_nonzero(cosine[:row] == cosine[row])
         # Only the nearest were compared exactly, so a hair's breadth must not put an outsider among them.
-        return max(standing.rank if standing else int(before) + 1, len(nearest) + 1)
+        return max(int(before) + 1, len(nearest) + 1)
 
     def _text_gate(self, row: int, text: str) -> Notice:
         plan, evidence = self.side.plan, self.evidence
@@ -366,16 +356,9 @@ def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, 
 
     The best of its chunks speaks, the next best are listed.
     """
-    place = locate(roots, store, path, line, evidence.vector)
+    place = locate(roots, store, path, line)
     rows = {row: ref for ref in place.chunks if (row := row_of(evidence, ref.rowid)) is not None}
-    if evidence.cosine is not None and place.standings:
-        # The evidence has the cosines of the nearest and of the matches alone.
-        cosine = evidence.cosine.copy()
-        for row, ref in rows.items():
-            if np.isnan(cosine[row]) and (standing := place.standings.get(ref.rowid)):
-                cosine[row] = standing.cosine
-        evidence = replace(evidence, cosine=cosine)
-    inquest = Inquest(evidence, settings, place.standings)
+    inquest = Inquest(evidence, settings)
     ranked = sorted(rows, key=inquest.merit, reverse=True)
     accounts = [inquest.account(row, place.texts[rows[row].rowid]) for row in ranked[:LISTED]]
     best = accounts[0] if accounts else None

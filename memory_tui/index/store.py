@@ -190,14 +190,6 @@ class Matches(NamedTuple):
     bm25: Bm25
 
 
-class CosineRank(NamedTuple):
-    """The exact place of a chunk by cosine: `rank` from 1 among the `of` chunks that have a vector."""
-
-    cosine: float
-    rank: int
-    of: int
-
-
 Form = Literal["plain", "stemmed"]
 """`plain`: a chunk's text as OpenClaw's full-text table has it, repeats included. `stemmed`: the day in the name of its
 note in words, the headings above it and its text, as stems, without repeats."""
@@ -372,8 +364,6 @@ MAX_NEIGHBOURS = 4096
 """vec0 refuses to find more in one query."""
 _TIE = 1e-6
 """Cosines that differ by less are equal."""
-_PAGE = 2048
-"""Vectors compared at a time."""
 
 
 class Counts(Struct, frozen=True):
@@ -647,24 +637,6 @@ class Store(Database):
         if len(rows) > count > 0 and rows[count][1] - rows[count - 1][1] < _TIE:
             return None
         return np.array([rowid for rowid, _ in rows[:count]], np.int64)
-
-    def standings(self, query: Vectors, rowids: Sequence[int] | RowIds) -> dict[int, CosineRank]:
-        """Compute the exact place of chunks by their cosine, from every vector."""
-        ids, cosines, after = [np.empty(0, np.int64)], [np.empty(0)], 0
-        with self.snapshot():
-            while len(page := self.page(after, _PAGE)):
-                after = int(page.rowids[-1])
-                if page.embedded.any():
-                    ids.append(page.rowids[page.embedded])
-                    cosines.append(page.vectors[page.embedded].astype(np.float64) @ query)
-        every, all_cosines = np.concatenate(ids), np.concatenate(cosines)
-        places = {}
-        for at in np.flatnonzero(np.isin(every, np.asarray(rowids, np.int64))).tolist():
-            cosine = all_cosines[at]
-            # Of equals the first in the index is ahead.
-            ahead = (all_cosines > cosine + _TIE) | ((every < every[at]) & (all_cosines >= cosine - _TIE))
-            places[int(every[at])] = CosineRank(float(cosine), int(ahead.sum()) + 1, len(every))
-        return places
 
     def rejected(self) -> list[Rejected]:
         """List the chunks without a vector that were refused in the space of the index, by path and line."""

@@ -152,6 +152,11 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         """Return dimensions of the vectors in memory, 0 without any."""
         return int(self.matrix.shape[1])
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether all vectors are in memory."""
+        return self.dims > 0 or self.identity is None
+
     def rows_of(self, rowids: RowIds | Sequence[int]) -> Indices:
         """Return the row of each rowid, -1 for a rowid that is not here (gone, later, or a repeat)."""
         needed = np.asarray(rowids, np.int64)
@@ -253,13 +258,12 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
 
         After a rebuild everything is read anew.
         """
-        vectors = self.dims > 0 or self.identity is None
         with store.snapshot():
             same = store.uuid() == self.uuid
             if same and store.generation() == self.generation:
                 return self
             same = same and store.identity() == self.identity
-            return Corpus.load(store, vectors=vectors, last=self if same and self.dims else None)
+            return Corpus.load(store, vectors=self.is_whole, last=self if same and self.dims else None)
 
 
 def _carried(store: Store, last: Corpus, rowids: RowIds, embedded: Flags, pointing: Flags) -> tuple[Vectors, Flags]:
@@ -336,21 +340,18 @@ def cosines(
     corpus: Corpus,
     query: Vectors,
     count: int,
-    eligible: Flags | None = None,
     also: Indices | Sequence[int] = (),
 ) -> tuple[npt.NDArray[np.float64], bool]:
     """Return the cosine of each row with the unit vector `query`, and whether the store told which are the nearest.
 
     It is 0 for a row without a vector, NaN for one that was not compared. Without vectors in memory those of the
-    `eligible` rows are read, or of all only the `count` nearest and those in `also`, where the store finds them; the
-    cosines are the same to 1e-6.
+    `count` nearest and of `also` are read, or of all where the store cannot choose; the cosines are the same to 1e-6.
     """
     if corpus.dims:
         return np.where(corpus.has_vector, products(corpus.matrix, query), np.float32(0)).astype(np.float64), False
-    near = store.nearest(query, count) if eligible is None and store.finds_nearest() else None
-    if near is None:
-        rows = np.arange(len(corpus)) if eligible is None else np.flatnonzero(eligible)
-    else:
+    near = store.nearest(query, count) if store.finds_nearest() else None
+    rows = np.arange(len(corpus))
+    if near is not None:
         known = corpus.rows_of(near)
         rows = distinct(np.concatenate([known[known >= 0], np.asarray(also, np.int64)]))
     scores = np.full(len(corpus), np.nan)

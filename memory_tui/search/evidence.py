@@ -13,7 +13,6 @@ from msgspec import Struct, field
 
 from memory_tui.index.sync import FileState
 from memory_tui.notices import Notice
-from memory_tui.providers.base import Vectors
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.corpus import Files
 from memory_tui.search.formulas import Floats
@@ -202,8 +201,6 @@ class Evidence(Struct, frozen=True, dict=True):
     """Of the index: its rowids mean nothing in an index with another one."""
     source: str = ""
     """What the question was kept to: memory, sessions, or empty for all."""
-    vector: Vectors | None = None
-    """Of the query, where only the nearest rows and the matches have a cosine: a store knows the place of others."""
     zone: dt.tzinfo | None = None
     """The time zone in which the days of a question begin; None for this machine's."""
     who: ServingProvider | None = None

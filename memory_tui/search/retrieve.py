@@ -167,7 +167,6 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             known_share=0.0 if question.pointless else share,
             closest=_closest(store, corpus, vector, cosine),
             join=question.join,
-            vector=vector if nearest_by == SQLITE_VEC else None,
         )
 
 
@@ -351,14 +350,14 @@ def _compared(
 ) -> tuple[Floats | None, Rows, NearestBy]:
     """Return the cosine of every row, the `most` nearest rows, greatest first, and who found them.
 
-    A cosine is NaN without a vector; by vec0 only the nearest rows and those in `matched` have one, and of one source
-    numpy compares, because vec0 knows the nearest of all. That of the nearest and of `matched` is the original's.
+    A cosine is NaN without a vector; by vec0 only the nearest rows and those in `matched` have one. That of the nearest
+    and of `matched` is the original's.
     """
     if vector is None:
         return None, np.empty(0, dtype=np.int64), ""
     # A vector of zeros has no direction: it counts 0, although the original gives it 1.
     also = [*matched, *np.flatnonzero(corpus.embedded & ~corpus.has_vector)]
-    cosine, by_vec0 = cosines(store, corpus, vector, MOST_CANDIDATES, eligible, also)
+    cosine, by_vec0 = cosines(store, corpus, vector, MOST_CANDIDATES, also)
     cosine[~(corpus.embedded if eligible is None else corpus.embedded & eligible)] = np.nan
     nearest = np.flatnonzero(~np.isnan(cosine))
     if len(nearest) > most:

@@ -159,7 +159,6 @@ def test_repeats_of_a_chunk(made, store):
     assert originals[repeats[0].rowid] == first.rowid
     assert first.rowid not in originals
     assert repeats[0].rowid in store.words.containing("AAAA")
-    assert store.standings(hash_vector("a"), [repeats[0].rowid]) == {}
     assert not store.vectors([repeats[0].rowid]).any()
 
 
@@ -240,15 +239,6 @@ def test_nearest_does_not_choose_between_equals(made, store):
     assert two is None
     assert three is not None
     assert sorted(three.tolist()) == [1, 2, 3]
-
-
-def test_a_standing_is_the_place_among_all_cosines(made, store):
-    write(made, a="rose", b="rose garden", c="rose garden", d="zebra", e="garden garden rose")
-    write(made, vectors=False, f="no vector yet")
-    names = {ids(store, path)[0]: path[7:8] for path in store.indexed()}
-    found = {names[rowid]: place for rowid, place in store.standings(hash_vector("rose"), [*names, 999]).items()}
-    assert {name: place.rank for name, place in found.items()} == {"a": 1, "b": 2, "c": 3, "e": 4, "d": 5}
-    assert {place.of for place in found.values()} == {5}
 
 
 @pytest.mark.parametrize(("library", "why"), [(None, "not installed"), ("/nowhere/vec0", "load: ")])
