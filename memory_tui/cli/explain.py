@@ -18,6 +18,7 @@ from memory_tui.explain import hit_text, trace_json, why_not
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import plural, signed
+from memory_tui.notices import other_vectors
 from memory_tui.sanitize import one_line
 from memory_tui.settings import TUNE_KEYS, Settings
 from memory_tui.tune import evaluate as measures
@@ -222,7 +223,8 @@ def evaluate(args: argparse.Namespace) -> int:
             absent = judgments.absent(notebook, engine.notes.read)
             card = measures.score(cases, settings, len(notebook.queries) - len(cases), absent)
             levels = measures.level_counts(cases, settings)
-        notices = engine.notices()
+        vectors = other_vectors(settings.word("profile"), cases[0].evidence.provider) if cases else ()
+        notices = [*engine.notices(), *vectors]
     short = measures.shortfalls(card.mean, floors)
     data = {
         **scorecard_data(card, settings),
@@ -231,6 +233,7 @@ def evaluate(args: argparse.Namespace) -> int:
         "notices": plain(notices),
     }
     lines = [*scorecard_lines(card), *([level_words(levels)] if levels else ()), *map(shortfall, short)]
+    lines += [notice.message for notice in vectors]
     return show(args, data, lines, FELL_SHORT if short else 0)
 
 
