@@ -1,7 +1,5 @@
 """What every test starts from: no settings of the developer, one time zone, the shared data when it is there."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os

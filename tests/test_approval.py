@@ -41,9 +41,6 @@ def sent(play):
     return [text for request in play.asked for text in request.texts]
 
 
-# --- what is written down ------------------------------------------------------------------------------------------
-
-
 def test_an_agreement_is_for_one_workspace_provider_and_host(approvals, tmp_path):
     made = approvals.approve("openai", "api.openai.com", "index --yes")
     assert approvals.find("openai", "api.openai.com") == made
@@ -94,9 +91,6 @@ def test_what_cannot_be_remembered_is_said(workspace, tmp_path):
         Approvals(workspace, tmp_path / "file").approve("openai", "api.openai.com", "index --yes")
 
 
-# --- what is this machine ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "url",
     [
@@ -126,9 +120,6 @@ def test_loopback_is_this_machine(url):
 )
 def test_everything_else_is_not(url):
     assert not on_this_machine(host_of(url))
-
-
-# --- nothing is sent -----------------------------------------------------------------------------------------------
 
 
 def test_a_configured_provider_gets_nothing_and_words_are_searched(play, workspace, tmp_path):

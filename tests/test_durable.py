@@ -195,9 +195,6 @@ def test_a_change_of_notes_under_a_fault(tmp_path, name, fault, every):
         under(stage, fault, at)
 
 
-# --- everything else that is written ---------------------------------------------------------------------------------
-
-
 def _config(folder):
     return folder / "config" / "openclaw.json"
 
@@ -330,9 +327,6 @@ def test_any_other_write_under_a_fault_of_each_call(state, name, fault):
             assert list(here.rglob("*.part")) == []
 
 
-# --- the power goes ---------------------------------------------------------------------------------------------------
-
-
 def cut_at(stage, at, *, names):
     notes = stage.fresh()
     disk = Losing(at)
@@ -356,9 +350,6 @@ def test_a_change_outlives_the_power(tmp_path, name, names, every):
     cut_at(stage, None, names=names)
     for at in range(int(names) % every, len(stage.calls), every):
         cut_at(stage, at, names=names)
-
-
-# --- commands ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_command_under_a_fault_says_it_and_the_next_one_heals(tmp_path, capsys):
@@ -393,9 +384,6 @@ def test_a_command_under_a_fault_says_it_and_the_next_one_heals(tmp_path, capsys
     code, said = command(Failing("gone", 0), *remember)
     assert (code, "Input/output error" in said) == (1, True)
     assert "cut off and finished at the next start" in command(Counting(), "history")[1]
-
-
-# --- beside an agent --------------------------------------------------------------------------------------------------
 
 
 def test_what_a_killed_process_left_is_swept_and_what_a_living_one_writes_is_not(tmp_path, monkeypatch):

@@ -79,9 +79,6 @@ def test_the_oldest_go_where_a_table_has_a_bound(path):
     assert records(path, table=small).read() == {"4": 4, "5": 5, "3": "again"}
 
 
-# --- files of earlier releases -------------------------------------------------------------------------------------
-
-
 def test_an_old_file_is_taken_over_once_and_left_alone(path, tmp_path):
     old = tmp_path / "old.json"
     old.write_text('{"a": 1, "b": 2}')
@@ -128,8 +125,6 @@ def test_decisions_of_an_earlier_release_count(tmp_path):
     assert Decisions(tmp_path).decided() == {"two"}
     assert json.loads((tmp_path / "inbox.json").read_text())[one.id] == "keep"
 
-
-# --- what breaks ---------------------------------------------------------------------------------------------------
 
 DAMAGE = {
     "text": lambda data: b"this is no database at all, and long enough to be looked at",
@@ -211,8 +206,6 @@ def test_a_change_that_fails_in_the_middle_changes_nothing(path):
     assert records(path).read() == {"a": 1}
     records(path).put("b", 2)
 
-
-# --- several processes ---------------------------------------------------------------------------------------------
 
 COUNTER = """
 import sys

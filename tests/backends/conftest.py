@@ -1,7 +1,5 @@
 """Tables of memories as memory-tui makes them, and as another program does."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A workspace of daily notes for measuring: deterministic, about 4 KB a note, words drawn with natural frequencies."""
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 import random

@@ -3,8 +3,6 @@
 python tests/bench/index_and_search.py [--files 1000] [--chunks 10000] [--questions 120] [--large]
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import tempfile

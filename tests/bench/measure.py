@@ -1,7 +1,5 @@
 """What the benches share: the cost of work here and in another process, probes of the machine, how a line looks."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 python tests/bench/processes.py [--chunks 4000] [--times 5] [--large]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -8,8 +8,6 @@ writes the figures into recall.json, from which the manual has its table. `--pro
 provider than the built-in table.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime as dt
 import json

@@ -5,8 +5,6 @@ python tests/bench/screen.py [--chunks 10000] [--many 5000] [--large]
 `--large` is 98,000 chunks, and 25,000 notes for the app at rest.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import pty

@@ -8,8 +8,6 @@ A team publishes that many workspaces, whose mirror answers beside one index of 
 is no such index. Changes are made in one home, and looked for in the mirror of another, which listens.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime as dt
 import re

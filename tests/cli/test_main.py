@@ -50,9 +50,6 @@ def fingerprint(folder):
     }
 
 
-# --- arguments -----------------------------------------------------------------------------------------------------
-
-
 def test_shared_options_stand_before_or_after_each_command_and_none_is_lost():
     needs = {
         **{"get": ["MEMORY.md"], "remember": ["a"], "promote": ["a:1"], "archive": ["--older-than", "3"]},
@@ -152,9 +149,6 @@ def test_what_cannot_be_done_gets_a_sentence_and_changes_nothing(run, workspace,
     assert fingerprint(workspace) == before
 
 
-# --- search --------------------------------------------------------------------------------------------------------
-
-
 def test_search_indexes_first_and_prints_hits_with_citations(run):
     code, out, err = run("search", "omada router")
     assert (code, err) == (0, "")
@@ -252,9 +246,6 @@ def test_a_word_without_end_is_not_said_whole(run):
         assert "xxx" in out + err
 
 
-# --- other answers -------------------------------------------------------------------------------------------------
-
-
 def test_get_prints_lines_and_says_what_it_leaves_out(run, workspace):
     (workspace / "memory" / "long.md").write_text("".join(f"line {i}\n" for i in range(1, 301)))
     assert run("get", "memory/long.md", "--from", "5", "--lines", "2")[:2] == (0, "line 5\nline 6\n")
@@ -330,9 +321,6 @@ def test_hostile_text_is_shown_and_obeyed_by_nobody(run, workspace):
     assert any(evil in hit["snippet"] for hit in hits), "JSON carries the text unchanged"
 
 
-# --- providers, configurations, places -----------------------------------------------------------------------------
-
-
 def test_an_answer_by_words_alone_is_an_answer_and_an_index_without_its_vectors_is_not(run, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     code, out, err = run("search", "router", "--provider", "openai")
@@ -398,9 +386,6 @@ def test_a_lock_of_another_program_and_a_circle_of_links_are_refused(run, tmp_pa
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
     code, _, err = run("search", "x", "--index", str(tmp_path / "circle"))
     assert (code, "cannot be the index: Symlink loop" in err) == (2, True)
-
-
-# --- the process ---------------------------------------------------------------------------------------------------
 
 
 def test_version_needs_neither_numpy_nor_a_screen():

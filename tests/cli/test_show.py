@@ -85,9 +85,6 @@ def test_wide_characters_are_wrapped_by_the_cells_that_they_take():
     assert wrapped("", 20) == [""]
 
 
-# --- `status --sync` and `--verbose`: the index is brought up to date first, and each file of it is named
-
-
 def test_status_indexes_first_and_names_each_file(tmp_path, capsys):
     note = tmp_path / "notes/memory/a.md"
     note.parent.mkdir(parents=True)

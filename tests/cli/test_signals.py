@@ -97,9 +97,6 @@ def test_a_stopped_app_comes_back_and_leaves_the_terminal_in_order(tmp_path, num
         terminal.restored()
 
 
-# --- commands and the server ---------------------------------------------------------------------------------------
-
-
 def test_ctrl_c_stops_indexing_and_the_next_run_goes_on(tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()

@@ -1,7 +1,5 @@
 """The documented tree of OpenClaw's memory, key by key: each one changes something here, or `config` says why not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

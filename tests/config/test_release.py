@@ -112,9 +112,6 @@ def test_projects_are_compared_as_openclaw_writes_them(home):
     assert plan(asked).projects == {"github.com/Me/Site", "path:/Home/Me"}
 
 
-# --- what 2026.9 took away ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("key", sorted(RETIRED))
 def test_a_retired_key_in_the_new_section_is_named_once_with_its_line(key):
     leaf: object = {"tokens": 7} if key == "chunking" else 7

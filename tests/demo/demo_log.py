@@ -3,8 +3,6 @@
 `python -m tests.demo.demo_log` writes `memory_tui/demo/asked.jsonl` anew; questions, ages, clients and times stay.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import re

@@ -1,7 +1,5 @@
 """Batch jobs from notes to vectors: claimed by a sync, followed beside it, remembered by the index across restarts."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import io

@@ -1,7 +1,5 @@
 """One record of who answers: first line, State, status, provider, doctor, index, search and MCP never disagree."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from dataclasses import dataclass

@@ -96,9 +96,6 @@ def test_every_change_is_real_and_the_nearest(found, settings, data):
         assert reported.get(key) == real, key
 
 
-# --- many settings at once ------------------------------------------------------------------------------------------
-
-
 @given(any_evidence, st.lists(any_settings, min_size=1, max_size=5))
 def test_a_batch_is_ranking(found, several):
     replay = Reranking(found)
@@ -114,9 +111,6 @@ def test_a_batch_is_ranking(found, several):
             beyond_limit = standing.limit + 1
             true_place = getattr(hit.verdict, "place", 0) if hit is not None else 0
             assert min(true_place, beyond_limit) == min(standing.place, beyond_limit)
-
-
-# --- the least change -----------------------------------------------------------------------------------------------
 
 
 def last_of_eight() -> tuple[Evidence, Settings]:

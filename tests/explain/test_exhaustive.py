@@ -163,9 +163,6 @@ def test_all_that_is_said_of_every_chunk_is_true(world, every):
     assert len(changed) >= 2
 
 
-# --- Everything that is said of lines and of whole workspaces is tried by brute force, and found true
-
-
 TODAY = dt.date(2026, 11, 20)
 
 

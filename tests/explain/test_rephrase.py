@@ -84,9 +84,6 @@ def test_words_of_the_line_that_was_asked_about_come_first_and_say_where_they_st
         assert f"of line {one.line}" in wording.rephrased(one)
 
 
-# --- Words are marked where the search found them, and nowhere else
-
-
 WORDS = ["vlan", "router", "run", "晚餐", "naïve", "foo_bar", "set"]
 TEXTS = st.lists(
     st.sampled_from(

@@ -1,7 +1,5 @@
 """Every sum, product and division on screen is redone from the printed digits; what is said beside them is true."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -150,8 +148,6 @@ def test_every_term_of_2026_9_adds_up(tmp_path: Path, provider: str) -> None:
                         seen.update({"path"} if candidate.level else ())
     assert seen == {"importance", "project", "term", "path"}
 
-
-# --- one side, and words ---------------------------------------------------------------------------------------------
 
 Ask = Callable[..., Trace]
 

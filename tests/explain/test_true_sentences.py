@@ -46,9 +46,6 @@ def empty(trace):
     return wording.empty(trace.empty, trace.profile)[0]
 
 
-# --- words that were left out ---------------------------------------------------------------------------------------
-
-
 def test_a_word_that_was_left_out_says_why(notes, opened):
     for day in range(1, 11):
         (notes / "memory" / f"2026-11-{day:02}.md").write_text(f"anna and the router, ticket{day}\n")
@@ -62,9 +59,6 @@ def test_a_word_that_was_left_out_says_why(notes, opened):
     said = wording.terms_line(text, theirs).detail
     assert "42 (numbers alone)" in said
     assert "of, it (too short)" in said
-
-
-# --- a question that names a day -------------------------------------------------------------------------------------
 
 
 @pytest.fixture

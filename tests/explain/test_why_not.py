@@ -69,9 +69,6 @@ def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(wo
     assert compared or world.engine.plan.provider == "none"
 
 
-# --- gates that take something special -----------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("cosines", "lost", "kind", "said"),
     [
@@ -91,9 +88,6 @@ def test_a_chunk_without_a_vector(cosines, lost, kind, said):
     assert isinstance(fate, Notice)
     assert (fate.kind, fate.fields["text"].kind) == (kind, "not_matched")
     assert said in wording.sentence(fate)
-
-
-# --- files ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

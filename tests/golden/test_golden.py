@@ -113,9 +113,6 @@ def _tools(commands, options, folder, questions, note):
     return {**named, "STDERR": err.splitlines()}
 
 
-# --- the same answer in the same words, on every machine ------------------------------------------------------------
-
-
 def _plain(value, places, key=""):
     """Return `value` without what differs from run to run; a long text of a note as its beginning, size and sum."""
     if key in _PASSING:

@@ -1,7 +1,5 @@
 """Three small memories whose answers are recorded: the sample, one of many languages, one as coding agents write it."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os

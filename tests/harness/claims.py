@@ -4,8 +4,6 @@ A checker gets a claim and the case that it was made in, and raises AssertionErr
 texts of the chunks, by the raw findings, and by whole rankings, never by what made the claim.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 from collections import Counter
@@ -32,9 +30,6 @@ from memory_tui.settings import Settings
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
 DECAY, MMR = "query.hybrid.temporalDecay.enabled", "query.hybrid.mmr.enabled"
-
-
-# --- workspaces ----------------------------------------------------------------------------------------------------
 
 
 def adversarial(folder: Path) -> list[str]:
@@ -105,9 +100,6 @@ def variants(base: Settings) -> Iterator[Settings]:
         yield base.update({"query.minScore": lowest, DECAY: decay}, "harness")
 
 
-# --- a case, and what checkers ask it --------------------------------------------------------------------------------
-
-
 @dataclass
 class Case:
     """One question under one set of knobs; `row` is that of the chunk that a claim is about."""
@@ -143,9 +135,6 @@ def checks(*kinds: type | str) -> Callable[[Checker], Checker]:
         return checker
 
     return register
-
-
-# --- verdicts of the pools -------------------------------------------------------------------------------------------
 
 
 @checks("words_off")
@@ -213,9 +202,6 @@ def _outside_meaning(claim: Any, case: Case) -> None:
     check_claim(claim.text, case)
 
 
-# --- empty answers -------------------------------------------------------------------------------------------------
-
-
 def is_held(text: str, word: str) -> bool:
     """Whether a reader finds `word` in `text`, by another way than the product: character by character."""
     text, word = text.lower(), word.lower()
@@ -267,9 +253,6 @@ def _all_below(claim: trace.AllBelowGate, case: Case) -> None:
         assert claim.decayed == sum(c.score >= claim.floor for c in (*fresh.recalled, *fresh.lost))
 
 
-# --- words that were left out ----------------------------------------------------------------------------------------
-
-
 @checks("words_left_out")
 def _left_out(claim: Any, case: Case) -> None:
     for word in claim.words:
@@ -285,9 +268,6 @@ def _left_out(claim: Any, case: Case) -> None:
             every = [tokens.stop_words(name) for name in ("en", "es", "pt", "fr", "de", "it", "nl", "ru")]
             every.append(keywords.every_stop_word())
             assert not keywords.is_keyword(word) or any(word in known for known in every), word
-
-
-# --- the run -------------------------------------------------------------------------------------------------------
 
 
 def run(world: World) -> Counter[str]:

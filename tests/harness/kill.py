@@ -7,8 +7,6 @@ Each sync runs in a fork that sends itself SIGKILL at one of them; the parent, w
 the files as the next start would. Prints one line a kill and exits with 1 when anything was wrong.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

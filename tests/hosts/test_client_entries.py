@@ -70,9 +70,6 @@ def test_what_is_printed_starts_the_server(tmp_path, printed):
     assert json.loads(done.stdout) == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
-# --- A server's command line says which memory it serves, and is read back as it was meant
-
-
 TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0~"), min_size=1, max_size=12)
 PATHS = TEXT.map(lambda name: str(Path("/") / name.replace("/", "_")))
 CHANGES = st.one_of(
@@ -99,9 +96,6 @@ def test_words_are_read_back_as_the_options_that_they_are_of(options):
     assert options_of(words) == options
     assert options_of(["/bin/memory-tui", "mcp", "--no-prompts", "--log-recalls", *words]) == options
     assert parsed(["mcp", *words]).agent == options.agent
-
-
-# --- The plugin for OpenClaw's memory slot: its JavaScript by itself, and what its files have to agree on
 
 
 FOLDER = ROOT / "memory_tui" / "hosts" / "openclaw_plugin"

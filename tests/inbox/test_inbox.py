@@ -39,9 +39,6 @@ def found(*notes, **more):
     return by_kind
 
 
-# --- entries -------------------------------------------------------------------------------------------------------
-
-
 def test_a_note_is_read_as_the_things_it_says():
     text = "# Title\n\nA paragraph\nof two lines\n- one\n  more of it\n- two\n\n```\ncode\n\nmore\n```\nlast\n"
     got = [(entry.first, entry.last, entry.fenced) for entry in note_items(note(text))]
@@ -57,9 +54,6 @@ def test_entries_are_lines_of_the_note_in_order(text):
         assert entry.text == "\n".join(lines[entry.first - 1 : entry.last])
         assert entry.text.strip()
         last = entry.last
-
-
-# --- what is found -------------------------------------------------------------------------------------------------
 
 
 def test_lines_that_differ_in_a_word_are_not_the_same():
@@ -207,9 +201,6 @@ def test_a_paragraph_without_an_end_is_looked_at_in_parts():
     items = [*note_items(DatedNote("MEMORY.md", "no blank line between these\n" * 1_000, None))]
     assert [(item.first, item.last) for item in items][:2] == [(1, 200), (201, 400)]
     assert items[-1].last == 1_000
-
-
-# --- what is done --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

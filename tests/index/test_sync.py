@@ -1,7 +1,5 @@
 """Syncing: the index holds what is on disk, and costs what changed."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

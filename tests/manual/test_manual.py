@@ -91,9 +91,6 @@ def test_help_lists_the_pages_prints_one_and_refuses_another(capsys):
     assert "no page 'poetry'" in capsys.readouterr().err
 
 
-# --- The library page is true: its examples run, it names every public name, and nothing is imported before it is u
-
-
 PAGE = manual.text("library")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 NAMED = re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)
@@ -119,9 +116,6 @@ def test_importing_the_package_loads_nothing_of_it():
 def test_python_runs_the_package():
     run = subprocess.run([sys.executable, "-m", "memory_tui", "--version"], capture_output=True, text=True, check=True)
     assert memory_tui.__version__ in run.stdout
-
-
-# --- The page about OpenClaw is true: one table makes it, which knows every documented key and command
 
 
 FOLDER = Path(manual.__file__).parent
@@ -194,9 +188,6 @@ def test_every_documented_command_is_a_row():
         assert re.search(rf"\b{word}\b", named), word
     for option in ("--agent", "--json", "--deep", "--index", "--verbose", "--force", "--max-results", "--min-score"):
         assert option in named, option
-
-
-# --- The manual's table of versions is what the tests install and run
 
 
 def test_the_table_names_what_is_run():

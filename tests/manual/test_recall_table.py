@@ -1,7 +1,5 @@
 """The figures of the README and of the manual are those of the recorded run of `tests/bench/recall.py`."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -203,8 +203,6 @@ def test_a_request_counts_as_running_until_its_answer_is_out(pool):
     assert running == [False, "result" in answers[1]]
 
 
-# --- lines ---------------------------------------------------------------------------------------------------------
-
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
     lambda inner: (

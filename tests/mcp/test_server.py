@@ -98,9 +98,6 @@ def data(result):
     return result.structured_content
 
 
-# --- what it offers ------------------------------------------------------------------------------------------------
-
-
 def test_the_client_finds_the_tools(arguments):
     async def talk(session):
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
@@ -152,8 +149,6 @@ def test_a_request_says_its_session_and_may_ask_for_progress(arguments):
     assert [progress for progress, _ in told] == sorted({progress for progress, _ in told})
     assert all(message for _, message in told)
 
-
-# --- what is wrong -------------------------------------------------------------------------------------------------
 
 WRONG = [
     ("memory_search", {}),
@@ -374,9 +369,6 @@ def test_what_is_printed_by_accident_does_not_reach_the_protocol(workspace, tmp_
     assert all(text in err for text in (b"from print", b"from write", b"from a child"))
 
 
-# --- many at once --------------------------------------------------------------------------------------------------
-
-
 def test_a_hundred_calls_at_once_are_all_answered_each_with_its_own(arguments):
     async def talk(session):
         answers: dict[int, dict[str, Any]] = {}
@@ -401,9 +393,6 @@ def test_a_hundred_calls_at_once_are_all_answered_each_with_its_own(arguments):
                 assert answer["from"] == 1 + number // 2 % 2
 
     ask(arguments, talk)
-
-
-# --- a question that takes for ever --------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -461,9 +450,6 @@ def test_the_server_ends_while_a_question_hangs(slow):
     wire.send(ASKING | {"id": 5})
     assert play.hanging.acquire(timeout=LONG)
     wire.end()
-
-
-# --- how it starts -------------------------------------------------------------------------------------------------
 
 
 def test_what_a_hook_does_not_need_is_not_imported_for_it():

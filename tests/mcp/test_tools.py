@@ -69,9 +69,6 @@ def get(engine, **given):
     return answer
 
 
-# --- memory_search -------------------------------------------------------------------------------------------------
-
-
 def test_a_hit_has_the_documented_members_and_the_scores_of_the_trace(engine):
     found = memory_search(engine, {"query": "omada router", "maxCharacters": 0})
     first, candidate = found.answer["results"][0], found.trace.recalled[0]  # type: ignore[union-attr]
@@ -311,9 +308,6 @@ def test_a_note_that_gives_orders_is_quoted_as_data_and_changes_no_tool(workspac
     assert [hit["path"] for hit in again["results"]][:1] == [hit["path"] for hit in plain["results"]][:1]
 
 
-# --- citations -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("key", "direct"),
     [
@@ -340,9 +334,6 @@ def test_citations_follow_mode_and_session(engine):
     assert not cited("auto", "agent:main:x:group:1")
 
 
-# --- the bound on injected characters ------------------------------------------------------------------------------
-
-
 def hits(*snippets):
     return [{"snippet": text} for text in snippets]
 
@@ -364,9 +355,6 @@ def test_the_answer_says_what_the_clamp_cost(engine):
     assert answer["clamped"]["dropped"] >= 1
 
 
-# --- memory_correct ------------------------------------------------------------------------------------------------
-
-
 def test_an_agent_corrects_a_line_and_is_told_of_overtaken_ones(engine, workspace):
     curator, before = engine.notes.curator, (workspace / "MEMORY.md").read_bytes()
     answer = memory_correct(engine, {"text": "The router is an ER7206.", "supersedes": "MEMORY.md#L2"})
@@ -385,9 +373,6 @@ def test_an_agent_corrects_a_line_and_is_told_of_overtaken_ones(engine, workspac
             memory_correct(engine, {"text": "x", "supersedes": refused})
     curator.undo(answer["change"])
     assert (workspace / "MEMORY.md").read_bytes() == before
-
-
-# --- memory_get ----------------------------------------------------------------------------------------------------
 
 
 def test_reading_is_bounded_and_says_where_to_go_on(engine):

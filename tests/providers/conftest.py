@@ -1,7 +1,5 @@
 """A server that plays every provider, and providers and chains that are closed after the test."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -160,9 +160,6 @@ def test_the_table_ships_with_its_licence_and_stays_small():
     assert "END OF TERMS AND CONDITIONS" in licence
 
 
-# --- the hash provider -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("version", ["2026.3.13", "2026.2.26"])
 def test_cosines_of_hashes_are_those_of_the_real_program(version, oracle_data):
     # Both versions were asked about one workspace with one chunking; a vector of zeros is scored otherwise there.

@@ -30,9 +30,6 @@ def fails(chain, kind="document"):
     return caught.value
 
 
-# --- which one -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("env", "name"),
     [
@@ -74,9 +71,6 @@ def test_a_chosen_provider_that_cannot_be_made_fails_closed_and_says_why_once(ch
 def test_none_is_a_choice_and_no_failure(chain):
     made, news = chain("none", None)
     assert (made.provider(), made.error, made.members(), news) == (None, None, (), [])
-
-
-# --- what takes its place --------------------------------------------------------------------------------------------
 
 
 def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(play, chain):
@@ -159,9 +153,6 @@ def test_auto_prefers_the_fallback_that_was_named_and_oneself_is_none(play, chai
     assert made.provider().identity.provider == "scripted"
 
 
-# --- pauses ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_text_that_is_too_long_is_not_the_providers_fault(play, chain):
     made, news = chain(fallback="scripted")
     play.usual = status(400, {"error": "input too long"})
@@ -205,9 +196,6 @@ def test_what_one_process_met_is_known_to_all_of_its_workspace_and_to_no_other(p
     play.usual = well
     assert embed(stays).any()
     assert (made.error, other.error) == (None, None)
-
-
-# --- testing by hand -------------------------------------------------------------------------------------------------
 
 
 def test_trying_out_makes_one_real_call_at_once_and_shows_no_key(play, chain):

@@ -51,9 +51,6 @@ def fails(provider, texts=None, kind="document"):
     return caught.value
 
 
-# --- requests --------------------------------------------------------------------------------------------------------
-
-
 def test_vectors_come_back_in_order_of_unit_length_and_blank_texts_are_not_sent(play, provider):
     play.usual = reversed_rows
     texts = ["alpha beta", "  \n", "gamma", "delta " * 900, "epsilon"]
@@ -132,9 +129,6 @@ def test_an_answer_may_be_packed(play, provider):
     for encoding, pack in (("gzip", gzip.compress), ("deflate", zlib.compress)):
         play.usual = packed(encoding, pack)
         assert provider().embed(["note"] * 200, "document").any(axis=1).all()
-
-
-# --- texts and requests that are too large ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("refusal", [status(429, "slow down"), status(503, "overloaded")], ids=["429", "503"])
@@ -235,9 +229,6 @@ def test_zeros_are_the_fault_of_the_provider_until_it_has_made_a_vector(play, pr
     assert fails(remote, ["poison"]).state is Cause.NO_VECTOR
 
 
-# --- answers that are none -------------------------------------------------------------------------------------------
-
-
 def over_the_limit(handler, asked):
     """A good answer, but for 64 MiB of blanks in front."""
     good = json.dumps(shaped(asked, [vector(text) for text in asked.texts])).encode()
@@ -277,8 +268,6 @@ def test_an_answer_that_is_no_answer_is_not_kept(play, provider, name):
     failure = fails(provider())
     assert (failure.state, failure.done) == (Cause.MALFORMED, {})
 
-
-# --- failures --------------------------------------------------------------------------------------------------------
 
 DAILY = {"message": "used up", "details": [{"quotaId": "EmbedContentRequestsPerDayPerProject"}]}
 ERRORS = [
@@ -354,9 +343,6 @@ def test_requests_that_meet_the_same_refusal_all_get_the_next_key(play, provider
     assert len(refused) == 4
 
 
-# --- secrets ---------------------------------------------------------------------------------------------------------
-
-
 def everything_shown(failure, provider):
     """What a person could get to see, the local variables of a traceback included."""
     trace = traceback.TracebackException.from_exception(failure, capture_locals=True)
@@ -378,9 +364,6 @@ def test_no_key_header_or_password_is_ever_shown(play, provider, reply):
     assert login.startswith("Basic ")
     for secret in (KEY, "header-secret-42", "pa55word-x", login.split()[1]):
         assert secret not in shown
-
-
-# --- an end to every wait --------------------------------------------------------------------------------------------
 
 
 class Call:

@@ -46,9 +46,6 @@ def fails(provider, *texts):
     return caught.value
 
 
-# --- a process of its own --------------------------------------------------------------------------------------------
-
-
 def test_vectors_are_of_unit_length_and_blank_texts_have_none(provider, model):
     one = provider("local", None, model_path=model())
     vectors = one.embed(["abcd", " ", "\ud800"], "document")
@@ -161,9 +158,6 @@ def test_a_gguf_file_that_is_not_there_is_refused_and_never_chosen_by_auto(
     assert (caught.value.state, "llama-cpp-python" in caught.value.next_step) == (Cause.NOT_INSTALLED, True)
 
 
-# --- how a model gets here -------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def shelf():
     with serving(Shelf({"model.gguf": b"GGUF whole model"}), FileHandler) as running:
@@ -206,9 +200,6 @@ def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(shelf, plac
     shelf.files.clear()
     code, _, err = run()
     assert (code, "could not be fetched" in err, "local.modelPath" in err) == (1, True, True)
-
-
-# --- the small model, as it comes in its wheel -----------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -254,9 +245,6 @@ def test_without_its_extra_the_small_model_says_the_line_that_installs_it(provid
     assert caught.value.state is Cause.NOT_INSTALLED
     assert "'.[local-small]'" in caught.value.next_step
     assert "91 MB" in caught.value.next_step
-
-
-# --- the real llama cpp ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """A provider behind a network that fails: offline, proxies, certificates; and a download through one of them."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import shutil
@@ -70,9 +68,6 @@ def test_what_the_environment_names_wrongly_is_named(provider, monkeypatch, vari
     monkeypatch.setenv(variable, value)
     failure = fails(provider(base_url="https://embed.example/v1"))
     assert (words in failure.message, variable in failure.next_step) == (True, True)
-
-
-# --- encryption ------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager

@@ -55,9 +55,6 @@ def name(request):
     return str(request.param)
 
 
-# --- rows ------------------------------------------------------------------------------------------------------------
-
-
 def test_a_row_sends_text_or_makes_a_provider(name):
     row = registry.row(name)
     assert (row.name, bool(row.label)) == (name, True)
@@ -166,9 +163,6 @@ def test_an_address_that_cannot_be_asked_is_refused(name, address):
         registry.create(name, settings_for(None, name, base_url=address))
 
 
-# --- what every provider keeps ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", EMBEDDING)
 def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name, play, model):
     chosen = settings(name, play, model)
@@ -211,8 +205,6 @@ def test_nothing_is_sent_without_approval(name, play, model):
         ChainMember(name, "chosen", chosen, lambda member, error, known: False).embed(TEXTS, "document")
     assert caught.value.state is Cause.NEEDS_APPROVAL
 
-
-# --- what is sent ----------------------------------------------------------------------------------------------------
 
 SMALL, LARGE, FIRST = "text-embedding-3-small", "gemini-embedding-2", "gemini-embedding-001"
 SIZED = {"output_dimensionality": 256}

@@ -140,9 +140,6 @@ def test_several_processes_write_whole_lines(log):
         assert [one for one in asked if one.startswith(name)] == [f"{name} {number}" for number in range(30)]
 
 
-# --- what the tools write down -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("setting", ["true", "false"])
 def test_nothing_is_written_down_unless_the_setting_says_so(workspace, setting):
     quiet = ServedMemory(lambda: Engine.open(options(workspace, changes=(("recall.log", setting),))), ServerOptions())
@@ -192,8 +189,6 @@ def test_a_log_that_cannot_be_written_costs_no_answer(host, workspace, capsys):
     assert "memory-tui:" in capsys.readouterr().err
 
 
-# --- how well it was answered ---------------------------------------------------------------------------------------
-
 NOTHING = "nothing holds these words"
 HIT = LoggedHit("MEMORY.md", 1, 2, 0.5, 0.4, 0.3)
 
@@ -237,9 +232,6 @@ def test_counts_are_of_questions_alone():
     log = recall_log.Log((found, old, read, found, failed), 0)
     assert rerun.tally(log) == "4 questions: 2 found, 1 without an answer, 1 without a level"
     assert rerun.tally(recall_log.Log((read,), 0)) == ""
-
-
-# --- asking again --------------------------------------------------------------------------------------------------
 
 
 def again(logged, chosen):

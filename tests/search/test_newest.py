@@ -1,7 +1,5 @@
 """Where a question asks how things are now, the newest of what says the same comes first."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a question names: a note by its title or file name, a line by the value that it asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

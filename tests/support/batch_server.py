@@ -1,7 +1,5 @@
 """The batch services of OpenAI, Voyage and Gemini on loopback: files, jobs that go through states, and result files."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict, deque
 from collections.abc import Callable

@@ -4,8 +4,6 @@ What each leaves on disk, prints and exits with is its own; what a start-up cost
 does, is tested where that is the point.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

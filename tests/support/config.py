@@ -1,7 +1,5 @@
 """Fixtures for configurations of OpenClaw in a home of their own; loaded with `pytest_plugins`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

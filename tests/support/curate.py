@@ -1,7 +1,5 @@
 """A workspace with a curator, and the agent that writes to the same notes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Providers against the scripted server: no waiting before a retry, and the waits that would have been."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -3,8 +3,6 @@
 Never a part of the package: a test puts it in the place of `durable.calls`, in its own process or in a fork.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -1,7 +1,5 @@
 """Databases as OpenClaw makes them, in both layouts, for tests that read them."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from dataclasses import dataclass

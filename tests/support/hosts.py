@@ -1,7 +1,5 @@
 """Agent programs that are installed, as far as looking for them on the PATH goes."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

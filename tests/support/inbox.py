@@ -1,7 +1,5 @@
 """Labelled notes of the inbox: a line of a text below `tests/inbox/field` ends with the kind of its finding."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter, defaultdict
 from pathlib import Path

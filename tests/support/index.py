@@ -1,7 +1,5 @@
 """A workspace with an index of its own, and providers that count, fail or answer wrongly."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

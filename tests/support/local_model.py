@@ -1,7 +1,5 @@
 """A stand-in for the process of a local model that keeps to its protocol: what it does is told by the text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec

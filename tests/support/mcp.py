@@ -1,7 +1,5 @@
 """An MCP server as a process of its own, asked over its bare pipes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess

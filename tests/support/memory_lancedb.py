@@ -1,7 +1,5 @@
 """OpenClaw's own plug-in memory-lancedb, as it lies in OpenClaw 2026.3.13, with the LanceDB of npm that it asks for."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Packages from npm, installed once for all runs into a cache folder, so that no test waits for npm twice."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """Where the checkout, its tests and the data beside it stand."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

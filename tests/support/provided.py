@@ -1,7 +1,5 @@
 """A workspace with two notes whose provider is the server of the test; loaded with `pytest_plugins`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

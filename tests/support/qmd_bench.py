@@ -1,7 +1,5 @@
 """A workspace with notes, a stub of QMD that a configuration names, engines whose backend is QMD."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator

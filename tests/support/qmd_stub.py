@@ -4,8 +4,6 @@ It follows what the real program was seen to do (names of tables, words of error
 `real_host` drive the real one.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

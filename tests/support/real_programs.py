@@ -1,7 +1,5 @@
 """Installs the real programs that tests drive, so that no test waits for npm: python -m tests.support.real_programs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The real QMD from npm: installed once into a cache folder, run by a Node that is new enough."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.support.npm import installed, node

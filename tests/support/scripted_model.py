@@ -5,8 +5,6 @@ then memory_get on the first hit; several such lines make it search for each at 
 hide tools behind a search for tools are called through their `tool_call`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

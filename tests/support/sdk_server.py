@@ -1,7 +1,5 @@
 """A server that the official SDK makes of this server's answers: what the SDK does with a request is the reference."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Evidence made by hand, for tests of ranking that need no index."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Mapping, Sequence
 

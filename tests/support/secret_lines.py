@@ -1,7 +1,5 @@
 """Labelled lines of notes: what in them is a secret stands in brackets, and random values are filled in from a seed."""
 
-from __future__ import annotations
-
 import random
 import re
 import uuid

@@ -4,8 +4,6 @@ Every sample is put together from parts, so that no scanner takes these files fo
 providers' own documentation and of the rules of public scanners; each is a function of a seeded generator.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import random

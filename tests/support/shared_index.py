@@ -1,7 +1,5 @@
 """Homes that share an index: a workspace, a configuration and an index of its own for each machine."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

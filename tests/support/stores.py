@@ -1,7 +1,5 @@
 """An index that a test writes by itself; each method is one generation or a few."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path

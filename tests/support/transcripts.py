@@ -1,7 +1,5 @@
 """Transcripts of the three hosts in the shapes that their releases of November 2026 write, made by hand."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import os

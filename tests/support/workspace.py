@@ -1,7 +1,5 @@
 """Make files for tests of the workspace."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -5,8 +5,6 @@ and climbs (calls from a lower layer to a higher one, by the import contract of 
 equal walks is counted: what is loaded once is left out, and so is what a slow first walk makes due again.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -111,9 +111,6 @@ def test_a_label_follows_its_line():
     assert [label.line for label in file.settled(Notebook((query,)), read).queries[0].labels] == [4, 9, 1, 7]
 
 
-# --- Metrics: worked by hand, and the same as the scorer that lies beside the shared questions
-
-
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 

@@ -1,7 +1,5 @@
 """Chunks come out as OpenClaw 2026.3.13 cuts them: against recorded rows, published vectors and a plain reading."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 

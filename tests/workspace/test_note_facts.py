@@ -93,9 +93,6 @@ def test_a_date_spans_its_days(day):
         assert (last - first).days == (6 if written == week else last.day - 1)
 
 
-# --- A title says what a note is about, and neither its date nor its name again
-
-
 DAY = "memory/2026-11-18.md"
 
 
@@ -132,9 +129,6 @@ def test_a_title_is_the_first_words_that_tell(path, text, title):
 def test_comments_that_never_close_hide_what_follows_and_are_read_once():
     assert title_of("memory/a.md", "# Open\n<!-- never closed\n" * 20_000) == "Open"
     assert title_of("memory/a.md", "<!--" * 20_000 + "\n# Hidden\n") == ""
-
-
-# --- Annotations that OpenClaw 2026.9 passes over in silence are named with their line, and good ones are left alon
 
 
 @pytest.mark.parametrize(

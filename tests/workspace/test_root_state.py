@@ -282,9 +282,6 @@ def test_a_command_without_a_running_engine_knows_the_state(workspace, extra, tm
     assert found["results"][0]["path"] == "../vault/tea.md"
 
 
-# --- the watcher -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("fault", [ValueError("a fault of ours"), OSError(28, "OS file watch limit reached")])
 def test_a_watcher_that_fails_is_told_and_begins_anew(workspace, monkeypatch, fault):
     stuck, real = threading.Event(), watch.Watcher._watch
@@ -331,9 +328,6 @@ def test_a_file_system_that_hangs_is_unreadable_and_nobody_waits_for_it(workspac
         stuck.clear()
         go_on.set()
         life.becomes(".", "there")
-
-
-# --- the parts -------------------------------------------------------------------------------------------------------
 
 
 def test_the_workspace_stands_for_the_notes_within(workspace, extra):

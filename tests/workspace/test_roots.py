@@ -25,9 +25,6 @@ def reasons(workspace, *extra):
     return {left.path: left.rule for left in scan(Roots.open(workspace, extra)).left_out}
 
 
-# --- what is found -------------------------------------------------------------------------------------------------
-
-
 def test_the_real_programs_files(oracle_data, oracle_workspace):
     with (oracle_data / "2026.3.13/default/files.jsonl").open(encoding="utf-8") as lines:
         recorded = {(row["path"], row["hash"], row["mtime"], row["size"]) for row in map(json.loads, lines)}
@@ -217,9 +214,6 @@ def test_a_workspace_that_goes_away_is_not_an_empty_one(tmp_path):
         scan(roots)
 
 
-# --- why -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def mixed(tmp_path):
     """A workspace behind a link, with notes, an extra folder, and things beside them."""
@@ -276,9 +270,6 @@ def test_why_says_when_the_last_scan_is_older_than_the_file(mixed):
     put(mixed.workspace, "memory/new.md")
     assert "last scanned" in why_path(mixed, "memory/new.md", before).detail
     assert why_path(mixed, "memory/new.md").included
-
-
-# --- what an agent may read ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

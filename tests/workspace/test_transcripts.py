@@ -147,8 +147,6 @@ def test_why_path_knows_transcripts(roots):
     assert (verdict.included, verdict.detail) == (True, "It is the transcript of a session.")
 
 
-# --- secrets -------------------------------------------------------------------------------------------------------
-
 LONG = "A1b2C3d4E5f6G7h8I9j0K1l2"
 SHOWN = "A1b2C3…K1l2"
 

@@ -96,9 +96,6 @@ def test_patterns_leave_notes_and_folders_out(tmp_path, patterns, left):
             located(roots, path)
 
 
-# --- An extra path that holds a whole disk is refused with a sentence, counted once, and never watched
-
-
 LIMIT = 40
 
 
@@ -182,9 +179,6 @@ def test_the_root_of_the_disk_comes_to_an_end_and_the_systems_folders_are_not_en
     assert "folder of the system" in details["/proc"]
     assert "folder of the system" in details["/dev"]
     assert not {"/proc", "/sys", "/dev"} & set(listed)
-
-
-# --- Patterns of extraPaths choose notes as Node's `path.posix.matchesGlob` does, which OpenClaw asks from 2026.8 o
 
 
 # What Node 20.20 answered.
