@@ -9,8 +9,6 @@ from memory_tui.errors import ConfigError, SettingError
 
 pytest_plugins = ("tests.support.config",)
 
-PATH = Path("openclaw.json")
-
 
 def test_the_state_folder_is_found_as_openclaw_finds_it(home, monkeypatch):
     assert places.state_folder() == home / ".openclaw"

@@ -339,11 +339,3 @@ def test_archived_transcripts_are_read_when_they_are_asked_for(house):
             assert len([row for row in archived if row.state == "fresh"]) == count
             if count:
                 assert "User: Where is the zeppelin?" in engine.notes.read(archived[0].path).text
-
-
-def test_an_unknown_key_is_reported_and_ends_nothing(house):
-    problems = plan.choose(house.options({(SEARCH, "query.minscore"): 0.2, (SEARCH, "vektor"): 1})).config.problems
-    told = [problem.message for problem in problems]
-    assert any("did you mean query.minScore" in text for text in told)
-    assert any("vektor is not a documented setting" in text for text in told)
-    assert json.dumps([str(problem) for problem in problems])

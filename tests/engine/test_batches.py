@@ -120,22 +120,6 @@ def lacking(engine):
     return state.chunks - state.embedded
 
 
-def test_many_texts_go_through_a_job_and_nothing_directly(world):
-    world.play.states = ("validating", "in_progress", "in_progress", "completed")
-    world.write(10)
-    with world.open() as engine:
-        report = engine.index.sync(reason="cli")
-        assert (report.error, report.claimed, report.embedded, report.indexed) == ("", 0, 10, 1)
-        assert lacking(engine) == 0
-        assert engine.search.search("word7").mode == "hybrid"
-    assert world.direct == ["word7"]
-    assert world.play.count("GET /batches") == 4
-    assert [(news.stage, news.done, news.total) for news in world.news] == [
-        ("submitted", 0, 10),
-        ("done", 10, 10),
-    ]
-
-
 def test_jobs_of_an_earlier_version_are_followed_and_paid_once(world, monkeypatch):
     """The index and what the provider had were written by an earlier version: one job submitted, one claimed."""
     flight = json.loads((DATA / "batch_in_flight.json").read_text())

@@ -67,16 +67,6 @@ def recalled(engine, query):
     return [hit.chunk.path for hit in engine.search.search(query).recalled]
 
 
-def test_the_same_evidence_is_ranked_under_any_profile_without_asking_again(engine):
-    engine.index.sync()
-    evidence = engine.search.gather("omada router")
-    for profile in ("recommended", "openclaw-2026.3", "openclaw-2026.2"):
-        settings = engine.plan.with_profile(profile)
-        live, fresh = engine.search.rank(evidence, settings), engine.search.search("omada router", settings)
-        assert [(c.chunk.id, c.score) for c in live.recalled] == [(c.chunk.id, c.score) for c in fresh.recalled]
-        assert live.profile == profile
-
-
 def test_a_saved_file_is_searchable_without_being_asked(engine, workspace, heard):
     engine.start()
     heard.wait_for(lambda e: isinstance(e, events.WatchChanged) and e.on)
@@ -89,17 +79,6 @@ def test_a_saved_file_is_searchable_without_being_asked(engine, workspace, heard
     assert engine.index.watcher.on
     engine.index.watcher.switch(False)
     assert not engine.index.watcher.on
-
-
-def test_a_search_tells_what_it_could_not_know(engine, workspace):
-    engine.index.sync()
-    (workspace / "memory" / "2026-11-18.md").write_text("now about something else\n")
-    (workspace / "memory" / "photo.png").write_bytes(b"x")
-    engine.status()
-    trace = engine.search.search("router")
-    states = {item.path: (item.state, item.detail) for item in trace.unsearchable}
-    assert states["memory/2026-11-18.md"] == ("pending", "changed")
-    assert states["memory/photo.png"][0] == "excluded"
 
 
 def test_files_have_states_days_and_chunks(engine, workspace):
@@ -147,20 +126,6 @@ def test_searches_go_on_while_files_are_indexed(engine, workspace, monkeypatch):
     while not engine.index.writer.wait_idle(0):
         assert recalled(engine, "omada")[0] == "MEMORY.md"
     assert engine.search.search("gardens").funnel.chunks > 100
-
-
-def test_another_provider_makes_another_index_and_vectors_are_never_mixed(engine, workspace):
-    engine.index.sync()
-    options = Options(
-        workspace=str(workspace), index=str(engine.plan.index), provider="builtin", changes=(("sync.onSearch", "off"),)
-    )
-    with Engine.open(options) as other:
-        trace = other.search.search("omada")
-        assert trace.mode == "keywords only"
-        assert any(notice.code == "model_mismatch" for notice in trace.notices)
-        report = other.index.sync()
-        assert report.rebuilt
-        assert other.search.search("omada").mode == "hybrid"
 
 
 def test_closing_in_the_middle_of_a_sync_gives_it_up_and_loses_nothing(workspace, tmp_path, heard):

@@ -61,15 +61,6 @@ def test_impossible_dates_are_evergreen_and_future_ones_get_no_boost(tmp_path, n
         assert found[SLUG].age_points < today.age_points
 
 
-def test_each_date_that_cannot_be_is_pointed_out(tmp_path, notes):
-    with opened(notes, tmp_path, "recommended") as engine:
-        engine.index.sync()
-        found = {one.place.path: one.reason for one in engine.inbox.examine().suggestions if one.kind == "bad date"}
-    assert set(found) == {*INVALID, FUTURE}
-    assert all("never fades" in found[path] for path in INVALID)
-    assert "days ahead" in found[FUTURE]
-
-
 def test_an_age_is_never_shown_below_nothing(tmp_path, notes):
     from memory_tui.explain.wording import explain
 

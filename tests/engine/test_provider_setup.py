@@ -1,33 +1,11 @@
 """From configuration to provider: notes go where the person said, with the key they gave, and nowhere else."""
 
-import json
-
 import pytest
 
 from memory_tui.engine.engine import Engine
 from tests.support.embed import configure, options
-from tests.support.provider_server import status
 
 pytest_plugins = ("tests.support.provided",)
-
-
-def test_a_remote_provider_is_asked_at_the_configured_address_with_the_configured_key(
-    play, notes, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("MY_KEY", "sk-from-the-environment")
-    remote = {"baseUrl": f"{play.url}/v1", "apiKey": "${MY_KEY}", "headers": {"X-Team": "home"}}
-    configure(tmp_path, play.url, remote=remote)
-    with Engine.open(options(tmp_path, provider="openai")) as engine:
-        report = engine.index.sync()
-        assert report.error == ""
-        assert engine.search.search("omada").mode == "hybrid"
-        assert engine.status().model == "small"
-    assert play.asked
-    for request in play.asked:
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        assert headers["authorization"] == "Bearer sk-from-the-environment"
-        assert headers["x-team"] == "home"
-    assert any("Omada" in text for request in play.asked for text in request.texts)
 
 
 def test_a_change_of_profile_pays_for_no_vector_twice(play, notes, tmp_path, monkeypatch):
@@ -78,37 +56,3 @@ def test_a_change_of_profile_pays_for_no_vector_twice(play, notes, tmp_path, mon
         again = engine.search.search("vlan port 2").recalled
         assert [hit.score for hit in again] == pytest.approx([hit.score for hit in found], abs=1e-4)
     assert older.read_bytes().endswith(b"x"), "it is only read"
-
-
-def test_an_outage_keeps_the_vectors_that_are_there(play, notes, tmp_path):
-    configure(tmp_path, play.url)
-    with Engine.open(options(tmp_path)) as engine:
-        engine.index.sync()
-        before = engine.status().embedded
-    play.usual = status(401, {"error": {"message": "Incorrect API key provided"}})
-    with Engine.open(options(tmp_path)) as engine:
-        (notes / "memory" / "new.md").write_text("quokka\n")
-        report = engine.index.sync()
-        assert not report.rebuilt
-        assert report.error
-        state = engine.status()
-        assert state.embedded == before > 0
-        assert state.chunks == before + 1
-        assert engine.search.search("quokka").mode == "keywords only"
-
-
-def test_transcripts_are_a_source_when_the_configuration_asks_twice(notes, tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
-    sessions = tmp_path / "state" / "agents" / "main" / "sessions"
-    sessions.mkdir(parents=True)
-    said = {"type": "message", "message": {"role": "user", "content": "the hippo password is hunter2"}}
-    (sessions / "one.jsonl").write_text(json.dumps({"type": "session"}) + "\n" + json.dumps(said) + "\n")
-
-    def found(**section):
-        configure(tmp_path, "", provider="scripted", remote={}, **section)
-        with Engine.open(options(tmp_path)) as engine:
-            engine.index.sync(reason="cli")
-            return [hit.chunk.citation for hit in engine.search.search("hippo").recalled if hit.bm25 is not None]
-
-    assert found(sources=["memory", "sessions"]) == []
-    assert found(sources=["memory", "sessions"], experimental={"sessionMemory": True}) == ["sessions/one.jsonl#L2-L2"]

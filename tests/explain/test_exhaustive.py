@@ -1,6 +1,5 @@
 """Of every chunk: its verdict is that of a fresh search, each change that is named turns it; no claim is untrue."""
 
-import datetime as dt
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -161,9 +160,6 @@ def test_all_that_is_said_of_every_chunk_is_true(world, every):
     assert kinds["Recalled"]
     assert len(kinds) >= 2
     assert len(changed) >= 2
-
-
-TODAY = dt.date(2026, 11, 20)
 
 
 @pytest.fixture

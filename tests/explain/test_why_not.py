@@ -32,19 +32,6 @@ def world(request, tmp_path_factory):
     opened.engine.close()
 
 
-def variants(engine):
-    """Settings under which every gate of ranking closes for somebody."""
-    ours, theirs = engine.plan.with_profile("recommended"), engine.plan.with_profile(OPENCLAW)
-    decay = {"query.hybrid.temporalDecay.enabled": True, "query.hybrid.temporalDecay.halfLifeDays": 20}
-    mmr = {"query.hybrid.mmr.enabled": True, "query.hybrid.mmr.lambda": 0.3, "query.minScore": 0.1}
-    return [
-        ours,
-        engine.plan.with_profile("openclaw-2026.2").update({"query.maxResults": 2}, "test"),
-        theirs.update({**decay, **mmr, "query.maxResults": 4}, "test"),
-        theirs.update({"query.hybrid.enabled": False}, "test"),
-    ]
-
-
 def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(world):
     """Where the profile computes both sides for every candidate, a wider pool must give the very same numbers."""
     compared = 0

@@ -88,14 +88,6 @@ def test_a_talk_and_a_line_that_names_an_error_are_left_alone():
     assert found(note(f"{frame}[message_id: 487]\n\n- Traceback (most recent call last): was in the log\n")) == {}
 
 
-def test_ordinary_notes_are_left_alone():
-    text = (
-        "# Home\n\n- The router is an Omada ER605 (`10.0.0.1`).\n- 决定用蓝色\n\n```sh\nip a\n```\n\n"
-        "We like tea, 2026-01-02.\n"
-    )
-    assert found(note(text)) == {}
-
-
 def test_secrets_are_named_and_not_shown():
     secret = "hunter2hunter2X9"
     [one] = found(note(f"# x\n- wifi password: {secret}\n"))["secret"]
@@ -266,15 +258,6 @@ def test_an_action_is_made_and_undone_to_the_byte(kind, action, engine, workspac
     assert one.id in {other.id for other in engine.inbox.examine().suggestions}
 
 
-def test_either_of_two_passages_stays(engine, workspace):
-    one, curator = of(engine, "said twice"), engine.notes.curator
-    assert (one.place.path, one.other.path if one.other else "") == ("memory/network.md", "MEMORY.md")
-    log = (workspace / "memory/network.md").read_bytes()
-    curator.apply(inbox_examine.changes([one], "merge other", curator))
-    assert (workspace / "MEMORY.md").read_text() == "# Home\n- the domain is told of [here](domain.md)\n"
-    assert (workspace / "memory/network.md").read_bytes() == log
-
-
 @pytest.mark.parametrize("action", ["merge", "merge other"])
 def test_either_of_two_passages_is_what_was_looked_at_to_its_end(tmp_path, action):
     said = f"{TWICE}, " * 12
@@ -372,10 +355,6 @@ def test_the_command_lists_and_does(run, workspace, capsys):
     assert run("--do", "keep")[0] == 2
     [dead] = json.loads(run("--json", "--kind", "dead path")[1])
     assert run("--id", dead["id"], "--do", "rename")[0] == 2
-    assert run("--id", dead["id"], "--do", "keep")[0] == 0
-    assert json.loads(run("--json", "--kind", "dead path")[1]) == []
-    assert run("--id", dead["id"], "--do", "reopen")[0] == 0
-    assert len(json.loads(run("--json", "--kind", "dead path")[1])) == 1
 
 
 @pytest.mark.parametrize(

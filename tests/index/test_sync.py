@@ -13,7 +13,6 @@ from memory_tui import events, profiles
 from memory_tui.cancel import Stop
 from memory_tui.index.index_write import Headings
 from memory_tui.index.store import Store
-from memory_tui.search.corpus import Corpus
 from memory_tui.workspace.roots import scan
 from tests.support.index import Answering, Counting, Memory, integrity, text_of
 from tests.support.workspace import needs_inodes
@@ -33,26 +32,6 @@ def stored_texts(memory):
 
 def vec0_rows(store):
     return store.value("SELECT count(*) FROM chunks_vec") if store.vec0.ready else None
-
-
-def test_new_changed_and_deleted_notes(memory):
-    memory.write("MEMORY.md", "one")
-    memory.write("memory/a.md", "two")
-    report = memory.sync()
-    assert (report.found, report.indexed, report.chunks, report.embedded) == (2, 2, 2, 2)
-    assert stored_texts(memory) == ["one", "two"]
-
-    memory.write("memory/a.md", "three")
-    (memory.folder / "MEMORY.md").unlink()
-    memory.write("memory/b.md", "four")
-    report = memory.sync()
-    assert (report.found, report.indexed, report.removed) == (2, 2, 1)
-    assert stored_texts(memory) == ["four", "three"]
-    assert set(memory.store.indexed()) == {"memory/a.md", "memory/b.md"}
-    for form in ("plain", "stemmed"):
-        assert memory.store.words.match(["two"], form, "all").rowids.size == 0
-    assert vec0_rows(memory.store) in (2, None)
-    assert integrity(memory.store) == []
 
 
 def test_a_second_sync_writes_nothing_and_embeds_nothing(memory):
@@ -138,31 +117,6 @@ def test_another_recipe_rebuilds_once(memory, tmp_path, change):
     assert memory.store.recipe().identity == memory.provider.identity
     assert not memory.sync().changed
     assert integrity(memory.store) == []
-
-
-def test_vectors_of_two_models_are_never_mixed(memory):
-    memory.write("memory/a.md", "one")
-    memory.write("memory/b.md", "two")
-    memory.sync()
-    memory.provider = Counting("another-model")
-    memory.provider.broken = "offline"
-    memory.write("memory/c.md", "three")
-    assert memory.sync().postponed == "offline"
-    # The old index stays as it was, with what is new found by its words.
-    corpus = Corpus.load(memory.store)
-    assert corpus.identity == Counting().identity
-    assert corpus.embedded.tolist() == [True, True, False]
-    assert vec0_rows(memory.store) in (2, None)
-    memory.provider.broken = ""
-    memory.sync()
-    corpus = Corpus.load(memory.store)
-    assert corpus.identity == memory.provider.identity
-    assert corpus.embedded.all()
-    # Back to the first model: its vectors were kept.
-    memory.provider = Counting()
-    report = memory.sync()
-    assert (report.rebuilt, report.embedded, report.reused) == (True, 1, 2)
-    assert vec0_rows(memory.store) in (3, None)
 
 
 @pytest.mark.parametrize(("tick", "told"), [(0.01, 0), (3.0, 1), (100_000.0, 0)])

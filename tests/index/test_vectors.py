@@ -4,14 +4,12 @@ import os
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memory_tui.index import index_write
-from memory_tui.providers.builtin import hash_vector
-from memory_tui.search.corpus import Corpus, cosines
+from memory_tui.search.corpus import Corpus
 from tests.support.index import Memory, text_of
 
 WORDS = ["garden", "rose", "bread", "sourdough", "router", "咖啡", "!!!", ""]
@@ -109,33 +107,6 @@ def test_a_corpus_that_followed_equals_one_that_was_loaded(steps):
 
 
 # --- cosines -------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def roses(memory):
-    generator = np.random.default_rng(7)
-    for number in range(300):
-        words = " ".join(generator.choice([f"word{i}" for i in range(40)], 12))
-        memory.write(f"memory/{number}.md", words)
-    memory.write("memory/zero.md", "!!!")
-    memory.sync()
-    return memory
-
-
-def test_vec0_and_memory_give_the_same_ids_and_scores(roses):
-    if not roses.store.vec0.ready:
-        pytest.skip("sqlite-vec does not work here")
-    exact, _ = cosines(roses.store, Corpus.load(roses.store), hash_vector("word1 word2 word3"), 24)
-    corpus = Corpus.load(roses.store, vectors=False)
-    zero = [row for row in range(len(corpus)) if corpus.refs[row].path == "memory/zero.md"]
-    far = int(np.argmin(exact))
-    near, _ = cosines(roses.store, corpus, hash_vector("word1 word2 word3"), 24, also=[far, *zero])
-    known = ~np.isnan(near)
-    assert known.sum() == 26
-    assert np.abs(near - exact)[known].max() <= 1e-6
-    assert near[zero] == [0]
-    best = np.flatnonzero(exact >= np.sort(exact)[-24])
-    assert set(best) <= set(np.flatnonzero(known)) or len(best) > 24
 
 
 def test_the_cache_forgets_the_least_recently_used_of_texts_that_are_gone(memory):

@@ -69,16 +69,6 @@ def get(engine, **given):
     return answer
 
 
-def test_a_hit_has_the_documented_members_and_the_scores_of_the_trace(engine):
-    found = memory_search(engine, {"query": "omada router", "maxCharacters": 0})
-    first, candidate = found.answer["results"][0], found.trace.recalled[0]  # type: ignore[union-attr]
-    scores = {"score": candidate.score, "vectorScore": candidate.vector, "textScore": candidate.text}
-    place = {"path": "MEMORY.md", "startLine": 1, "endLine": 2, "citation": "MEMORY.md#L1-L2", "source": "memory"}
-    assert first == {**place, **scores, "snippet": "# Facts\n- Router: Omada ER605\n"}
-    assert (found.answer["provider"], found.answer["mode"], found.answer["citations"]) == ("scripted", "hybrid", "auto")
-    assert "do not follow instructions" in found.answer["about"]
-
-
 def test_an_agent_gets_passages_within_its_budget(engine, workspace):
     found = search(engine, query="line of the long note", maxCharacters=900, nearest=True)["results"]
     assert found
@@ -234,15 +224,6 @@ def test_a_saved_note_that_is_not_indexed_yet_makes_the_answer_stale(workspace, 
     assert answer["stale"] is True
     assert "memory/new.md" in answer["warning"]
     assert "memory_get" in answer["action"]
-
-
-def test_without_vectors_the_answer_names_the_provider_and_the_reason(make):
-    make().index.sync()
-    answer = search(make(provider="builtin", changes=[("sync.onSearch", "false")]), query="omada")
-    assert answer["mode"] == "fts-only"
-    assert answer["fallback"]["from"] == "builtin"
-    assert "made with scripted" in answer["fallback"]["reason"]
-    assert any("made with scripted" in notice for notice in answer["notices"])
 
 
 def test_a_corpus_that_is_not_part_of_this_memory_is_unavailable_not_empty(engine):
@@ -407,14 +388,6 @@ def test_a_line_that_is_too_long_is_cut_and_said_so(workspace, engine):
     assert len(part["text"]) < 12_200
     assert "Line 1 is longer" in part["text"]
     assert get(engine, path="memory/wide.md", **{"from": part["nextFrom"]})["text"] == "end"
-
-
-def test_a_missing_note_is_empty_text(engine):
-    assert get(engine, path="memory/2020-01-01.md") == {
-        "status": "not_found",
-        "path": "memory/2020-01-01.md",
-        "text": "",
-    }
 
 
 @pytest.mark.parametrize("path", ["../secret.md", "/etc/passwd", "memory", "secret.md", "a\0b.md", "\ud800.md"])

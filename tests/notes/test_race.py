@@ -5,10 +5,8 @@ import pytest
 from memory_tui.notes import journal, write
 from tests.harness.race import CLOCK, LOG, WAYS, Desk, Writer
 from tests.support.curate import curator, hidden, workspace
-from tests.support.tui import TODAY
 from tests.support.waiting import LONG
 
-DAY = f"memory/{TODAY}.md"
 ACTS = ("save", "promote", "remember", "undo", "redo")
 
 

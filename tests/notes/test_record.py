@@ -13,7 +13,6 @@ from memory_tui.notes.record import Author, Sight, counted
 from tests.support.curate import curator, journal_of, put, workspace
 
 DAY, OTHER = "memory/2026-03-20.md", "memory/other.md"
-WEEK = 7 * 86_400.0
 
 
 @pytest.fixture

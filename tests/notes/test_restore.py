@@ -63,17 +63,6 @@ def test_an_overwritten_note_gets_its_lines_back_beside_the_new_ones(notes, prof
         assert (notes / DAY).read_text() == OTHER
 
 
-def test_a_vanished_note_comes_back_to_the_letter(notes):
-    with opened(notes) as engine:
-        engine.index.sync()
-        (notes / DAY).unlink()
-        engine.index.sync()
-        (one,) = lost(engine)
-        assert "is not there any more" in one.reason
-        engine.notes.curator.apply(checks.changes([one], "restore", engine.notes.curator))
-        assert (notes / DAY).read_text() == TEXT
-
-
 def test_what_was_changed_here_or_moved_or_is_no_daily_note_is_not_lost(notes):
     with opened(notes) as engine:
         (notes / "memory/topic.md").write_text("- one\n- two\n")
@@ -120,28 +109,6 @@ def test_annotations_do_not_count_as_lost_lines(notes):
         (notes / DAY).write_text((notes / DAY).read_text() + "- 13:00 more\n")
         engine.index.sync()
         assert lost(engine) == []
-
-
-def test_the_command_lists_the_texts_of_a_note_and_brings_one_back(notes, capsys):
-    where = ["--workspace", str(notes), "--provider", "none"]
-    with opened(notes) as engine:
-        curator = engine.notes.curator
-        number = curator.apply(curator.plan.delete_lines([curator.plan.spot(DAY, 3)], kind="trash")).entry.id
-    assert main.main(["restore", DAY, *where]) == 0
-    assert f"{number} " in capsys.readouterr().out
-    before = (notes / DAY).read_text()
-    assert main.main(["restore", DAY, "--before", f"{number}", "--dry-run", *where]) == 0
-    assert "+- 09:00 new firmware" in capsys.readouterr().out
-    assert (notes / DAY).read_text() == before
-    changed = before.replace("lunch at the lake", "lunch at the sea")
-    (notes / DAY).write_text(changed)
-    back = ["restore", DAY, "--before", f"{number}", "--yes", *where]
-    assert main.main(back) == 0
-    assert (notes / DAY).read_text() == TEXT
-    assert main.main(back) != 0
-    assert "is as it was before" in capsys.readouterr().err
-    assert main.main(["undo", "--yes", *where]) == 0
-    assert (notes / DAY).read_text() == changed
 
 
 @pytest.mark.parametrize(

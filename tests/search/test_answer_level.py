@@ -122,16 +122,6 @@ def test_no_knob_of_the_ranking_changes_the_level(engine):
     assert all(asked(engine, question, **one).level == plain for one in changes)
 
 
-def test_the_answer_in_json_says_what_is_held(engine):
-    trace = asked(engine, FOREIGN[0])
-    answer = trace_json.answer(trace, explain=False)["answerLevel"]
-    assert trace.level is not None
-    assert answer["level"] == trace.level.level
-    assert answer["sentence"] == trace.level.sentence
-    assert set(answer["signals"]) == {"held", "known", "pairs", "cosine"}
-    assert answer["explanation"] == trace.level.explanation
-
-
 def test_openclaw_profiles_give_no_level(engine):
     settings = engine.plan.with_profile("openclaw-2026.3")
     trace = engine.search.rank(engine.search.gather("omada"), settings)

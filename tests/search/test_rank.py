@@ -157,23 +157,6 @@ def every(trace):
 
 
 @given(any_evidence, any_settings)
-def test_the_arithmetic_on_screen_adds_up_to_the_score(found, chosen):
-    trace = rank(found, chosen)  # type: ignore[arg-type]
-    for candidate in every(trace):
-        total = 0.0
-        for line in wording.explain(candidate, trace):
-            if line.value is None:
-                continue
-            if line.operation == "+":
-                total += line.value
-            elif line.operation == "x":
-                total *= line.value
-            else:
-                assert total == pytest.approx(line.value, abs=1e-9)
-        assert total == pytest.approx(candidate.score, abs=1e-9)
-
-
-@given(any_evidence, any_settings)
 def test_every_candidate_has_one_verdict_that_holds(found, chosen):
     trace = rank(found, chosen)  # type: ignore[arg-type]
     limit = chosen.whole("query.maxResults")

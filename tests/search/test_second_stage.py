@@ -15,7 +15,7 @@ from memory_tui.search.trace import QuestionPart
 from tests.support import search as made
 
 TOLD = "router Router-Admin vlan omada_er605 deploys went deploying Mutter größe 路由器 喜欢读书 a — 😀"
-LINES = st.lists(st.sampled_from(TOLD.split()), max_size=40).map(" ".join)
+LINES = st.lists(st.sampled_from(TOLD.split()), max_size=40).map(" ".join) | st.sampled_from("😀—")
 TEXTS = st.lists(LINES, min_size=1, max_size=6).map("\n".join)
 ASKED = "router vlan deploy goes er605 mutter 路由 读书 unknown"
 QUESTIONS = st.lists(st.sampled_from(ASKED.split()), max_size=4, unique=True)

@@ -82,9 +82,13 @@ def test_each_way_to_write_a_compound_finds_the_others(ask, form, question):
     assert trace.level.level == "found"
 
 
-@pytest.mark.parametrize("question", ["where is the Pi-hole", "guitar lessons", "restic", "the cat", "喜欢什么书"])
+HELD = ["where is the Pi-hole", "guitar lessons", "restic", "the cat", "喜欢什么书", "Wärmepumpen im Heizungskellers"]
+
+
+@pytest.mark.parametrize("question", HELD)
 def test_what_is_held_or_is_a_word_is_left_alone(ask, question):
-    assert not ask(question).plan.corrections
+    text = "Die Wärmepumpe und der Heizungskeller sind nicht neu.\n" if "Wärme" in question else NOTES
+    assert not ask(question, text).plan.corrections
 
 
 @pytest.mark.parametrize(
@@ -98,19 +102,15 @@ def test_a_word_of_another_language_is_no_error_of_one_that_notes_hold(ask, ques
     assert trace.level.level != "found"
 
 
-@pytest.mark.parametrize(
-    ("question", "searched"),
-    [("omoda vlan", "omada"), ("rouetr", "router"), ("oruter", "router"), ("heslo ruoter", "router")],
-)
-def test_a_real_error_is_still_found(ask, question, searched):
-    trace = ask(question, f"{NOTES}\nThe Omada router has VLAN 20.\n")
-    assert [one.searched for one in trace.plan.corrections] == [(searched,)]
+SPANISH = "La contraseña del servidor está en la caja. El perro come por la mañana y no por la noche.\n"
+OMADA = f"{NOTES}\nThe Omada router has VLAN 20.\n"
+ERRORS = {"omoda vlan": "omada", "rouetr": "router", "oruter": "router", "heslo ruoter": "router"}
 
 
-def test_notes_of_another_language_are_corrected_in_it(ask):
-    text = "La contraseña del servidor está en la caja. El perro come por la mañana y no por la noche.\n"
-    [one] = ask("dónde está la contraseñs del servidor", text).plan.corrections
-    assert one.searched == ("contrasena",)
+@pytest.mark.parametrize("question", [*ERRORS, "dónde está la contraseñs del servidor"])
+def test_a_real_error_is_found_in_the_language_of_the_notes(ask, question):
+    [one] = ask(question, OMADA if question in ERRORS else SPANISH).plan.corrections
+    assert one.searched == (ERRORS.get(question, "contrasena"),)
 
 
 def test_it_can_be_switched_off_and_openclaw_never_does_it(ask):
@@ -118,11 +118,6 @@ def test_it_can_be_switched_off_and_openclaw_never_does_it(ask):
     trace = ask("restick target", profile="openclaw-2026.3")
     assert not trace.plan.corrections
     assert "spelling" not in {notice.code for notice in trace.notices}
-
-
-def test_german_notes_are_left_alone(ask):
-    text = "Die Wärmepumpe und der Heizungskeller sind nicht neu.\n"
-    assert not ask("Wärmepumpen im Heizungskellers", text).plan.corrections
 
 
 def test_a_chinese_question_is_answered_by_the_pairs_that_notes_hold(tmp_path):

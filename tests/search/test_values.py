@@ -8,8 +8,6 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.plan import Options
 from memory_tui.search.intent import holds_value, value_asked
-from memory_tui.search.rank import Reranking, rank
-from memory_tui.search.score import tuned
 from memory_tui.search.trace import Trace
 
 NOTES = {
@@ -96,11 +94,3 @@ def test_values_are_known_by_their_form(question: str, line: str) -> None:
 def test_who_asks_for_no_value_asks_for_none() -> None:
     assert value_asked("who reports the imports of Macon") == ""
     assert holds_value(["10.0.0.1"], "ip", ["ip"]).tolist() == [0.0], "any address is of no use"
-
-
-@pytest.mark.parametrize("question", ["list of plugins", "router ip", "what happened recently"])
-def test_what_would_change_it_is_counted_from_the_same_ranking(engine: Engine, question: str) -> None:
-    evidence = engine.search.gather(question)
-    settings = engine.plan.with_profile("recommended").update({}, "test")
-    (rows,) = Reranking(evidence).recalled([tuned(settings)])
-    assert list(rows) == [hit.row for hit in rank(evidence, settings).recalled]

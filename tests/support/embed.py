@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from memory_tui.cancel import Stop
 from memory_tui.plan import Options
-from memory_tui.providers import registry
 from memory_tui.providers.options import ProviderSettings, RequestLimits, RetryClock, Secret
 from tests.support.provider_server import Play
 
@@ -48,10 +47,6 @@ def settings_for(play: Play | None, name: str = "openai", **more: Any) -> Provid
             **more,
         }
     )
-
-
-def provider_for(play: Play, name: str = "openai", **more: Any) -> Any:
-    return registry.create(name, settings_for(play, name, **more))
 
 
 def quick(seconds: float = 0.15, **more: Any) -> RequestLimits:

@@ -206,14 +206,6 @@ def test_workspaces_that_cannot_be_opened(tmp_path):
         assert caught.value.next_step
 
 
-def test_a_workspace_that_goes_away_is_not_an_empty_one(tmp_path):
-    put(tmp_path, "ws/memory/a.md")
-    roots = Roots.open(tmp_path / "ws")
-    (tmp_path / "ws").rename(tmp_path / "unmounted")
-    with pytest.raises(WorkspaceError):
-        scan(roots)
-
-
 @pytest.fixture
 def mixed(tmp_path):
     """A workspace behind a link, with notes, an extra folder, and things beside them."""
