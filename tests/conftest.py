@@ -17,38 +17,16 @@ from types import SimpleNamespace
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 os.environ["TZ"] = "UTC"
 time.tzset()
-for _name in (
-    "NO_COLOR",
-    "COLUMNS",
-    "LINES",
-    "TEXTUAL_THEME",
-    "OPENCLAW_CONFIG_PATH",
-    "OPENCLAW_STATE_DIR",
-    "OPENCLAW_PROFILE",
-    "OPENCLAW_HOME",
-    "OPENCLAW_WORKSPACE_DIR",
-    "CLAWDBOT_STATE_DIR",
-    "CLAWDBOT_CONFIG_PATH",
-    "OPENAI_API_KEY",
-    "GEMINI_API_KEY",
-    "VOYAGE_API_KEY",
-    "MISTRAL_API_KEY",
-    "CLAUDE_CONFIG_DIR",
-    "MEMORY_TUI_SLUG_URL",
-    "MEMORY_TUI_SLUG_MODEL",
-    "MEMORY_TUI_SLUG_KEY",
-    "WATCHFILES_FORCE_POLLING",
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    # The tests start hundreds of processes; none should compile what the one before it did.
-    "PYTHONDONTWRITEBYTECODE",
-):
+_OF_THE_DEVELOPER = """
+NO_COLOR COLUMNS LINES TEXTUAL_THEME CLAUDE_CONFIG_DIR WATCHFILES_FORCE_POLLING
+OPENCLAW_CONFIG_PATH OPENCLAW_STATE_DIR OPENCLAW_PROFILE OPENCLAW_HOME OPENCLAW_WORKSPACE_DIR CLAWDBOT_STATE_DIR
+CLAWDBOT_CONFIG_PATH OPENAI_API_KEY GEMINI_API_KEY VOYAGE_API_KEY MISTRAL_API_KEY GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
+PYTHONDONTWRITEBYTECODE
+"""
+"""The servers of the tests are on loopback, so no proxy is on the way; none of hundreds of processes compiles anew."""
+for _name in _OF_THE_DEVELOPER.split():
     os.environ.pop(_name, None)
-# The servers of the tests are on loopback: no proxy of this machine is on the way to them.
-for _name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-    os.environ.pop(_name, None)
-    os.environ.pop(_name.upper(), None)
 
 import pytest  # noqa: E402 - after the environment is set
 from hypothesis import HealthCheck, settings  # noqa: E402
@@ -82,7 +60,7 @@ def _private_places_of_modules(tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture(autouse=True, scope="session")
 def _no_wait_for_the_disk() -> Iterator[None]:
-    """Nothing is flushed: what a power cut leaves is worked out by `helpers_faults`, and no test pulls the plug."""
+    """Nothing is flushed: what a power cut leaves is worked out by `tests/support/faults.py`, none pulls the plug."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("os.fsync", os.fstat)
         yield

@@ -109,15 +109,10 @@ def test_loopback_is_this_machine(url):
 @pytest.mark.parametrize(
     "url",
     [
-        "http://192.168.1.5:80",
-        "http://localhost.example",
-        "http://127.0.0.1.example:80/",
-        "http://[2001:db8::1]:80",
-        "https://api.openai.com",
-        "http://0.0.0.0",
-        "http://::1",
+        "http://192.168.1.5:80", "http://localhost.example", "http://127.0.0.1.example:80/",
+        "http://[2001:db8::1]:80", "https://api.openai.com", "http://0.0.0.0", "http://::1",
     ],
-)
+)  # fmt: skip
 def test_everything_else_is_not(url):
     assert not on_this_machine(host_of(url))
 

@@ -8,15 +8,10 @@ from memory_tui.formatting import camel, plural, signed
 @pytest.mark.parametrize(
     ("count", "noun", "text"),
     [
-        (0, "file", "0 files"),
-        (1, "file", "1 file"),
-        (2, "file", "2 files"),
-        (12_345, "file", "12,345 files"),
-        (1, "query", "1 query"),
-        (12, "query", "12 queries"),
-        (3, "day", "3 days"),
+        (0, "file", "0 files"), (1, "file", "1 file"), (2, "file", "2 files"), (12_345, "file", "12,345 files"),
+        (1, "query", "1 query"), (12, "query", "12 queries"), (3, "day", "3 days"),
     ],
-)
+)  # fmt: skip
 def test_a_count_agrees_with_its_noun(count, noun, text):
     assert plural(count, noun) == text
 

@@ -21,19 +21,11 @@ def test_the_tune_strip_has_no_knob_that_needs_a_new_index():
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("minScore", "2"),
-        ("minScore", "nan"),
-        ("minScore", "inf"),
-        ("minScore", "x"),
-        ("minScore", ""),
-        ("halfLifeDays", "0"),
-        ("maxResults", "0"),
-        ("maxResults", "2.5"),
-        ("vectorWeight", "-1"),
-        ("mmr.enabled", "maybe"),
-        ("profile", "openclaw"),
+        ("minScore", "2"), ("minScore", "nan"), ("minScore", "inf"), ("minScore", "x"), ("minScore", ""),
+        ("halfLifeDays", "0"), ("maxResults", "0"), ("maxResults", "2.5"), ("vectorWeight", "-1"),
+        ("mmr.enabled", "maybe"), ("profile", "openclaw"),
     ],
-)
+)  # fmt: skip
 def test_a_value_out_of_range_is_refused_with_the_range(name, text):
     with pytest.raises(SettingError) as caught:
         parse(find_knob(name), text)

@@ -55,22 +55,12 @@ def test_only_the_module_of_the_command_is_imported(arguments, module):
 @pytest.mark.parametrize(
     ("words", "command"),
     [
-        ("indx", "index"),
-        ("vlan", ""),
-        ("x" * 50_000, ""),
-        ("Search", "search"),
-        ("version", "--version"),
-        ("why-file", "why --file"),
-        ("compare-index", "openclaw compare-index"),
-        ("trust", "openclaw trust"),
-        ("write-config", "config --write"),
-        ("redo", "undo --redo"),
-        ("journal", "history"),
-        ("budget", "prompt --budget"),
-        ("tune", "eval --tune"),
-        ("completion", "help --completion"),
+        ("indx", "index"), ("vlan", ""), ("x" * 50_000, ""), ("Search", "search"), ("version", "--version"),
+        ("why-file", "why --file"), ("compare-index", "openclaw compare-index"), ("trust", "openclaw trust"),
+        ("write-config", "config --write"), ("redo", "undo --redo"), ("journal", "history"),
+        ("budget", "prompt --budget"), ("tune", "eval --tune"), ("completion", "help --completion"),
     ],
-)
+)  # fmt: skip
 def test_a_word_that_is_no_command_names_the_nearest(words, command):
     with pytest.raises(SettingError) as refused:
         named([words, "--json"])

@@ -216,17 +216,11 @@ def test_includes_are_joined_as_openclaw_joins_them(write, home):
 @pytest.mark.parametrize(
     ("include", "why"),
     [
-        ("../outside.json5", "outside the folder"),
-        ("/etc/hostname", "outside the folder"),
-        ("nothing.json5", "no such"),
-        ("openclaw.json", "includes itself"),
-        (7, "not the name"),
-        ("loop.json5", "includes itself"),
-        ("link.json5", "outside"),
-        (".", "no such file"),
-        ("a\0b", "not the name"),
+        ("../outside.json5", "outside the folder"), ("/etc/hostname", "outside the folder"),
+        ("nothing.json5", "no such"), ("openclaw.json", "includes itself"), (7, "not the name"),
+        ("loop.json5", "includes itself"), ("link.json5", "outside"), (".", "no such file"), ("a\0b", "not the name"),
     ],
-)
+)  # fmt: skip
 def test_what_may_not_be_included_is_reported_and_the_rest_counts(include, why, write, home):
     write({"$include": include, "agents": {"defaults": {"memorySearch": {"query": {"minScore": 0.4}}}}})
     (home / "outside.json5").write_text("{}")

@@ -81,20 +81,11 @@ def test_any_text_is_read_or_refused_with_a_place(text):
 @pytest.mark.parametrize(
     ("text", "line", "column"),
     [
-        ('{"a": 1,\n  b: [1,2\n  "c": 3}', 3, 3),
-        ("", 1, 1),
-        ("{\n a b}", 2, 4),
-        ("{a:012}", 1, 5),
-        ("[1,,2]", 1, 4),
-        ("[1] // ok\n/* x", 2, 2),
-        ("'abc", 1, 1),
-        ('"a\\u12"', 1, 4),
-        ("tru", 1, 1),
-        ("{a:undefined}", 1, 4),
-        ("[" * 300, 1, 201),
-        ("{a:1;}", 1, 5),
+        ('{"a": 1,\n  b: [1,2\n  "c": 3}', 3, 3), ("", 1, 1), ("{\n a b}", 2, 4), ("{a:012}", 1, 5), ("[1,,2]", 1, 4),
+        ("[1] // ok\n/* x", 2, 2), ("'abc", 1, 1), ('"a\\u12"', 1, 4), ("tru", 1, 1), ("{a:undefined}", 1, 4),
+        ("[" * 300, 1, 201), ("{a:1;}", 1, 5),
     ],
-)
+)  # fmt: skip
 def test_an_error_tells_where_it_is_near(text, line, column):
     with pytest.raises(ConfigError) as caught:
         tree(text)

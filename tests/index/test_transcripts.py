@@ -1,16 +1,12 @@
 """Transcripts in the index: opt-in, cut and hashed as documented, patient about growth, and never with a secret."""
 
 import json
-import os
 
 import pytest
 from msgspec.structs import replace
 
-from memory_tui.engine.engine import Engine
-from memory_tui.errors import PathRefused
 from memory_tui.index.sync import SyncRun, compare, sync, waits
 from memory_tui.jsstring import sha256_hex
-from memory_tui.plan import Options
 from memory_tui.settings import Settings
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, scan
@@ -124,15 +120,10 @@ def test_a_sync_by_itself_waits_until_a_transcript_has_grown(memory, reason):
 @pytest.mark.parametrize(
     ("bytes_", "messages", "limits", "expected"),
     [
-        (99_999, 49, (100_000, 50), False),
-        (100_000, 0, (100_000, 50), True),
-        (10, 50, (100_000, 50), True),
-        (1, 0, (0, 50), True),
-        (0, 0, (0, 0), False),
-        (1, 0, (0, 0), True),
-        (99, 0, (100, 0), False),
+        (99_999, 49, (100_000, 50), False), (100_000, 0, (100_000, 50), True), (10, 50, (100_000, 50), True),
+        (1, 0, (0, 50), True), (0, 0, (0, 0), False), (1, 0, (0, 0), True), (99, 0, (100, 0), False),
     ],
-)
+)  # fmt: skip
 def test_when_growth_is_enough(memory, bytes_, messages, limits, expected):
     memory.told("a.jsonl", "x" * (bytes_ - messages) + "\n" * messages)
     note = next(n for n in scan(memory.roots).notes if n.source == transcripts.SOURCE)
@@ -151,29 +142,6 @@ def test_a_transcript_that_shrank_counts_whole(memory):
 
 
 # --- asked ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def engine(memory, tmp_path):
-    from memory_tui import plan as plans
-
-    plan = plans.plan(
-        Options(
-            workspace=str(memory.folder),
-            index=str(tmp_path / "i.sqlite"),
-            provider="scripted",
-            changes=(("profile", "openclaw-2026.3"), ("minScore", "0"), ("temporalDecay.enabled", "on")),
-        )
-    )
-    os.utime(tmp_path / "sessions" / "a.jsonl", (1_600_000_000, 1_600_000_000))
-    with Engine(replace(plan, roots=memory.roots)) as engine:
-        engine.index.sync()
-        yield engine
-
-
-def test_what_an_agent_may_get_does_not_include_sessions(engine):
-    with pytest.raises(PathRefused):
-        engine.notes.get("sessions/a.jsonl")
 
 
 def test_the_watcher_sees_transcripts(memory, tmp_path):

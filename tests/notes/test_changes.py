@@ -88,16 +88,8 @@ def test_headings_in_code_do_not_count():
 def test_a_block_is_an_item_with_what_is_below_it_or_a_paragraph():
     texts = ["# A", "para", "goes on", "- one", "  more", "  - deep", "- two", "", "last"]
     assert [block_at(texts, n) for n in range(1, 10)] == [
-        (1, 1),
-        (2, 3),
-        (2, 3),
-        (4, 6),
-        (4, 6),
-        (6, 6),
-        (7, 7),
-        (8, 8),
-        (9, 9),
-    ]
+        (1, 1), (2, 3), (2, 3), (4, 6), (4, 6), (6, 6), (7, 7), (8, 8), (9, 9),
+    ]  # fmt: skip
 
 
 # --- capture -------------------------------------------------------------------------------------------------------

@@ -54,15 +54,10 @@ def test_relative_links_and_own_folder():
 @pytest.mark.parametrize(
     "text",
     [
-        "README.md",
-        "https://example.org/memory/home-network.md",
-        "```\n[[home-network]]\n```",
-        "words",
-        "[x](https://example.org)",
-        "![[",
-        "home-network.mdx",
+        "README.md", "https://example.org/memory/home-network.md", "```\n[[home-network]]\n```", "words",
+        "[x](https://example.org)", "![[", "home-network.mdx",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_link(text):
     assert found(text) == []
 

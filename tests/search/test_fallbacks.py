@@ -68,16 +68,11 @@ def test_meaning_counts_by_how_much_of_a_question_the_table_knows(place):
 @pytest.mark.parametrize(
     ("question", "language"),
     [
-        ("喜欢什么书", "Chinese"),
-        ("わたしのいぬのなまえは", "Japanese"),
-        ("내 개 이름이 뭐야", "Korean"),
-        ("Где стоит принтер", "Cyrillic"),
-        ("مرحبا كلبي", "Arabic"),
-        ("what router", ""),
-        ("Wie heißt mein Hund?", ""),
-        ("LanceDB 的 schema 是什么", ""),
+        ("喜欢什么书", "Chinese"), ("わたしのいぬのなまえは", "Japanese"), ("내 개 이름이 뭐야", "Korean"),
+        ("Где стоит принтер", "Cyrillic"), ("مرحبا كلبي", "Arabic"), ("what router", ""),
+        ("Wie heißt mein Hund?", ""), ("LanceDB 的 schema 是什么", ""),
     ],
-)
+)  # fmt: skip
 def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, question, language):
     (place / "notes" / "memory" / "书.md").write_text("他在周末喜欢读书和散步。\n昨天买了苹果。\n")
     with opened(place, provider="builtin", profile="recommended") as engine:

@@ -143,25 +143,12 @@ def test_the_longest_expression_counts():
 WORDS = st.sampled_from(
     [
         *[
-            "last",
-            "next",
-            "3",
-            "10",
-            "31",
-            "99",
-            "week",
-            "days",
-            "ago",
-            "march",
-            "may",
-            "2025",
-            "vor",
-            "drei",
+            "last", "next", "3", "10", "31", "99", "week", "days", "ago", "march", "may", "2025", "vor", "drei",
             "wochen",
         ],
         *["wochen", "monat", "bis", "上", "个", "周", "三", "月", "日", "半", "十", "-", ".", "/", "q1", "of", "the"],
     ]
-)
+)  # fmt: skip
 DAYS = st.dates(dt.date(1990, 1, 1), dt.date(2090, 1, 1))
 
 

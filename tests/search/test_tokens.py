@@ -56,13 +56,8 @@ NAMES = "handleChange_v2 HTTPServer2 retry_budget 使用loadCache函数"
 
 def test_names_are_indexed_in_pieces_beside_the_whole():
     assert tokens.indexed_form("", NAMES).split()[-6:] == [
-        "handle",
-        "Change",
-        "HTTP",
-        "Server",
-        "load",
-        "Cache",
-    ]
+        "handle", "Change", "HTTP", "Server", "load", "Cache",
+    ]  # fmt: skip
     for word in ("iPhone", "GmbH", "OAuth", "PDFs", "münchenOst", "README", "Router", "ipv4"):
         assert tokens.indexed_form("", word).strip() == word, "it has no two pieces that are words"
 

@@ -135,22 +135,12 @@ def test_the_key_of_every_maker_is_found_in_a_note(kind):
 @pytest.mark.parametrize(
     "text",
     [
-        "Wifi password: hunter22!",
-        "**Password:** `hunter22`",
-        "| Passwort | hunter22 |",
-        "密码：hunter22",
-        "Пароль: hunter22",
-        "mot de passe : hunter22",
-        "The password is hunter22.",
-        'password = "hunter22"',
-        "パスワード: hunter22",
-        "contraseña: hunter22",
-        "senha: hunter22",
-        "- API key: hunter22hunter22",
-        "auth token = hunter22hunter22",
-        "PASSWORD: 48151623",
+        "Wifi password: hunter22!", "**Password:** `hunter22`", "| Passwort | hunter22 |", "密码：hunter22",
+        "Пароль: hunter22", "mot de passe : hunter22", "The password is hunter22.", 'password = "hunter22"',
+        "パスワード: hunter22", "contraseña: hunter22", "senha: hunter22", "- API key: hunter22hunter22",
+        "auth token = hunter22hunter22", "PASSWORD: 48151623",
     ],
-)
+)  # fmt: skip
 def test_a_labelled_value_is_found_in_the_words_of_many_languages(text):
     (found,) = secret_finder.find(text)
     assert found.kind == secret_finder.LABELLED
@@ -160,16 +150,10 @@ def test_a_labelled_value_is_found_in_the_words_of_many_languages(text):
 @pytest.mark.parametrize(
     ("name", "least", "alarms"),
     [
-        ("work", 1.0, 0.0),
-        ("held", 0.97, 0.0),
-        ("fresh", 0.97, 0.0),
-        ("third", 0.95, 0.0),
-        ("fourth", 0.95, 0.0),
-        ("fifth", 0.9, 0.03),
-        ("sixth", 0.95, 0.0),
-        ("seventh", 0.95, 0.0),
+        ("work", 1.0, 0.0), ("held", 0.97, 0.0), ("fresh", 0.97, 0.0), ("third", 0.95, 0.0), ("fourth", 0.95, 0.0),
+        ("fifth", 0.9, 0.03), ("sixth", 0.95, 0.0), ("seventh", 0.95, 0.0),
     ],
-)
+)  # fmt: skip
 def test_what_people_write_is_a_secret_and_ids_are_none(name, least, alarms):
     secrets, others = [], []
     for text, spans in lines(name):

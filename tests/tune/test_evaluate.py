@@ -41,15 +41,10 @@ def run(place, capsys):
     def go(*arguments):
         code = main.main(
             [
-                "--workspace",
-                str(place / "notes"),
-                "--index",
-                str(place / "index.sqlite"),
-                "--now",
-                "2026-11-20T12:00:00Z",
-                *arguments,
+                "--workspace", str(place / "notes"), "--index", str(place / "index.sqlite"), "--now",
+                "2026-11-20T12:00:00Z", *arguments,
             ]
-        )
+        )  # fmt: skip
         printed = capsys.readouterr()
         return code, printed.out, printed.err
 
