@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -15,13 +15,14 @@ from memory_tui.search.trace import QuestionPart
 from tests.support import search as made
 
 TOLD = "router Router-Admin vlan omada_er605 deploys went deploying Mutter größe 路由器 喜欢读书 a — 😀"
-LINES = st.lists(st.sampled_from(TOLD.split()), max_size=40).map(" ".join) | st.sampled_from("😀—")
+LINES = st.lists(st.sampled_from(TOLD.split()), max_size=40).map(" ".join) | st.sampled_from("😀\u200b")
 TEXTS = st.lists(LINES, min_size=1, max_size=6).map("\n".join)
 ASKED = "router vlan deploy goes er605 mutter 路由 读书 unknown"
 QUESTIONS = st.lists(st.sampled_from(ASKED.split()), max_size=4, unique=True)
 
 
 @settings(max_examples=40, deadline=None)
+@example(["router", "vlan"], ["router\n\u200b", "vlan"], True)
 @given(QUESTIONS, st.lists(TEXTS, min_size=1, max_size=8), st.booleans())
 def test_a_text_is_measured_alone_as_it_is_among_others(words, texts, meaning):
     def measured(rows):
