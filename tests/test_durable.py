@@ -144,7 +144,7 @@ def healed(stage, notes, *allowed):
     for entry in one.journal.entries():
         one.journal.change_of(entry)
     if now == stage.old:
-        assert len(one.undoable()) == before
+        assert len(one.stack("undo")) == before
         stage.change(one)
     assert texts(notes) == stage.new
     assert hidden(notes) == []
@@ -158,7 +158,7 @@ def healed(stage, notes, *allowed):
 
 
 def stage_undoable(stage):
-    return at_work(stage.folder / "first" / "notes").undoable()
+    return at_work(stage.folder / "first" / "notes").stack("undo")
 
 
 def under(stage, fault, at):

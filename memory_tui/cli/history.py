@@ -53,7 +53,7 @@ def _recorded(args: argparse.Namespace) -> Iterator[Curator]:
 def history(args: argparse.Namespace) -> int:
     """List what became of the notes, or show one change."""
     with _recorded(args) as notes:
-        undoable = {entry.id for entry in notes.undoable()}
+        undoable = {entry.id for entry in notes.stack("undo")}
         if args.show is not None:
             listed = histories.history(notes.journal, until=args.show + 1, most=1, joined=False)
             entry = next((entry for entry in listed if entry.id == args.show), None)
@@ -69,7 +69,7 @@ def history(args: argparse.Namespace) -> int:
         path = args.path and _note(notes, args.path)
         entries = histories.history(notes.journal, path, most=most, joined=not args.json)
         names = {_by(entry) or "somebody" for entry in entries}
-        if args.by not in {None, "another", "somebody", OWN, *authors.HOSTS, *names}:
+        if args.by not in {None, "somebody", OWN, *authors.HOSTS, *names}:
             those = f"Those who did: {', '.join(sorted(names))}." if names else "Nobody changed one yet."
             raise SettingError(f"Nobody called {args.by!r} changed a note.", those)
         chosen = [entry for entry in entries if _fits(entry, args)]
@@ -214,7 +214,7 @@ def _by(entry: JournalEntry) -> str:
 
 
 def _fits(entry: JournalEntry, args: argparse.Namespace) -> bool:
-    by = "" if args.by in ("another", "somebody") else args.by
+    by = "" if args.by == "somebody" else args.by
     gone = any(file.after is None for file in entry.files)
     return (args.by is None or by == _by(entry)) and (not args.deleted or gone)
 

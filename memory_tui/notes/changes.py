@@ -123,7 +123,7 @@ class NothingToChange(EditRefused):
 
 
 class Conflict(EditRefused):
-    """Somebody else changed the same lines. `views` show all three texts; `draft` is where the journal keeps mine.
+    """Somebody else changed the same lines. `view` shows all three texts; `draft` is where the journal keeps mine.
 
     `change` is what was to be made, of all its notes.
     """
@@ -131,11 +131,9 @@ class Conflict(EditRefused):
     code = "conflict"
     exit_status = 1
 
-    def __init__(
-        self, message: str, next_step: str, views: tuple[ThreeWay, ...], draft: int = 0, *, change: Change
-    ) -> None:
+    def __init__(self, message: str, next_step: str, view: ThreeWay, draft: int = 0, *, change: Change) -> None:
         super().__init__(message, next_step)
-        self.views, self.draft, self.change = views, draft, change
+        self.view, self.draft, self.change = view, draft, change
 
 
 BOM = "\ufeff"

@@ -129,7 +129,7 @@ class Curator:
 
     def resolve(self, conflict: Conflict, data: bytes) -> AppliedChange:
         """Make the whole change of `conflict`, with `data` for the note that both changed. Raises like `apply`."""
-        view = conflict.views[0]
+        view = conflict.view
         # Where others removed the note, nothing is what they left of it.
         chosen = data if data or view.other is not None else None
         files = tuple(
@@ -201,7 +201,8 @@ class Curator:
                 reason += f"; it begins where change {numbers} of this journal ended, which was made meanwhile"
             if after == before:
                 return None
-            title = _outside(edit.path, before, after, one_line(program, 40))
+            verb = "Make" if before is None else "Remove" if after is None else "Edit"
+            title = f"{verb} {edit.path} in the outside editor {one_line(program, 40)}"
             change = Change("edit", title, (FileChange(edit.path, before, after, *edit.was),))
             entry = self.journal.record(change, reason, edit.last)
         self._changed((edit.path,))
@@ -223,13 +224,9 @@ class Curator:
         done = (entry for entry in reversed(self.journal.entries()) if entry.state == "done")
         return tuple(entry for entry in done if path is None or path in entry.paths)
 
-    def undoable(self) -> tuple[JournalEntry, ...]:
-        """Return the changes that can be taken back, the next one first."""
-        return journals.undo_stack(self.journal.entries(), "undo")
-
-    def redoable(self) -> tuple[JournalEntry, ...]:
-        """Return the changes that can be made again, the next one first."""
-        return journals.undo_stack(self.journal.entries(), "redo")
+    def stack(self, kind: str) -> tuple[JournalEntry, ...]:
+        """Return the changes that can be taken back ("undo") or made again ("redo"), the next one first."""
+        return journals.undo_stack(self.journal.entries(), kind)
 
     def drafts(self) -> tuple[JournalEntry, ...]:
         """Return texts that could not be written, newest first; a draft's first file is mine, its second theirs."""
@@ -285,12 +282,12 @@ class Curator:
                 else "Change the note by hand; the journal shows the old text."
             )
             message = f"{view.path} {what} since. Nothing was written."
-            return Conflict(message, step, (view,), change=change)
+            return Conflict(message, step, view, change=change)
         number = self.journal.draft(view, change.title, draft).id
         return Conflict(
             f"{view.path} {what} since it was read, and the changes touch. Nothing was written.",
             f"Your text is kept as draft {number} of the journal; look at both and make the change again.",
-            (view,),
+            view,
             number,
             change=change,
         )
@@ -310,14 +307,6 @@ class Curator:
     def _refuse_read_only(self) -> None:
         if self.read_only:
             raise ReadOnly(self.read_only, "Start without --read-only to change notes.")
-
-
-def _outside(path: str, before: bytes | None, after: bytes | None, editor: str) -> str:
-    if before is None:
-        return f"New note {path}, made in the outside editor {editor}"
-    if after is None:
-        return f"{path} was removed while the outside editor {editor} had it open"
-    return f"Edit {path} in the outside editor {editor}"
 
 
 def curator(plan: Plan, changed: Callable[[tuple[str, ...]], object] = len) -> Curator:

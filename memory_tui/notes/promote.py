@@ -61,9 +61,10 @@ class Spot(Struct, frozen=True):
             [texts[n - 1] for _, n in run] for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0])
         ]
         facts = [run for run in runs if any(text.strip() for text in run)]
-        if not facts and any(text.strip() for text in self.texts()):
-            raise EditRefused("A heading alone cannot be promoted.", "Choose the lines below it.")
-        return facts or runs
+        if not facts:
+            what = "A heading alone cannot be promoted." if "".join(self.texts()).strip() else "These lines are blank."
+            raise EditRefused(what, "Choose lines with text.")
+        return facts
 
     def around(self) -> str:
         """The heading that the lines stand below with all below it, empty without one; the note's title is none."""

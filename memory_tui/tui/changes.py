@@ -163,8 +163,7 @@ async def _step(view: View, kind: Literal["undo", "redo"], number: int | None, t
 
 def _next_step(engine: Engine, kind: str, number: int | None) -> tuple[JournalEntry, Change]:
     curator = engine.notes.curator
-    stack = curator.undoable() if kind == "undo" else curator.redoable()
-    entry = next((entry for entry in stack if number in (None, entry.id)), None)
+    entry = next((entry for entry in curator.stack(kind) if number in (None, entry.id)), None)
     if entry is None:
         raise EditRefused("Nothing is left to take back.", "5 lists what was changed.")
     return entry, curator.preview(kind, entry.id)
@@ -183,7 +182,7 @@ async def _show_conflict(view: View, conflict: Conflict, then: Then | None) -> N
         else:
             make(view, lambda curator: curator.resolve(conflict, data), then)
 
-    await view.app.push_screen(Resolve(conflict.views[0]), answered)
+    await view.app.push_screen(Resolve(conflict.view), answered)
 
 
 class Resolve(Dialog[bytes]):

@@ -65,7 +65,7 @@ def test_what_others_did_stands_beside_what_was_done_here_with_its_difference(sh
     assert "openclaw removed" in shell.run("history", DAY)
     assert [row["id"] for row in shell.json("history", "--deleted")["changes"]] == [gone["id"]]
     assert [row["id"] for row in shell.json("history", "--by", "openclaw")["changes"]] == [gone["id"]]
-    assert [row["id"] for row in shell.json("history", "--by", "another")["changes"]] == [first["id"]]
+    assert [row["id"] for row in shell.json("history", "--by", "somebody")["changes"]] == [first["id"]]
     assert "-- two" in shell.run("history", "--show", str(first["id"]))
     assert "no change 99" in shell.run("history", "--show", "99", code=2)
 

@@ -184,7 +184,7 @@ class Desk:
             self.save()
         before, after = self._sides
         self._wrote()
-        self._step("undo", self.curator.undoable())
+        self._step("undo", self.curator.stack("undo"))
         self.mine.subtract(after)
         self.mine.update(before)
         self._undoable = False
@@ -194,7 +194,7 @@ class Desk:
         self.undo()
         before, after = self._sides
         self._wrote()
-        self._step("redo", self.curator.redoable())
+        self._step("redo", self.curator.stack("redo"))
         self.mine.subtract(before)
         self.mine.update(after)
 

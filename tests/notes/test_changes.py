@@ -197,6 +197,8 @@ def test_headings_and_blank_lines_are_not_promoted_and_a_copy_or_move_loses_noth
     assert b"one" not in after(moved, DAY)
     assert b"## Work\nplain\n" in after(moved, DAY)
     assert moved.notes == ("Nothing is left below the heading Home, so it goes too.",)
+    with pytest.raises(EditRefused, match="blank"):
+        spot(data, 2, 2).facts()
 
 
 @pytest.mark.parametrize(("first", "last"), [(1, 1), (1, 3), (3, 3)])

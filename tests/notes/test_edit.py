@@ -92,7 +92,7 @@ def test_undo_refuses_a_note_that_changed_since_and_merges_when_asked(folder):
         file.write(b"\n## Later\n- theirs\n")
     with pytest.raises(Conflict, match="has changed since") as caught:
         one.undo()
-    assert caught.value.views[0].merged == before + b"\n## Later\n- theirs\n"
+    assert caught.value.view.merged == before + b"\n## Later\n- theirs\n"
     assert b"- two" in note.read_bytes()
     one.undo(merging=True)
     assert note.read_bytes() == before + b"\n## Later\n- theirs\n"
@@ -114,7 +114,7 @@ def test_undo_after_others_changed_the_same_lines_and_twice_and_after_a_restart(
         with pytest.raises(Conflict, match="has changed since") as caught:
             curator(folder).undo(made.id, merging=merging)
         assert note.read_bytes() == theirs
-        view = caught.value.views[0]
+        view = caught.value.view
         assert (view.base, view.mine, view.other) == (mine, before, theirs)
     # Somebody chooses, in another process; that is what taking it back came to, so it is not taken back twice.
     curator(folder).resolve(caught.value, before + b"- theirs\n")
@@ -136,7 +136,7 @@ def test_what_was_taken_back_by_hand_counts_as_taken_back(folder):
     one.apply(put("MEMORY.md", before, b"# Other\n"))
     (folder / "MEMORY.md").write_bytes(before)
     one.undo()
-    assert [entry.title for entry in one.undoable()] == ["edit memory/a.md"]
+    assert [entry.title for entry in one.stack("undo")] == ["edit memory/a.md"]
     one.redo()
     assert one.read("MEMORY.md") == b"# Other\n"
     assert one.drafts() == ()
@@ -147,9 +147,9 @@ def test_a_new_change_ends_what_can_be_made_again(folder):
     for text in (b"1\n", b"2\n"):
         one.apply(put("MEMORY.md", one.read("MEMORY.md"), text))
     one.undo()
-    assert [entry.title for entry in one.redoable()] == ["edit MEMORY.md"]
+    assert [entry.title for entry in one.stack("redo")] == ["edit MEMORY.md"]
     one.apply(put("MEMORY.md", b"1\n", b"3\n"))
-    assert one.redoable() == ()
+    assert one.stack("redo") == ()
     assert [entry.kind for entry in one.history("MEMORY.md")] == ["edit", "undo", "edit", "edit"]
     assert one.history("memory/other.md") == ()
     # An older one can be taken back alone.
@@ -172,7 +172,7 @@ def test_the_trash_gives_back_note_mode_and_time(folder):
     one.undo()
     assert note.read_bytes() == b"keep\n"
     assert (stat.S_IMODE(note.stat().st_mode), note.stat().st_mtime_ns) == (0o640, 10**18)
-    assert one.undoable() == ()
+    assert one.stack("undo") == ()
 
 
 # --- others --------------------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def test_what_others_changed_meanwhile_is_kept_and_a_change_is_made_whole_or_not
     with pytest.raises(Conflict):
         one.apply(Change("promote", "two notes", files))
     assert note.read_bytes() == now
-    assert one.undoable() == ()
+    assert one.stack("undo") == ()
 
 
 def test_a_text_that_touches_theirs_is_not_written_but_kept_as_a_draft(folder):
@@ -246,13 +246,13 @@ def test_a_writer_between_the_exchange_and_the_last_look_loses_nothing(folder, m
     else:
         with pytest.raises(Conflict) as caught:
             one.apply(put("MEMORY.md", before, mine))
-        view = caught.value.views[0]
+        view = caught.value.view
         assert (view.base, view.mine, view.other) == (before, mine, theirs)
         assert one.journal.change_of(one.drafts()[0]).files[0].after == mine
     assert names
     assert note.read_bytes() == theirs
     assert hidden(folder) == []
-    assert one.undoable() == ()
+    assert one.stack("undo") == ()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")

@@ -36,7 +36,7 @@ def text_name(data):
 
 def test_reading_makes_no_file(folder):
     one = curator(folder)
-    assert one.journal.entries() == one.undoable() == left(one.journal) == ()
+    assert one.journal.entries() == one.stack("undo") == left(one.journal) == ()
     assert one.recover() == ()
     assert not one.journal.database.exists()
     assert not one.journal.folder.exists()
@@ -71,7 +71,7 @@ def test_the_texts_of_all_changes_take_bounded_room_and_another_workspace_keeps_
     with one.journal.locked():
         one.journal.most_bytes = 25_000
         assert one.journal.prune() == 3
-    assert [entry.title for entry in one.undoable()] == ["edit memory/4.md", "edit memory/3.md"]
+    assert [entry.title for entry in one.stack("undo")] == ["edit memory/4.md", "edit memory/3.md"]
     assert len(texts(one.journal)) == 3
     one.journal.clear()
     assert one.journal.entries() == ()
@@ -138,7 +138,7 @@ def test_a_journal_of_an_earlier_release_is_taken_over_once(folder):
     (folder / "MEMORY.md").write_bytes(after)
     was = sorted((path, path.read_bytes()) for path in old.rglob("*") if path.is_file())
     one = curator(folder)
-    [kept] = one.undoable()
+    [kept] = one.stack("undo")
     assert (kept.id, kept.at, kept.files[0].mode) == (1, at, 0o640)
     assert key not in kept.title
     assert [text.text for text in left(one.journal, LOG)] == ["typed"]

@@ -73,8 +73,8 @@ def test_a_real_editor_is_one_change_and_survives_a_restart(folder, monkeypatch)
     ("before", "program", "title"),
     [
         (ODD, "data = open(path, 'rb').read(); open(path, 'wb').write(data)", None),
-        (None, "open(path, 'wb').write(b'new\\r\\n')", "New note memory/day.md, made in the outside editor vim"),
-        (ODD, "os.remove(path)", "memory/day.md was removed while the outside editor vim had it open"),
+        (None, "open(path, 'wb').write(b'new\\r\\n')", "Make memory/day.md in the outside editor vim"),
+        (ODD, "os.remove(path)", "Remove memory/day.md in the outside editor vim"),
     ],
     ids=["left alone", "made", "removed"],
 )

@@ -18,7 +18,7 @@ def texts(workspace):
 
 
 def take_all_back(curator):
-    while stack := curator.undoable():
+    while stack := curator.stack("undo"):
         curator.undo(stack[0].id, merging=True)
 
 

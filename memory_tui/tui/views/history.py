@@ -61,8 +61,8 @@ def past(engine: Engine, path: str, most: int = PAGE) -> Past:
     return Past(
         tuple(sorted(entries, key=lambda entry: -entry.at)),
         len(curator.journal.edits(path or None, most=most)) == most,
-        frozenset(entry.id for entry in curator.undoable()),
-        frozenset(entry.id for entry in curator.redoable()),
+        frozenset(entry.id for entry in curator.stack("undo")),
+        frozenset(entry.id for entry in curator.stack("redo")),
     )
 
 
