@@ -337,40 +337,31 @@ LONGEST = 1 << 12
 """Bytes of the longest lock file or clean-shutdown marker; what is longer is not ours."""
 
 
-def open_beside(path: Path, flags: int, is_ours: Callable[[bytes], bool]) -> int:
-    """Open a side file as `flags` say, and return its descriptor; the file must not be a database.
-
-    Raises OSError, FileExistsError with the reason for a link, a pipe, and a file whose bytes are not ours.
-    """
-    descriptor = _opened(path, (flags & ~(os.O_WRONLY | os.O_RDWR)) | os.O_RDWR)
-    try:
-        data = os.read(descriptor, LONGEST + 1)
-        if data and (len(data) > LONGEST or not is_ours(data)):
-            raise FileExistsError(errno.EEXIST, "another program's file has this name", str(path))
-        os.lseek(descriptor, 0, os.SEEK_SET)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
 def read_beside(path: Path, most: int = LONGEST, *, whole: bool = True) -> bytes:
     """Read a side file, at most `most` bytes; without `whole` its beginning is enough.
 
     Raises OSError, also for what is no file.
     """
-    descriptor = _opened(path, os.O_RDONLY)
+    descriptor = open_beside(path, os.O_RDONLY)
     try:
         data = os.read(descriptor, most + whole)
     finally:
         os.close(descriptor)
     if len(data) > most:
-        raise FileExistsError(errno.EEXIST, "another program's file has this name", str(path))
+        raise foreign(path)
     return data
 
 
-def _opened(path: Path, flags: int) -> int:
-    """Open a regular file that has one name, and return its descriptor."""
+def foreign(path: Path) -> FileExistsError:
+    """Return the error for a side file whose bytes are not ours."""
+    return FileExistsError(errno.EEXIST, "another program's file has this name", str(path))
+
+
+def open_beside(path: Path, flags: int) -> int:
+    """Open a side file, which is regular and has one name, and return its descriptor; it must not be a database.
+
+    Raises OSError, FileExistsError with the reason for a link or a pipe.
+    """
     wrong = FileExistsError(errno.EEXIST, "it is a link, a pipe or a device, not a file", str(path))
     # To open a device can already do something.
     if not stat.S_ISREG(_kind(path) or stat.S_IFREG):

@@ -21,7 +21,7 @@ from msgspec import Struct, to_builtins
 
 from memory_tui import durable
 from memory_tui.cancel import Stop
-from memory_tui.durable import open_beside, read_beside
+from memory_tui.durable import LONGEST, foreign, open_beside, read_beside
 from memory_tui.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
 from memory_tui.events import Event, LeaderChanged
 
@@ -75,8 +75,10 @@ class WriterLock:
         try:
             # To close it lets go of the lock too, whatever comes between.
             with contextlib.ExitStack() as closing:
-                descriptor = open_beside(path, os.O_RDWR | os.O_CREAT, _is_ours)
+                descriptor = open_beside(path, os.O_RDWR | os.O_CREAT)
                 closing.callback(os.close, descriptor)
+                if not _is_ours(os.read(descriptor, LONGEST + 1)):
+                    raise foreign(path)
                 if not _lock(descriptor):
                     return None
                 holder = Holder(os.getpid(), process_start(os.getpid()), time.time())
@@ -167,8 +169,8 @@ def holder(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
 
 def _is_ours(data: bytes) -> bool:
     """Whether a lock file holds what `acquire` writes, or what is left of that when the power fails."""
-    begins, data = b'{"pid"', data.strip(b" ")
-    return data.startswith(begins) or begins.startswith(data) or not any(data)
+    begins, text = b'{"pid"', data.strip(b" ")
+    return len(data) <= LONGEST and (text.startswith(begins) or begins.startswith(text) or not any(text))
 
 
 def is_alive(who: Holder) -> bool:

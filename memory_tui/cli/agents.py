@@ -12,8 +12,8 @@ from memory_tui import plan, profiles
 from memory_tui.cli.context import agreed, confirmed, engine_options, names_a_memory, opened, passed_on, require_written
 from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.engine import machine
+from memory_tui.engine.agents import DAY_SECONDS, with_known
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.past_questions import DAY_SECONDS, with_known
 from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingError
 from memory_tui.explain import hit_text, trace_json
 from memory_tui.explain.counterfactuals import remedies

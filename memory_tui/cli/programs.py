@@ -21,8 +21,8 @@ from memory_tui.backends.qmd import APPROVED_AS, QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.cli.context import confirmed, engine_options, opened
 from memory_tui.cli.output import print_lines, say, show, waiting
+from memory_tui.engine.agents import injected
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.openclaw_answer import injected
 from memory_tui.errors import EditRefused, QueryError
 from memory_tui.explain import trace_json
 from memory_tui.formatting import plural

@@ -16,8 +16,8 @@ from textual.widgets.option_list import Option
 
 from memory_tui import profiles
 from memory_tui.cancel import Stop
+from memory_tui.engine.agents import by_profile
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.openclaw_answer import by_profile
 from memory_tui.explain import wording
 from memory_tui.sanitize import one_line
 from memory_tui.search.evidence import Evidence

@@ -15,8 +15,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList
 
+from memory_tui.engine.agents import with_known
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.past_questions import with_known
 from memory_tui.events import Event
 from memory_tui.formatting import minute, plural
 from memory_tui.hosts import connection
