@@ -187,12 +187,10 @@ def _secrets(config: Config) -> Iterator[str]:
 
 def _file(source: SourceText, splices: list[json5.Splice]) -> FilePatch:
     before = read(source.path)
-    if before is not None and before.decode("utf-8", "replace") != source.text:
-        raise ConfigError(f"{source.path} was changed since it was read.", "Open the workspace again.")
     if before is not None and source.text.encode() != before:
         raise ConfigError(
-            f"{source.path} is not valid UTF-8, so that it cannot be written back as it is.",
-            "Change the values by hand.",
+            f"{source.path} was changed since it was read, or is not valid UTF-8.",
+            "Open the workspace again, or change the values by hand.",
         )
     after = json5.spliced(source.text, splices)
     parse_json5(SourceText(source.path, after))

@@ -107,6 +107,11 @@ class Node(Discreet, frozen=True):
         return self.value
 
 
+def word_of(node: Node | None) -> str:
+    """Return the text of `node` without blanks around it; empty where it is no text."""
+    return node.value.strip() if node is not None and isinstance(node.value, str) else ""
+
+
 def parse_json5(source: SourceText) -> Node:
     """Return the tree of `source`. Raises ConfigError with line and column where it stops being JSON5."""
     import pyjson5

@@ -18,7 +18,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from memory_tui.config import keys
-from memory_tui.config.json5 import Node, SourceText, parse_json5, read_json5
+from memory_tui.config.json5 import Node, SourceText, parse_json5, read_json5, word_of
 from memory_tui.config.keys import BY_PATH, FILE, OF_AGENT, OWN_KEYS, PROVIDERS, SEARCH, Key, retired
 from memory_tui.config.model import MAIN, Agent, Config, ConfigValue, Environment, Position, Problem, only_agent, zone
 from memory_tui.config.places import ExtraPath, default_workspace, expand, openclaw_path, own_path, state_folder
@@ -197,26 +197,18 @@ def _usual_folder(name: str, shared: str, *, default: bool, alone: bool, newer: 
 def _listed(tree: Node, problems: list[Problem]) -> Iterator[tuple[str, Node, str]]:
     """Yield path, node and id of each agent, from `agents.entries`, else from `agents.list`."""
     entries, items = tree.get("agents", "entries"), tree.get("agents", "list")
-    rows: list[tuple[str, Node, str | None]] = []
     if entries is not None and isinstance(entries.value, dict):
         rows = [(f"agents.entries.{name}", node, name) for name, node in entries.children()]
     elif items is not None and isinstance(items.value, list):
-        rows = [(f"agents.list[{i}]", node, None) for i, node in enumerate(items.value)]
+        rows = [(f"agents.list[{i}]", node, word_of(node.get("id"))) for i, node in enumerate(items.value)]
     else:
-        for path, section in (("agents.entries", entries), ("agents.list", items)):
-            if section is not None:
-                problems.append(Problem.at(section, path, f"{path} does not list agents.", "main is used"))
+        sections, rows = (("agents.entries", entries), ("agents.list", items)), []
+        problems += [Problem.at(node, path, f"{path} lists no agents.") for path, node in sections if node is not None]
     for path, node, name in rows:
-        if not isinstance(node.value, dict):
-            problems.append(Problem.at(node, path, f"{path} is not an agent.", "it is left out"))
-            continue
-        if name is None:
-            named = node.get("id")
-            name = named.value.strip() if named is not None and isinstance(named.value, str) else ""
-            if not name:
-                message = f"{path} has no id that is text."
-                problems.append(Problem.at(named or node, f"{path}.id", message, f"{MAIN!r} is used"))
-        yield path, node, _normalised(name)
+        if not name.strip() or not isinstance(node.value, dict):
+            problems.append(Problem.at(node, path, f"{path} is no agent with an id."))
+        if isinstance(node.value, dict):
+            yield path, node, _normalised(name)
 
 
 def _workspace(node: Node | None, path: str, environment: Environment, problems: list[Problem]) -> str:

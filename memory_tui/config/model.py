@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from msgspec import Struct, field
 
 from memory_tui import profiles
-from memory_tui.config.json5 import Node, read_json5
+from memory_tui.config.json5 import Node, read_json5, word_of
 from memory_tui.config.keys import BACKEND, BY_PATH, FILE, OWN_KEYS, PROVIDERS, QMD, SEARCH, Key, retired
 from memory_tui.config.places import ExtraPath, default_workspace, expand, state_folder
 from memory_tui.durable import open_regular
@@ -139,11 +139,6 @@ class Environment(Discreet, frozen=True, dict=True):
         nested = section.get("vars") if section else None
         named = [*(section.children() if section else ()), *(nested.children() if nested else ())]
         return {key: node.value for key, node in named if isinstance(node.value, str) and node.value.strip()}
-
-
-def word_of(node: Node | None) -> str:
-    """Return the text of `node` without blanks around it; empty where it is no text."""
-    return node.value.strip() if node is not None and isinstance(node.value, str) else ""
 
 
 MAIN = "main"
