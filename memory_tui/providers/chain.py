@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from memory_tui import state_db
 from memory_tui.errors import ProviderError, StateUnavailable
@@ -57,12 +57,26 @@ class Fallback(Struct, frozen=True, rename={"source": "from", "cause": "reason",
         return fields
 
 
-class MemberState(Struct, frozen=True):
-    """One provider of the chain for the screen.
+class Outage(Struct, frozen=True):
+    """Why a provider gives no vectors, since when, and when it is asked again, both in epoch seconds.
+
+    So many `failures` in a row were met; `given_up` tells whether another provider has its place.
+    """
+
+    error: str = ""
+    cause: str = ""
+    next_step: str = ""
+    next_try: float | None = None
+    failed_at: float | None = None
+    failures: int = 0
+    given_up: bool = False
+
+
+class MemberState(Outage, frozen=True, kw_only=True):
+    """One provider of the chain for the screen, with its last failure.
 
     `state` is "in use", "waiting" (its turn has not come), "passed over" (it lacks something), "failing" (in use, and
-    its last call failed), "paused" (the same, not asked before `next_try`, in epoch seconds) or "given up" (another
-    one has its place). `error` and `next_step` are about its last failure, `failed_at` (epoch seconds) is when it was.
+    its last call failed), "paused" (the same, not asked before `next_try`) or "given up" (another one has its place).
     `approved` tells whether notes may be sent to `host`; nothing has to be approved for this machine, where `host` is
     empty or loopback. `worked` tells whether it has answered this process, a test call included.
     """
@@ -71,15 +85,10 @@ class MemberState(Struct, frozen=True):
     role: Role
     state: Health
     detail: str
-    host: str = ""
-    error: str = ""
-    cause: str = ""
-    next_step: str = ""
-    next_try: float | None = None
-    failed_at: float | None = None
-    model: str = ""
-    approved: bool = True
-    worked: bool = False
+    host: str
+    model: str
+    approved: bool
+    worked: bool
 
 
 class ChainState(Struct, frozen=True):
@@ -97,21 +106,6 @@ class ChainState(Struct, frozen=True):
 
 
 _OUTAGES = state_db.Table("provider_outages", most=100)
-
-
-class Outage(Struct, frozen=True):
-    """Why a provider gives no vectors, since when, and when it is asked again, both in epoch seconds.
-
-    So many `failures` in a row were met; `given_up` tells whether another provider has its place.
-    """
-
-    error: str = ""
-    cause: str = ""
-    next_step: str = ""
-    next_try: float | None = None
-    failed_at: float | None = None
-    failures: int = 0
-    given_up: bool = False
 
 
 # --- one provider ----------------------------------------------------------------------------------------------------
@@ -353,16 +347,12 @@ class ChainMember(Provider):
         if active:
             state = "in use" if not outage.error else "paused" if outage.next_try else "failing"
         return MemberState(
-            self.name,
-            self.role,
-            state,
-            self.detail,
-            self.host,
-            error=outage.error,
-            cause=outage.cause,
-            next_step=outage.next_step,
-            next_try=outage.next_try,
-            failed_at=outage.failed_at,
+            **asdict(outage),
+            name=self.name,
+            role=self.role,
+            state=state,
+            detail=self.detail,
+            host=self.host,
             model=self.model,
             approved=not self.lacks_approval,
             worked=self.worked,
