@@ -206,20 +206,6 @@ class Builtin(Provider):
         return static_table(self._path).vectors(texts)
 
 
-class NoProvider(Provider):
-    """The provider that has no vectors: zero dimensions, and every call of `embed` is refused."""
-
-    identity = Identity("none", "fts-only", identity_key("none", "fts-only"), 0)
-    """OpenClaw's name for the model of an index without vectors."""
-
-    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:  # noqa: ARG002
-        """Raise ProviderError, always."""
-        raise ProviderError(
-            "No embedding provider is chosen, so there are no vectors; search goes by words alone.",
-            "Use `--provider builtin` for vectors.",
-        )
-
-
 _TOKEN = re.compile(r"[a-z0-9_]+|[^\x00-\x7f]")
 
 
@@ -254,4 +240,4 @@ class Scripted(Provider):
         return in_rows({at: hash_vector(text) for at, text in enumerate(texts)}, len(texts), DIMS)
 
 
-PROVIDERS: Mapping[str, Callable[[], Provider]] = {"builtin": Builtin, "none": NoProvider, "scripted": Scripted}
+PROVIDERS: Mapping[str, Callable[[], Provider]] = {"builtin": Builtin, "scripted": Scripted}

@@ -188,14 +188,6 @@ def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name, play, model)
     provider.close()
 
 
-def test_a_provider_without_vectors_says_so_on_purpose():
-    provider = registry.create("none")
-    assert (provider.identity.model, provider.identity.dims) == ("fts-only", 0)
-    with pytest.raises(ProviderError, match="words alone") as caught:
-        provider.embed(TEXTS, "query")
-    assert caught.value.next_step
-
-
 @pytest.mark.parametrize("name", REMOTE)
 def test_nothing_is_sent_without_approval(name, play, model):
     chosen = settings(
