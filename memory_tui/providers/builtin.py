@@ -12,7 +12,7 @@ import threading
 import unicodedata
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -170,7 +170,7 @@ class StaticTable:
 
 
 _loading = threading.Lock()
-_loaded: dict[Path, StaticTable] = {}
+_opened = cache(StaticTable)
 """The tables that were opened. They stay: without a provider no engine holds what its questions ask."""
 
 
@@ -181,12 +181,10 @@ def static_table(path: Path = TABLE) -> StaticTable:
     """
     with _loading:
         try:
-            if path not in _loaded:
-                _loaded[path] = StaticTable(path)
+            return _opened(path)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             message = f"The table of the built-in provider cannot be read ({path.name}: {error})."
             raise ProviderError(message, "Install memory-tui again, or use `--provider none`.") from error
-        return _loaded[path]
 
 
 class Builtin(Provider):
