@@ -42,7 +42,6 @@ _MOST_BYTES = 64 << 20
 _NEXT_KEY = frozenset({Cause.RATE_LIMIT, Cause.QUOTA, Cause.BAD_KEY})
 _NONE: Mapping[str, str] = {}
 _CONNECT_SECONDS = 10.0
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _CERTIFICATE = (
     "The server's certificate is not trusted. Name the authority that signed it in SSL_CERT_FILE, or check "
     "remote.baseUrl."
@@ -267,12 +266,9 @@ class Http:
                 raise failure from None
 
     def address(self, path: str) -> httpx.URL:
-        """Return where `path` is, whose repr hides a password. Raises ProviderFailure for what is none of the web."""
-        text = path if _SCHEME.match(path) else self._base + path
+        """Return where `path` is, whose repr hides a password. Raises ProviderFailure for what is no address."""
         try:
-            if text.startswith(("http://", "https://")) and host_of(text):
-                return httpx.URL(text)
-            failure = self._fault(httpx.InvalidURL("the address does not begin with http:// or https:// and a host"))
+            return httpx.URL(path if "://" in path else self._base + path)
         except httpx.InvalidURL as error:
             failure = self._fault(error)
         raise failure
