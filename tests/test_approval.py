@@ -94,14 +94,10 @@ def test_what_cannot_be_remembered_is_said(workspace, tmp_path):
 @pytest.mark.parametrize(
     "url",
     [
-        "http://127.0.0.1:80/v1",
-        "http://localhost:11434",
-        "http://[::1]:8080/v1",
-        "http://127.9.9.9",
-        "http://user:pass@localhost/v1",
-        "http://[::1]",
+        "http://127.0.0.1:80/v1", "http://localhost:11434", "http://[::1]:8080/v1", "http://127.9.9.9",
+        "http://user:pass@localhost/v1", "http://[::1]",
     ],
-)
+)  # fmt: skip
 def test_loopback_is_this_machine(url):
     assert on_this_machine(host_of(url))
 

@@ -98,6 +98,8 @@ def test_status_indexes_first_and_names_each_file(tmp_path, capsys):
     after = json.loads(told.out)
     assert (after["files"], after["embeddingProbe"]["ok"]) == (1, True)
     assert told.err.splitlines() == ["indexed memory/a.md: 1 chunk, 1 embedded"]
+    assert main.main(["status", *place, "--deep", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["embeddingProbe"]["ok"]
     note.unlink()
     assert main.main(["index", *place, "--verbose", "--accept-shrink"]) == 0
     assert "removed memory/a.md" in capsys.readouterr().err

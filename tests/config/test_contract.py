@@ -214,6 +214,14 @@ def test_a_key_of_one_address_is_not_sent_to_another(asked):
     assert (found.base_url, found.spare_keys, found.headers) == ("https://elsewhere.example/v1", (), {})
 
 
+def test_a_provider_that_is_not_asked_is_named_and_words_answer(asked, capsys):
+    options = asked({"memory": {"search": {"provider": "unheard-of"}}})
+    where = ["--workspace", str(options.workspace), "--config", str(options.config), "--index", str(options.index)]
+    for command in (["index"], ["search", "router"], ["status"]):
+        assert main.main([*where, *command]) == 0, command
+    assert "names unheard-of, which memory-tui does not ask" in " ".join(capsys.readouterr().out.split())
+
+
 def test_the_order_of_keys_is_openclaws(asked, tmp_path, monkeypatch):
     def key(section):
         tree = json.loads(json.dumps(FILES["a proxy for everything"]))

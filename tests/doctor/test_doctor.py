@@ -110,10 +110,6 @@ def test_a_provider_that_is_not_there_fails(open_engine):
     assert found(open_engine(provider="none"), "provider").state == "skipped"
 
 
-def test_a_vector_is_compared_with_what_its_text_gives_today(open_engine):
-    assert found(open_engine(), "self-similarity").state == "ok"
-
-
 def test_the_watcher_is_tried_for_real(open_engine, monkeypatch):
     engine = open_engine()
     assert found(engine, "watcher").state == "ok"

@@ -172,10 +172,12 @@ def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(engine, w
     engine.index.sync()
     (workspace / "memory" / "1.md").write_text("a zebra\n")
     (workspace / "memory" / "2.md").unlink()
+    (workspace / "memory" / "photo.png").write_bytes(b"x")
     trace = engine.search.search("gardens")
     told = {item.path: (item.state, item.detail) for item in trace.unsearchable}
     assert told["memory/1.md"] == ("pending", "changed")
     assert told["memory/2.md"] == ("pending", "deleted")
+    assert told["memory/photo.png"][0] == "excluded"
     # It was also asked for in the background.
     assert engine.index.writer.wait_idle(LONG)
     assert engine.search.search("zebra").recalled[0].chunk.path == "memory/1.md"

@@ -26,19 +26,13 @@ def state(corpus):
     """Everything a corpus tells, by chunk; the order of files is not part of it."""
     return [
         (
-            int(corpus.rowids[row]),
-            corpus.refs[row].id,
-            corpus.refs[row].path,
-            corpus.files.sources[corpus.file_of[row]],
-            float(corpus.files.mtimes_ns[corpus.file_of[row]]),
-            corpus.refs[row].start_line,
-            corpus.refs[row].end_line,
-            bool(corpus.embedded[row]),
-            bool(corpus.has_vector[row]),
-            corpus.matrix[row].tobytes(),
+            int(corpus.rowids[row]), corpus.refs[row].id, corpus.refs[row].path,
+            corpus.files.sources[corpus.file_of[row]], float(corpus.files.mtimes_ns[corpus.file_of[row]]),
+            corpus.refs[row].start_line, corpus.refs[row].end_line, bool(corpus.embedded[row]),
+            bool(corpus.has_vector[row]), corpus.matrix[row].tobytes(),
         )
         for row in range(len(corpus))
-    ]
+    ]  # fmt: skip
 
 
 def by_chunk(store, match):

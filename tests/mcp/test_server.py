@@ -15,6 +15,7 @@ import anyio
 import psutil
 import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
 
 from tests.support.mcp import PROGRAM, STARTED, Wire, end_all, scripted
 from tests.support.provider_server import Play, hang, serving
@@ -136,6 +137,19 @@ def test_a_request_says_its_session_and_may_ask_for_progress(arguments):
     assert told
     assert [progress for progress, _ in told] == sorted({progress for progress, _ in told})
     assert all(message for _, message in told)
+
+
+def test_wrong_calls_are_told_to_the_agent_and_the_server_lives_on(arguments):
+    async def talk(session):
+        for given in ({}, {"path": "../x.md"}, {"path": "MEMORY.md", "lines": -1}):
+            result = await session.call_tool("memory_get", given)
+            assert result.is_error, given
+            assert len(result.content[0].text) > 10
+        with pytest.raises(MCPError, match="Unknown tool: memory_forget"):
+            await session.call_tool("memory_forget", {})
+        assert data(await session.call_tool("memory_search", {"query": "omada"}))["results"]
+
+    ask(arguments, talk)
 
 
 def test_a_workspace_that_is_not_there_is_said_and_tried_again(arguments, workspace):

@@ -211,21 +211,6 @@ def test_a_memory_without_notes_does_not_look_like_one_without_matches(workspace
     assert search(engine, query="omada")["empty"]["reason"] == "empty_index"
 
 
-def test_the_first_question_waits_for_the_first_index(make):
-    assert search(make(), query="omada")["results"][0]["path"] == "MEMORY.md"
-
-
-def test_a_saved_note_that_is_not_indexed_yet_makes_the_answer_stale(workspace, make):
-    engine = make(changes=(("sync.onSearch", "false"),))
-    engine.index.sync()
-    (workspace / "memory" / "new.md").write_text("the new modem\n")
-    engine.notes.files()
-    answer = search(engine, query="omada")
-    assert answer["stale"] is True
-    assert "memory/new.md" in answer["warning"]
-    assert "memory_get" in answer["action"]
-
-
 def test_a_corpus_that_is_not_part_of_this_memory_is_unavailable_not_empty(engine):
     answer = search(engine, query="omada", corpus="sessions")
     assert (answer["disabled"], answer["unavailable"], answer["results"]) == (True, True, [])

@@ -152,7 +152,10 @@ def test_notes_that_go_in_a_mass_or_are_overwritten_stand_in_the_inbox_with_one_
         (notes / "memory/long.md").write_text("# long\n- another text\n")
         engine.index.sync()
         found = lost(engine)
-        assert {one.place.path for one in found} == {*topics, "memory/long.md"}
+        assert {one.place.path: "is not there any more" in one.reason for one in found} == {
+            **dict.fromkeys(topics, True),
+            "memory/long.md": False,
+        }
         [group] = [group for group in engine.inbox.examine().groups if group.kind == "lost"]
         assert group.count == 7
         curator = engine.notes.curator

@@ -79,14 +79,10 @@ def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path):
 @pytest.mark.parametrize(
     ("question", "note"),
     [
-        ("handle change", "form"),
-        ("handleChange", "form"),
-        ("retry budget", "client"),
-        ("retry_budget", "client"),
-        ("http server", "server"),
-        ("HTTPServer2", "server"),
+        ("handle change", "form"), ("handleChange", "form"), ("retry budget", "client"), ("retry_budget", "client"),
+        ("http server", "server"), ("HTTPServer2", "server"),
     ],
-)
+)  # fmt: skip
 def test_names_in_code_are_found_by_their_pieces_and_by_themselves(ask, tmp_path, question, note):
     more = {"form": "`handleChange` runs twice.", "client": "Raise `retry_budget` to 5.", "server": "See HTTPServer2."}
     more |= {"talk": "We change trains, and handle luggage ourselves.", "money": "The budget of the garden is spent."}

@@ -35,17 +35,11 @@ def test_words_that_ask_for_now_are_read_in_each_language_without_false_friends(
 @pytest.mark.parametrize(
     ("question", "is_lately"),
     [
-        ("what happened recently", True),
-        ("what have I been doing lately", True),
-        ("was ist zuletzt passiert", True),
-        ("что было недавно", True),
-        ("最近发生了什么", True),
-        ("which hotel did we recently stay at", False),
-        ("wo waren wir zuletzt essen", False),
-        ("最近的旅馆叫什么名字", False),
-        ("what happened", False),
+        ("what happened recently", True), ("what have I been doing lately", True), ("was ist zuletzt passiert", True),
+        ("что было недавно", True), ("最近发生了什么", True), ("which hotel did we recently stay at", False),
+        ("wo waren wir zuletzt essen", False), ("最近的旅馆叫什么名字", False), ("what happened", False),
     ],
-)
+)  # fmt: skip
 def test_who_asks_for_nothing_but_what_is_new_means_the_last_days(question: str, is_lately: bool) -> None:
     time = lately_in(question, TODAY)
     assert (time is not None) == is_lately

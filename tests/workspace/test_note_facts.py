@@ -44,31 +44,18 @@ def test_the_date_that_ages_a_note(path, expected):
 @pytest.mark.parametrize(
     ("path", "dated"),
     [
-        ("memory/2026-01-02.md", "2026-01-02"),
-        ("memory/2026-01-02-router-swap.md", "2026-01-02"),
-        ("../journal/2026-01-02 evening.md", "2026-01-02"),
-        ("memory/x-2026-01-02.md", "2026-01-02"),
-        ("memory/x_20260102.md", "2026-01-02"),
-        ("zettel/202601021405 Pump.md", "2026-01-02"),
-        ("memory/2026/01/02.md", "2026-01-02"),
-        ("memory/2026-01/02-pump.md", "2026-01-02"),
-        ("memory/2026-01-02/notes.md", "2026-01-02"),
-        ("memory/backup-2026-02-08/2026-01-02.md", "2026-01-02"),
-        ("memory/2026-01/notes-06.md", "2026-01"),
-        ("memory/2026/01.md", "2026-01"),
-        ("memory/weekly/2026-W05-review.md", "2026-W05"),
-        ("memory/2026/KW5.md", "2026-W05"),
-        ("memory/2026-W60.md", ""),
-        ("memory/2026-02-30.md", ""),
-        ("memory/0026-01-02.md", ""),
-        ("memory/2026-01-021.md", ""),
-        ("memory/CVE-2026-1234.md", ""),
-        ("memory/build-12026-01-02.md", ""),
-        ("memory/2026.md", ""),
-        ("MEMORY.md", ""),
-        ("sessions/2026-01-02.jsonl", ""),
+        ("memory/2026-01-02.md", "2026-01-02"), ("memory/2026-01-02-router-swap.md", "2026-01-02"),
+        ("../journal/2026-01-02 evening.md", "2026-01-02"), ("memory/x-2026-01-02.md", "2026-01-02"),
+        ("memory/x_20260102.md", "2026-01-02"), ("zettel/202601021405 Pump.md", "2026-01-02"),
+        ("memory/2026/01/02.md", "2026-01-02"), ("memory/2026-01/02-pump.md", "2026-01-02"),
+        ("memory/2026-01-02/notes.md", "2026-01-02"), ("memory/backup-2026-02-08/2026-01-02.md", "2026-01-02"),
+        ("memory/2026-01/notes-06.md", "2026-01"), ("memory/2026/01.md", "2026-01"),
+        ("memory/weekly/2026-W05-review.md", "2026-W05"), ("memory/2026/KW5.md", "2026-W05"),
+        ("memory/2026-W60.md", ""), ("memory/2026-02-30.md", ""), ("memory/0026-01-02.md", ""),
+        ("memory/2026-01-021.md", ""), ("memory/CVE-2026-1234.md", ""), ("memory/build-12026-01-02.md", ""),
+        ("memory/2026.md", ""), ("MEMORY.md", ""), ("sessions/2026-01-02.jsonl", ""),
     ],
-)
+)  # fmt: skip
 def test_the_date_in_a_path(path, dated):
     assert date_of(path) == dated
     assert shown_day(path) == (date.fromisoformat(dated) if len(dated) == 10 else None)

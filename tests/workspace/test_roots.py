@@ -60,19 +60,13 @@ def test_extra_paths_are_notes_or_folders_wherever_they_are(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("extra", "duplicates"),
     [
-        (["memory"], {"memory"}),
-        (["memory/sub"], {"memory/sub"}),
-        (["memory/a.md"], {"memory/a.md"}),
-        (["MEMORY.md"], {"MEMORY.md"}),
-        (["."], set()),
-        (["other/in", "other"], {"other/in"}),
-        (["other/in/c.md", "other"], set()),
-        (["other", "other/in/c.md"], {"other/in/c.md"}),
-        (["linked/sub"], {"linked/sub"}),
-        (["linked/a.md"], {"linked/a.md"}),
+        (["memory"], {"memory"}), (["memory/sub"], {"memory/sub"}), (["memory/a.md"], {"memory/a.md"}),
+        (["MEMORY.md"], {"MEMORY.md"}), (["."], set()), (["other/in", "other"], {"other/in"}),
+        (["other/in/c.md", "other"], set()), (["other", "other/in/c.md"], {"other/in/c.md"}),
+        (["linked/sub"], {"linked/sub"}), (["linked/a.md"], {"linked/a.md"}),
         (["inner/c.md", "other"], {"other/in/c.md"}),
     ],
-)
+)  # fmt: skip
 @needs_inodes
 def test_a_note_reached_twice_is_kept_once(tmp_path, extra, duplicates):
     put(tmp_path, "MEMORY.md", "memory/a.md", "memory/sub/b.md", "other/in/c.md")
