@@ -217,12 +217,12 @@ class Index:
             seconds=time.monotonic() - started,
         )
 
-    def request_sync(self, reason: str = "manual", force: bool = False) -> None:
+    def request_sync(self, reason: str = "manual") -> None:
         """Bring the index up to date in the background; requests that wait already are not repeated."""
         with self._lock:
-            if force or self._request is None or self._request.done():
+            if self._request is None or self._request.done():
                 self._requested = time.monotonic()
-                self._request = self.writer.submit(lambda store: self._background(store, reason, force))
+                self._request = self.writer.submit(lambda store: self._background(store, reason))
 
     def pause(self) -> None:
         """Stop indexing after the batch that is under way; what is done stays done. Searches go on."""
@@ -276,7 +276,7 @@ class Index:
             # The writer meets the same, mends it or says what to do.
             return True
 
-    def _background(self, store: Store, reason: str, force: bool) -> None:
+    def _background(self, store: Store, reason: str) -> None:
         """Do a sync that nobody waits for: of the keeper alone, put off while another process is writing."""
         with self._lock:
             self._request = None
@@ -284,7 +284,7 @@ class Index:
             self._compare_only(store)
             return
         try:
-            self._sync(store, reason, force, False)
+            self._sync(store, reason, False, False)
         except IndexBusy:
             self._retry_later = True
             raise

@@ -286,19 +286,10 @@ def _vector_search(store: Store, vec0: Vec0) -> VectorSearch:
     return VectorSearch(
         enabled=True,
         available=vec0.ready,
-        engine=_compared_by(store, vec0),
+        engine=f"sqlite-vec {vec0.detail}" if vec0.ready else "numpy, exact",
         load_error=None if vec0.ready else vec0.detail,
         dims=identity.dims if identity else None,
     )
-
-
-def _compared_by(store: Store, vec0: Vec0) -> str:
-    """Return who finds the nearest vectors for a command; the app and the server compare all of them in memory."""
-    if not vec0.ready:
-        return "numpy, exact"
-    if store.vec0_dims() > 0 or store.identity() is None:
-        return f"sqlite-vec {vec0.detail}"
-    return f"numpy, exact; sqlite-vec {vec0.detail} once the index is written"
 
 
 def _lost(rejected: Sequence[Rejected]) -> tuple[Notice, ...]:

@@ -243,12 +243,11 @@ def _redone(lines: Sequence[ScoreLine]) -> bool:
     return True
 
 
-def _gate(candidate: Candidate, trace: Trace, limit: str = "") -> str:
+def _gate(candidate: Candidate, trace: Trace) -> str:
     """Return a score beside what it had to reach, and its place beside the limit."""
     floor, most = floor_of(candidate, trace), trace.settings.whole("query.maxResults")
     place = getattr(candidate.verdict, "place", 0)
-    beside = limit or (" <=" if place <= most else " >")
-    order = f"  {ordinal(place)}{beside} {most}" if place else ""
+    order = f"  {ordinal(place)} {'<=' if place <= most else '>'} {most}" if place else ""
     return f"{against(candidate.score, floor)} {'>=' if candidate.score >= floor else '<'} {number(floor)}{order}"
 
 

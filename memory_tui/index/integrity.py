@@ -74,8 +74,8 @@ UNCLOSED = "it was not closed"
 """What `take` says without a marker."""
 _CHANGED = "it was changed by something else"
 
-Marker = list[int | None]
-"""Size in bytes and modification time in nanoseconds of an index file; a release up to 0.4 added a checksum."""
+Marker = list[int]
+"""Size in bytes and modification time in nanoseconds of an index file."""
 
 
 def path_of(index: Path) -> Path:
@@ -110,7 +110,7 @@ def take(index: Path) -> str:
 
 def fits(index: Path) -> bool:
     """Say whether the marker beside `index` fits it: it was closed, and was not written since."""
-    return (marker := _beside(index)) is not None and marker[:2] == _closed(index)
+    return (marker := _beside(index)) is not None and marker == _closed(index)
 
 
 def is_beside(index: Path) -> bool:

@@ -79,7 +79,6 @@ class ChunkRow(NamedTuple):
 
     rowid: int
     chunk_id: str
-    ordinal: int
     occurrence: int
     start_line: int
     end_line: int
@@ -367,16 +366,14 @@ _TIE = 1e-6
 
 
 class Counts(Struct, frozen=True):
-    """How much is in an index; `by_source` maps a source to its files and chunks, `bytes` is the size of the file."""
+    """How much is in an index; `by_source` maps a source to its files and chunks."""
 
     files: int
     chunks: int
     embedded: int
     cached: int
     cached_bytes: int
-    failed: int
     by_source: Mapping[str, tuple[int, int]]
-    bytes: int
 
 
 _LIVE = "SELECT c.id, c.file_id, c.start_line, c.end_line, c.passage, c.chunk_id, c.embedding_id IS NOT NULL"
@@ -447,9 +444,7 @@ class Store(Database):
 
     def counts(self) -> Counts:
         """Sizes for status; chunks of the same lines and text count once, as documented."""
-        sources = self.query(
-            "SELECT source, count(*), sum(chunks), sum(state <> 'ok') FROM files GROUP BY source ORDER BY source"
-        )
+        sources = self.query("SELECT source, count(*), sum(chunks) FROM files GROUP BY source ORDER BY source")
         lacking = self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0")
         chunks = sum(row[2] for row in sources)
         # By the covering index alone: vectors of one model are equally long.
@@ -462,9 +457,7 @@ class Store(Database):
             embedded=chunks - lacking,
             cached=sum(count for count, _ in cached),
             cached_bytes=sum(4 * count * length for count, length in cached),
-            failed=sum(row[3] for row in sources),
-            by_source={source: (files, count) for source, files, count, _ in sources},
-            bytes=self.value("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"),
+            by_source={source: (files, count) for source, files, count in sources},
         )
 
     # --- files and chunks ------------------------------------------------------------------------------------------
@@ -534,7 +527,7 @@ class Store(Database):
     def chunks_of(self, path: str, workspace: str = "") -> list[ChunkRow]:
         """Return the chunks of a note in their order, repeats included."""
         rows = self.query(
-            "SELECT c.id, c.chunk_id, c.ordinal, c.occurrence, c.start_line, c.end_line, c.hash, c.model, "
+            "SELECT c.id, c.chunk_id, c.occurrence, c.start_line, c.end_line, c.hash, c.model, "
             "c.embedding_id IS NOT NULL, f.source FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.path = ? "
             "AND f.workspace = ? ORDER BY c.ordinal",
             (path, workspace),
