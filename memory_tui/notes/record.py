@@ -32,8 +32,10 @@ KEEP_DAYS = 90
 """So long a change can be looked at and taken back."""
 KEEP_BYTES = 256 * 1024 * 1024
 """So much room, compressed, the texts of all changes may take; the oldest make way."""
-_DEEPEST, _DEEPEST_LARGE, _STEPPED_BYTES = 256, 16, 1 << 26
+_DEEPEST, _DEEPEST_LARGE, _STEPPED_BYTES = 1024, 16, 1 << 26
 """On how many others a version may rest, fewer the larger it is, for a person waits until all are unpacked."""
+_REST, _MOST_RESTS, _LARGEST_REST = 32, 64, 1 << 18
+"""Every so many versions a text stays in memory, some of them in all, so that its neighbours are unpacked from it."""
 _SHORTEST_PREFIX = 8
 _MAGIC = b"\x28\xb5\x2f\xfd"
 """How each packed text begins, which is not kept."""
@@ -492,17 +494,24 @@ def _packed(data: bytes, prefix: bytes | None) -> bytes:
 
 def _text(connection: apsw.Connection, blob: int | None) -> bytes | None:
     """Return a text from the whole one that it rests on; None where one of them is gone or damaged."""
-    text: bytes | None = None
-    chain = rows(
-        connection, f"{_CHAIN} SELECT hash, data FROM chain JOIN note_blob USING (id) ORDER BY step DESC", blob
-    )
-    for _, packed in chain:
+    sql = f"{_CHAIN} SELECT id, hash, data FROM chain JOIN note_blob USING (id) ORDER BY step DESC"
+    chain = rows(connection, sql, blob)
+    seen = ((at, rest) for at in reversed(range(len(chain))) if (rest := _rests.get(chain[at][:2])) is not None)
+    last, text = next(seen, (-1, None))
+    for at, (number, digest, packed) in enumerate(chain[last + 1 :], last + 1):
         known = None if text is None else zstd.ZstdDict(text, is_raw=True).as_prefix
         try:
             text = zstd.decompress(_MAGIC + packed, known, {_C.window_log_max: _LARGEST_WINDOW})
         except (zstd.ZstdError, ValueError):
             return None
-    return text if text is not None and blob_hash(text) == chain[-1][0] else None
+        if at and not at % _REST and len(text) < _LARGEST_REST and blob_hash(text) == digest:
+            _rests[number, digest] = text
+            for key in [*_rests][:-_MOST_RESTS]:
+                _rests.pop(key, None)
+    return text if text is not None and blob_hash(text) == chain[-1][1] else None
+
+
+_rests: dict[tuple[int, int], bytes] = {}
 
 
 # --- helpers ---------------------------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def texts(record, path=DAY):
 def test_each_version_comes_back_to_the_letter_and_the_first_sight_of_a_note_is_no_change(record):
     words = random.Random(4)
     versions: list[bytes | None] = [b"# day\n"]
-    for number in range(60):
+    for number in range(120):
         line = b"- %d %s\r\n" % (number, words.randbytes(9).hex().encode())
         versions.append(None if number == 30 else (versions[-1] or b"") + line)
     seen(record, *versions[1:])
@@ -62,6 +62,15 @@ def test_a_version_costs_what_changed_and_one_that_was_there_before_costs_nothin
     both = kept()
     seen(record, b"# day\n", text.encode(), None, text.encode())
     assert kept() == both
+
+
+def test_a_log_that_grows_for_long_is_not_kept_whole_again(record):
+    log = random.Random(2).randbytes(12_000).hex().encode()
+    versions = [log + b"- a line of the day\n" * number for number in range(300)]
+    record.observe([Sight(DAY, data, 10.0) for data in versions])
+    with sqlite3.connect(record.database) as connection:
+        assert connection.execute("SELECT count(*) FROM note_blob WHERE length(data) > 100").fetchone() == (1,)
+    assert record.text(record.edits()[0].after) == versions[-1]
 
 
 def test_the_same_bytes_make_no_change(record):
