@@ -24,16 +24,12 @@ class SyncStarted(Event, frozen=True):
 class SyncProgress(Event, frozen=True):
     """`done` of `total` changed files are indexed; sent at most about ten times a second.
 
-    `chunks` are those written so far, `rate` is in files a second, `seconds_left` is an estimate by the bytes that are
-    still to be read, None before there is one. `rebuilding` tells that the whole index is made anew beside the old one.
+    `rebuilding` tells that the whole index is made anew beside the old one.
     """
 
     done: int
     total: int
     path: str
-    chunks: int = 0
-    rate: float = 0.0
-    seconds_left: float | None = None
     rebuilding: bool = False
 
 

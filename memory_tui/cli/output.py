@@ -152,10 +152,8 @@ def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def progress(event: SyncProgress | VectorsMade) -> str:
-    """Return how far the work is: `Indexing 1,200 of 3,001 files, 410 files/s, 4 s left`."""
+    """Return how far the work is: `Indexing 1,200 of 3,001 files`."""
     if isinstance(event, VectorsMade):
         return f"Embedding {event.done:,} of {event.total:,} chunks{event.pace and f', {event.pace}'}"
-    rate = f", {event.rate:,.0f} files/s" if event.rate >= 1 else ""
-    left = f", {event.seconds_left:,.0f} s left" if event.seconds_left is not None else ""
     start = "Rebuilding the index: " if event.rebuilding else "Indexing "
-    return f"{start}{event.done:,} of {event.total:,} files{rate}{left}"
+    return f"{start}{event.done:,} of {event.total:,} files"

@@ -386,8 +386,6 @@ _LARGE_BYTES = 1 << 20
 _PROGRESS_SECONDS = 0.1
 _SETTLED_SECONDS = 0.5
 """Before that a rate says nothing."""
-_ESTIMATED_SECONDS, _ESTIMATED_SHARE, _LONGEST_ESTIMATE = 2.0, 0.02, 86_400.0
-"""How long and how much of the bytes was read before what is left is estimated, and what is no estimate any more."""
 
 
 class SyncRun(Struct, frozen=True):
@@ -579,8 +577,8 @@ class _Pass:
         self._tell, self._rebuilding, self._patience = run.listener, store is not run.store, patience
         self._new: list[NewFile] = []
         self._touching: list[IndexedNote] = []
-        self._total = self._done = self._bytes = self._total_bytes = 0
-        self._began = self._reported = 0.0
+        self._total = self._done = 0
+        self._reported = 0.0
 
     def all_of(self, scan: Scan) -> None:
         """Do all of it. Raises Cancelled between files and batches, with whole files written."""
@@ -593,8 +591,7 @@ class _Pass:
         report.found, report.unchanged = scan.total, scan.total - len(differing)
         if not self._rebuilding:
             report.waiting = len(differing) - len(todo)
-        self._total, self._total_bytes = len(todo), sum(note.size for note in todo)
-        self._done, self._bytes, self._began = 0, 0, time.monotonic()
+        self._total, self._done = len(todo), 0
         self._tell(events.SyncStarted(time.time(), report.reason, len(todo)))
         try:
             self._forget(scan)
@@ -648,7 +645,7 @@ class _Pass:
                 else:
                     self._report.touched += 1
                     self._touching.append(now._replace(indexed_at=started))
-                self._progress(row.path, document.size)
+                self._progress(row.path)
                 return
             self._new.append(cut(document, note.source, self._recipe, started, self._run.stop.check))
         except Unreadable as error:
@@ -657,7 +654,7 @@ class _Pass:
             if row is None or (row.state, row.detail) != (state, error.message):
                 index_write.fail_file(self._store, note.path, note.source, error.message, state)
                 self._tell(events.FileFailed(time.time(), note.path, error.message))
-            self._progress(note.path, note.size)
+            self._progress(note.path)
 
     def _flush(self) -> None:
         """Write what waits: of new notes the vectors first where they take no time, then all rows at once."""
@@ -675,23 +672,14 @@ class _Pass:
             self._report.chunks += len(first)
             self._report.reused += sum(digest in ids for digest in first) - needed
             self._tell(events.FileIndexed(time.time(), file.path, len(first), needed))
-            self._progress(file.path, file.size)
+            self._progress(file.path)
 
-    def _progress(self, path: str, size: int) -> None:
+    def _progress(self, path: str) -> None:
         self._done += 1
-        self._bytes += size
         now = time.monotonic()
-        if now - self._reported < _PROGRESS_SECONDS and self._done < self._total:
-            return
-        self._reported, elapsed = now, now - self._began
-        left: float | None = 0.0 if self._done >= self._total else None
-        if left is None and elapsed >= _ESTIMATED_SECONDS and self._bytes > _ESTIMATED_SHARE * self._total_bytes:
-            estimate = elapsed * max(0, self._total_bytes - self._bytes) / self._bytes
-            left = estimate if estimate <= _LONGEST_ESTIMATE else None
-        rate, chunks = self._done / elapsed if elapsed > 0 else 0.0, self._report.chunks
-        self._tell(
-            events.SyncProgress(time.time(), self._done, self._total, path, chunks, rate, left, self._rebuilding)
-        )
+        if now - self._reported >= _PROGRESS_SECONDS or self._done >= self._total:
+            self._reported = now
+            self._tell(events.SyncProgress(time.time(), self._done, self._total, path, self._rebuilding))
 
     # --- vectors ---------------------------------------------------------------------------------------------------
 

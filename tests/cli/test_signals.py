@@ -106,7 +106,7 @@ def test_ctrl_c_stops_indexing_and_the_next_run_goes_on(tmp_path):
     index = ["--workspace", str(notes), "--extra", ".", "--index", str(tmp_path / "index.sqlite")]
     command = [sys.executable, "-m", "memory_tui"]
     with Terminal([*command, "index", *index], columns=100, env=homes(tmp_path), cwd=tmp_path) as terminal:
-        terminal.until("files/s")
+        terminal.until(f" of {MANY:,} files")
         shown = terminal.text()
         terminal.type("\x03")
         assert terminal.ended() == 130

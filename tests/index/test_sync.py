@@ -1,10 +1,7 @@
 """Syncing: the index holds what is on disk, and costs what changed."""
 
-import itertools
 import json
 import os
-import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -117,22 +114,6 @@ def test_another_recipe_rebuilds_once(memory, tmp_path, change):
     assert memory.store.recipe().identity == memory.provider.identity
     assert not memory.sync().changed
     assert integrity(memory.store) == []
-
-
-@pytest.mark.parametrize(("tick", "told"), [(0.01, 0), (3.0, 1), (100_000.0, 0)])
-def test_what_is_left_is_estimated_once_time_and_bytes_say_something_and_never_beyond_a_day(
-    memory, monkeypatch, tick, told
-):
-    memory.write("MEMORY.md", "x")
-    for name in "ab":
-        memory.write(f"memory/{name}.md", text_of(900))
-    ticks = itertools.count(0.0, tick)
-    monkeypatch.setattr("memory_tui.index.sync.time", SimpleNamespace(monotonic=lambda: next(ticks), time=time.time))
-    memory.sync()
-    monkeypatch.undo()
-    left = [event.seconds_left for event in memory.told(events.SyncProgress)]
-    assert left[-1] == 0.0
-    assert len([seconds for seconds in left[:-1] if seconds]) == told
 
 
 # --- stopping ------------------------------------------------------------------------------------------------------
