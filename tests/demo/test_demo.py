@@ -10,10 +10,10 @@ from memory_tui import demo, profiles
 from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, labelled_queries, materialize, own_folder
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import WorkspaceError
-from memory_tui.plan import Options
 from memory_tui.recalls import recall_log
 from memory_tui.settings import TUNE_KEYS
 from tests.demo import demo_log
+from tests.support.workspace import options_of
 
 TODAY = dt.date(2026, 3, 14)
 ANY_DAY = [TODAY, dt.date(2024, 2, 29), dt.date(2025, 1, 1), dt.date(2027, 12, 31)]
@@ -76,13 +76,7 @@ def opened(tmp_path_factory):
     config.write_text("{}")
     keep_queries(workspace, config, TODAY)
     now = dt.datetime.combine(TODAY, dt.time(20), dt.UTC).timestamp()
-    options = Options(
-        workspace=str(workspace),
-        config=str(config),
-        index=str(folder / "i.sqlite"),
-        now=now,
-        changes=(("sync.watch", "false"),),
-    )
+    options = options_of(workspace, folder / "i.sqlite", ("sync.watch", "false"), config=str(config), now=now)
     with Engine.open(options) as engine:
         engine.index.sync()
         yield engine

@@ -7,7 +7,7 @@ import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
-from memory_tui.plan import Options
+from tests.support.workspace import options_of
 
 # The scorer is somebody else's script and leaves its files for the garbage collector to close.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -22,11 +22,12 @@ def answers(workspaces, queries, index, profile, results=20, now=AFTER_THE_LAST_
         by_workspace[query["workspace"]].append(query)
     found = {}
     for name, asked in by_workspace.items():
-        options = Options(
-            workspace=str(workspaces / name),
-            index=str(index / name / "index.sqlite"),
+        options = options_of(
+            workspaces / name,
+            index / name / "index.sqlite",
+            ("profile", profile),
+            ("query.maxResults", str(results)),
             now=now,
-            changes=(("profile", profile), ("query.maxResults", str(results))),
         )
         with Engine.open(options) as engine:
             engine.index.sync()

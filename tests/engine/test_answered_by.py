@@ -5,9 +5,9 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.explain.wording import answered_by, terms_line
-from memory_tui.plan import Options
 from memory_tui.tokens import as_asked
 from tests.support.tui import NOW, SMALL, Window, make_app
+from tests.support.workspace import options_of
 
 CHINESE = "喜欢什么书"
 UNKNOWN = "the embedding model knows no word of the query"
@@ -35,13 +35,7 @@ def notes(tmp_path):
     ],
 )
 def test_each_question_says_what_answered_it(tmp_path, notes, question, provider, changes, by):
-    options = Options(
-        workspace=str(notes),
-        index=str(tmp_path / "index.sqlite"),
-        provider=provider,
-        now=NOW,
-        changes=tuple(changes.items()),
-    )
+    options = options_of(notes, tmp_path / "index.sqlite", *changes.items(), provider=provider, now=NOW)
     with Engine.open(options) as engine:
         engine.index.sync()
         mode, reason = answered_by(engine.search.search(question))
@@ -52,13 +46,7 @@ def test_each_question_says_what_answered_it(tmp_path, notes, question, provider
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
 @pytest.mark.parametrize("question", [CHINESE, "麻婆豆腐要放什么酱？", "学校で何を食べましたか", "한국어 좋아하는 책"])
 def test_no_pair_of_characters_is_called_a_word(tmp_path, notes, profile, question):
-    options = Options(
-        workspace=str(notes),
-        index=str(tmp_path / "index.sqlite"),
-        provider="builtin",
-        now=NOW,
-        changes=(("profile", profile),),
-    )
+    options = options_of(notes, tmp_path / "index.sqlite", ("profile", profile), provider="builtin", now=NOW)
     with Engine.open(options) as engine:
         engine.index.sync()
         trace = engine.search.search(question)

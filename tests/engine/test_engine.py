@@ -13,6 +13,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, PathRefused
 from memory_tui.plan import Options
 from tests.support.waiting import LONG
+from tests.support.workspace import options_of
 
 PATIENCE = LONG
 
@@ -52,11 +53,11 @@ def heard():
 
 @pytest.fixture
 def engine(workspace, tmp_path, heard):
-    options = Options(
-        workspace=str(workspace),
-        index=str(tmp_path / "i" / "index.sqlite"),
+    options = options_of(
+        workspace,
+        tmp_path / "i" / "index.sqlite",
+        ("sync.watchDebounceMs", "50"),
         provider="scripted",
-        changes=(("sync.watchDebounceMs", "50"),),
         now=1_795_000_000.0,
     )
     with Engine.open(options, heard) as opened:

@@ -17,9 +17,9 @@ from memory_tui.errors import IndexUnavailable
 from memory_tui.index import integrity, schema
 from memory_tui.index.database import rebuild_of
 from memory_tui.index.store import Store
-from memory_tui.plan import Options
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
+from tests.support.workspace import options_of
 
 
 @pytest.fixture
@@ -38,12 +38,7 @@ def heard():
 
 @pytest.fixture
 def options(workspace, tmp_path):
-    return Options(
-        workspace=str(workspace),
-        index=str(tmp_path / "i" / "index.sqlite"),
-        provider="scripted",
-        changes=(("sync.watchDebounceMs", "50"),),
-    )
+    return options_of(workspace, tmp_path / "i" / "index.sqlite", ("sync.watchDebounceMs", "50"), provider="scripted")
 
 
 @pytest.fixture
@@ -53,12 +48,7 @@ def engine(options, heard):
 
 
 def with_changes(options, *changes):
-    return Options(
-        workspace=options.workspace,
-        index=options.index,
-        provider=options.provider,
-        changes=(*options.changes, *changes),
-    )
+    return options_of(options.workspace, options.index, *options.changes, *changes, provider=options.provider)
 
 
 class Gate:

@@ -11,10 +11,10 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import PathRefused
 from memory_tui.events import FileIndexed
 from memory_tui.index import schema
-from memory_tui.plan import Options
 from memory_tui.workspace import roots
 from memory_tui.workspace.notes import MediaRules
 from tests.support.provider_server import Play, serving, shaped, vector
+from tests.support.workspace import options_of
 
 PNG, OGG = b"\x89PNG\r\n\x1a\n", b"OggS"
 DIMS = 256
@@ -69,12 +69,7 @@ def options(place, play, multimodal=None, **more):
     }
     config = place / "openclaw.json"
     config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search}}}))
-    return Options(
-        workspace=str(place / "notes"),
-        config=str(config),
-        index=str(place / "index.sqlite"),
-        changes=(("profile", "openclaw-2026.3"),),
-    )
+    return options_of(place / "notes", place / "index.sqlite", ("profile", "openclaw-2026.3"), config=str(config))
 
 
 def parts_sent(play):

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.plan import Options
+from tests.support.workspace import options_of
 
 NOW = dt.datetime(2026, 3, 20, 12, tzinfo=dt.UTC)
 INVALID = ("memory/2026-13-40.md", "memory/2026-02-30.md", "memory/0026-01-01.md", "memory/topics/2026-02-31.md")
@@ -27,12 +27,14 @@ def notes(tmp_path):
 
 def opened(notes, tmp_path, profile):
     return Engine.open(
-        Options(
-            workspace=str(notes),
-            index=str(tmp_path / "index.sqlite"),
+        options_of(
+            notes,
+            tmp_path / "index.sqlite",
+            ("profile", profile),
+            ("query.hybrid.temporalDecay.enabled", "true"),
+            ("query.maxResults", "50"),
             provider="scripted",
             now=NOW.timestamp(),
-            changes=(("profile", profile), ("query.hybrid.temporalDecay.enabled", "true"), ("query.maxResults", "50")),
         )
     )
 

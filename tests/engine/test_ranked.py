@@ -6,7 +6,7 @@ import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
-from memory_tui.plan import Options
+from tests.support.workspace import options_of
 
 QUERIES = ("garden roses", "oak", "who planted the tomato beside the garden", "zebra")
 PROFILES = ("recommended", "openclaw-2026.3")
@@ -19,12 +19,8 @@ def engine(tmp_path):
     for number in range(150):
         words = " ".join(some.choices(["rose", "roses", "oak", "garden", "tomato", "planted", f"word{number}"], k=40))
         (notes / f"{number}.md").write_text(f"# Note {number}\n{words}\n")
-    options = Options(
-        workspace=str(notes.parent),
-        index=str(tmp_path / "i.sqlite"),
-        provider="builtin",
-        now=1_795_000_000.0,
-        changes=(("sync.onSearch", "false"),),
+    options = options_of(
+        notes.parent, tmp_path / "i.sqlite", ("sync.onSearch", "false"), provider="builtin", now=1_795_000_000.0
     )
     with Engine.open(options) as opened:
         opened.index.sync()

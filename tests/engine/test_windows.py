@@ -11,11 +11,11 @@ from memory_tui.approval import Approvals
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.index import store as stores
-from memory_tui.plan import Options
 from memory_tui.providers.builtin import hash_vector
 from memory_tui.workspace.chunking import WINDOW, windows
 from tests.support.embed import ELSEWHERE, configure
 from tests.support.local_model import hashed
+from tests.support.workspace import options_of
 
 pytest_plugins = ("tests.support.provided",)
 __all__ = ["hashed"]
@@ -33,11 +33,8 @@ def options(tmp_path):
     (notes / "memory").mkdir(parents=True)
     (notes / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
     (notes / "memory" / "2026-01-02.md").write_text("\n".join(["# Things", *LINES, ""]))
-    return Options(
-        workspace=str(notes),
-        index=str(tmp_path / "i.sqlite"),
-        provider="local-small",
-        changes=(("profile", "recommended"), ("sync.watch", "false")),
+    return options_of(
+        notes, tmp_path / "i.sqlite", ("profile", "recommended"), ("sync.watch", "false"), provider="local-small"
     )
 
 

@@ -9,7 +9,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.index.sync import FileState
 from memory_tui.mcp.tools import memory_search
-from memory_tui.plan import Options
+from tests.support.workspace import options_of
 
 STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
 
@@ -23,12 +23,7 @@ def notes(tmp_path):
 
 
 def options(tmp_path, profile, provider="none"):
-    return Options(
-        workspace=str(tmp_path / "notes"),
-        index=str(tmp_path / "i.sqlite"),
-        provider=provider,
-        changes=(("profile", profile), *STILL),
-    )
+    return options_of(tmp_path / "notes", tmp_path / "i.sqlite", ("profile", profile), *STILL, provider=provider)
 
 
 def sentence(trace):
@@ -76,11 +71,8 @@ def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(notes, tmp_
     path = tmp_path / "openclaw.json"
     section = {"sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}, "provider": "none"}
     path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
-    asked = Options(
-        workspace=str(notes.parent),
-        config=str(path),
-        index=str(tmp_path / "i.sqlite"),
-        changes=(("profile", "recommended"), ("sync.watch", "false")),
+    asked = options_of(
+        notes.parent, tmp_path / "i.sqlite", ("profile", "recommended"), ("sync.watch", "false"), config=str(path)
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENCLAW_STATE_DIR", str(state))

@@ -7,7 +7,7 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import hit_text, wording
 from memory_tui.mcp.tools import memory_search
-from memory_tui.plan import Options
+from tests.support.workspace import options_of
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
@@ -25,12 +25,14 @@ def opened(notes, tmp_path):
     engines: list[Engine] = []
 
     def made(profile, provider="none", **changes):
-        options = Options(
-            workspace=str(notes),
-            index=str(tmp_path / f"{profile}.{provider}.sqlite"),
+        options = options_of(
+            notes,
+            tmp_path / f"{profile}.{provider}.sqlite",
+            ("profile", profile),
+            *STILL,
+            *((key, str(value)) for key, value in changes.items()),
             provider=provider,
             now=NOW,
-            changes=(("profile", profile), *STILL, *((key, str(value)) for key, value in changes.items())),
         )
         engines.append(Engine.open(options))
         engines[-1].index.sync()

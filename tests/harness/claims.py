@@ -19,13 +19,13 @@ from memory_tui import profiles, tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import why_not, wording
 from memory_tui.notices import Notice
-from memory_tui.plan import Options
 from memory_tui.providers.builtin import static_table
 from memory_tui.search import keywords, trace
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Trace
 from memory_tui.settings import Settings
+from tests.support.workspace import options_of
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
@@ -78,15 +78,7 @@ class World:
 
 def open_world(name: str, folder: Path, index: Path, profile: str, provider: str, questions: list[str]) -> World:
     """Open and index `folder` under `profile`."""
-    engine = Engine.open(
-        Options(
-            workspace=str(folder),
-            index=str(index),
-            provider=provider,
-            now=NOW,
-            changes=(("profile", profile), *STILL),
-        )
-    )
+    engine = Engine.open(options_of(folder, index, ("profile", profile), *STILL, provider=provider, now=NOW))
     engine.index.sync()
     found = engine.search.gather("router")
     with engine.search.reader() as store:

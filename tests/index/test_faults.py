@@ -19,6 +19,7 @@ from memory_tui.index import integrity
 from memory_tui.plan import Options
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
+from tests.support.workspace import options_of
 
 NOTES = 30
 
@@ -51,12 +52,7 @@ def opened(workspace, index, heard):
     def one(**changes):
         engines.append(
             Engine.open(
-                Options(
-                    workspace=str(workspace),
-                    index=str(index),
-                    provider="scripted",
-                    changes=(("sync.watchDebounceMs", "50"), *changes.items()),
-                ),
+                options_of(workspace, index, ("sync.watchDebounceMs", "50"), *changes.items(), provider="scripted"),
                 heard,
             )
         )

@@ -4,18 +4,14 @@ import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.tools import memory_search
-from memory_tui.plan import Options
 from tests.support.tui import NOW, sample
+from tests.support.workspace import options_of
 
 
 @pytest.fixture
 def memory(tmp_path):
-    options = Options(
-        workspace=str(sample(tmp_path / "notes")),
-        index=str(tmp_path / "index.sqlite"),
-        provider="builtin",
-        now=NOW,
-        changes=(("profile", "recommended"),),
+    options = options_of(
+        sample(tmp_path / "notes"), tmp_path / "index.sqlite", ("profile", "recommended"), provider="builtin", now=NOW
     )
     with Engine.open(options) as opened:
         opened.index.sync()

@@ -19,7 +19,7 @@ from memory_tui.mcp.tools import AnswerRules, clamp, memory_correct, memory_get,
 from memory_tui.openclaw import prompt
 from memory_tui.plan import Options
 from tests.support.waiting import LONG
-from tests.support.workspace import needs_inodes
+from tests.support.workspace import needs_inodes, options_of
 
 NOTE = "".join(f"line {number} of the long note\n" for number in range(1, 301))
 
@@ -86,10 +86,11 @@ def test_an_agent_gets_the_right_line_of_25_of_the_demos_questions(tmp_path):
     today = dt.date(2026, 11, 23)
     demo.materialize(tmp_path / "notes", today)
     asked = [query for query in demo.labelled_queries(today) if query.relevant]
-    options = Options(
-        workspace=str(tmp_path / "notes"),
-        index=str(tmp_path / "index.sqlite"),
-        changes=(("profile", "recommended"), ("sync.watch", "false")),
+    options = options_of(
+        tmp_path / "notes",
+        tmp_path / "index.sqlite",
+        ("profile", "recommended"),
+        ("sync.watch", "false"),
         now=dt.datetime(2026, 11, 23, 12).timestamp(),
     )
     right = 0

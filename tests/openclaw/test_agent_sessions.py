@@ -15,6 +15,7 @@ from memory_tui.openclaw.agent_sessions import SessionCopies
 from memory_tui.plan import Options, choose
 from tests.support.npm import node
 from tests.support.transcripts import SCHEMA as EVENTS
+from tests.support.workspace import options_of
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -193,12 +194,13 @@ def test_the_corpus_sessions_is_searched_and_the_database_is_only_read(database,
     database.say("a", "Where is the stopcock of the house?", "The stopcock is under the stairs.")
     files = [path for path in database.path.parent.iterdir() if not path.name.endswith("-shm")]
     before = [path.read_bytes() for path in files]
-    options = Options(
-        workspace=str(notes),
+    options = options_of(
+        notes,
+        tmp_path / "index.sqlite",
+        ("sync.watch", "false"),
+        ("profile", "recommended"),
         config=str(config),
-        index=str(tmp_path / "index.sqlite"),
         provider="scripted",
-        changes=(("sync.watch", "false"), ("profile", "recommended")),
     )
 
     def paths(question):

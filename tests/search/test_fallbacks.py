@@ -5,10 +5,10 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.notices import language_label
-from memory_tui.plan import Options
 from memory_tui.providers import builtin
 from memory_tui.providers.base import Identity, identity_key
 from memory_tui.providers.builtin import Scripted
+from tests.support.workspace import options_of
 
 NOTES = {
     "MEMORY.md": "The router vlan is admin-70.\nThe printer stands in the cellar.\n",
@@ -29,11 +29,8 @@ def place(tmp_path):
 
 def opened(place, provider="scripted", profile="openclaw-2026.3", index="index.sqlite", **changes):
     return Engine.open(
-        Options(
-            workspace=str(place / "notes"),
-            index=str(place / index),
-            provider=provider,
-            changes=(("profile", profile), ("minScore", "0"), *changes.items()),
+        options_of(
+            place / "notes", place / index, ("profile", profile), ("minScore", "0"), *changes.items(), provider=provider
         )
     )
 

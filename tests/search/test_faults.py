@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.tools import memory_search
-from memory_tui.plan import Options
-from tests.support.workspace import put
+from tests.support.workspace import options_of, put
 
 
 def written(folder):
@@ -25,11 +24,8 @@ def codes(engine, question="router", **options):
 
 @pytest.fixture
 def options(tmp_path):
-    return Options(
-        workspace=str(written(tmp_path / "notes")),
-        index=str(tmp_path / "index.sqlite"),
-        provider="scripted",
-        changes=(("profile", "openclaw-2026.3"),),
+    return options_of(
+        written(tmp_path / "notes"), tmp_path / "index.sqlite", ("profile", "openclaw-2026.3"), provider="scripted"
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain.wording import terms_line
-from memory_tui.plan import Options
+from tests.support.workspace import options_of
 
 NOTES = {
     "MEMORY.md": "The router vlan is admin-70.\nThe printer stands in the cellar.\n",
@@ -26,11 +26,8 @@ def ask(tmp_path):
 
     def asked(query, profile, **changes):
         engine = Engine.open(
-            Options(
-                workspace=str(tmp_path / "notes"),
-                index=str(tmp_path / "index.sqlite"),
-                provider="none",
-                changes=(("profile", profile), *changes.items()),
+            options_of(
+                tmp_path / "notes", tmp_path / "index.sqlite", ("profile", profile), *changes.items(), provider="none"
             )
         )
         engines.append(engine)
@@ -59,12 +56,7 @@ def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path):
     """The original looks for neighbours of nothing and still gives words their share alone."""
     (tmp_path / "MEMORY.md").write_text("Зашёл в кафе §§ §§\n")
     with Engine.open(
-        Options(
-            workspace=str(tmp_path),
-            index=str(tmp_path / "i.sqlite"),
-            provider="scripted",
-            changes=(("profile", "openclaw-2026.3"),),
-        )
+        options_of(tmp_path, tmp_path / "i.sqlite", ("profile", "openclaw-2026.3"), provider="scripted")
     ) as engine:
         engine.index.sync()
         found = engine.search.gather("!!")

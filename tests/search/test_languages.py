@@ -6,8 +6,8 @@ import pytest
 
 from memory_tui import tokens
 from memory_tui.engine.engine import Engine
-from memory_tui.plan import Options
 from tests.support.provider_server import Play, serving, shaped, vector
+from tests.support.workspace import options_of
 
 MEANINGS = {"香蕉": "banana", "バナナ": "banana", "банан": "banana", "plátano": "banana", "печь": "bake"}
 NOTES = {"kitchen": "banana bread needs three ripe ones\n", "network": "the router runs vlan ten\n"}
@@ -34,11 +34,8 @@ def asked(tmp_path, query, provider, profile, play=None):
     search = {"provider": provider, **({"remote": {"baseUrl": play.url, "apiKey": "a-key-of-a-test"}} if play else {})}
     config = tmp_path / "openclaw.json"
     config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search}}}))
-    options = Options(
-        workspace=str(tmp_path / "notes"),
-        config=str(config),
-        index=str(tmp_path / "index.sqlite"),
-        changes=(("profile", profile), ("minScore", "0.1")),
+    options = options_of(
+        tmp_path / "notes", tmp_path / "index.sqlite", ("profile", profile), ("minScore", "0.1"), config=str(config)
     )
     with Engine.open(options) as engine:
         engine.index.sync()

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
-from memory_tui.plan import Options
 from memory_tui.search.question_dates import Time, time_in, without
 from tests.support.tui import NOW, sample
+from tests.support.workspace import options_of
 
 TODAY = dt.date(2026, 3, 20)
 """A Friday."""
@@ -165,12 +165,12 @@ def test_any_question_is_read(question, today):
 def test_reading_the_time_of_a_question_can_be_turned_off(tmp_path):
     notes = sample(tmp_path / "notes")
     for on in (True, False):
-        options = Options(
-            workspace=str(notes),
-            index=str(tmp_path / "index.sqlite"),
+        options = options_of(
+            notes,
+            tmp_path / "index.sqlite",
+            ("questionTime.enabled", "true" if on else "false"),
             provider="none",
             now=NOW,
-            changes=(("questionTime.enabled", "true" if on else "false"),),
         )
         with Engine.open(options) as engine:
             engine.index.sync()

@@ -3,7 +3,7 @@
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.plan import Options
+from tests.support.workspace import options_of
 
 NOTES = """# Home
 
@@ -21,11 +21,12 @@ def ask(tmp_path):
         notes = tmp_path / "notes"
         notes.mkdir(exist_ok=True)
         (notes / "MEMORY.md").write_text(text, encoding="utf-8")
-        options = Options(
-            workspace=str(notes),
-            index=str(tmp_path / "index.sqlite"),
+        options = options_of(
+            notes,
+            tmp_path / "index.sqlite",
+            ("profile", "recommended"),
+            *((key.replace("_", "."), value) for key, value in changes.items()),
             provider=provider,
-            changes=(("profile", "recommended"), *((key.replace("_", "."), value) for key, value in changes.items())),
         )
         with Engine.open(options) as engine:
             engine.index.sync()
@@ -125,12 +126,7 @@ def test_a_chinese_question_is_answered_by_the_pairs_that_notes_hold(tmp_path):
     notes.mkdir(parents=True)
     for day, line in enumerate(["我喜欢读书", "我喜欢爬山，周末常去", "今天下雨"], 1):
         (notes / f"2026-01-0{day}.md").write_text(f"{line}。\n", encoding="utf-8")
-    options = Options(
-        workspace=str(notes.parent),
-        index=str(tmp_path / "index.sqlite"),
-        provider="builtin",
-        changes=(("profile", "recommended"),),
-    )
+    options = options_of(notes.parent, tmp_path / "index.sqlite", ("profile", "recommended"), provider="builtin")
     with Engine.open(options) as engine:
         engine.index.sync()
         # 喜欢 stands in most notes, 欢什 and 么书 in none.

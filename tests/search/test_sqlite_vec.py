@@ -10,8 +10,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index import schema
 from memory_tui.index.schema import Vec0
-from memory_tui.plan import Options
 from memory_tui.search.trace import NUMPY, SQLITE_VEC
+from tests.support.workspace import options_of
 
 pytestmark = pytest.mark.skipif(not schema.vec0().ready, reason="sqlite-vec does not work here")
 WORDS = ("router", "vlan", "garden", "rose", "printer", "paper", "bread", "sourdough", "deploy", "postgres", "咖啡")
@@ -34,13 +34,8 @@ def notes(tmp_path_factory):
 
 
 def options(notes, *, once=True, index="index.sqlite"):
-    return Options(
-        workspace=str(notes),
-        index=str(notes.parent / index),
-        provider="builtin",
-        once=once,
-        now=1_795_000_000.0,
-        changes=(("minScore", "0"),),
+    return options_of(
+        notes, notes.parent / index, ("minScore", "0"), provider="builtin", once=once, now=1_795_000_000.0
     )
 
 

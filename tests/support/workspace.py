@@ -6,8 +6,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from memory_tui.plan import Options
 
 needs_inodes = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds and names")
 
@@ -16,6 +19,11 @@ def put(root: Path, *names: str, text: str = "note\n") -> None:
     for name in names:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
+
+
+def options_of(folder: Path, index: Path, *changes: tuple[str, str], **more: Any) -> Options:
+    """Options for the notes in `folder` with an index of their own, and `changes` of knobs."""
+    return Options(workspace=str(folder), index=str(index), changes=changes, **more)
 
 
 def own_home(monkeypatch: pytest.MonkeyPatch, folder: Path, home: Path) -> None:

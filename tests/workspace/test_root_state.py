@@ -22,6 +22,7 @@ from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots, lost, scan
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
+from tests.support.workspace import options_of
 
 ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not ROOT, reason="only root may mount a file system, or give up its rights")
@@ -53,12 +54,12 @@ class Life:
 
     def __init__(self, workspace, *extra):
         self.heard = Heard()
-        self.options = Options(
-            workspace=str(workspace),
-            index=str(workspace.parent / "i" / "index.sqlite"),
+        self.options = options_of(
+            workspace,
+            workspace.parent / "i" / "index.sqlite",
+            ("sync.watchDebounceMs", "50"),
             provider="scripted",
             extra=tuple(map(str, extra)),
-            changes=(("sync.watchDebounceMs", "50"),),
         )
         self.engine = Engine.open(self.options, self.heard)
 
