@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from memory_tui.cli import main
-from tests.support.qmd_bench import alive, until
-from tests.support.waiting import LONG
+from tests.support.qmd_bench import alive
+from tests.support.waiting import LONG, until
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from memory_tui.index.store import Store
 from tests.support.batch_server import BatchHandler, BatchPlay, Made, refused, text_of
 from tests.support.embed import KEY, Time, configure, options
 from tests.support.provider_server import Reply, hang, reset, serving, status
-from tests.support.waiting import LONG
+from tests.support.waiting import LONG, until
 
 DATA = Path(__file__).parent / "data"
 
@@ -335,16 +335,6 @@ def leave(world, call):
         assert world.play.hanging.acquire(timeout=LONG)
 
 
-def until(fact):
-    """Wait for `fact`."""
-    told = threading.Event()
-    for _ in range(int(LONG / 0.01)):
-        if fact():
-            return
-        told.wait(0.01)
-    raise AssertionError("it did not come to pass")
-
-
 @pytest.mark.parametrize("call", ["GET /batches", "GET /files", "POST /files", "POST /batches"])
 def test_a_restart_goes_on_with_the_job(world, call):
     world.play.states = ("in_progress", "completed")
@@ -377,7 +367,7 @@ def test_notes_that_change_meanwhile_lose_nothing(world):
 
 def test_results_that_find_no_room_on_disk_are_fetched_at_the_next_start(world, monkeypatch):
     class Full(io.BytesIO):
-        def write(self, data):
+        def writelines(self, lines):
             raise OSError(errno.ENOSPC, "No space left on device")
 
     world.write(6)

@@ -7,7 +7,6 @@ import random
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +18,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.support.mcp import PROGRAM, STARTED, Wire, end_all, scripted
 from tests.support.provider_server import Play, hang, serving
-from tests.support.waiting import LONG
-
-
-def until(fact):
-    """Wait for a fact."""
-    end = time.monotonic() + LONG
-    while not fact():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+from tests.support.waiting import LONG, until
 
 
 def notes(folder):

@@ -4,7 +4,6 @@ import random
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -21,8 +20,7 @@ from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.scan import MAX_BYTES
 from tests.support.curate import git, journal_of, put, workspace
 from tests.support.paths import ROOT
-
-SOON = 30.0
+from tests.support.waiting import LONG, until
 
 
 class Memory:
@@ -278,15 +276,8 @@ def opened(folder, **settings):
 def watched(home):
     with opened(home) as engine:
         engine.start()
-        assert engine.index.watcher.armed.wait(SOON)
+        assert engine.index.watcher.armed.wait(LONG)
         yield home, engine.notes.curator.journal
-
-
-def until(fact):
-    pause, end = threading.Event(), time.monotonic() + SOON
-    while not fact():
-        assert time.monotonic() < end
-        pause.wait(0.02)
 
 
 def test_the_watcher_keeps_each_version_of_two_appenders(watched):

@@ -1,8 +1,7 @@
 """A workspace with notes, a stub of QMD that a configuration names, engines whose backend is QMD."""
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ from memory_tui.engine.engine import Engine
 from memory_tui.events import Event
 from memory_tui.plan import Options
 from tests.support.qmd_stub import QmdStub
-from tests.support.waiting import LONG
 from tests.support.workspace import put
 
 NOTES = {
@@ -21,14 +19,6 @@ NOTES = {
     "memory/2026-11-01.md": "# Day\n\nRouter firmware updated\n",
     "memory/garden.md": "# Garden\n\nTomatoes need water\n",
 }
-
-
-def until(fact: Callable[[], object], what: str) -> None:
-    """Wait for a fact."""
-    end = time.monotonic() + LONG
-    while not fact():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
 
 
 def alive(pid: int) -> bool:
