@@ -175,9 +175,6 @@ def test_a_table_of_another_model_is_read_but_not_ranked(opened, tmp_path, embed
         opened(provider="scripted").search("tabs")
 
 
-# --- what is wrong with a table ------------------------------------------------------------------------------------
-
-
 def test_a_table_that_cannot_be_used_is_a_sentence_and_stays_as_it_is(opened, copied, tmp_path, monkeypatch):
     class PanicException(BaseException):
         pass
@@ -246,8 +243,6 @@ def test_an_entry_without_a_vector_is_no_hit_and_not_lost(opened, copied):
     assert memories.named(key) is not None
 
 
-# --- several processes ---------------------------------------------------------------------------------------------
-
 WRITER = """
 import random, sys
 from memory_tui import plan
@@ -296,9 +291,6 @@ def test_two_processes_store_overlapping_texts_once(opened, tmp_path, things):
     for text in set(wishes) - {one.text for one in entries}:
         # What is not there repeats an entry that is.
         assert opened(table).search(text, 1)[0].score >= rules.DUPLICATE
-
-
-# --- what the doctor says ------------------------------------------------------------------------------------------
 
 
 def examined(tmp_path, place):

@@ -68,9 +68,6 @@ def test_a_name_that_acts_is_made_visible(run):
     assert "\x1b" not in run("ltm", "search", "name", "--json")[1]
 
 
-# --- agents --------------------------------------------------------------------------------------------------------
-
-
 def test_the_tools_have_openclaws_words(opened):
     memories = opened()
 

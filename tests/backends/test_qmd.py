@@ -273,9 +273,6 @@ def test_a_program_that_a_file_names_is_run_after_an_agreement(bench, tmp_path):
         assert engine.backend.ask("Router") is not None
 
 
-# --- upkeep --------------------------------------------------------------------------------------------------------
-
-
 def test_an_update_mends_collections_and_runs_once_at_a_time(ready):
     with sqlite3.connect(ready.qmd_index) as store:
         store.execute("UPDATE store_collections SET pattern = '*.txt' WHERE name = 'memory-dir-main'")
@@ -308,8 +305,6 @@ def test_a_mode_with_vectors_has_them_made_by_the_command(ready, tmp_path, monke
     assert ready.stub.calls[-1][:3] == ["query", "vec: drinks", "--no-rerank"]
     assert [claim.kind for claim in answer.claims][:2] == ["nothing-near", "typed"]
 
-
-# --- which chats may ask -------------------------------------------------------------------------------------------
 
 GROUP = "agent:main:telegram:group:7"
 ANY = [{"action": "allow"}]
@@ -352,9 +347,6 @@ def test_a_chat_that_the_scope_denies_gets_no_hits_whoever_would_answer(shared, 
     said = " ".join(answer.get("notices", ()))
     assert (bool(answer["results"]), rule in said, "denies this chat" in said) == (not rule, True, bool(rule))
     assert not rule or len(shared.stub.calls) == count
-
-
-# --- what an agent gets --------------------------------------------------------------------------------------------
 
 
 def test_hits_are_within_the_bounds(ready):

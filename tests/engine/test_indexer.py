@@ -180,9 +180,6 @@ def test_the_first_question_begins_the_first_index(engine):
     assert engine.search.search("gardens").recalled
 
 
-# --- by the clock --------------------------------------------------------------------------------------------------
-
-
 def test_without_a_watcher_the_interval_finds_what_was_saved(options, heard, workspace, monkeypatch):
     monkeypatch.setattr("memory_tui.engine.index._MINUTE", 0.01)
     settings = (("sync.watch", "off"), ("sync.onSearch", "off"), ("sync.intervalMinutes", "1"))

@@ -52,9 +52,6 @@ def sent(play):
     return "\n".join(text for request in play.asked for text in request.texts)
 
 
-# --- what looks like a secret --------------------------------------------------------------------------------------
-
-
 def test_a_secret_is_not_sent_and_stays_findable_by_its_words(play, agreed):
     with Engine.open(agreed) as engine:
         engine.index.sync()
@@ -175,9 +172,6 @@ def test_a_chunk_that_was_withheld_is_not_sent_to_measure_it(play, agreed, works
     assert SECRET not in sent(play)
 
 
-# --- what would be sent --------------------------------------------------------------------------------------------
-
-
 def test_a_dry_run_tells_what_where_and_at_what_price_and_sends_nothing(play, run, config):
     code, out, err = run("index", "--dry-run")
     assert (code, err) == (0, "")
@@ -247,17 +241,11 @@ def test_a_dry_run_on_this_machine_says_that_nothing_leaves_it(run, config):
     assert "words alone" in run("index", "--dry-run", "--provider", "none")[1]
 
 
-# --- prices --------------------------------------------------------------------------------------------------------
-
-
 def test_a_price_is_known_for_the_providers_own_model_and_host_only():
     assert registry.price_per_million("openai", "text-embedding-3-small", "api.openai.com") == 0.02
     assert registry.price_per_million("openai", "text-embedding-3-small", "embed.example") is None
     assert registry.price_per_million("openai", "text-embedding-9", "api.openai.com") is None
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", registry.PRICES_AS_OF)
-
-
-# --- the command ---------------------------------------------------------------------------------------------------
 
 
 def told(run, *words):

@@ -119,9 +119,6 @@ def test_a_large_index_and_a_profile_that_compares_none_have_no_windows(options,
         assert len(notes(hashed)) > chunks, "nothing changed but the profile, and the windows are made"
 
 
-# --- who sends them ------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def asks(options, elsewhere, tmp_path):
     """Options that name a provider elsewhere."""

@@ -154,9 +154,6 @@ def test_an_index_is_private_to_its_user(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600, "a lax one is made private"
 
 
-# --- the first moments --------------------------------------------------------------------------------------------
-
-
 def test_whoever_opens_an_index_that_is_being_made_finds_it_whole_or_not_there(tmp_path):
     notices: list[Notice] = []
     ready = threading.Barrier(3)

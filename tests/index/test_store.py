@@ -49,9 +49,6 @@ def ids(store, path):
     return [row.rowid for row in store.chunks_of(path)]
 
 
-# --- what is published --------------------------------------------------------------------------------------------
-
-
 def test_a_note_is_read_with_all_that_makes_its_passages_in_the_order_that_breaks_ties(made, store):
     write(made, a="the garden", b="a rose", c="")
     text = "---\ndate: 2026-05-02\n---\n# Home\n\n## Router\n\nit was swapped\x00 \ud800\n"
@@ -89,9 +86,6 @@ def test_notes_of_two_workspaces_may_have_the_same_path(made, store):
     assert sorted(store.indexed()) == ["MEMORY.md", "anna/laptop:MEMORY.md"]
     assert store.file("MEMORY.md", "anna/laptop").workspace == "anna/laptop"
     assert store.firsts() == {"MEMORY.md": (1, 0)}
-
-
-# --- transactions -------------------------------------------------------------------------------------------------
 
 
 def test_a_snapshot_is_of_one_generation_whoever_writes(made, store):
@@ -138,9 +132,6 @@ def test_what_is_interrupted_raises_and_then_answers_again(made, store):
     assert store.words.match(["rose", "garden"], "stemmed", "any").rowids.tolist() == expected
 
 
-# --- notes, chunks, changes -----------------------------------------------------------------------------------------
-
-
 def test_repeats_of_a_chunk(made, store):
     write(made, a="a" * 480)
     every = store.chunks_of("memory/a.md")
@@ -174,8 +165,6 @@ def test_chunks_that_a_provider_refused_or_never_got(made, store):
     made.attach({row.hash: hash_vector("poison") for row in store.chunks_of("memory/a.md")})
     assert store.rejected() == []
 
-
-# --- words ----------------------------------------------------------------------------------------------------------
 
 TEXTS = {"a": "The snake_case runs well", "b": "snake and case, RUNNING", "c": "我们喝咖啡", "d": "nothing of it"}
 
@@ -226,9 +215,6 @@ def test_a_chunk_is_found_by_its_day_and_the_headings_above_it(made, store):
     assert last.rowid not in store.words.match(["garden"], "plain", "all").rowids
 
 
-# --- vectors --------------------------------------------------------------------------------------------------------
-
-
 def test_nearest_does_not_choose_between_equals(made, store):
     if not store.vec0.ready:
         pytest.skip(f"sqlite-vec does not work here: {store.vec0.detail}")
@@ -251,9 +237,6 @@ def test_without_vec0_everything_works_and_the_reason_is_kept(tmp_path, monkeypa
     assert memory.sync().embedded == 1
     assert memory.store.vec0_dims() == 0
     memory.store.close()
-
-
-# --- the thread that writes -------------------------------------------------------------------------------------------
 
 
 def writer(path, on_failure=lambda error: None):

@@ -88,9 +88,6 @@ def test_chunk_ids_are_the_documented_ones(memory):
     assert memory.store.chunks_of("MEMORY.md")[0].model == "fts-only"
 
 
-# --- rebuilding ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("change", ["tokens", "overlap", "scope", "model", "bytes"])
 def test_another_recipe_rebuilds_once(memory, tmp_path, change):
     memory.write("MEMORY.md", text_of(200))
@@ -114,9 +111,6 @@ def test_another_recipe_rebuilds_once(memory, tmp_path, change):
     assert memory.store.recipe().identity == memory.provider.identity
     assert not memory.sync().changed
     assert integrity(memory.store) == []
-
-
-# --- stopping ------------------------------------------------------------------------------------------------------
 
 
 def test_a_stopped_sync_keeps_whole_notes_and_says_so(memory):
@@ -182,9 +176,6 @@ def test_a_stop_in_a_long_note_keeps_the_vectors_made_so_far(memory):
     memory.provider = Counting()
     report = memory.sync()
     assert report.embedded == report.chunks - made
-
-
-# --- failing -------------------------------------------------------------------------------------------------------
 
 
 @needs_inodes
@@ -272,9 +263,6 @@ def test_a_wrong_answer_of_the_provider_is_never_stored(memory, answer):
     assert memory.store.counts().chunks == 1
 
 
-# --- folders that vanish -------------------------------------------------------------------------------------------
-
-
 # --- headings ------------------------------------------------------------------------------------------------------
 
 
@@ -310,9 +298,6 @@ def test_an_index_that_was_cut_by_another_rule_is_cut_anew(tmp_path):
     assert 122 not in begins()
     memory.settings = memory.settings.set("profile", profiles.OWN, "test")
     assert 122 in begins()
-
-
-# --- the real program ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("recorded", "tokens", "overlap"), [("default", 400, 80), ("chunk100-20", 100, 20)])

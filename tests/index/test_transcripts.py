@@ -141,9 +141,6 @@ def test_a_transcript_that_shrank_counts_whole(memory):
     assert words.startswith(f"grew by {len(CONVERSATION):,} bytes and 5 lines; ")
 
 
-# --- asked ---------------------------------------------------------------------------------------------------------
-
-
 def test_the_watcher_sees_transcripts(memory, tmp_path):
     import threading
 

@@ -100,9 +100,6 @@ def test_a_corpus_that_followed_equals_one_that_was_loaded(steps):
         fresh.store.close()
 
 
-# --- cosines -------------------------------------------------------------------------------------------------------
-
-
 def test_the_cache_forgets_the_least_recently_used_of_texts_that_are_gone(memory):
     memory.write("memory/kept.md", "first\n")
     memory.write("memory/other.md", "second\n")

@@ -66,9 +66,6 @@ def changed(home, at, before=OLD, after=NEW):
     return NoteChange(note(home), before, after, at=at)
 
 
-# --- reading ---------------------------------------------------------------------------------------------------------
-
-
 def test_the_three_hosts_give_one_shape(home, at):
     cwd = str(home / "notes")
     lines = [
@@ -141,8 +138,6 @@ def test_a_forked_session_counts_once(home, at):
     assert authors(home, at).of(changed(home, at)) == Author("claude-code", "s1", "bytes")
 
 
-# --- what a tool wrote -----------------------------------------------------------------------------------------------
-
 Tool = Callable[[Path, float], object]
 
 
@@ -213,9 +208,6 @@ def test_several_acts_of_one_session_lead_from_before_to_after(home, at):
     after = OLD.replace(b"10.0.0.1", b"10.0.0.9").replace(b"hall", b"attic")
     assert authors(home, at).of(changed(home, at + 2.05, OLD, after)) == Author("claude-code", "s1", "chain")
     assert authors(home, at).of(changed(home, at + 2.05, OLD, after + b"- mine\n")).host == ""
-
-
-# --- what a command wrote --------------------------------------------------------------------------------------------
 
 
 def ran(home, at, command, *, end=0.0, failed=False, text=""):
@@ -297,9 +289,6 @@ def test_codex_command_without_a_step_of_its_own_counts(home, at):
     assert authors(home, at).of(changed(home, at + 0.1, OLD, GREW)) == Author("codex", "t1", "words")
 
 
-# --- persons, other hands, lies --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "command", ["cat MEMORY.md", "grep -n router MEMORY.md", "echo '- scanner' >> MEMORY.md", "ls"]
 )
@@ -350,9 +339,6 @@ def test_backdated_lines_are_not_believed(home):
 def test_exact_bytes_that_are_written_live_are_believed_as_the_manual_says(home, at):
     write(home / ".claude/projects/-project/s1.jsonl", claude("c1", "Edit", {"file_path": note(home), **EDIT}, at, "/"))
     assert authors(home, at).of(changed(home, at)).host == "claude-code"
-
-
-# --- the ledger and git ----------------------------------------------------------------------------------------------
 
 
 def test_the_ledger_names_the_session_that_wrote_last(home, at):
@@ -426,9 +412,6 @@ def test_git_is_held_against_both_sides(home, at, git):
     moves = history.moves(began - 1)
     moment = (folder / "MEMORY.md").stat().st_ctime
     assert by(changed(home, moment, b"not committed\n", NEW)).session.startswith("reset")
-
-
-# --- the record ------------------------------------------------------------------------------------------------------
 
 
 def test_the_record_gets_its_authors_once(home, at):

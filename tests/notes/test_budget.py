@@ -125,8 +125,6 @@ def test_the_effect_of_a_change_is_a_sentence():
     assert in_one.lines == "a part of line 1"
 
 
-# --- the prompt of OpenClaw 2026.9 ---------------------------------------------------------------------------------
-
 NEWER = "{agents: {defaults: {bootstrapMaxChars: %d, bootstrapTotalMaxChars: %d}}, memory: {search: {}}}"
 
 

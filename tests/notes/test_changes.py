@@ -36,9 +36,6 @@ def after(change, path=""):
     return next(file.after for file in change.files if path in ("", file.path))
 
 
-# --- lines ---------------------------------------------------------------------------------------------------------
-
-
 @given(NOTE)
 def test_lines_and_editor_give_back_every_byte(data):
     assert Lines.of(data).data == data
@@ -92,9 +89,6 @@ def test_a_block_is_an_item_with_what_is_below_it_or_a_paragraph():
     ]  # fmt: skip
 
 
-# --- capture -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "log", "made"),
     [
@@ -129,8 +123,6 @@ def test_a_topic_has_a_path_in_any_script():
     with pytest.raises(EditRefused):
         planner.topic_path("../..")
 
-
-# --- promote -------------------------------------------------------------------------------------------------------
 
 MEMORY = b"""# Memory
 
@@ -219,9 +211,6 @@ def test_demoting_makes_the_topic_note():
     assert change.notes == ("Nothing is left below the heading Home network, so it goes too.",)
 
 
-# --- tidy ----------------------------------------------------------------------------------------------------------
-
-
 def test_deleting_closes_the_gap_and_counts_a_line_once():
     data = b"a\n\nb\n\nc\nd\n"
     assert after(planner.deletion_of([Spot("x.md", data, 3, 3)])) == b"a\n\nc\nd\n"
@@ -246,8 +235,6 @@ def test_only_old_daily_logs_are_archived_and_none_twice(tmp_path):
     with pytest.raises(EditRefused, match="older than 99"):
         one.plan.archive(99)
 
-
-# --- headings that go with what stood below --------------------------------------------------------------------------
 
 HEADINGS = {"T": "# T", "A": "## A", "B": "## B", "C": "### C", "D": "#### D"}
 TEXTS = st.lists(st.sampled_from([*HEADINGS.values(), "- a", "b", "", "```", "#in code"]), max_size=14)
@@ -322,9 +309,6 @@ def test_a_merge_within_one_note_keeps_the_heading_of_what_stays():
     assert change.files[0].after == b"# T\n\n## B\n- x\n"
     chunk = planner.deletion_of([Spot("a.md", data, 4, 4)], keep=Spot("a.md", data, 3, 3))
     assert chunk.files[0].after == b"# T\n\n## A\n\n## B\n- x\n"
-
-
-# --- diff ----------------------------------------------------------------------------------------------------------
 
 
 @given(NOTE, NOTE, st.integers(0, 3))

@@ -45,9 +45,6 @@ def _patience(monkeypatch):
         monkeypatch.setattr(place, name, LONG)
 
 
-# --- undo ----------------------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
@@ -175,9 +172,6 @@ def test_the_trash_gives_back_note_mode_and_time(folder):
     assert one.stack("undo") == ()
 
 
-# --- others --------------------------------------------------------------------------------------------------------
-
-
 def test_what_others_changed_meanwhile_is_kept_and_a_change_is_made_whole_or_not_at_all(folder):
     one = curator(folder)
     note = folder / "MEMORY.md"
@@ -295,9 +289,6 @@ def test_a_note_that_somebody_keeps_open_to_write_is_left_alone(folder, monkeypa
             one.apply(put("MEMORY.md", before, mine))
         assert one.read("MEMORY.md") == before
         assert hidden(folder) == []
-
-
-# --- places and permissions ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

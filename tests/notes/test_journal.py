@@ -148,9 +148,6 @@ def test_a_journal_of_an_earlier_release_is_taken_over_once(folder):
     assert [(path, data) for path, data in was if path.read_bytes() != data] == []
 
 
-# --- what is typed ---------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def journal(tmp_path):
     return journal_of(tmp_path)

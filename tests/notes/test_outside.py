@@ -44,9 +44,6 @@ def lend_and_edit(one, path=PATH):
     return one.finish_external_edit(edit, "vim")
 
 
-# --- byte for byte -------------------------------------------------------------------------------------------------
-
-
 def test_a_real_editor_is_one_change_and_survives_a_restart(folder, monkeypatch):
     note = folder / PATH
     note.write_bytes(ODD)
@@ -95,9 +92,6 @@ def test_a_note_comes_back_as_it_was(folder, monkeypatch, before, program, title
     if before is not None:
         status = note.stat()
         assert (status.st_mode & 0o777, status.st_mtime_ns) == (0o604, 10**18)
-
-
-# --- others --------------------------------------------------------------------------------------------------------
 
 
 def test_what_an_agent_wrote_meanwhile_is_part_of_the_change_and_what_it_wrote_since_is_not(folder, monkeypatch):
@@ -150,9 +144,6 @@ def test_without_a_journal_the_note_is_as_the_editor_left_it_and_what_is_no_note
     (folder / "memory" / "link.md").symlink_to(tmp_path / "elsewhere.md")
     with pytest.raises(PathRefused):
         one.begin_external_edit("memory/link.md")
-
-
-# --- on screen -----------------------------------------------------------------------------------------------------
 
 
 def test_an_edit_in_the_editor_is_undone_on_screen(tmp_path, monkeypatch):

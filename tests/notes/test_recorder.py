@@ -257,9 +257,6 @@ def test_nothing_that_was_told_as_kept_is_lost_by_a_kill(tmp_path):
     assert {number for number in range(told) if version(number) not in texts} == set()
 
 
-# --- in an engine ----------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):

@@ -103,9 +103,6 @@ def test_such_an_edit_is_refused_and_the_note_stays_as_it_is(tmp_path):
     assert note.read_text() == NOTE
 
 
-# --- Entries that dreaming promoted: moved back, edited, deleted, several at once, with one undo
-
-
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 
 

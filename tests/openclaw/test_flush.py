@@ -62,9 +62,6 @@ def test_the_larger_count_and_the_answer_are_counted(session, tokens):
     assert session.tokens == tokens
 
 
-# --- transcripts and what is kept ----------------------------------------------------------------------------------
-
-
 def lines(path, *records):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records))

@@ -84,9 +84,6 @@ def writer(db, script):
         process.communicate()
 
 
-# --- what is told ---------------------------------------------------------------------------------------------------
-
-
 @BOTH
 def test_an_index_that_has_just_been_made_lacks_nothing(workspace, db, write):
     found = against(workspace, write(db, content(workspace)))
@@ -182,9 +179,6 @@ def test_what_the_real_program_has_written_is_the_same(oracle_data, oracle_works
     assert found.summary == {"same": len(files)}
 
 
-# --- what cannot be read --------------------------------------------------------------------------------------------
-
-
 def test_what_is_not_there_and_what_is_no_file(tmp_path):
     assert problem(tmp_path / "none.sqlite").state == "missing"
     assert problem(tmp_path / "none" / "none.sqlite").state == "missing"
@@ -236,9 +230,6 @@ def test_damage_anywhere_is_a_state_and_never_a_crash(workspace, db):
         json.dumps(plain(found))
         states.add(found.state)
     assert {"ok", "damaged"} <= states <= {"ok", "damaged", "unknown schema", "unreadable"}
-
-
-# --- no trace -------------------------------------------------------------------------------------------------------
 
 
 @BOTH
@@ -383,9 +374,6 @@ def test_a_folder_that_cannot_be_written_is_no_obstacle(workspace, db):
         assert differences(against(workspace, db)) == {}
     finally:
         db.parent.chmod(0o755)
-
-
-# --- the command ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

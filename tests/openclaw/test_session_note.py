@@ -41,9 +41,6 @@ def run(capsys, *arguments):
     return code, capsys.readouterr().out
 
 
-# --- prompt --------------------------------------------------------------------------------------------------------
-
-
 def test_the_prompt_has_the_notes_of_the_session(workspace, capsys):
     base = ("prompt", "--workspace", str(workspace), "--now", NOW)
 
@@ -64,9 +61,6 @@ def test_the_prompt_has_the_notes_of_the_session(workspace, capsys):
     assert files() == ["memory/2026-11-20.md"]
     (workspace / "memory/2026-11-20.md").write_text("\n")
     assert "## Memory Files" not in run(capsys, *base)[1], "nothing to quote"
-
-
-# --- session memory ------------------------------------------------------------------------------------------------
 
 
 def transcript(path, *said, **more):
@@ -130,9 +124,6 @@ def at_once(*calls):
         thread.start()
     for thread in threads:
         thread.join()
-
-
-# --- Claude Code ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -237,8 +228,6 @@ def test_what_claude_code_remembers_can_be_searched(tmp_path, monkeypatch, capsy
     assert claude_code.is_auto_memory(memory / "MEMORY.md")
     assert not claude_code.is_auto_memory(project / "MEMORY.md")
 
-
-# --- one note a session --------------------------------------------------------------------------------------------
 
 FACT = "The Omada controller runs on port 8043 in VLAN 20."
 ANSWER = json.dumps({"results": [{"path": "MEMORY.md", "startLine": 3, "snippet": f"# Net\n\n- {FACT}\n"}]})

@@ -65,9 +65,6 @@ def digest(path):
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(path.parent.iterdir())}
 
 
-# --- what it says ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("paths", "known"),
     [
@@ -113,9 +110,6 @@ def test_reading_writes_nothing_and_other_folders_are_told_nothing(ledger, trust
     assert Trust(ledger.workspace, ledger.database, expected=False).of("MEMORY.md") is not None
 
 
-# --- what an edit does ----------------------------------------------------------------------------------------------
-
-
 def test_the_preview_warns_and_the_ledger_is_only_read(ledger, trust, curator):
     before = ledger.row("MEMORY.md")
     (said,) = edit(curator, "- the router is an Omada\n- mine\n")
@@ -140,9 +134,6 @@ def test_lines_that_move_between_notes_say_it_of_both(ledger, curator):
     assert [note for note in notes if "will make it untrusted" in note and "MEMORY.md" in note]
     assert not any("Trust:" in note for note in curator.plan.remember("x").notes), "it has none to lose"
     assert "keeps its row" in curator.plan.trash("MEMORY.md").notes[-1]
-
-
-# --- a ledger that is not as it should be: one sentence, nothing written ---------------------------------------------
 
 
 def another_table(ledger):
@@ -200,9 +191,6 @@ def test_a_linked_memory_file_is_ignored_by_openclaw(ledger, trust):
     assert [(file.path, file.state) for file in found.files] == [("MEMORY.md", "ignored")]
 
 
-# --- where a person meets it ----------------------------------------------------------------------------------------
-
-
 def test_status_and_inbox_know_it(ledger, capsys):
     (ledger.workspace / "MEMORY.md").write_bytes(b"- a person wrote this\n")
     assert main.main(["status", "--json"]) == 0
@@ -255,8 +243,6 @@ def test_the_command_lists_every_note_and_says_that_there_is_no_way_back(ledger,
     ledger.database.unlink()
     assert main.main(["openclaw", "trust"]) == 2
 
-
-# --- the real program -----------------------------------------------------------------------------------------------
 
 _SCRIPT = """
 import { readdirSync } from 'node:fs';

@@ -87,9 +87,6 @@ def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, qu
     assert not any(notice.kind == "language_unknown" for notice in theirs.notices)
 
 
-# --- another model -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("dims", [256, 64])
 def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, monkeypatch, dims):
     """Fault row 37: another model, of the same or of other dimensions."""
@@ -116,9 +113,6 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
         after = engine.search.search("router vlan")
         assert after.mode == "hybrid"
         assert codes(after) == set()
-
-
-# --- trigrams ------------------------------------------------------------------------------------------------------
 
 
 def test_words_too_short_for_trigrams_are_looked_for_in_the_text(place):

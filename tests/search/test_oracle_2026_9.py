@@ -38,9 +38,6 @@ def lines(path):
     return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
 
 
-# --- workspaces and indexes -----------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def workspaces(tmp_path_factory):
     """The recorded workspaces by name, made afresh; treat them as read-only."""
@@ -122,9 +119,6 @@ def in_their_order(evidence, corpus, squares, store):
     nearest = by_l2[np.argsort(distance[by_l2], kind="stable")][:200]
     more = store.texts([rowid for rowid in corpus.rowids[nearest].tolist() if rowid not in evidence.texts])
     return replace(evidence, nearest=nearest, texts={**evidence.texts, **more})
-
-
-# --- comparing ------------------------------------------------------------------------------------------------------
 
 
 def result(candidate, trace):

@@ -112,8 +112,6 @@ def test_without_vectors_words_answer_alone_and_the_mode_says_so():
     assert all(c.cosine is None for c in trace.recalled)
 
 
-# --- for any evidence ----------------------------------------------------------------------------------------------
-
 any_evidence = st.integers(1, 12).flatmap(
     lambda n: st.builds(
         evidence,

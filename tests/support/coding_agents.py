@@ -76,8 +76,6 @@ class CodingAgent:
         return done.stdout
 
 
-# --- the model -----------------------------------------------------------------------------------------------------
-
 Call = tuple[str, dict[str, Any]]
 
 

@@ -54,8 +54,6 @@ def quick(seconds: float = 0.15, **more: Any) -> RequestLimits:
     return replace(RequestLimits(most_bytes=8000), query_seconds=seconds, batch_seconds=seconds, **more)
 
 
-# --- a workspace that names one ---------------------------------------------------------------------------------------
-
 ELSEWHERE = "http://embed.example"
 PLACES = {"workspace": "notes", "config": "openclaw.json", "index": "i.sqlite"}
 

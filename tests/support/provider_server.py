@@ -61,9 +61,6 @@ def shaped(asked: Asked, rows: list[Any]) -> Any:
     }
 
 
-# --- what it can answer --------------------------------------------------------------------------------------------
-
-
 def well(handler: Handler, asked: Asked) -> None:
     handler.json(200, shaped(asked, [vector(text, handler.play.dims) for text in asked.texts]))
 
@@ -249,9 +246,6 @@ def refusing() -> Iterator[str]:
     with socket.socket() as kept:
         kept.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{kept.getsockname()[1]}"
-
-
-# --- model files ---------------------------------------------------------------------------------------------------
 
 
 @dataclass

@@ -28,9 +28,6 @@ def iso(at: float) -> str:
     return dt.datetime.fromtimestamp(at, dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-# --- Claude Code -----------------------------------------------------------------------------------------------------
-
-
 def claude(
     key: str,
     name: str,
@@ -69,9 +66,6 @@ def claude_file(home: Path, lines: Iterable[Record], session: str = "s1", below:
     return write(home / ".claude" / "projects" / "-project" / name, lines)
 
 
-# --- Codex -----------------------------------------------------------------------------------------------------------
-
-
 def codex(key: str, args: Record, item: Mapping[str, Any] | None, at: float, *, end: float = 0.0) -> list[Record]:
     """A call of the shell, its answer, and what Codex says of the step; None where it says nothing."""
     call = {"type": "function_call", "name": "exec_command", "arguments": json.dumps(args), "call_id": key}
@@ -94,9 +88,6 @@ def codex_file(home: Path, lines: Iterable[Record], at: float, cwd: str, thread:
     }
     path = home / ".codex" / "sessions" / "2026" / "11" / "28" / f"rollout-2026-11-28T10-00-00-{thread}.jsonl"
     return write(path, [meta, *lines])
-
-
-# --- OpenClaw --------------------------------------------------------------------------------------------------------
 
 
 def openclaw(

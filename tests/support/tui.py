@@ -81,8 +81,6 @@ def at_noon(hear: Listener, now: float = NOW) -> Listener:
     return listener
 
 
-# --- rest ---------------------------------------------------------------------------------------------------------
-
 SHORTEST = 0.003
 """Seconds between two looks at whether the app rests."""
 SOON = 1.0
@@ -144,9 +142,6 @@ async def rest(pilot: Pilot[int], unrest: Callable[[MemoryApp], str] = unsettled
         if quiet == 3:
             return
     raise AssertionError(f"the app did not come to rest: {last}")
-
-
-# --- an app and its keys --------------------------------------------------------------------------------------------
 
 
 class Window:
