@@ -19,19 +19,7 @@ from pathlib import Path
 from termios import TIOCSWINSZ
 
 from corpus import questions, write
-from measure import (
-    CHUNKS_A_NOTE,
-    LARGE,
-    Cost,
-    Watched,
-    begin,
-    installed,
-    program,
-    python,
-    ratio,
-    share,
-    show,
-)
+from measure import CHUNKS_A_NOTE, LARGE, Cost, Watched, begin, installed, program, python, ratio, share, show
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options

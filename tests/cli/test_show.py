@@ -108,13 +108,9 @@ def test_status_indexes_first_and_names_each_file(tmp_path, capsys):
 
 
 def test_a_terminal_is_told_what_takes_long_and_a_pipe_is_not(monkeypatch):
-    class Screen(io.StringIO):
-        def isatty(self):
-            return True
-
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(output, "QUIET", 0.0)
-    for screen in (Screen(), io.StringIO()):
+    for screen in (Terminal(), io.StringIO()):
         monkeypatch.setattr(sys, "stderr", screen)
         with output.waiting("Asking") as tell:
             tell(1, 1_200)

@@ -273,10 +273,7 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
     ),
     **{
         f"agents.defaults.compaction.{name}": ({}, _plan(lambda plan: flush.rules_of(plan.config)))
-        for name in (
-            "reserveTokensFloor",
-            "memoryFlush.forceFlushTranscriptBytes",
-        )
+        for name in ("reserveTokensFloor", "memoryFlush.forceFlushTranscriptBytes")
     },
     "auth.order": ({}, _login),
     "memory.backend": ({}, _engine(lambda engine: engine.status().backend_state)),

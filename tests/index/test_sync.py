@@ -302,12 +302,7 @@ def test_an_index_that_was_cut_by_another_rule_is_cut_anew(tmp_path):
 
 @pytest.mark.parametrize(("recorded", "tokens", "overlap"), [("default", 400, 80), ("chunk100-20", 100, 20)])
 def test_the_index_holds_the_rows_of_the_real_program(
-    oracle_data,
-    oracle_workspace,
-    tmp_path,
-    recorded,
-    tokens,
-    overlap,
+    oracle_data, oracle_workspace, tmp_path, recorded, tokens, overlap
 ):
     def rows(name):
         with (oracle_data / "2026.3.13" / recorded / name).open(encoding="utf-8") as lines:

@@ -99,11 +99,7 @@ def test_missing_stale_and_extra_notes(workspace, db, write):
     (workspace / "memory" / "work.md").write_text("standup at eleven\n")
     (workspace / "memory" / "empty.md").unlink()
     found = against(workspace, db)
-    assert differences(found) == {
-        "memory/new.md": "missing",
-        "memory/work.md": "stale",
-        "memory/empty.md": "extra",
-    }
+    assert differences(found) == {"memory/new.md": "missing", "memory/work.md": "stale", "memory/empty.md": "extra"}
     assert found.summary == {"same": 2, "missing": 1, "stale": 1, "extra": 1}
 
 

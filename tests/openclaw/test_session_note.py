@@ -3,7 +3,7 @@
 import datetime as dt
 import json
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -116,14 +116,6 @@ def test_the_note_is_as_documented(tmp_path):
 def writer(workspace, folder):
     """What writes a session note, as the hook does: through the journal."""
     return partial(hooks.write_note, Curator(Roots.open(workspace), journal=journal_of(folder)))
-
-
-def at_once(*calls):
-    threads = [threading.Thread(target=call) for call in calls]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
 
 
 @pytest.fixture
@@ -361,7 +353,9 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(workspace, tmp_path,
 def test_hooks_that_call_at_once_leave_one_note(workspace, tmp_path):
     write = writer(workspace, tmp_path)
     ended = EndedSession(dt.datetime(2026, 11, 22, 9, 30, tzinfo=dt.UTC), session="abc")
-    at_once(*(partial(session_note.save, workspace, ended, f"user: {number}", write) for number in range(6)))
+    with ThreadPoolExecutor(6) as pool:
+        for number in range(6):
+            pool.submit(session_note.save, workspace, ended, f"user: {number}", write)
     [name] = notes_of(workspace)
     said = (workspace / "memory" / name).read_text().split("## Conversation Summary\n\n")[1]
     assert sorted(said.split("\n")) == ["", *(f"user: {number}" for number in range(6))]

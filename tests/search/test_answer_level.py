@@ -4,6 +4,7 @@ import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
+from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
 from memory_tui.search.level import DATED, KANA, MEANING, PAIRS, AnswerSignals, level_of, pairs_of
 from memory_tui.settings import Settings
@@ -108,6 +109,20 @@ def test_what_the_notes_hold_is_found_and_what_nobody_wrote_of_is_not(engine):
         answer = asked(engine, question).level
         assert answer is not None
         assert answer.level != "found", answer.sentence
+
+
+NOWHERE = {"query": "cuneiform plutonium stoichiometry of Etruscan Gilgamesh"}
+
+
+def test_a_question_that_no_note_holds_gives_no_hits_unless_asked_for(engine):
+    answer = memory_search(engine, NOWHERE).answer
+    held = answer["answerLevel"]
+    assert held["level"] == "nothing holds these words"
+    assert answer["results"] == []
+    assert held["nearest"] > 0
+    nearest = memory_search(engine, {**NOWHERE, "nearest": True}).answer
+    assert len(nearest["results"]) == held["nearest"]
+    assert "nearest" not in nearest["answerLevel"]
 
 
 def test_no_knob_of_the_ranking_changes_the_level(engine):

@@ -75,10 +75,7 @@ def test_stems_are_those_that_are_indexed_each_at_its_place(text):
 def test_no_query_breaks_full_text_search(query):
     db = apsw.Connection(":memory:")
     db.execute("CREATE VIRTUAL TABLE t USING fts5(body)")
-    for expression in (
-        tokens.and_query(tokens.WORD.findall(query)),
-        tokens.or_query(terms(query, 1).searched),
-    ):
+    for expression in (tokens.and_query(tokens.WORD.findall(query)), tokens.or_query(terms(query, 1).searched)):
         if expression:
             db.execute("SELECT rowid FROM t WHERE t MATCH ?", (expression,)).fetchall()
 

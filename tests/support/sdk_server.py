@@ -20,10 +20,7 @@ from memory_tui.plan import Options
 from tests.support.mcp import Pipes
 from tests.support.waiting import LONG
 
-PARAMS: dict[str, Any] = {
-    "tools/list": types.PaginatedRequestParams,
-    "tools/call": types.CallToolRequestParams,
-}
+PARAMS: dict[str, Any] = {"tools/list": types.PaginatedRequestParams, "tools/call": types.CallToolRequestParams}
 
 
 def answering(method: Method) -> Any:
