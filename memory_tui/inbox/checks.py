@@ -230,12 +230,11 @@ def beginning(note: DatedNote) -> DatedNote:
 
 
 class Examination:
-    """One run of the checks: the inputs, their items, whether to stop."""
+    """One run of the checks: the inputs, and whether to stop."""
 
     def __init__(self, inputs: InboxInputs, stopped: Callable[[], bool]) -> None:
         self.inputs = inputs
         self.stopped = stopped
-        self.items = [item for note in self.notes for item in note_items(note)]
         self._lines: dict[str, list[str]] = {}
         self._masked: dict[str, list[str]] = {}
 
@@ -395,7 +394,7 @@ def _dead_paths(run: Examination) -> Iterator[Suggestion]:
     # Where no name in double brackets leads to a note, all of them are of another vault.
     titles = (title for note in run.notes for _, title in _LINK.findall(note.text))
     leads = any(title and _name(title.strip(" \\")) in names for title in titles)
-    for item in run.items:
+    for item in (item for note in run.notes for item in note_items(note)):
         run.check()
         if path := dead(item, run.inputs.exists, names, wiki=leads and item.note.path not in run.inputs.claude):
             yield _found_in(item, run, notice("path_gone", path=path))
@@ -411,7 +410,7 @@ def _over_budget(run: Examination) -> Iterator[Suggestion]:
         count = len(lines) - (not lines[-1])
         end = max(first, min(last or count, count))
         host = "Claude Code" if path in run.inputs.claude else "OpenClaw"
-        entries = sum(item.note.path == path and first <= item.first <= end for item in run.items)
+        entries = sum(first <= item.first <= end for item in note_items(run.texts[path]))
         finding = notice("beyond_budget", path=path, first=first, last=last, host=host, entries=entries)
         yield replace(_found_at(run, path, first, end, finding), family=path)
 

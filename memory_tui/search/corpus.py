@@ -21,6 +21,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memory_tui.index.store import MOST_WITH_WINDOWS, ChunkPage, FullText, RowIds, Store
 from memory_tui.providers import registry
@@ -235,11 +236,12 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
             place, after, pages = dict(zip(ids, range(len(ids)), strict=True)), 0, list[ChunkPage]()
             matrix, at = np.zeros((count if last is None else 0, dims), np.float32), 0
             while len(page := store.page(after, _PAGE, vectors=vectors and last is None)):
-                pages.append(page)
                 after = int(page.rowids[-1])
                 if last is None:
                     matrix[at : at + len(page)] = page.vectors
                     at += len(page)
+                # Every page's would be all vectors a second time.
+                pages.append(replace(page, vectors=matrix[:0]))
             pages.append(ChunkPage.of((), 0))
             rowids, note_ids, embedded, pointing, lines, passages = (
                 np.concatenate([getattr(page, name) for page in pages], axis=-1)

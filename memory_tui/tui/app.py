@@ -56,6 +56,8 @@ VIEWS = {
     "agents": "Agents",
 }
 """The views by the module below `views` that holds each, in the order of their numbers."""
+MOST_COUNTED = 1 << 23
+"""Bytes of notes whose inbox is counted unasked: half a minute of CPU. More would take gigabytes, and others' time."""
 FACTS_SECONDS = 0.2
 """Events come in bursts; the state is read once for all of them."""
 
@@ -321,9 +323,12 @@ class MemoryApp(App[int]):
             view.state_changed()
 
     async def count_inbox(self) -> None:
-        """Count what the inbox has, unless the app ends and has no views any more."""
-        if self.query("#views"):
-            await self.ready_view("inbox")
+        """Count what the inbox has, unless it is large, or the app ends and has no views any more."""
+        if sum(row.size for row in self.session.files if row.source == "memory") <= MOST_COUNTED:
+            if self.query("#views"):
+                await self.ready_view("inbox")
+        elif not self.query("#inbox"):
+            self.notify("The inbox is not examined, as it is large; 4 examines it.", markup=False)
 
     async def open_view(self, name: str) -> None:
         """Show a view; it has the focus when this returns."""

@@ -65,6 +65,15 @@ def test_one_cause_is_one_group_and_the_badge_counts_groups(inbox):
     assert sum(row.key.startswith("line:") for row in rows) == 2
 
 
+def test_the_inbox_of_a_large_memory_is_examined_when_it_is_opened(workspace, monkeypatch):
+    monkeypatch.setattr("memory_tui.tui.app.MOST_COUNTED", 10)
+    with Window(make_app(workspace)) as window:
+        window.run(window.app.count_inbox())
+        assert "The inbox is not examined, as it is large; 4 examines it." in window.settle().notices
+        assert not window.app.query(InboxView)
+        window.press("4").until(lambda: "[secret]" in window.text)
+
+
 def test_what_the_checks_keep_silent_is_counted_and_shown_on_demand(inbox):
     findings = view(inbox).findings
     assert findings is not None

@@ -19,7 +19,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import OptionList, Static
-from textual.worker import get_current_worker
+from textual.worker import Worker, get_current_worker
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError
@@ -207,6 +207,7 @@ class InboxView(View):
         self.seconds = 0.0
         """How long the last look took."""
         self.due: Timer | None = None
+        self.look: Worker[None] | None = None
 
     def compose(self) -> ComposeResult:
         with Container(classes="panes"):
@@ -223,9 +224,9 @@ class InboxView(View):
     # --- looking ---------------------------------------------------------------------------------------------------
 
     def state_changed(self) -> None:
-        """Look through the notes once the engine is open."""
-        if self.findings is None:
-            self.examine()
+        """Look through the notes once the engine is open; a look that is under way goes on."""
+        if self.findings is None and (self.look is None or self.look.is_finished):
+            self.look = self.examine()
 
     def events_arrived(self, events: Sequence[Event]) -> None:
         """Look again when the index has followed a change of the notes."""
