@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -24,9 +25,13 @@ def open_app(args: argparse.Namespace) -> int:
 
 def show_app(chosen: Options, query: str, suggestions: Sequence[str] = (), *, leads: bool = False) -> int:
     """Show the app in this terminal. Raises what opening it raises."""
+    # What is imported stays: looking meanwhile for what does not takes a tenth of the start.
+    gc.disable()
     # Textual is heavy, and no other command needs it.
     from memory_tui.tui.run import is_served, run
 
+    gc.freeze()
+    gc.enable()
     # The screen is drawn on stderr.
     terminal = is_served() or (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty())
     if not terminal or (chosen.workspace and not Path(chosen.workspace).expanduser().is_dir()):
