@@ -181,14 +181,17 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
 
 def get(args: argparse.Namespace) -> int:
     """Print a note, or some of its lines."""
-    plan, start, standing = planned(args), getattr(args, "from"), None
-    if plan.backend == "builtin" and not workspace_of(args.path):
-        note = notes.note_lines(roots.note(plan.roots, args.path), start, args.lines)
+    plan, standing, (path, first, last) = planned(args), None, roots.named_lines(args.path)
+    start, lines = getattr(args, "from"), args.lines
+    if first is not None and start == 1:
+        start, lines = max(1, first), lines or max(1, (last or first) - first + 1)
+    if plan.backend == "builtin" and not workspace_of(path):
+        note = notes.note_lines(roots.note(plan.roots, path), start, lines)
     else:
         # A file of QMD's, and a note of somebody else, is known to an engine alone.
         with opened(args, plan) as own:
-            engine, standing = own.of_note(args.path)
-            note = engine.notes.get(args.path, start, args.lines)
+            engine, standing = own.of_note(path)
+            note = engine.notes.get(path, start, lines)
     if start > max(1, note.total_lines):
         holds = f"has {plural(note.total_lines, 'line')}" if note.total_lines else "is empty"
         next_step = f"Start with a line from 1 to {note.total_lines:,}." if note.total_lines else "Leave --from out."

@@ -56,10 +56,6 @@ _TYPES: dict[str, Callable[[str], object]] = {
     **dict.fromkeys(("TEXT", "WORD", "query", "text", "message"), typed),
 }
 """The type of a value by its name in the table; any other one is a text."""
-_ACTIONS = (
-    *("merge", "merge-other", "delete", "demote", "trash-note", "rename", "archive-note", "restore"),
-    *("convert", "keep", "snooze", "reopen"),
-)
 
 
 class Option(NamedTuple):
@@ -89,10 +85,10 @@ def _option(line: str) -> Option:
         value = value[:-3]
         keywords |= {"action": "append", "default": []}
     kind = _TYPES.get(value or names[-1])
-    choices = _ACTIONS if value == "ACTION" else value.split("|") if "|" in value else None
+    choices = value.split("|") if "|" in value else None
     keywords |= {"type": kind} if kind else {}
     keywords |= {"choices": choices} if choices else {}
-    keywords |= {"metavar": value} if value and (choices is None or value == "ACTION") else {}
+    keywords |= {"metavar": value} if value and choices is None else {}
     keywords |= {"default": int(default) if default.isdigit() else default} if has_default else {}
     return Option(tuple(names), keywords)
 
@@ -152,9 +148,9 @@ search  ask:search answers  search the notes as an agent would
   --full                              on a terminal: the whole text of each hit
   --explain                           how each hit got its score, why others were dropped; with --json, all of it
 get  ask:get  print a note, or some of its lines
-  path                                the note
+  path PATH[:LINE[-LINE]]             the note, or lines of it; or a citation, PATH#L3-L9
   --from N@1                          first line
-  --lines N                           how many lines
+  --lines N                           how many lines, at most 120
 why  explain:why answers  why a line was, or was not, recalled; why a file is part of the memory
   query?                              the query
   place? PATH[:LINE]                  a note, a line of it, or a citation such as PATH#L3-L9
@@ -199,11 +195,11 @@ undo  notes:undo  undo the last change of notes, or another one
   (writing)
 inbox  notes:inbox answers  list notes that need a decision: repeats, secrets, corrections, dead paths
   --quiet                             what was kept silent, with the reason
-  --do ACTION                         merge, delete, mask, none, keep, snooze, reopen, or another one listed
+  --do ACTION                         what to do: an action that is listed, or reopen
   --id ID                             the suggestion or group of this id, with all of its lines
   --days DAYS@7                       snooze: for how long (default: 7)
   --kind KIND                         only suggestions of this kind; with --do all of them at once
-  --yes                               do not ask before a note is changed
+  (writing)
 # Index
 index  admin:index  bring the index up to date
   --force                             read every file again

@@ -13,6 +13,7 @@ from memory_tui.cli.output import say, show, waiting
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused, QueryError, SettingError
 from memory_tui.explain import trace_json
+from memory_tui.formatting import plural
 from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Findings, Group, Suggestion
 from memory_tui.notes import diff
@@ -116,8 +117,10 @@ def inbox(args: argparse.Namespace) -> int:
         if args.do == "reopen":
             decisions = engine.inbox.decisions
             number = _only(decisions.decided(), args.id, "suggestion that was kept or put off")
-            decisions.reopen(number)
-            return show(args, {"id": number, "done": "reopen"}, [f"{number} is open again."])
+            if not args.dry_run:
+                decisions.reopen(number)
+            line = f"{number} {'would be' if args.dry_run else 'is'} open again."
+            return show(args, {"id": number, "done": "" if args.dry_run else "reopen"}, [line])
         with waiting("Examining the notes"):
             findings = engine.inbox.examine()
         if args.quiet:
@@ -137,6 +140,11 @@ def _chosen(findings: Findings, kind: str, start: str | None) -> list[Group]:
         named = {group.id: group for group in (*singles, *findings.groups)}
         return [named[_only(named, start, "open suggestion")]]
     return [group for group in findings.groups if kind in ("", group.kind)]
+
+
+def _spelled(action: str) -> str:
+    """Return the word of an action on a command line."""
+    return action.replace(" ", "-")
 
 
 def _only(names: Iterable[str], start: str, what: str) -> str:
@@ -174,7 +182,7 @@ def _listed(groups: Sequence[Group], findings: Findings, kind: str, *, every: bo
             lines += [f"    > {row.other}  {row.other.text.partition(chr(10))[0]}" for _ in (1,) if row.other]
         if not every and len(group.suggestions) > _SHOWN:
             lines.append(f"    and {len(group.suggestions) - _SHOWN} more: memory-tui inbox --id {group.id}")
-        lines.append(f"    {', '.join(action.replace(' ', '-') for action in group.actions)}")
+        lines.append(f"    {', '.join(map(_spelled, group.actions))}")
     of_kind = f" of the kind {kind}" if kind else ""
     lines.append(f"Open suggestions{of_kind}: {len(groups)}." if groups else f"Nothing{of_kind} needs attention.")
     silent = sum(findings.quiet.values())
@@ -193,10 +201,27 @@ def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) 
     if not chosen:
         raise EditRefused(f"No open suggestion is of the kind {args.kind}.", "Nothing was changed.")
     first, decisions, curator = chosen[0], engine.inbox.decisions, engine.notes.curator
-    action = next((action for action in first.actions if action.replace(" ", "-") == args.do), None)
+    action = next((action for action in first.actions if _spelled(action) == args.do), None)
+    if action is None:
+        offered = ", ".join(map(_spelled, first.actions))
+        raise EditRefused(f"{args.do} is no action of this suggestion.", f"There is {offered}.")
+    ids = {"ids": [each.id for each in chosen]} if len(chosen) > 1 else {}
+    data = {"id": first.id, "done": "" if args.dry_run else args.do, **ids}
     many = f" ({len(chosen)} suggestions)" if len(chosen) > 1 else ""
     back = f"memory-tui inbox --id {first.id if len(chosen) == 1 else 'ID'} --do reopen undoes it."
-    if args.do == "keep":
+    if action not in ("keep", "none", "snooze"):
+        change = checks.changes(chosen, action, curator)
+        lines = [change.title, *change.notes, *map(str, diff.masked_lines(change))]
+        if agreed(args, lines, "Change these notes?"):
+            number = curator.apply(change).entry.id
+            report = f"Written as change {number}; memory-tui undo {number} undoes it."
+        elif args.dry_run:
+            return show(args, data | {"title": change.title, "diff": lines[1 + len(change.notes) :]})
+        else:
+            raise EditRefused("Nothing was changed.", "Use --yes to change notes without a question.")
+    elif args.dry_run:
+        report = f"No note would change: {args.do} only decides about {plural(len(chosen), 'suggestion')}."
+    elif action == "keep":
         for each in chosen:
             decisions.keep(each)
         report = f"Kept{many}; {back}"
@@ -204,18 +229,8 @@ def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) 
         for each in chosen:
             decisions.none(each)
         report = f"Taken for none{many}: the inbox, masks and providers leave it alone, and what is like it; {back}"
-    elif action is None:
-        raise EditRefused(f"{args.do} is no action of this suggestion.", f"There is {', '.join(first.actions)}.")
-    elif action == "snooze":
+    else:
         for each in chosen:
             decisions.snooze(each, engine.plan.clock() + args.days * _DAY_SECONDS)
         report = f"Put off for {args.days:g} days{many}; {back}"
-    else:
-        change = checks.changes(chosen, action, curator)
-        lines = [change.title, *change.notes, *map(str, diff.masked_lines(change))]
-        if not agreed(args, lines, "Change these notes?"):
-            raise EditRefused("Nothing was changed.", "Use --yes to change notes without a question.")
-        number = curator.apply(change).entry.id
-        report = f"Written as change {number}; memory-tui undo {number} undoes it."
-    ids = {"ids": [each.id for each in chosen]} if len(chosen) > 1 else {}
-    return show(args, {"id": first.id, "done": args.do, **ids}, [report])
+    return show(args, data, [report])

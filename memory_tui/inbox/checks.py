@@ -581,16 +581,13 @@ _FOR_MANY: frozenset[Action] = frozenset(
 """What can be done about several suggestions as one change."""
 
 
-_FOR_ONE: frozenset[Action] = frozenset(("rename", "archive note", "convert", "demote", "merge other"))
-
-
 def changes(rows: Sequence[Suggestion], action: Action, curator: Curator) -> Change:
     """What `action` does to the notes about all of `rows`, as one change.
 
     Raises EditRefused where the lines changed since, nothing would, or it is for one suggestion at a time.
     """
     planner, path = curator.plan, rows[0].place.path
-    if len(rows) > 1 and action in _FOR_ONE:
+    if len(rows) > 1 and action not in _FOR_MANY:
         raise EditRefused(f"{action.capitalize()} is for one suggestion at a time.", "Take the marks away first.")
     match action:
         case "trash note":

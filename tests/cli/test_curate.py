@@ -101,3 +101,38 @@ def test_budget_and_archive(notes, capsys):
     assert (notes / "memory/archive/memory/2025-01-01.md").read_bytes() == b"old\r\n"
     assert not (notes / "memory/2025-01-01.md").exists()
     assert run(capsys, "archive", "--older-than", "99", "--yes")[0] == 2
+
+
+def test_each_action_that_the_inbox_offers_is_made_and_taken_back(notes, capsys):
+    key = "sk-ant-api03-" + "aB3dE5gH7j" * 9 + "AA"
+    twice = "- the guest network is on VLAN 20 behind the switch in the hall, and two cameras of the garden hang on it"
+    for path in ("MEMORY.md", "memory/network.md"):
+        (notes / path).write_text(f"# Home\n{twice}\n- more\n")
+    (notes / "memory/2026-01-01.md").write_text("- The stand-up of the team is at 10:15 in room Elbe\n")
+    (notes / "memory/2026-01-05.md").write_text(
+        f"- key {key}\n- see [this](gone.md)\n"
+        "- Correction: the stand-up of the team is at 09:45 in room Elbe, no longer at 10:15\n"
+    )
+    (notes / "memory/latin.md").write_bytes("- Die Tür ist grün und schön\n".encode("latin-1"))
+    (notes / "memory/2026-02-30.md").write_text("- bread\n")
+
+    def texts():
+        return {path: path.read_bytes() for path in notes.rglob("*.md")}
+
+    def groups():
+        return {group["id"]: group["actions"] for group in json.loads(run(capsys, "inbox", "--json")[1])}
+
+    before, offered = texts(), groups()
+    for name, action in [(name, action.replace(" ", "-")) for name, actions in offered.items() for action in actions]:
+        do = ("inbox", "--id", name, "--do", action)
+        assert run(capsys, *do, "--dry-run")[0] == 0
+        assert (texts(), groups()) == (before, offered), f"{action} is only shown"
+        code, _, err = run(capsys, *do, "--yes")
+        assert (code, err) == (0, ""), action
+        assert name not in groups()
+        decided = texts() == before
+        assert run(capsys, *(("inbox", "--id", name, "--do", "reopen") if decided else ("undo", "--yes")))[0] == 0
+        assert (texts(), groups()) == (before, offered), f"{action} is taken back"
+    made = {action for actions in offered.values() for action in actions}
+    assert made == {"mask", "delete", "none", "keep", "snooze", "merge", "merge other", "overtake", "convert", "rename"}
+    assert run(capsys, "inbox", "--id", name, "--do", "gulp")[0] == 2

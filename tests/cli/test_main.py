@@ -224,7 +224,8 @@ def test_a_word_without_end_is_not_said_whole(run):
 
 def test_get_prints_lines_and_says_what_it_leaves_out(run, workspace):
     (workspace / "memory" / "long.md").write_text("".join(f"line {i}\n" for i in range(1, 301)))
-    assert run("get", "memory/long.md", "--from", "5", "--lines", "2")[:2] == (0, "line 5\nline 6\n")
+    for cited in (["", "--from", "5", "--lines", "2"], [":5-6"], ["#L5-L6"], [":5", "--lines", "2"]):
+        assert run("get", f"memory/long.md{cited[0]}", *cited[1:])[:2] == (0, "line 5\nline 6\n")
     note = json.loads(run("get", "memory/long.md", "--json")[1])
     assert (note["lines"], note["totalLines"], note["nextFrom"]) == (120, 300, 121)
     assert run("get", "memory/long.md", "--from", "299")[1] == "line 299\nline 300\n"
