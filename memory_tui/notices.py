@@ -133,13 +133,12 @@ class _Words(Formatter):
 _WORDS = _Words()
 
 
-def _twice(count: int, notes: int, path: str, twin: str, holders: int = 2, **_: object) -> str:
-    """Say of lines that two notes say them, or one note, or each of several logs, twice."""
+def _twice(count: int, path: str, twin: str, holders: int = 2, **_: object) -> str:
+    """Say of lines that two notes say them, or one note, twice."""
     if path != twin:
         where = f"{path} and {twin}" if holders == 2 else f"{holders} notes, such as {path} and {twin},"
         return f"{plural(count, 'line')} of {where} are said twice."
-    more = f" and {plural(notes - 1, 'more log')}" if notes > 1 else ""
-    return f"{plural(count, 'line')} of {path}{more} are said twice there."
+    return f"{plural(count, 'line')} of {path} are said twice there."
 
 
 def ordinal(n: int) -> str:
@@ -643,12 +642,9 @@ TABLE: Mapping[str, Sentence] = {
     "invalid_day": Sentence("Invalid date: this note never fades."),
     "day_ahead": Sentence("Its date is {days} days ahead. The note counts as new until then."),
     "said_twice": Sentence("{twin} says the same."),
-    "file_copied": Sentence(
-        lambda twin, whole: f"It is a copy of {twin}." if whole else f"It holds most of {twin}, and lines of its own."
-    ),
+    "file_copied": Sentence("It is a copy of {twin}."),
     "overtakes": Sentence("It overtakes {twin}, which is the older line."),
     "opposes": Sentence("It says the opposite of {twin}. One of the two does not hold."),
-    "beat_repeats": Sentence("{twin} says it again; at most its time differs."),
     "kept_silent": Sentence("Nothing is to be done: {reason}."),
     # What the inbox found several of, with one cause.
     "secrets": Sentence("{count:of line} of {notes:of note} look like they hold a secret. Agents can recall them."),
@@ -663,7 +659,6 @@ TABLE: Mapping[str, Sentence] = {
     "notes_too_long": Sentence("{notes:of note} are too long to be examined whole."),
     "files_copied": Sentence("{count:of note} are copies of others: {path} of {twin}, for instance."),
     "blocks_copied": Sentence("{count:of block} of lines stand in two places: in {path} and in {twin}, for instance."),
-    "beats_repeat": Sentence("{count:of line} in {notes:of log} repeat one of {texts:of text}."),
     "lines_twice": Sentence(_twice),
     "corrections": Sentence("{count:of line} correct older ones: {path} one of {twin}, for instance."),
     "paths_gone": Sentence("{count:of link} lead to notes that are not there."),

@@ -122,7 +122,7 @@ def inbox(args: argparse.Namespace) -> int:
             line = f"{number} {'would be' if args.dry_run else 'is'} open again."
             return show(args, {"id": number, "done": "" if args.dry_run else "reopen"}, [line])
         with waiting("Examining the notes"):
-            findings = engine.inbox.examine()
+            findings = engine.inbox.examine(kind=kind)
         if args.quiet:
             silent = {reason: [_data(row) for row in rows] for reason, rows in findings.silent.items()}
             return show(args, silent, _silent(findings))
@@ -185,6 +185,8 @@ def _listed(groups: Sequence[Group], findings: Findings, kind: str, *, every: bo
         lines.append(f"    {', '.join(map(_spelled, group.actions))}")
     of_kind = f" of the kind {kind}" if kind else ""
     lines.append(f"Open suggestions{of_kind}: {len(groups)}." if groups else f"Nothing{of_kind} needs attention.")
+    off = [f"Off: {check.kind}, because {check.off}; --kind names it." for check in checks.CHECKS if check.off]
+    lines += [] if kind else off
     silent = sum(findings.quiet.values())
     return [*lines, f"Kept silent: {silent:,}; memory-tui inbox --quiet."] if silent and not kind else lines
 

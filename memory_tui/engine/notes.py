@@ -177,9 +177,11 @@ class Inbox:
         stopped: Callable[[], bool] = lambda: False,
         *,
         every: bool = False,
+        kind: str = "",
     ) -> Findings:
         """Return what should be looked at, by its cause; seconds on a large memory. With `every` what was decided, too.
 
+        A check that is off runs for its `kind` alone.
         `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
         """
         plan = self._notes.plan
@@ -187,7 +189,7 @@ class Inbox:
         curator = self._notes.curator
         none = cleared(plan.roots.workspace)
         view = checks.inputs_of(plan, now, self._notes.trust(), curator, self.recalled_paths(), none)
-        findings = checks.examine(view, progress, stopped)
+        findings = checks.examine(view, progress, stopped, kind)
         if every:
             return findings
         hidden = self.decisions.hidden(findings.suggestions, now)

@@ -62,12 +62,18 @@ _MOST = 500_000
 """Characters of a note that are examined: two seconds of CPU. Notes that people write are a tenth as long."""
 _EXCERPT = 300
 """Characters of a passage that a suggestion keeps."""
+_ASTRAY = 20
+"""Names in double brackets that lead to no note, where each is to do so."""
 _OLD_DAYS = 60
 """A daily note younger than this may still be recalled."""
 
 _LINK = re.compile(r"\]\(<?([^()>\s#]{1,1000}\.md)[^()]{0,1000}\)|\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
 """No part of it runs over the next beginning: a line of twenty thousand brackets would take hours."""
 _CODE = re.compile(r"`[^`\n]*`")
+_TITLE = re.compile(r"^(?:# |(?:name|title):[ \t]*)[\"']?(.{1,200}?)[\"']?\s*$", re.MULTILINE)
+_UPWARDS = re.compile(r"(?:\.\.?/)+")
+"""How a vault writes a way to one of its notes, from wherever its top is."""
+_ATTACHED = re.compile(r"\.(?!md\b)[A-Za-z]\w{1,4}\s*$")
 _HOST_MARK = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+|[a-z0-9_]+:.*")
 """What stands in double brackets where a host marks a reply, such as `reply_to_current`."""
 _NOT_THERE_YET = re.compile(
@@ -89,13 +95,14 @@ def dead(
     if entry.fenced or _NOT_THERE_YET.search(_LINK.sub(" ", entry.text)):
         return ""
     for link, title in _LINK.findall(_CODE.sub("", entry.text)):
-        if title and (not wiki or _HOST_MARK.fullmatch(title)):
+        if title and (not wiki or _HOST_MARK.fullmatch(title) or _ATTACHED.search(title)):
             continue
         target = str(link or title.strip(" \\") + ".md")
         if "://" in target or target.startswith(("/", "~")) or (title and _name(target) in names):
             continue
         beside = os.path.normpath(f"{os.path.dirname(entry.note.path)}/{target}")  # noqa: PTH120 - a stored path
-        if not any(map(exists, (target, beside, f"memory/{target}", target.removesuffix(".md")))):
+        top = _UPWARDS.sub("", target, count=1)
+        if not any(map(exists, (target, beside, f"memory/{target}", target.removesuffix(".md"), top))):
             return target
     return ""
 
@@ -110,7 +117,7 @@ def names_of(notes: Iterable[DatedNote]) -> frozenset[str]:
     for note in notes:
         parts = note.path.split("/")
         names.update(_name("/".join(parts[at:])) for at in range(len(parts)))
-        names.update(_name(line) for line in note.text[:2000].split("\n") if line.startswith("# "))
+        names.update(map(_name, _TITLE.findall(note.text[:2000])))
     return frozenset(names)
 
 
@@ -296,6 +303,8 @@ class InboxCheck(Struct, frozen=True):
     find: Callable[[Examination], Iterator[Suggestion]]
     cause: str
     severity: Severity = "warning"
+    off: str = ""
+    """Why it runs for who asks for its kind alone; empty where it always runs."""
 
 
 def _found_at(run: Examination, path: str, first: int, last: int, finding: Notice) -> Suggestion:
@@ -352,7 +361,6 @@ def _encodings(run: Examination) -> Iterator[Suggestion]:
 _FOUND = {
     "copied file": "file_copied",
     "copied block": "said_twice",
-    "log beat": "beat_repeats",
     "said twice": "said_twice",
 }
 
@@ -361,10 +369,9 @@ def _repeats(kind: str) -> Callable[[Examination], Iterator[Suggestion]]:
     def find(run: Examination) -> Iterator[Suggestion]:
         for row in (each for each in run.repeats.found if each.kind == kind):
             twin = run.passage(row.twin, row.twin_first, row.twin_last)
-            fields = {"twin": row.twin, "whole": row.whole} if kind == "copied file" else {"twin": str(twin)}
+            name = row.twin if kind == "copied file" else str(twin)
             yield replace(
-                _found_at(run, row.path, row.first, row.last, Notice(_FOUND[kind], fields)),
-                actions=() if row.whole else ("keep",),
+                _found_at(run, row.path, row.first, row.last, Notice(_FOUND[kind], {"twin": name})),
                 other=twin,
                 other_digest=digest(run.lines(row.twin, row.twin_first, row.twin_last)),
                 family=row.family,
@@ -391,12 +398,13 @@ def _corrections(run: Examination) -> Iterator[Suggestion]:
 
 def _dead_paths(run: Examination) -> Iterator[Suggestion]:
     names = names_of(run.notes)
-    # Where no name in double brackets leads to a note, all of them are of another vault.
-    titles = (title for note in run.notes for _, title in _LINK.findall(note.text))
-    leads = any(title and _name(title.strip(" \\")) in names for title in titles)
+    links = (title for note in run.notes for _, title in _LINK.findall(note.text) if not _ATTACHED.search(title))
+    titles = {_name(title.strip(" \\")) for title in links if title}
+    # Where many names in double brackets lead to no note, they are of another vault, or of notes to be written.
+    leads = titles & names and len(titles - names) <= max(_ASTRAY, len(titles) / 5)
     for item in (item for note in run.notes for item in note_items(note)):
         run.check()
-        if path := dead(item, run.inputs.exists, names, wiki=leads and item.note.path not in run.inputs.claude):
+        if path := dead(item, run.inputs.exists, names, wiki=bool(leads) and item.note.path not in run.inputs.claude):
             yield _found_in(item, run, notice("path_gone", path=path))
 
 
@@ -472,10 +480,11 @@ _NONE: tuple[Action, ...] = ("none", *_LATER)
 _OVERTAKEN: tuple[Action, ...] = ("overtake", "merge other", *_LATER)
 _TWICE: tuple[Action, ...] = ("merge", "merge other", *_LATER)
 """One of two passages goes: the one at `place`, or the other one."""
-_BEAT: tuple[Action, ...] = ("keep", "merge", "snooze")
 _DEAD: tuple[Action, ...] = ("keep", "delete", "snooze")
 _NEVER: tuple[Action, ...] = ("archive note", "trash note", *_LATER)
 _PROMOTION: tuple[Action, ...] = ("keep", "delete", "snooze")
+
+_OFTEN_WRONG = "of what it finds in notes, few pairs are of one matter"
 
 CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("secret", "looks like a secret", ("mask", "delete", *_NONE), _secrets, "secrets", "danger"),
@@ -492,16 +501,15 @@ CHECKS: tuple[InboxCheck, ...] = (
         "copied file", "a copy of another note", ("trash note", *_LATER), _repeats("copied file"), "files_copied"
     ),
     InboxCheck("copied block", "copied from another place", _TWICE, _repeats("copied block"), "blocks_copied"),
-    InboxCheck("log beat", "a log says it again", _BEAT, _repeats("log beat"), "beats_repeat", "hint"),
     InboxCheck("said twice", "said twice", _TWICE, _repeats("said twice"), "lines_twice"),
-    InboxCheck("contradiction", "contradicts an older line", _OVERTAKEN, _corrections, "corrections"),
+    InboxCheck("contradiction", "contradicts an older line", _OVERTAKEN, _corrections, "corrections", off=_OFTEN_WRONG),
     InboxCheck("dead path", "links to a file that is not there", _DEAD, _dead_paths, "paths_gone"),
     InboxCheck("unlisted", "not in Claude Code's index", ("keep", "trash note", "snooze"), _unlisted, "unlisted_notes"),
     InboxCheck("never recalled", "never recalled so far", _NEVER, _never_recalled, "notes_never_delivered", "hint"),
 )
 """Every check, the most pressing first."""
 
-GONE = ("near duplicate", "paraphrase", "stale date", "junk")
+GONE = ("log beat", "near duplicate", "paraphrase", "stale date", "junk")
 """Kinds of which nothing is found any more: who asks for one is told so, and no error."""
 
 BY_KIND: Mapping[str, InboxCheck] = MappingProxyType({check.kind: check for check in CHECKS})
@@ -512,15 +520,19 @@ CheckProgress = Callable[[str, int, int], None]
 
 
 def examine(
-    inputs: InboxInputs, progress: CheckProgress = lambda *_: None, stopped: Callable[[], bool] = lambda: False
+    inputs: InboxInputs,
+    progress: CheckProgress = lambda *_: None,
+    stopped: Callable[[], bool] = lambda: False,
+    kind: str = "",
 ) -> Findings:
-    """Run every check, and join what has one cause. Raises Cancelled when `stopped` says so."""
+    """Run the checks, one that is off for its `kind` alone, and join what has one cause. Raises Cancelled."""
     run = Examination(inputs, stopped)
     groups: list[Group] = []
     for done, check in enumerate(CHECKS):
         run.check()
         progress(check.kind, done, len(CHECKS))
-        groups += grouped(_counted(_completed(row, check) for row in check.find(run)))
+        if not check.off or check.kind == kind:
+            groups += grouped(_counted(_completed(row, check) for row in check.find(run)))
     progress("", len(CHECKS), len(CHECKS))
     quiet = {
         reason: tuple(_silent(run, reason, *place) for place in rows) for reason, rows in run.repeats.quiet.items()
@@ -567,8 +579,7 @@ def _group(rows: tuple[Suggestion, ...]) -> Group:
         "twin": twin,
         "holders": len({place.path for row in rows for place in (row.place, row.other) if place}),
     }
-    texts = len({str(row.other) for row in rows})
-    cause = Notice(BY_KIND[first.kind].cause, {**fields, "texts": texts})
+    cause = Notice(BY_KIND[first.kind].cause, fields)
     # What fits one of them only, or loses what another holds alone, is not proposed for all.
     careful = next((row.actions for row in rows if row.actions[0] == "keep"), first.actions)
     many = tuple(action for action in careful if action in _FOR_MANY)

@@ -1,7 +1,8 @@
-"""Repeats by their cause: copied files, copied blocks, beats of a log, and what is left said twice.
+"""Repeats by their cause: copied files, copied blocks, and what is left said twice.
 
-Logs say again what was true again, so most equal lines are no repeats. They are counted with the reason, and nothing is
-proposed about them. Headings, numbers, negations and names are compared as they are: no likeness counts.
+Logs say again what was true again, and notes with the same headings are records of one kind, so most equal lines are no
+repeats. They are counted with the reason, and nothing is proposed about them. Headings, numbers, negations and names
+are compared as they are: no likeness counts.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ _LONG = 25
 _MOST_NOTES, _MOST_PLACES = 12, 20
 """What stands in more notes or places is a template; a note that repeats itself 700 times has 245,000 pairs."""
 _COPY_SHARE, _COPY_LINES = 0.75, 5
+_FORM = 3
+"""Headings that tell of which kind a note is."""
 _BLOCK, _BLOCK_OF_LOG = 4, 8
-_BEATS, _BEATS_SHARE, _BEATS_EACH = 20, 0.1, 5
 _VENDOR = re.compile(
     r"(?:^|/)(?:node_modules|vendor|site-packages|\.venv|\.trash|\.dreams|dreaming/(?:light|rem|deep))/"
 )
@@ -36,7 +38,7 @@ _CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
 _TIME = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?|\d{4}-\d\d-\d\d|(?<![\d.])\d{1,2}\.\d{1,2}\.(?:\d{4})?(?!\d)")
 _HOST_LINE = re.compile(
     r"\W*(?:session (?:key|id|source)|user:|assistant:|system:|heartbeat|read heartbeat|\[(?:telegram|whatsapp|discord"
-    r"|signal|slack|message_id|imessage)|<!--|(?:created|updated|modified|time|timestamp|mode|date|source|status|confidence)\W*:"
+    r"|signal|slack|message_id|imessage)|</?[a-z!]|(?:created|updated|modified|time|timestamp|mode|date|source|status|confidence)\W*:"
     r"|candidate:|staged)",
     re.IGNORECASE,
 )
@@ -45,8 +47,10 @@ _FIELD = re.compile(r"\W*([^\W\d][^:：|]{0,40})[:：]")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_]{2,}")
 _ROLE = re.compile(r"\W{0,4}(?:user|assistant|human)\W{0,2}: ", re.IGNORECASE)
 _DAY_AT_HEAD = re.compile(r"(?<!\d)(?:19|20)\d\d-\d\d-\d\d(?!\d)")
+_ENTRY = re.compile(r"#{1,6} .*?(?:(?<!\d)(?:19|20)\d\d[-/.年]\d|(?<!\d)\d{1,2}:\d\d(?!\d))")
+"""A heading with a day or a time, as logs have them."""
 
-DAYS = "lines that several days say"
+DAYS = "lines that logs say again"
 PROMOTED = "lines of a log that a lasting note says, too"
 FIELDS = "fields of records"
 TEMPLATE = "lines of a template"
@@ -54,15 +58,14 @@ HOST = "lines that a host or a hook wrote"
 MARKS = "links, labels and brackets"
 SHORT = "short lines"
 TALK = "lines of a talk"
-BEATS = "beats of a log, too few to matter"
+BEATS = "beats of a log"
+FORMS = "lines of notes with the same headings"
+PARTS = "notes that hold most of another, and more"
 VENDOR = "notes in the folder of a program"
 
 
 class Repeat(Struct, frozen=True):
-    """Lines of the note `path` that lines of `twin` say, too; `family` joins what has one cause.
-
-    `whole` tells whether all that the place holds is in its twin.
-    """
+    """Lines of the note `path` that lines of `twin` say, too; `family` joins what has one cause."""
 
     kind: str
     family: str
@@ -72,7 +75,6 @@ class Repeat(Struct, frozen=True):
     twin: str
     twin_first: int
     twin_last: int
-    whole: bool = True
 
 
 class _Row(Struct, frozen=True, eq=False):
@@ -90,11 +92,18 @@ class _Row(Struct, frozen=True, eq=False):
 
 
 def is_dated(note: DatedNote) -> bool:
-    """Tell whether a note is of a day, a week or a month: by its path, its front matter, or its first words."""
+    """Tell whether a note is of a day, a week or a month: by its path, its front matter, its first words, its headings.
+
+    MEMORY.md lasts, whatever days stand in it.
+    """
+    if note.path.endswith("MEMORY.md"):
+        return False
+    days = [_ENTRY.match(line) is not None for line in note.text.split("\n") if HEADING.match(line)][1:]
     head = note.text.removeprefix("\ufeff")[:160].split("\n")
     return (
         note.day is not None
         or date_of(note.path, note.text) != ""
+        or sum(days) >= max(_FORM, len(days) / 3)
         or _DAY_AT_HEAD.search("\n".join(takewhile(lambda line: not ITEM.match(line), head))) is not None
     )
 
@@ -119,6 +128,7 @@ class Repeats:
             self._rows.append([] if vendor else list(_rows(at, note)))
             if vendor:
                 self.quiet[VENDOR].append((note.path, 1))
+        self._headings = [{row.heading for row in rows[1:] if row.key.startswith("#")} for rows in self._rows]
         self._gone: set[_Row] = set()
         """Rows that have a finding, so that no other begins there."""
         self._files()
@@ -130,6 +140,11 @@ class Repeats:
         """Sort key: what lies outside archives stays, a lasting note before logs, the newest of those."""
         path, day = self.notes[note].path, self.notes[note].day
         return _ARCHIVE.search(path) is not None, day is not None, -day.toordinal() if day else 0, len(path), path
+
+    def _is_form(self, left: int, right: int) -> bool:
+        """Tell whether two notes are records of one kind: half of the headings of one are those of the other, too."""
+        mine, theirs = self._headings[left], self._headings[right]
+        return left != right and len(mine & theirs) >= max(_FORM, min(len(mine), len(theirs)) / 2)
 
     def _places(self, rows: Iterable[_Row], key: Callable[[_Row], str]) -> Iterator[tuple[str, list[_Row]]]:
         by_key: dict[str, list[_Row]] = defaultdict(list)
@@ -160,13 +175,17 @@ class Repeats:
         ]
         for members in _families(edges):
             keep, *copies = sorted(members, key=self._rank)
-            folders = "\0".join(sorted({self.notes[at].path.rpartition("/")[0] for at in members}))
+            folders = {re.sub(r"\d+", "0", self.notes[at].path.rpartition("/")[0]) for at in members}
             for at in copies:
-                last = self._rows[at][-1].line
+                path, twin, last = self.notes[at].path, self.notes[keep].path, self._rows[keep][-1].line
                 whole = {row.key for row in self._rows[at]} <= {row.key for row in self._rows[keep]}
-                twin = self.notes[keep].path
-                place = self.notes[at].path, 1, last, twin, 1, self._rows[keep][-1].line, whole
-                self.found.append(Repeat("copied file", folders, *place))
+                days = {self.notes[note].day for note in (at, keep)} - {None}
+                # A piece of a longer note has a use of its own, and so has the report of another day.
+                if whole and len(days) < 2 and 2 * len(keys[at]) >= len(keys[keep]):
+                    name = "\0".join(sorted(folders))
+                    self.found.append(Repeat("copied file", name, path, 1, self._rows[at][-1].line, twin, 1, last))
+                else:
+                    self.quiet[PARTS].append((path, 1))
                 self._rows[at] = []
 
     # --- copied blocks ---------------------------------------------------------------------------------------------
@@ -216,29 +235,22 @@ class Repeats:
         dated = self._dated[left] + self._dated[right]
         lines = sum(row.is_long for row in self._rows[left][start : start + length])
         overlap = left == right and other - start < length
-        return not overlap and dated < 2 and lines >= (_BLOCK_OF_LOG if dated else _BLOCK)
+        return (
+            not overlap
+            and not self._is_form(left, right)
+            and dated < 2
+            and lines >= (_BLOCK_OF_LOG if dated else _BLOCK)
+        )
 
     # --- beats of logs ---------------------------------------------------------------------------------------------
 
     def _beats(self) -> None:
-        logs = sum(len(rows) for at, rows in enumerate(self._rows) if self._dated[at])
-        texts: list[list[_Row]] = []
+        """Set aside what logs say three times or more, but for the time and the number."""
         for _, rows in self._places((row for row in self._all() if row.is_long), lambda row: _TIME.sub("0", row.key)):
             dated = [row for row in rows if self._dated[row.note]]
             if len(rows) >= 3 and len(dated) >= 0.6 * len(rows):
-                texts.append(dated)
-        count = sum(map(len, texts))
-        shown = count >= max(_BEATS, _BEATS_SHARE * logs, _BEATS_EACH * len(texts))
-        for rows in texts:
-            newest = max(rows, key=lambda row: (self.notes[row.note].path, row.line))
-            self._gone.update(rows)
-            for row in rows if shown else ():
-                if row is not newest:
-                    twin = self.notes[newest.note].path, newest.line, newest.line
-                    place = self.notes[row.note].path, row.line, row.line
-                    self.found.append(Repeat("log beat", f"{len(texts)}", *place, *twin))
-            if not shown:
-                self._silence(BEATS, rows)
+                self._gone.update(dated)
+                self._silence(BEATS, dated)
 
     # --- what is left ----------------------------------------------------------------------------------------------
 
@@ -269,10 +281,12 @@ class Repeats:
             return FIELDS
         if notes <= self._talks:
             return TALK
-        if dated == len(notes) > 1:
+        if dated == len(notes):
             return DAYS
         if dated and dated < len(notes):
             return PROMOTED
+        if any(self._is_form(*pair) for pair in combinations(notes, 2)):
+            return FORMS
         return TEMPLATE if len(notes) >= 3 and headings.most_common(1)[0][1] >= 3 else ""
 
     def _fields(self) -> frozenset[tuple[str, str]]:
@@ -307,8 +321,7 @@ class Repeats:
             keep, *others = sorted(rows, key=lambda row: (self._rank(row.note), row.line))
             for row in others:
                 place, twin = self.notes[row.note].path, self.notes[keep.note].path
-                # What a log says twice is one matter, however many logs do.
-                name = "" if alone and self.notes[row.note].day else self.notes[min(of)].path
+                name = self.notes[min(of)].path
                 self.found.append(Repeat("said twice", name, place, row.line, row.line, twin, keep.line, keep.line))
 
     def _silence(self, reason: str, rows: Iterable[_Row]) -> None:

@@ -44,8 +44,11 @@ _FIRST = re.compile(
     re.IGNORECASE,
 )
 """What stands before an order in English, in which a third person has the same verb."""
-_ROLE = re.compile(r"^(?:\W*Candidate: )?(?:\*\*)?(?:[Uu]ser|[Aa]ssistant|[Hh]uman|System)(?:\*\*)?: (?!\W*Ignore)")
-"""How hosts write down who said a line, without a list mark; who is named so is not addressed."""
+_ROLE = re.compile(
+    r"(?:^(?:\W*Candidate: )?|(?<= - )|^- )"
+    r"(?:(?:\*\*)?(?:[Uu]ser|[Aa]ssistant|[Hh]uman|System)(?: \(untrusted\))?(?:\*\*)?: (?!\W*Ignore))+"
+)
+"""How hosts write down who said a line, or a part of it; who is named so is not addressed."""
 _NEAR = 90
 _WINDOW, _OVERLAP = 2000, 200
 """Characters of a long line that are looked at together, and those looked at twice."""
@@ -125,9 +128,12 @@ def _carried(line: str, *, inside: bool) -> Iterator[tuple[str, str]]:
     yield _COMMENT.sub(" ", plain), "invisible signs" if invisible >= _FEWEST_INVISIBLE else ""
     for match in _BASE64.finditer(plain):
         try:
-            yield base64.b64decode(match[0] + "=" * (-len(match[0]) % 4), validate=True).decode(), "Base64"
+            words = base64.b64decode(match[0] + "=" * (-len(match[0]) % 4), validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
             continue
+        # A token of a program holds words, and no sentence.
+        if " " in words:
+            yield words, "Base64"
 
 
 def _kind(text: str, *, hidden: bool) -> str:
@@ -138,7 +144,7 @@ def _kind(text: str, *, hidden: bool) -> str:
     if _words("host").search(text) and not _words("away").search(text):
         return ""
     addressed = _words("reader").search(text) is not None
-    if _words("run").search(text) and (addressed or _words("silent").search(text)):
+    if addressed and _words("run").search(text):
         return RUN
     void, only = (_words(name).search(text) is not None for name in ("voids", "only"))
     if addressed + void + only >= 2 or _words("hails").search(text):
@@ -154,8 +160,7 @@ def _kind(text: str, *, hidden: bool) -> str:
                 return kind
     plain = _LINK.sub("] ", text)
     thing, away, silent = (_words(name).search(plain) is not None for name in ("thing", "away", "silent"))
-    steered = hidden or addressed or silent
-    if steered and thing + away + silent + hidden >= 2 - addressed and _words("act").search(plain):
+    if (hidden or addressed) and thing + away + silent + hidden >= 2 - addressed and _words("act").search(plain):
         return EXFIL if thing or away else RUN
     return ""
 

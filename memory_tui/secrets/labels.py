@@ -158,12 +158,12 @@ _UUID = _pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _GROUPED = _pattern(r"(?:[A-Za-z0-9]{4,6}-){3,7}[A-Za-z0-9]{4,6}")
 _HEX = _pattern(r"(?:0x)?[0-9a-f]{32,64}", re.IGNORECASE)
 _DOCUMENTED = _pattern(
-    r"(?:price|prod|cus|msg|thread|asst|run|dpl|req|sub|evt|file|pk|in|ch|pi)_|sha\d{1,3}[:-]|0x[0-9a-f]{40}$|AAAA[A-Z]"
+    r"(?:price|prod|cus|msg|thread|asst|run|dpl|req|sub|evt|file|pk|in|ch|pi)_|sha\d{1,3}[:-]|0x[0-9a-fA-F]{40}$|AAAA[A-Z]"
 )
 """How makers begin the names of what is public: prices, messages, digests, addresses of a chain."""
 _REFERENCE = _pattern(
     r"\$?\{.*|\$\(.*|\$[A-Z_][A-Z0-9_]*|\$[a-z_]+|%[A-Z_]+%|<.*>|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
-    r"|[a-z_][a-z_.]{2,}[\w.]*[\[(].*[\])]?"
+    r"|[a-z_][a-z_.]{2,}[\w.]*[\[(].*[\])]?|[A-Za-z]\w+\(['\"_a-z].*\).*"
 )
 """A value that names where the secret is: `${VAR}`, `$(command)`, `DB_PASSWORD`, `getenv("X")`. Letter case counts."""
 
@@ -190,7 +190,9 @@ _PAIRS = {
 }
 _ADMINS = frozenset(("root", "admin", "administrator", "user", "postgres", "pi", "ubuntu"))
 _PHRASE = _pattern(r"(?:(?:\d{1,2}[.)]?\s*)?[a-zß-ÿ]{3,8}(?:[\s,]+|$)){12,24}")
-_CODE = _pattern(r"(?<![\w-])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,3}|\d{6,10}|\d{4} \d{4}|[0-9a-f]{16})(?![\w-])")
+_CODE = _pattern(
+    r"(?<![\w=-])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,3}|\d{6,10}|\d{4} \d{4}|[0-9a-f]{16})(?![\w-])"
+)
 
 
 class Label(Struct, frozen=True):
@@ -343,7 +345,7 @@ def _opening(line: str) -> Iterator[Span]:
     for match in codes if codes and _words("shut").search(line.lower()) else ():
         before = line[max(0, match.start() - 70) : match.start()].lower()
         around = before + line[match.end() : match.end() + 30].lower()
-        opens = match[0][-1] in "#*" or _words("opens").search(before)
+        opens = (match[0][-1] in "#*" and "**" not in match[0]) or _words("opens").search(before)
         if opens and _words("shut").search(around) and not _words("other").search(before):
             yield *match.span(), LABELLED, Label("code", "")
 
@@ -430,7 +432,7 @@ def _pairs(line: str) -> Iterator[Span]:
     for sign, pattern in _PAIRS.items():
         for match in pattern.finditer(line):
             password = match["pw"].rstrip(_TRAILING)
-            if len(password) < 5 or "/" in password or placeholder(password):
+            if len(password) < 5 or "/" in password or placeholder(password.strip("\"'")):
                 continue
             if _UUID.match(password) or _IDENTIFIER.fullmatch(password):
                 continue
@@ -455,7 +457,8 @@ def _is_pair(sign: str, user: str, password: str, before: str, sep: str) -> bool
             and _MIXED.fullmatch(password) is not None
             and bool(login or user.split("@")[0] in _ADMINS)
         )
-    if classes >= 3 and sign == "/" and (admin or mail or login):
+    telling = re.search(r"[^A-Za-z'-]", password) is not None
+    if classes >= 3 and telling and sign == "/" and (admin or mail or login):
         return True
     if sign != "/":
         return (login is not None and ":" in login["rest"]) or (admin and (sign == "-" or sep == ":"))
@@ -505,7 +508,7 @@ def _in_columns(line: str, labels: dict[int, str]) -> Iterator[Span]:
     at = 0
     for number, cell in enumerate(line.split("|")):
         value = cell.strip(" *`")
-        if number in labels and _password(value):
+        if number in labels and " " not in value and _password(value):
             start = at + cell.index(value)
             yield start, start + len(value), LABELLED, Label(labels[number], "")
         at += len(cell) + 1

@@ -84,7 +84,7 @@ def opened(tmp_path_factory):
 
 def test_the_inbox_of_the_demo_has_something_to_decide(opened):
     kinds = {each.kind for each in opened.inbox.examine().suggestions}
-    assert kinds >= {"secret", "instruction", "contradiction", "said twice", "dead path", "bad date", "promotion"}
+    assert kinds >= {"secret", "instruction", "said twice", "dead path", "bad date", "promotion"}
 
 
 def test_the_line_of_the_tour_is_offered_the_headings_of_the_workspaces_memory(opened):

@@ -44,16 +44,16 @@ def found(findings: Findings) -> Labels:
 def measured() -> dict[str, tuple[int, int, int, int]]:
     """Return by kind how many lines were shown, were right and were to be found, and how many places that is.
 
-    Copies and beats are counted by their groups, because one cause makes many of them.
+    Copies are counted by their groups, because one cause makes many of them.
     """
     tallies = [Counter[str]() for _ in range(4)]
     for notes, wanted in labelled().values():
-        findings = checks.examine(notes)
+        findings = checks.examine(notes, kind="contradiction")
         seen = found(findings)
         for tally, rows in zip(tallies, (seen, seen & wanted, wanted), strict=False):
             tally.update(kind for kind, *_ in rows)
         for group in findings.groups:
-            joined = group.kind in ("copied file", "copied block", "log beat")
+            joined = group.kind in ("copied file", "copied block")
             tallies[3][group.kind] += 1 if joined else len(group.suggestions)
     shown, right, expected, places = tallies
     return {kind: (shown[kind], right[kind], expected[kind], places[kind]) for kind in checks.BY_KIND}
