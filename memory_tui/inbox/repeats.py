@@ -47,6 +47,7 @@ _FIELD = re.compile(r"\W*([^\W\d][^:：|]{0,40})[:：]")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_]{2,}")
 _ROLE = re.compile(r"\W{0,4}(?:user|assistant|human)\W{0,2}: ", re.IGNORECASE)
 _DAY_AT_HEAD = re.compile(r"(?<!\d)(?:19|20)\d\d-\d\d-\d\d(?!\d)")
+_LOG = re.compile(r"(?:^|[/_. -])(?:change|work)?(?:log|journal|diary|heartbeat)s?\b[^/]*$", re.IGNORECASE)
 _ENTRY = re.compile(r"#{1,6} .*?(?:(?<!\d)(?:19|20)\d\d[-/.年]\d|(?<!\d)\d{1,2}:\d\d(?!\d))")
 """A heading with a day or a time, as logs have them."""
 
@@ -92,7 +93,7 @@ class _Row(Struct, frozen=True, eq=False):
 
 
 def is_dated(note: DatedNote) -> bool:
-    """Tell whether a note is of a day, a week or a month: by its path, its front matter, its first words, its headings.
+    """Tell whether a note is of a day, a week or a month, or a log: by its path, front matter, first words, headings.
 
     MEMORY.md lasts, whatever days stand in it.
     """
@@ -103,6 +104,7 @@ def is_dated(note: DatedNote) -> bool:
     return (
         note.day is not None
         or date_of(note.path, note.text) != ""
+        or _LOG.search(note.path) is not None
         or sum(days) >= max(_FORM, len(days) / 3)
         or _DAY_AT_HEAD.search("\n".join(takewhile(lambda line: not ITEM.match(line), head))) is not None
     )

@@ -58,11 +58,6 @@ def formats() -> tuple[KeyFormat, ...]:
     )
 
 
-@cache
-def _short() -> tuple[KeyFormat, ...]:
-    return tuple(form for form in formats() if form.short)
-
-
 _LONG = 16
 """Signs of a word that few words of a text have, and most keys."""
 _LONGEST_PIECE = 8000
@@ -197,7 +192,7 @@ def _by_maker(text: str) -> Iterator[Span]:
     """Yield keys whose maker gave them a form of their own."""
     small = text.lower()
     long = " ".join(word for word in small.split() if len(word) >= _LONG)
-    for form in formats() if long else _short():
+    for form in formats():
         where = small if form.short else long
         for match in _compiled(form).finditer(text) if any(word in where for word in form.holds) else ():
             start, end = match.span(match.lastindex or 0)

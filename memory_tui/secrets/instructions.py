@@ -45,8 +45,7 @@ _FIRST = re.compile(
 )
 """What stands before an order in English, in which a third person has the same verb."""
 _ROLE = re.compile(
-    r"(?:^(?:\W*Candidate: )?|(?<= - )|^- )"
-    r"(?:(?:\*\*)?(?:[Uu]ser|[Aa]ssistant|[Hh]uman|System)(?: \(untrusted\))?(?:\*\*)?: (?!\W*Ignore))+"
+    r"(?:^(?:\W*Candidate: )?|(?<=- ))(?:\**(?:[Uu]ser|[Aa]ssistant|[Hh]uman|System)(?: \(\w+\))?\**: (?!\W*Ignore))+"
 )
 """How hosts write down who said a line, or a part of it; who is named so is not addressed."""
 _NEAR = 90

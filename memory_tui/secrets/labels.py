@@ -457,9 +457,8 @@ def _is_pair(sign: str, user: str, password: str, before: str, sep: str) -> bool
             and _MIXED.fullmatch(password) is not None
             and bool(login or user.split("@")[0] in _ADMINS)
         )
-    telling = re.search(r"[^A-Za-z'-]", password) is not None
-    if classes >= 3 and telling and sign == "/" and (admin or mail or login):
-        return True
+    if classes >= 3 and sign == "/" and (admin or mail or login):
+        return re.search(r"[^A-Za-z'-]", password) is not None
     if sign != "/":
         return (login is not None and ":" in login["rest"]) or (admin and (sign == "-" or sep == ":"))
     fewest = 2 if len(sep) > 1 or admin else 3
