@@ -29,7 +29,7 @@ _FORM = 3
 """Headings that tell of which kind a note is."""
 _BLOCK, _BLOCK_OF_LOG = 4, 8
 _VENDOR = re.compile(
-    r"(?:^|/)(?:node_modules|vendor|site-packages|\.venv|\.trash|\.dreams|dreaming/(?:light|rem|deep))/"
+    r"(?:^|/)(?:node_modules|vendor|fixtures|skills|scripts|[Tt]emplates|site-packages|\.venv|\.trash|\.dreams|dreaming/(?:light|rem|deep))/"
 )
 _ARCHIVE = re.compile(
     r"(?:^|[/_. -])(?:archiv\w*|backups?|bak|old|cop(?:y|ies)|conflict\w*|trash)(?=$|[/_. (-])", re.IGNORECASE
@@ -42,7 +42,8 @@ _HOST_LINE = re.compile(
     r"|candidate:|staged)",
     re.IGNORECASE,
 )
-_MERE_LINK = re.compile(r"\W*(?:\[\[[^\]]*\]\]|\[[^\]]*\]\([^)]*\)|https?://\S+|\[[^\]]*\])\W*")
+_ASIDE = re.compile(r"\s*>|[\s*_+\d.)-]*(?:\[\[|\[[^\]]*\]\(|https?://\S+\s*$|\[[^\]]*\]\W*$|`[^`\s]+`\W*$)")
+"""Quotations, and what begins with a link or is a name alone: many notes may hold it."""
 _FIELD = re.compile(r"\W*([^\W\d][^:：|]{0,40})[:：]")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_]{2,}")
 _ROLE = re.compile(r"\W{0,4}(?:user|assistant|human)\W{0,2}: ", re.IGNORECASE)
@@ -56,7 +57,7 @@ PROMOTED = "lines of a log that a lasting note says, too"
 FIELDS = "fields of records"
 TEMPLATE = "lines of a template"
 HOST = "lines that a host or a hook wrote"
-MARKS = "links, labels and brackets"
+MARKS = "links, labels, brackets and quotations"
 SHORT = "short lines"
 TALK = "lines of a talk"
 BEATS = "beats of a log"
@@ -276,8 +277,8 @@ class Repeats:
         label = _FIELD.match(row.key)
         folder = self.notes[row.note].path.rpartition("/")[0]
         if not all(row.counts for row in rows):
-            return HOST if _HOST_LINE.match(row.text) else ""
-        if _MERE_LINK.fullmatch(row.text) or row.text.strip().strip("-* ").endswith((":", ":**")):
+            return HOST if _HOST_LINE.match(row.text) else MARKS if _ASIDE.match(row.text) else ""
+        if row.text.strip().strip("-* ").endswith((":", ":**")):
             return MARKS
         if label and (folder, label[1].strip()) in fields:
             return FIELDS
@@ -347,7 +348,7 @@ def _rows(at: int, note: DatedNote) -> Iterator[_Row]:
             heading = " ".join(text.lower().split())
             yield _Row(at, number, text, heading, heading, counts=False)
         else:
-            counts = not fence and number not in dreams and not _HOST_LINE.match(text)
+            counts = not fence and number not in dreams and not (_HOST_LINE.match(text) or _ASIDE.match(text))
             yield _Row(at, number, text, f"`{text.strip()}" if fence else plain(text), heading, counts)
 
 
