@@ -122,7 +122,7 @@ def inbox(args: argparse.Namespace) -> int:
             line = f"{number} {'would be' if args.dry_run else 'is'} open again."
             return show(args, {"id": number, "done": "" if args.dry_run else "reopen"}, [line])
         with waiting("Examining the notes"):
-            findings = engine.inbox.examine(kind=kind)
+            findings = engine.inbox.examine(kind=kind or ("all" if args.id else ""))
         if args.quiet:
             silent = {reason: [_data(row) for row in rows] for reason, rows in findings.silent.items()}
             return show(args, silent, _silent(findings))

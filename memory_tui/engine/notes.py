@@ -181,7 +181,7 @@ class Inbox:
     ) -> Findings:
         """Return what should be looked at, by its cause; seconds on a large memory. With `every` what was decided, too.
 
-        A check that is off runs for its `kind` alone.
+        A check that is off runs for its `kind`, or "all".
         `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
         """
         plan = self._notes.plan

@@ -525,13 +525,13 @@ def examine(
     stopped: Callable[[], bool] = lambda: False,
     kind: str = "",
 ) -> Findings:
-    """Run the checks, one that is off for its `kind` alone, and join what has one cause. Raises Cancelled."""
+    """Run the checks, one that is off for its `kind` or "all", and join what has one cause. Raises Cancelled."""
     run = Examination(inputs, stopped)
     groups: list[Group] = []
     for done, check in enumerate(CHECKS):
         run.check()
         progress(check.kind, done, len(CHECKS))
-        if not check.off or check.kind == kind:
+        if not check.off or kind in (check.kind, "all"):
             groups += grouped(_counted(_completed(row, check) for row in check.find(run)))
     progress("", len(CHECKS), len(CHECKS))
     quiet = {

@@ -120,7 +120,8 @@ def test_each_action_that_the_inbox_offers_is_made_and_taken_back(notes, capsys)
         return {path: path.read_bytes() for path in notes.rglob("*.md")}
 
     def groups():
-        return {group["id"]: group["actions"] for group in json.loads(run(capsys, "inbox", "--json")[1])}
+        kinds = [json.loads(run(capsys, "inbox", *kind, "--json")[1]) for kind in ((), ("--kind", "contradiction"))]
+        return {group["id"]: group["actions"] for group in (*kinds[0], *kinds[1])}
 
     before, offered = texts(), groups()
     for name, action in [(name, action.replace(" ", "-")) for name, actions in offered.items() for action in actions]:
