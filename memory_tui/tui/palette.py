@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 from textual import on
-from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
+from textual.command import Command as CommandRow
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.keys import format_key
 from textual.message import Message
 from textual.widgets import Input
-from textual.worker import WorkerFailed
 
 from memory_tui.tui.keys import BY_ID
 from memory_tui.tui.session import ReadNote
@@ -90,12 +90,15 @@ class Palette(CommandPalette):
     """Textual's palette; a subclass because enter means what was typed, not what is still listed."""
 
     @on(Input.Submitted)
-    async def wait_for_list(self, event: Input.Submitted) -> None:
-        """Take the command under the cursor when the list is that of the words."""
+    async def take(self, event: Input.Submitted) -> None:
+        """Do the command under the cursor when the list is that of the words; a second enter does nothing."""
         event.prevent_default().stop()
-        with suppress(WorkerFailed):
-            await self.workers.wait_for_complete([each for each in self.workers if each.node is self])
-        self._select_or_command()
+        await asyncio.gather(*(each.wait() for each in self.workers if each.node is self), return_exceptions=True)
+        row = self.query_one(CommandList).highlighted_option
+        if self.is_active and isinstance(row, CommandRow):
+            # Textual's own way is two messages long, and what is typed ahead comes between them.
+            self.dismiss()
+            self.app.call_later(row.hit.command)
 
 
 @dataclass

@@ -1,5 +1,6 @@
 """The key table: one meaning a key, the file of a person's own keys, the manual's page, the palette."""
 
+import asyncio
 import re
 
 import pytest
@@ -100,6 +101,27 @@ def test_a_command_is_done_in_its_view(reader):
     reader.press("1", "colon").type("doctor").press("enter")
     assert reader.app.view.id == "status"
     reader.until(lambda: "Doctor" in reader.text).press("escape")
+
+
+@pytest.mark.parametrize("keys", [("enter",), ("enter", "enter"), ("enter", "enter", "enter")])
+def test_what_is_typed_ahead_into_the_palette_does_one_command_while_others_work(reader, keys):
+    reader.press("1").run(_started(reader.app))
+    reader.burst("colon", *"doctor", *keys)
+    reader.until(lambda: reader.app.view.id == "status" and "Doctor" in reader.text)
+    assert len(reader.app.screen_stack) == 2
+    reader.app.workers.cancel_group(reader.app, "endless")
+    reader.settle().press("escape")
+
+
+def test_a_palette_that_lists_nothing_takes_an_enter_and_closes(reader):
+    reader.press("1").run(_started(reader.app))
+    reader.burst("colon", *"zzzz", "enter", "escape")
+    reader.until(lambda: reader.app.query("*") and len(reader.app.screen_stack) == 1)
+    reader.app.workers.cancel_group(reader.app, "endless")
+
+
+async def _started(app):
+    app.run_worker(asyncio.Event().wait(), group="endless")
 
 
 def test_a_number_in_the_palette_goes_to_that_line(reader):
