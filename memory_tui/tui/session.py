@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from textual.content import Content
 from textual.message import Message
@@ -107,10 +107,10 @@ class OpenView(Message):
 
 @dataclass
 class Badge(Message):
-    """Write `count` beside the name of the view `name`; 0 writes nothing."""
+    """Write `count` beside the name of the view `name`; 0 writes nothing, and `…` that it is not known."""
 
     name: str
-    count: int
+    count: int | Literal["…"]
 
 
 def opener_of(options: Options) -> OpenEngine:

@@ -1,13 +1,16 @@
 """View 4: findings by cause, the change beside the row, one key for a group, one to take it back."""
 
 import math
+import threading
 
 import pytest
 from textual.widgets import Tab
 
+from memory_tui.engine.notes import Inbox
 from memory_tui.tui.facts import Facts
 from memory_tui.tui.views.inbox import InboxView, listed, until
 from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
+from tests.support.waiting import LONG
 
 SECRET = "hunter2-Tr0ub4dor"
 NOTES = {
@@ -107,6 +110,17 @@ def test_one_key_makes_the_change_of_a_group_and_one_takes_all_of_it_back(inbox,
     inbox.press("u")
     assert texts(workspace) == before
     inbox.until(lambda: "2 lines of 2 notes look like they hold a secret" in " ".join(inbox.text.split()))
+
+
+def test_what_is_taken_back_is_examined_at_once_and_nothing_is_said_of_it_until_then(inbox, monkeypatch):
+    go(inbox, "look like they hold a secret").press("d", "y")
+    view(inbox).seconds = 1e6
+    known, examine = threading.Event(), Inbox.examine
+    monkeypatch.setattr(Inbox, "examine", lambda *args, **named: known.wait(LONG) and examine(*args, **named))
+    inbox.burst("u")
+    inbox.until(lambda: "checking" in inbox.text and "4 Inbox …" in inbox.text)
+    known.set()
+    inbox.until(lambda: "look like they hold a secret" in inbox.text and "checking" not in inbox.text)
 
 
 def test_a_change_that_is_not_agreed_to_is_not_made(inbox, workspace):

@@ -204,6 +204,8 @@ class InboxView(View):
         self.planned: dict[str, Change | str] = {}
         self.steps: list[_Decision | None] = []
         """What was done here, the last step last; None for a change of notes, which the app takes back."""
+        self.checking = False
+        """Whether a change was taken back that was not looked at since."""
         self.seconds = 0.0
         """How long the last look took."""
         self.due: Timer | None = None
@@ -247,8 +249,9 @@ class InboxView(View):
             return self.Examined(findings, hidden, time.monotonic() - begun)
 
         found = self.attempt(look)
-        if found is not None and not worker.is_cancelled:
-            self.post_message(found)
+        if not worker.is_cancelled:
+            self.checking = False
+            self.post_message(self.Done(self.draw) if found is None else found)
 
     @on(Examined)
     def examined(self, message: Examined) -> None:
@@ -262,13 +265,13 @@ class InboxView(View):
     def draw(self) -> None:
         """Show the groups, and count them in the first line."""
         rows = self.query_one("#inbox-list", Facts)
-        rows.border_title = "Inbox"
+        rows.border_title = "Inbox, checking what came back ..." if self.checking else "Inbox"
         if self.findings is None:
             rows.show([Fact("Looking through the notes ...", style=MUTED)])
             return
         self.groups = checks.grouped(item for item in self.findings.suggestions if item.id not in self.hidden)
         rows.show(listed(self.groups, self.findings, self.hidden, self.unfolded))
-        self.post_message(Badge(self.NAME, len(self.groups)))
+        self.post_message(Badge(self.NAME, "…" if self.checking else len(self.groups)))
         self.explain()
 
     @property
@@ -383,6 +386,13 @@ class InboxView(View):
             left = checks.grouped(item for item in self.findings.suggestions if item not in items)
             self.findings = replace(self.findings, groups=tuple(left))
             self.draw()
+
+    def show_change(self, done: AppliedChange) -> None:
+        """Look again at once when a change is taken back: the index follows later."""
+        del done
+        self.checking = True
+        self.draw()
+        self.look = self.examine()
 
     def action_edit(self) -> None:
         """Read the note at the line, where it can be edited."""
