@@ -205,6 +205,8 @@ class Lines(Struct, frozen=True):
 
     def check(self, first: int, last: int, path: str) -> None:
         """Raises EditRefused unless these lines are there."""
+        if first == last == len(self.lines) + 1 and (not self.lines or end_of(self.lines[-1])):
+            raise EditRefused(f"Line {first} of {path} is empty: the text ends above it.", "Choose lines with text.")
         if not 1 <= first <= last <= len(self.lines):
             raise EditRefused(
                 f"{path} has {len(self.lines)} lines, so there are no lines {first} to {last}.",

@@ -96,11 +96,15 @@ def pairs(left: list[Row], right: list[Row], *, same_index: bool) -> list[Pair]:
     """Return what either side sends, aligned; passages of two indexes where they share most lines of a note."""
 
     def twin(row: Row, others: list[Row]) -> Row | None:
+        def own(other: Row) -> bool:
+            return other.hit.chunk.path == row.hit.chunk.path
+
         if same_index:
             rowids = {place.rowid for place in places(row)}
-            return next((other for other in others if rowids & {place.rowid for place in places(other)}), None)
+            alike = [other for other in others if rowids & {place.rowid for place in places(other)}]
+            return max(alike, key=own, default=None)
         alike = [other for other in others if shared_lines(row, other) > 0]
-        return max(alike, key=lambda other: (other.sent, shared_lines(row, other)), default=None)
+        return max(alike, key=lambda other: (other.sent, shared_lines(row, other), own(other)), default=None)
 
     result = [Pair(row, twin(row, right)) for row in left if row.sent]
     taken = {id(pair.right) for pair in result}
@@ -125,7 +129,10 @@ def drawn(pair: Pair, width: int) -> Content:
         fit(_cell(side, name, style), half)
         for side, name, style in zip((pair.left, pair.right), "AB", styles, strict=True)
     ]
-    name = fit(Content.styled(row.name, "bold" if sent[0] != sent[1] else ""), width - len(row.age) - 3)
+    title = row.name
+    if pair.left and pair.right and pair.left.hit.chunk.path != pair.right.hit.chunk.path:
+        title = f"A {pair.left.name}, B {pair.right.name}"
+    name = fit(Content.styled(title, "bold" if sent[0] != sent[1] else ""), width - len(row.age) - 3)
     return Content.assemble(" ", name, " ", (row.age, MUTED), " \n   ", *cells)
 
 
@@ -155,8 +162,8 @@ def head(
         yield Content.styled(f"{right.name} cuts notes into other passages.", "$warning")
         return
     only = [sent_of(trace) - count for trace, count in zip(traces, both, strict=True)]
-    shared = f"Both send {both[0]}" if both[0] == both[1] else f"Both send the lines of A's {both[0]} and B's {both[1]}"
-    yield Content(f"{shared}, only A {only[0]}, only B {only[1]}.")
+    shared = f"Both send {both[0]}" if both[0] == both[1] else f"B also sends {both[0]} of A's, A also {both[1]} of B's"
+    yield Content(f"{shared}; only A sends {only[0]}, only B {only[1]}.")
     for name, trace in zip("AB", traces, strict=True):
         by, why = wording.answered_by(trace)
         foreign = [notice.message for notice in trace.notices if notice.kind == "other_vectors"]

@@ -167,7 +167,8 @@ class Row:
         # What is too weak must not seem to reach the limit; a third digit takes a cell of the bar.
         score = under(self.hit.score, weak.floor)[:4] if weak else figure(self.hit.score)
         front = Content.assemble(f" {self.place:>2}{grade} ", (score, "bold"), " ")
-        lead = Content.assemble(front, bar(self.sums, LEAD + BAR - front.cell_length, self.scale), " ")
+        drawn, cells = bar(self.sums, BAR, self.scale), LEAD + BAR - front.cell_length
+        lead = Content.assemble(front, drawn.truncate(cells), " ")
         # The age of a note of a later day is longer.
         age = Content.styled(f" {self.age:>{AGE_CELLS}}", MUTED)
         room = width - lead.cell_length - age.cell_length

@@ -313,11 +313,15 @@ def strip(parts: Sequence[Part], width: int) -> Content:
 
 
 def link_rows(reply: NoteLinks) -> list[tuple[str, str]]:
-    """Return where links lead and who links here, each note once with its count: `path:line` and the words."""
+    """Return where links lead, also to no note, and who links here, each once: `path:line` and the words."""
     rows = {}
     for link in reply.links:
         if link.target:
             rows[f"{link.target}:{link.target_line or 1}"] = f"→ {one_line(link.target)}"
+        else:
+            place = f"{link.source}:{link.line}"
+            lead = f"{rows[place]}; " if place in rows else f"✗ line {link.line}: "
+            rows[place] = f"{lead}no note is at {one_line(link.written)}"
     counts = Counter(link.source for link in reply.back)
     for link in reply.back:
         times = f"  {counts[link.source]} times" if counts[link.source] > 1 else ""

@@ -373,6 +373,15 @@ def test_two_rankings_that_send_different_copies_of_a_note_send_the_same(rows, s
     assert compare.in_both(pairs) == (1, 1)
 
 
+def test_a_copy_stands_under_its_own_name(rows):
+    first, copy = rows[0], next(row for row in rows if row.hit.chunk.path != rows[0].hit.chunk.path)
+    both = dataclasses.replace(first, hit=replace(first.hit, copies=(copy.hit.chunk,)), sent=True)
+    pairs = compare.pairs([both], [dataclasses.replace(copy, sent=True), both], same_index=True)
+    titles = [compare.drawn(pair, 200).plain.split("\n")[0] for pair in pairs]
+    assert f"A {first.name}, B {copy.name}" in "".join(titles)
+    assert pairs[0].right is both
+
+
 def test_a_comparison_says_whose_vectors_they_are(engine, evidence, trace):
     right = compare.Side("OpenClaw", engine.plan.with_profile("openclaw-2026.3"), evidence)
     left = compare.Side("recommended", engine.plan.settings, evidence)

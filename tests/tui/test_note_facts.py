@@ -186,6 +186,7 @@ def test_links_count_a_note_once():
     out.append(NoteLink("a.md", 2, 0, 1, "wiki", "nowhere", "", 0))
     assert note_facts.link_rows(NoteLinks(tuple(out), tuple(back))) == [
         ("memory/network.md:1", "→ memory/network.md"),
+        ("a.md:2", "✗ line 2: no note is at nowhere"),
         ("memory/log.md:3", "← memory/log.md  3 times"),
     ]
 

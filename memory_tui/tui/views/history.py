@@ -170,7 +170,9 @@ class HistoryView(View):
         self.watch(self.query_one(Rows), "highlighted", self.cursor_moved, init=False)
 
     def on_show(self) -> None:
-        """Read the journal when the view comes to the front."""
+        """Read the journal when the view comes to the front; all of a note that is asked about."""
+        if self.session.history_of not in ("", self.path):
+            self.chosen = FILTERS[0]
         self.gather()
 
     def state_changed(self) -> None:
@@ -216,7 +218,9 @@ class HistoryView(View):
         if not listed.option_count:
             first = "This note did not change yet; esc lists all." if self.path else "No note changed yet."
             words = f"{first}\n\nEach change of a note is kept here, whoever makes it."
-            words = words if self.chosen == FILTERS[0] else f"Nothing is listed {self.chosen}. f lists others."
+            words = (
+                words if self.chosen == FILTERS[0] else f'No change passes the filter "{self.chosen}". f lists others.'
+            )
             self.query_one("#history-text", Static).update(safe(self.past.problem or words, keep_newlines=True))
 
     @property
