@@ -227,8 +227,6 @@ class MemoryApp(App[int]):
                 self.say(event.detail)
             case RootsChanged() | Noticed():
                 self.say(event.text)
-            case _:
-                pass
         for view in self.query(View):
             view.events_arrived((event,))
         self.show_lamp()

@@ -98,9 +98,8 @@ class TerminalApp(MemoryApp):
         if hasattr(signal, "SIGCONT"):
             self._handle_stops()
 
-    def handle_signal(self, number: int, frame: FrameType | None = None) -> None:
+    def handle_signal(self, number: int, _: FrameType | None = None) -> None:
         """End because of signal `number`; a second one does not wait."""
-        del frame
         if self.number:
             self.abandon()
         self.number = number

@@ -220,7 +220,7 @@ class InboxView(View):
     def on_mount(self) -> None:
         """Follow the cursor before its paint."""
         self.query_one("#inbox-why").border_title = "Before and after"
-        self.watch(self.query_one("#inbox-list", Facts), "highlighted", self.moved, init=False)
+        self.watch(self.query_one("#inbox-list", Facts), "highlighted", self.explain, init=False)
         self.draw()
 
     # --- looking ---------------------------------------------------------------------------------------------------
@@ -283,12 +283,8 @@ class InboxView(View):
             return next((single(item) for item in self.findings.suggestions if item.id == name), None)
         return next((group for group in self.groups if kind == "group" and group.id == name), None)
 
-    def moved(self) -> None:
-        """Explain the row, and work out its change when the cursor rests."""
-        self.explain()
-
     def explain(self) -> None:
-        """Show why the row is listed and what would change."""
+        """Show why the row is listed, and what would change, which is worked out when the cursor rests."""
         group, text = self.chosen, self.query_one("#inbox-text", Static)
         if group is None:
             text.update("")
@@ -377,9 +373,8 @@ class InboxView(View):
             then=partial(self.changed, group.suggestions),
         )
 
-    def changed(self, items: Sequence[Suggestion], done: AppliedChange) -> None:
+    def changed(self, items: Sequence[Suggestion], _: AppliedChange) -> None:
         """Remember that a change of notes was the last step, and list no more what it was about."""
-        del done
         self.steps.append(None)
         self.seconds = 0.0
         if self.findings is not None:
