@@ -15,6 +15,7 @@ from memory_tui.explain.counterfactuals import Change, Flips, Rephrasings, Turn
 from memory_tui.explain.why_not import Account, Fate, WhyNot
 from memory_tui.formatting import camel
 from memory_tui.notices import Notice, kind
+from memory_tui.profiles import OWN
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 from memory_tui.workspace.annotations import overtaken_in
@@ -56,9 +57,14 @@ def chunk(value: ChunkRef) -> dict[str, Any]:
     return {**members, "citation": value.citation}
 
 
-def result(candidate: Candidate) -> dict[str, Any]:
+def _placed(value: Candidate, profile: str) -> dict[str, Any]:
+    """Return where a candidate stands; OpenClaw counts what follows the last line end of a note as one more line."""
+    return chunk(replace(value.chunk, end_line=value.last_line) if profile == OWN else value.chunk)
+
+
+def result(candidate: Candidate, profile: str) -> dict[str, Any]:
     """Return one hit in the documented shape, with its citation, and what OpenClaw 2026.9 adds to a hit."""
-    place, added = chunk(candidate.chunk), dict[str, Any]()
+    place, added = _placed(candidate, profile), dict[str, Any]()
     if candidate.copies:
         added["alsoIn"] = [copy.citation for copy in candidate.copies]
     if lines := overtaken_in(candidate.snippet, candidate.snippet_line):
@@ -116,9 +122,9 @@ def components(value: Candidate) -> dict[str, Any]:
     return {**numbers, "score": value.score}
 
 
-def candidate(value: Candidate) -> dict[str, Any]:
+def candidate(value: Candidate, profile: str) -> dict[str, Any]:
     """Return every number of one candidate, and its verdict; without its text."""
-    place = chunk(value.chunk)
+    place = _placed(value, profile)
     del place["citation"]
     return {**place, **components(value), "verdict": verdict(value.verdict)}
 
@@ -126,12 +132,12 @@ def candidate(value: Candidate) -> dict[str, Any]:
 # --- why a line is recalled, or not ---------------------------------------------------------------------------------
 
 
-def _account(value: Account | None) -> dict[str, Any]:
+def _account(value: Account | None, profile: str) -> dict[str, Any]:
     """Return one chunk's part in the answer; `components` with `proposed` false are what they would have been."""
     if value is None or value.candidate is None:
         return {"chunk": chunk(value.chunk) if value else None, "components": None}
     numbers = {"proposed": value.proposed, **components(value.candidate)}
-    return {"chunk": chunk(value.chunk), "components": numbers}
+    return {"chunk": _placed(value.candidate, profile), "components": numbers}
 
 
 def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | None = None) -> dict[str, Any]:
@@ -149,11 +155,11 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | No
         "recalled": value.recalled,
         "verdict": verdict(value.fate),
         "claims": [verdict(row) for row in claims if row is not None],
-        **_account(value.best),
+        **_account(value.best, value.trace.profile),
         "remark": value.place.remark,
         "profile": value.trace.profile,
         "mode": value.trace.mode,
-        "others": [{**_account(other), "verdict": verdict(other.fate)} for other in value.others],
+        "others": [{**_account(other, value.trace.profile), "verdict": verdict(other.fate)} for other in value.others],
         "more": value.more,
         "notices": plain(value.trace.notices),
         "flips": [flip(change) for change in changes.singles] if changes else [],
@@ -240,8 +246,8 @@ def trace(value: Trace) -> dict[str, Any]:
         "vector": [
             {"id": value.chunks[at].id, "score": float(table["vector"][at])} for at in value.pool("vector_rank")
         ],
-        "recalled": [candidate(hit) for hit in value.recalled],
-        "lost": [candidate(loser) for loser in value.lost],
+        "recalled": [candidate(hit, value.profile) for hit in value.recalled],
+        "lost": [candidate(loser, value.profile) for loser in value.lost],
         "empty": _empty(value),
         "timings": {stage: round(ms, 3) for stage, ms in value.timings.items()},
     }
@@ -259,7 +265,7 @@ def answer(value: Trace, *, explain: bool = True) -> dict[str, Any]:
     level = value.level
     sentences = {"sentence": level.sentence, "explanation": level.explanation} if level else {}
     fields = {
-        "results": [result(hit) for hit in value.recalled],
+        "results": [result(hit, value.profile) for hit in value.recalled],
         "provider": value.provider,
         "model": value.model,
         "profile": value.profile,

@@ -87,7 +87,7 @@ def memory_search(
     """
     request = arguments(SEARCH, args, shared=memory.scopes.configured)
     if not jsstring.trim(request["query"]):
-        raise QueryError("query required", "Say what to look for.")
+        raise QueryError("query required.", "Say what to look for.")
     manner, cancel = manner or AnswerRules(), cancel or Stop()
     corpus = request.get("corpus", "all")
     source = "" if corpus == "all" else corpus
@@ -244,8 +244,9 @@ def _ranked_answer(
     _cite_and_clamp(reply, manner)
     if (waiting := words.notes_lacking(trace, "memory_get", by_itself=True)) is not None:
         reply["stale"], (reply["warning"], reply["action"]) = True, waiting
-    # What OpenClaw would have answered helps a person, not an agent.
-    if notices := [notice for notice in trace.notices if not notice.not_copied]:
+    # What OpenClaw would have answered helps a person, not an agent; what is said of hits needs hits.
+    spared = "" if reply["results"] else "found_by_meaning_alone"
+    if notices := [row for row in trace.notices if not row.not_copied and row.kind != spared]:
         reply["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
     return reply
 
@@ -385,7 +386,7 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
     request = arguments(GET, args)
     path, start, lines = _range(request)
     if not path:
-        raise QueryError("path required", "Name a note, for instance MEMORY.md.")
+        raise QueryError("path required.", "Name a note, for instance MEMORY.md.")
     try:
         memory.plan.require_enabled()
         if "://" in path:
@@ -445,7 +446,7 @@ def refused(path: str, error: MemoryTuiError) -> dict[str, Any]:
         "status": "error",
         "path": one_line(path, 200),
         "text": "",
-        "disabled": True,
+        **({} if isinstance(error, PathRefused) else {"disabled": True}),
         "error": one_line(error.message, 500),
         "code": code,
         "action": one_line(error.next_step),

@@ -328,7 +328,7 @@ def destination(roots: Roots, path: str, media: MediaRules | None = None) -> tup
     absolute = _absolute(roots, jsstring.trim(path))
     stored = roots.stored(absolute)
     if not stored.endswith(".md") and not (media is not None and media.limit(stored)):
-        raise PathRefused(f"{stored} is not a note: its name does not end in .md.", _PLACES)
+        raise PathRefused(f"{jsstring.trim(path)} is not a note: its name does not end in .md.", _PLACES)
     root = next(_allowed(roots, absolute), None)
     try:
         if root is None:
@@ -336,7 +336,11 @@ def destination(roots: Roots, path: str, media: MediaRules | None = None) -> tup
             base = str(roots.workspace)
             inside = _below(base, absolute) and not any(_linked(base, absolute))
             outside = not inside or os.path.lexists(absolute)
-            what = f"{stored} is outside the places where notes are read" if outside else f"There is no note {stored}"
+            what = (
+                f"{jsstring.trim(path)} is outside the places where notes are read"
+                if outside
+                else f"There is no note {stored}"
+            )
             raise PathRefused(f"{what}.", _PLACES)
         if any(map(roots.excludes, upwards(stored))):
             raise PathRefused(f"The setting exclude leaves {stored} out.", "memory-tui config tells where it is set.")

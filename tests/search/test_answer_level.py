@@ -122,6 +122,8 @@ def test_a_question_that_no_note_holds_gives_no_hits_unless_asked_for(engine):
     assert held["nearest"] > 0
     nearest = memory_search(engine, {**NOWHERE, "nearest": True}).answer
     assert len(nearest["results"]) == held["nearest"]
+    assert "These hits" in str(nearest["notices"])
+    assert "These hits" not in str(answer)
     assert "nearest" not in nearest["answerLevel"]
 
 

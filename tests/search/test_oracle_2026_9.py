@@ -123,7 +123,7 @@ def in_their_order(evidence, corpus, squares, store):
 
 def result(candidate, trace):
     """A hit in the shape that the recorded program gives."""
-    found = trace_json.result(candidate)
+    found = trace_json.result(candidate, trace.profile)
     own = ["citation"] if trace.mode == "hybrid" else ["citation", "vectorScore"]
     return {key: value for key, value in found.items() if key not in own}
 

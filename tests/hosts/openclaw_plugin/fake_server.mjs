@@ -25,7 +25,7 @@ readline.createInterface({ input: process.stdin }).on("line", (line) => {
   if (behaviour === "dies" && before === 0) process.kill(process.pid, "SIGKILL");
   const given = params?.arguments ?? {};
   if (given.query === "wrong") {
-    return answer(id, { isError: true, content: [{ type: "text", text: "query required Say what to look for." }] });
+    return answer(id, { isError: true, content: [{ type: "text", text: "query required. Say what to look for." }] });
   }
   if (method === "memory-tui/search") {
     const hit = { path: "MEMORY.md", startLine: 2, endLine: 2, score: 1, snippet: "x", source: "memory", observedAt: 5 };
