@@ -77,7 +77,10 @@ def _chosen(args: argparse.Namespace) -> ProviderChoice:
     """Return what the command line says, and of the rest what is usual. Raises SettingError."""
     if not args.add:
         raise SettingError("No kind of provider is named.", f"For instance: {_COMMAND}.")
-    row = registry.row(args.add)
+    try:
+        row = registry.row(args.add)
+    except ProviderError as error:
+        raise SettingError(error.message, error.next_step) from None
     if not row.shape:
         return ProviderChoice(row)
     address = row.base_url if args.address is None else args.address
@@ -318,9 +321,11 @@ def status(args: argparse.Namespace) -> int:
         now = engine.status(deep=args.sync or args.deep)
         others = beside(engine.plan.roots)
         shared = _shared(engine)
-    aside = f"{plural(others, 'Markdown file')} of this folder are no memory: --whole yes reads them."
+    verb, them = ("is", "it") if others == 1 else ("are", "them")
+    aside = f"{plural(others, 'Markdown file')} of this folder {verb} no memory: --whole yes reads {them}."
     sentences = [*([aside] if others else []), *([shared["sentence"]] if shared else [])]
-    show(args, plain(now) | ({"shared": shared} if shared else {}), [*status_lines(now), *sentences])
+    more = {"beside": others} | ({"shared": shared} if shared else {})
+    show(args, plain(now) | more, [*status_lines(now), *sentences])
     if outcome and outcome.error:
         say(outcome.error)
     return 1 if outcome and (outcome.error or outcome.failed) else 0
@@ -497,6 +502,8 @@ def _undo(args: argparse.Namespace) -> int:
 
 def show_help(args: argparse.Namespace) -> int:
     """List the pages of the manual, print one, or print the completion script of a shell."""
+    if args.completion is not None and args.json:
+        raise SettingError("--completion prints a script, not JSON.", "Leave --json out.")
     if args.completion is not None:
         sys.stdout.write(f"{shtab.complete(full_parser(), args.completion)}\n")
         return 0

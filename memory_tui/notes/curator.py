@@ -164,7 +164,7 @@ class Curator:
         target = next((entry for entry in stack if number in (None, entry.id)), None)
         if target is None:
             verb = "undone" if kind == "undo" else "redone"
-            what = f"Nothing is left to {kind}." if number is None else f"Change {number} cannot be {verb} now."
+            what = f"Nothing is left to {kind}." if number is None else journals.why_not(entries, number, kind)
             there = f"These can be {verb}: {', '.join(str(entry.id) for entry in stack[:8])}." if stack else ""
             raise EditRefused(what, there or "Run memory-tui history to list the changes.")
         last = [

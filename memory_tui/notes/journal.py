@@ -282,6 +282,18 @@ def undo_stack(entries: tuple[JournalEntry, ...], kind: str) -> tuple[JournalEnt
     return tuple(reversed(undo if kind == "undo" else redo))
 
 
+def why_not(entries: tuple[JournalEntry, ...], number: int, kind: str) -> str:
+    """Return why change `number` is not among those that can be undone or redone, as a sentence."""
+    entry = next((entry for entry in entries if entry.id == number), None)
+    if entry is None:
+        return f"There is no change {number}."
+    if of := entry.undoes or entry.redoes:
+        return f"Change {number} is {'an undo' if entry.undoes else 'a redo'} of change {of}: name that one."
+    if entry.state != "done" or entry.kind == "trust":
+        return f"Change {number} wrote no note."
+    return f"Change {number} is {'undone already' if kind == 'undo' else 'not undone, or others came after it'}."
+
+
 def _entry(row: tuple[Any, ...]) -> JournalEntry:
     fields = json.loads(row[0])
     return msgspec.convert(fields | fields.pop("more"), JournalEntry)

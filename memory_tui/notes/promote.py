@@ -184,6 +184,10 @@ def promote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: 
     shares the lines' words. Times of the day are left out, headings are no facts and stay. Raises EditRefused.
     """
     items = [item for run in spot.facts() for item in _items(run, f" (from {spot.path})", timeless=True)]
+    # What the list of the note is marked with counts for nothing.
+    bare, texts = [item[1:] for item in items], [text[1:] for text in Lines.of(into, target).texts()]
+    if line := next((at for at in range(1, len(texts) + 1) if texts[at - 1 : at - 1 + len(bare)] == bare), 0):
+        raise EditRefused(f"{spot} stands at {target}:{line} already.", "Choose other lines.")
     return _carry("promote", spot, items, target, into, to, removed=spot.below_headings() if move else ())
 
 

@@ -37,6 +37,8 @@ def test_remember_undo_redo(notes, capsys):
     assert run(capsys, "undo", "--redo", "--yes")[0] == 0
     assert log.exists()
     assert run(capsys, "undo", "--redo", "--yes")[0] == 2
+    assert "Change 3 is a redo of change 1: name that one." in run(capsys, "undo", "3")[2]
+    assert "Change 1 is not undone" in run(capsys, "undo", "--redo", "1")[2]
 
 
 def test_nothing_is_written_unless_somebody_says_yes(notes, capsys):
@@ -66,6 +68,15 @@ def test_promote_takes_the_whole_item_and_says_what_it_does_to_the_budget(notes,
     ]
     assert "+- Router one is Omada" in run(capsys, "history", "--show", "1")[1]
     assert run(capsys, "history", "memory/other.md")[0] == 2
+
+
+@pytest.mark.parametrize("more", [(), ("--move",), ("--to", "food")])
+def test_lines_that_were_promoted_are_not_promoted_again(notes, capsys, more):
+    assert run(capsys, "promote", f"{DAY}:3", "--yes")[0] == 0
+    before = (notes / "MEMORY.md").read_bytes()
+    code, _, err = run(capsys, "promote", f"{DAY}:3", "--yes", *more)
+    assert (code, f"{DAY}:3-4 stands at MEMORY.md:5 already" in err) == (2, True), err
+    assert (notes / "MEMORY.md").read_bytes() == before
 
 
 @pytest.mark.parametrize(

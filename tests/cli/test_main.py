@@ -122,7 +122,7 @@ REFUSED: list[tuple[list[str], str]] = [
     (["promote", "nope.md:1"], "There is no note nope.md."),
     (["restore"], "Which note is to be restored?"),
     (["undo"], "Nothing is left to undo."),
-    (["undo", "999"], "Change 999 cannot be undone now."),
+    (["undo", "999"], "There is no change 999."),
     (["undo", "--", "-3"], "is not a whole number from 1"),
     (["inbox", "--kind", "foo"], next(iter(BY_KIND))),
     (["doctor", "--deadline", "nan"], "is not a number from 0.1 up"),
@@ -299,6 +299,12 @@ def test_a_remote_provider_of_the_configuration_gets_nothing_by_itself(run, tmp_
         assert words in err
     status = json.loads(run("status", "--config", str(config), "--json")[1])
     assert "Your notes would be sent to api.openai.com" in status["providerState"]
+
+
+def test_status_counts_the_files_that_are_no_memory(run, workspace):
+    (workspace / "other.md").write_text("x\n")
+    assert "1 Markdown file of this folder is no memory: --whole yes reads it." in run("status")[1]
+    assert json.loads(run("status", "--json")[1])["beside"] == 1
 
 
 def test_a_missing_an_empty_and_a_read_only_workspace(run, workspace, tmp_path):

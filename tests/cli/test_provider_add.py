@@ -35,6 +35,11 @@ def run(tmp_path, capsys):
     return go
 
 
+def test_a_kind_that_is_none_is_refused_with_those_that_are(run):
+    code, printed = run("provider", "--add", "foo")
+    assert (code, printed.count("openai-compatible"), "scripted" in printed) == (2, 1, False)
+
+
 def added(play, *more):
     server = ["--address", f"{play.url}/v1", "--key-variable", "EMBED_KEY", "--model", "small"]
     return ["provider", "--add", "openai-compatible", *server, *more]

@@ -66,6 +66,8 @@ def test_completion_knows_every_command_and_its_options(capsys):
         script = capsys.readouterr().out
         assert all(word in script for name in COMMANDS for word in name.split())
         assert "older-than" in script
+    assert main.main(["help", "--completion", "bash", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["message"] == "--completion prints a script, not JSON."
     assert main.main(["help", "--completion", "bash"]) == 0
     asking = capsys.readouterr().out + (
         'ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
