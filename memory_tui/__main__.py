@@ -1,7 +1,19 @@
-"""`python -m memory_tui` is `memory-tui`."""
+"""The entry of `memory-tui`, which is `python -m memory_tui` too."""
 
 import sys
 
-from memory_tui.cli.main import main
 
-sys.exit(main())
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    try:
+        # Here, because ctrl+c is pressed while modules load, too.
+        from memory_tui.cli import main as command_line
+
+        return command_line.main()
+    except KeyboardInterrupt:
+        sys.stderr.write("memory-tui: stopped by ctrl+c.\n")
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

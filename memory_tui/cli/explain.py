@@ -278,4 +278,5 @@ def _text(path: str) -> str:
     try:
         return Path(path).expanduser().read_text("utf-8")
     except (OSError, UnicodeError) as error:
-        raise LabelError(f"{path} cannot be read: {error}.", "Check the path.") from error
+        reason = getattr(error, "strerror", "") or "it is not UTF-8"
+        raise LabelError(f"{path} cannot be read: {reason}.", "Check the path.") from error

@@ -128,7 +128,8 @@ def load(path: Path) -> Notebook:
     except FileNotFoundError:
         return Notebook()
     except (OSError, UnicodeError) as error:
-        raise LabelError(f"The labels in {path} cannot be read: {error}.", "Check the file.") from error
+        reason = getattr(error, "strerror", "") or "it is not UTF-8"
+        raise LabelError(f"The labels in {path} cannot be read: {reason}.", "Check the file.") from error
     return parse(text, str(path))
 
 
@@ -142,8 +143,9 @@ def parse(text: str, name: str = "the labels") -> Notebook:
             query = _query(json.loads(line))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise LabelError(
-                f"{name}, line {number}, is no labelled query: {error}.",
-                'Write {"query": "...", "relevant": [{"path": "...", "line": 1, "grade": 2}]}.',
+                f"{name}, line {number}, is no labelled query.",
+                'Write {"query": "...", "relevant": [{"path": "MEMORY.md", "line": 1, "grade": 2}]}. '
+                "Lines count from 1; grade 0 is wrong, 1 helps, 2 answers.",
             ) from error
         notebook = notebook.put(_marked(notebook.find(query.text) or query, query.labels))
     return notebook
@@ -152,7 +154,7 @@ def parse(text: str, name: str = "the labels") -> Notebook:
 def _query(fields: dict[str, Any]) -> Query:
     text = next((fields.pop(name) for name in _QUERY if name in fields), None)
     if not isinstance(text, str) or not text.strip():
-        raise ValueError("it has no query")
+        raise ValueError(text)
     rows = next((fields.pop(name) for name in _LINES if name in fields), None)
     alone = {name: fields.pop(name) for name in ("path", "line", "grade", "answer") if name in fields}
     if rows is None:
@@ -162,7 +164,7 @@ def _query(fields: dict[str, Any]) -> Query:
         for row in rows
     ]
     if any(label.grade < WRONG or label.line < 1 for label in labels):
-        raise ValueError("lines count from 1 and grades from 0")
+        raise ValueError(labels)
     query = Query(text.strip(), (), str(fields.pop("id", "")), bool(fields.pop("unanswerable", False)), fields)
     return _marked(query, labels)
 

@@ -161,3 +161,14 @@ def test_a_signal_ends_a_command_in_one_line(tmp_path, command, number):
     if number == signal.SIGTERM:
         free = [sys.executable, "-m", "memory_tui", "index", "--workspace", str(notes)]
         subprocess.run(free, env={**os.environ, **homes(tmp_path)}, check=True, capture_output=True, timeout=LONG)
+
+
+def test_a_signal_while_modules_load_is_no_fault_of_the_program():
+    code = (
+        "import signal, sys\nfrom memory_tui.__main__ import main\n"
+        "class Finder:\n    def find_spec(self, name, *_):\n"
+        "        if name == 'memory_tui.cli.main':\n            signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\nsys.exit(main())"
+    )
+    ran = subprocess.run(in_front([sys.executable, "-c", code]), check=False, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (130, "memory-tui: stopped by ctrl+c.\n")

@@ -68,7 +68,7 @@ def test_a_missing_file_is_an_empty_notebook_and_a_broken_one_says_where(tmp_pat
         '{"query": "a"}\n{"query": "b", "relevant": [{"path": "x"}]}',
         '{"query": "a"}\n[2]',
     ):
-        with pytest.raises(LabelError, match="line 2"):
+        with pytest.raises(LabelError, match=r"line 2, is no labelled query\.$"):
             file.parse(bad)
 
 
