@@ -26,7 +26,7 @@ def inputs(texts: dict[str, str]) -> InboxInputs:
 def labelled() -> dict[str, tuple[InboxInputs, Labels]]:
     """Return the labelled workspaces by name, with kind, path and line of all that is to be found."""
     spaces = {file.stem: _read(file.read_text(encoding="utf-8")) for file in sorted(FIELD.glob("*.txt"))}
-    for name in ("work", "held"):
+    for name in ("work", "held", "third", "fourth", "fifth", "sixth", "seventh"):
         text, wanted = "# Notes\n", Labels()
         for row, spans in lines(name):
             wanted |= {("secret", "MEMORY.md", text.count("\n") + row.count("\n", 0, at) + 1) for at, _ in spans}
