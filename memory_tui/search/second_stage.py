@@ -31,6 +31,7 @@ from memory_tui.providers.builtin import StaticTable, static_table
 from memory_tui.search.corpus import one_blas_thread
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
 from memory_tui.search.level import FUNCTION_PAIRS, SYLLABIC, AnswerSignals, pair_weight, pairs_of
+from memory_tui.workspace.markdown import heading_on
 
 Ids = npt.NDArray[np.int64]
 CANDIDATES = 20
@@ -56,7 +57,8 @@ class Passages(NamedTuple):
     `lines` holds the 0-based number of each line that is not blank. `stems` and `ids`, the tokens, stand line by line:
     `stem_counts[i]` and `id_counts[i]` of them are of line i. Window j begins at line `window_from[j]`. `line_norm` and
     `window_norm` are the lengths of their summed token vectors, 0 without a table. `letters` are the characters that
-    trigrams are cut from, `letter_counts[i]` of them of line i.
+    trigrams are cut from, `letter_counts[i]` of them of line i. Line i stands `under[i]` lines below its heading: 0 is
+    a heading itself, -1 a line under none.
     """
 
     lines: Ids
@@ -69,6 +71,7 @@ class Passages(NamedTuple):
     window_norm: Floats
     letters: Codes
     letter_counts: Ids
+    under: Ids
 
 
 class Joined(NamedTuple):
@@ -279,7 +282,7 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
     stems_from, ids_from = (np.concatenate([[0], np.cumsum(counts)]) for counts in (stem_counts, id_counts))
     sums = table.sums(ids, ids_from) if table is not None else np.zeros((len(used), 1), np.float32)
     result, first = [], 0
-    for text, numbers in zip(texts, lines, strict=True):
+    for text, rows, numbers in zip(texts, split, lines, strict=True):
         last, starts, filled = first + len(numbers), [0], 0
         for at, count in enumerate(stem_counts[first:last].tolist()):
             if filled and filled + count > window:
@@ -302,10 +305,18 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
                 line_norm,
                 window_norm,
                 *_codes_of(text, numbers),
+                _under([rows[at] for at in numbers]),
             )
         )
         first = last
     return result
+
+
+def _under(lines: Sequence[str]) -> Ids:
+    """Return how many lines below its heading each line stands, as `Passages` has it."""
+    at = np.arange(len(lines))
+    last = np.maximum.accumulate(np.where([heading_on(line) is not None for line in lines], at, -1))
+    return np.where(last < 0, -1, at - last)
 
 
 _remembered, _lock = OrderedDict[tuple[bool, str], Passages](), threading.Lock()
@@ -350,6 +361,8 @@ LEAST_ALIKE = 0.5
 LEFT_OUT = 0.5
 """How much a word that the search leaves out counts in a line, beside one that is searched. "She" in a line tells who
 is spoken of, although no note is found by it."""
+ABOVE = 0.5
+"""How much of its idf a word counts in a line whose heading alone holds it (FAQs, chats, the sample)."""
 _COMMONEST = 995
 """Before it the vocabulary of BERT holds single characters; behind it words, the most frequent first."""
 _ZIPF, _RAREST = 2.3, 12.5
@@ -371,10 +384,11 @@ class _Inside(NamedTuple):
     """What a question finds in every line and every window of some texts.
 
     `lines` and `windows` are bm25, `held` is the share of the question that a window holds or is like, `grams` tell
-    where the trigrams of the question stand.
+    where the trigrams of the question stand. `answering` is that of lines with the words of their headings.
     """
 
     lines: Floats
+    answering: Floats
     line_cosine: Floats
     windows: Floats
     window_cosine: Floats
@@ -527,13 +541,13 @@ class SecondStage:
         self.measure((), ())
         every = joined(passages_of(texts, self._vocabulary))
         inside, numbers, starts = self._inside(every.passages), every.passages.lines, every.passages.window_from
-        top = np.maximum.reduceat(inside.lines, starts)
-        values, weights = np.stack([top, inside.window_cosine, inside.held]), np.delete(self.weights, _LETTERS)
+        words = np.maximum.reduceat(inside.lines, starts)
+        values, weights = np.stack([words, inside.window_cosine, inside.held]), np.delete(self.weights, _LETTERS)
         best = values.max(axis=1, keepdims=True)
         over = np.divide(values, best, out=np.zeros_like(values), where=best > 0)
         share = weights @ over / (float(weights.sum()) or 1.0)
         bounds = np.append(starts, len(numbers))
-        line = best_of_each(inside.lines, inside.line_cosine, bounds, top)
+        line = best_of_each(inside.lines, inside.line_cosine, bounds)
         columns = (numbers[starts], numbers[bounds[1:] - 1], numbers[line], share)
         result = list(map(Window, *(column.tolist() for column in columns)))
         return [result[a:b] for a, b in pairwise(every.windows_from.tolist())]
@@ -564,7 +578,10 @@ class SecondStage:
                 ),
             ] = 1.0
             held = share @ together
-        return _Inside(searched + others, line_cosine, windows, window_cosine, held, grams)
+        lines = searched + others
+        above = counts[:, np.arange(len(lengths)) - np.maximum(passages.under, 0)]
+        answering = lines + ABOVE * self._idf @ ((counts == 0) & (above > 0))
+        return _Inside(lines, answering, line_cosine, windows, window_cosine, held, grams)
 
     def _meaning(self, passages: Passages) -> tuple[Floats, Floats, Floats]:
         """Return the cosine of every line and window with the question, 0 for negative ones and without meaning, and
@@ -596,16 +613,17 @@ class SecondStage:
         passages, starts = texts.passages, texts.passages.window_from
         by_line, by_window = texts.lines_from[:-1], texts.windows_from[:-1]
         sizes = np.diff(texts.letter_ends, prepend=0).astype(np.float64)
-        best_line = np.maximum.reduceat(inside.lines, by_line)
         values = [
-            best_line,
+            np.maximum.reduceat(inside.lines, by_line),
             np.maximum.reduceat(inside.window_cosine, by_window),
             okapi_bm25(grams, self._grams_idf, sizes, self._letters_length),
             np.maximum.reduceat(inside.held, by_window),
         ]
-        best_window = np.maximum.reduceat(inside.windows, by_window)
-        line = best_of_each(inside.lines, inside.line_cosine, texts.lines_from, best_line)
-        window = best_of_each(inside.windows, inside.window_cosine, texts.windows_from, best_window)
+        # A heading answers nothing where there is another line: those have its words, and no cosine takes away 2.
+        heading = passages.under == 0
+        answering = np.where(heading, 0.0, inside.answering)
+        line = best_of_each(answering, inside.line_cosine - 2.0 * heading, texts.lines_from)
+        window = best_of_each(inside.windows, inside.window_cosine, texts.windows_from)
         ends = np.append(starts[1:], len(passages.lines)) - 1
         bounds = passages.lines[np.stack([starts[window], ends[window]], axis=1)]
         return Measured(np.stack(values, axis=1), passages.lines[line], bounds)
@@ -635,12 +653,12 @@ def _cosines(dots: Floats, norms: Floats) -> Floats:
     return np.maximum(np.divide(dots, norms, out=np.zeros(len(dots)), where=norms > 0), 0.0)
 
 
-def best_of_each(words: Floats, meaning: Floats, bounds: Ids, top: Floats) -> Ids:
+def best_of_each(words: Floats, meaning: Floats, bounds: Ids) -> Ids:
     """Return the passage that answers best among those from each of `bounds` to the next; of equal ones the first.
 
-    Its words count over `top`, the best of them there, and its cosine is added.
+    Its words count over the best of them there, and its cosine is added.
     """
-    counts = np.diff(bounds)
+    counts, top = np.diff(bounds), np.maximum.reduceat(words, bounds[:-1])
     over = np.divide(words, np.repeat(top, counts), out=np.zeros_like(words), where=np.repeat(top > 0, counts))
     over += meaning
     best = np.flatnonzero(over == np.repeat(np.maximum.reduceat(over, bounds[:-1]), counts))

@@ -72,6 +72,13 @@ def test_a_word_that_is_not_searched_tells_one_line_from_another_and_finds_nothi
     assert with_she.signals == without.signals, "whether notes hold what was asked is told by what was searched"
 
 
+def test_a_heading_answers_only_where_no_other_line_does():
+    texts = ["# House\n\n## Boiler\n- Cleaned.\n- Came for the service.\n## Cat\n- The service fed it", "## Boiler"]
+    stage = stage_of("when was the boiler service", ["boiler", "service"], [], texts)
+    stage.measure(range(2), texts)
+    assert [stage.places(row)[0] for row in range(2)] == [4, 0]
+
+
 def one_note(texts, cosines, bm25, words):
     """Chunks of two notes, some of which touch."""
     found = made.evidence(cosines, bm25, texts=texts)
