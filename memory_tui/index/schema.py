@@ -131,11 +131,17 @@ class Recipe(Struct, frozen=True, kw_only=True, rename="camel"):
 def differences(has: Recipe, wish: Recipe) -> tuple[str, ...]:
     """Return what an index made after `has` lacks to be one made after `wanted`, in words; empty when nothing."""
     old, new = has.identity, wish.identity
-    pairs = (
+    space: tuple[tuple[str, object, object], ...] = (
         ("provider", old.provider, new.provider),
         ("model", old.model, new.model),
         ("endpoint", old.key[:8], new.key[:8]),
         ("dimensions", old.dims, new.dims),
+    )
+    if old == keywords_only() != new:
+        # An index of words alone was made by no provider, and somebody may answer beside it.
+        space = (("vectors in the index", "none", f"{new.provider} {new.model}"),)
+    pairs = (
+        *space,
         ("way of cutting", has.chunking, wish.chunking),
         ("chunk tokens", has.chunk_tokens, wish.chunk_tokens),
         ("overlap", has.chunk_overlap, wish.chunk_overlap),
