@@ -72,6 +72,7 @@ class MemoryApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("app"),
         Binding("ctrl+z", "suspend_process", "Into the background", show=False),
+        Binding("escape", "hide_help_panel", "Close the keys", show=False, priority=True),
     ]
 
     @dataclass
@@ -400,8 +401,10 @@ class MemoryApp(App[int]):
         return True
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer other scopes only where there is a shared index."""
+        """Offer other scopes only where there is a shared index, and to close the list of keys where it is open."""
         del parameters
+        if action == "hide_help_panel":
+            return bool(self.screen.query("HelpPanel"))
         return action != "scope" or (self.session.engine is not None and self.session.engine.scopes.configured)
 
     async def action_view(self, name: str) -> None:

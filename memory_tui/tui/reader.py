@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual import on
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.geometry import Offset, Region, Size
 from textual.reactive import Reactive
 from textual.strip import Strip
@@ -45,6 +45,10 @@ class MarkdownText(TextArea):
         f"text--{name}"
         for name in ("heading", "strong", "code", "link", "muted", "ruler", "unread", "struck", "decided")
     }
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+home", "edge(True)", "Beginning", show=False),
+        Binding("ctrl+end", "edge(False)", "End", show=False),
+    ]
     # Without this each letter and each note lays out the whole screen.
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
 
@@ -86,6 +90,10 @@ class MarkdownText(TextArea):
                 self.styled(line, match.lastgroup or "", *match.span())
         return line
 
+    def action_edge(self, top: bool) -> None:
+        """Go to the beginning or the end of the text."""
+        self.move_cursor(self.document.start if top else self.document.end)
+
     @property
     def cursor_row(self) -> int:
         """Return the row on the screen, counted from the top of the text, that the cursor is on."""
@@ -100,7 +108,11 @@ class MarkdownText(TextArea):
 class Reader(MarkdownText):
     """Shows a note, or a part of it, to read; what is copied names its note and lines."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("note.copy", "note.cite", "note.mark", "list.down", "list.up")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("note.copy", "note.cite", "note.mark", "list.down", "list.up"),
+        Binding("home", "edge(True)", "Beginning", show=False),
+        Binding("end", "edge(False)", "End", show=False),
+    ]
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(read_only=True, id=id)

@@ -84,7 +84,8 @@ class SetUp(Dialog[ProviderSetup]):
         self.query_one(".dialog").border_title = Content(f"Set up a provider: {self.kind}")
         self.query_one("#address", Input).value = row.base_url
         self.query_one("#variable", Input).value = providers.usual_variable(row, row.base_url)
-        self.query_one("#model", Input).value = row.model
+        model = self.query_one("#model", Input)
+        model.value, model.placeholder = row.model, FIELDS[-1][-1] if row.model else "its name, as the server has it"
         if row.shape:
             self.say("Enter goes on; after the model it asks the provider. Nothing is written before you agreed.")
             self.set_focus(self.query_one("#address"))
@@ -104,8 +105,11 @@ class SetUp(Dialog[ProviderSetup]):
     def test(self) -> None:
         """Ask the provider for the vector of one sentence."""
         address, variable, model = (self.query_one(f"#{id_}", Input).value.strip() for id_, _, _ in FIELDS)
-        self.say(f"Asking {address or self.kind} ... escape stops.")
-        self.prepare(address, variable, model)
+        if model or registry.row(self.kind).model:
+            self.say(f"Asking {address or self.kind} ... escape stops.")
+            self.prepare(address, variable, model)
+        else:
+            self.say("The model is empty. Write its name, as the server has it.", "$error")
 
     def say(self, words: str, style: str = "") -> None:
         """Write under the form."""

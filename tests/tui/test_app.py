@@ -161,3 +161,10 @@ def test_what_happens_while_the_state_is_read_has_it_read_once_more(screen, monk
     app.hear(IndexChanged(NOW - 1))
     screen.settle()
     assert len(reads) == 2
+
+
+def test_escape_closes_the_list_of_keys(screen):
+    screen.press("question_mark", "question_mark")
+    assert screen.app.screen.query("HelpPanel")
+    screen.press("escape")
+    assert not screen.app.screen.query("HelpPanel")

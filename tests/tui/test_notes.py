@@ -505,3 +505,14 @@ def test_the_list_stands_on_the_log_after_a_line_was_added_from_another_note(scr
     read(screen, "MEMORY.md").press("a").type("the gate was oiled").press("enter")
     screen.until(lambda: notes(screen).page.path == LOG).settle()
     assert notes(screen).rows.highlighted == notes(screen).rows.position(LOG)
+
+
+def test_end_and_home_go_through_the_note_and_the_line_below_its_text_is_empty(reader):
+    reader.press("1", "home", "down", "enter")
+    text = reader.app.view.query_one("#notes-text")
+    assert reader.press("end").app.focused is text
+    last = text.text.count("\n") + 1
+    assert text.line == last
+    assert f"Line {last} of {text.path} is empty" in reader.press("p").notices[-1]
+    assert reader.press("home").app.view.query_one("#notes-text").line == 1
+    reader.press("escape")
