@@ -123,7 +123,7 @@ class Matcher(Struct, frozen=True):
             common=core_tokens.left_out(terms.common, rest),
             counted=terms.common,
             corrections=corrected,
-            parts=_parts(rest, (*chosen, *dropped), corrected) if in_parts else (),
+            parts=_parts(rest, (*chosen, *terms.common), corrected) if in_parts else (),
             time_alone=alone,
             for_now=for_now,
             value="" if time or for_now else value_asked(query),
@@ -284,7 +284,7 @@ def parts_of(question: str) -> tuple[str, ...]:
 
 
 def _parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) -> tuple[QuestionPart, ...]:
-    """Return the parts of `query` with their `words`; none where fewer than two parts have any."""
+    """Return the parts of `query` with their `words`; none where fewer than two have any but function words."""
     result = []
     pieces = parts_of(query)
     for part in pieces if len(pieces) > 1 else ():

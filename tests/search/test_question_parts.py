@@ -93,3 +93,7 @@ def test_as_written_a_question_is_one(engine):
     assert all(hit.second is None or not hit.second.asked for hit in found.recalled)
     theirs = engine.search.rank(engine.search.gather(QUESTION), engine.plan.with_profile("openclaw-2026.3"))
     assert not any(notice.kind == "asked_in_parts" for notice in theirs.notices)
+
+
+def test_function_words_alone_are_no_part(engine):
+    assert not engine.search.search("Which vlan has the router and why?").plan.parts
