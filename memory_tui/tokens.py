@@ -151,6 +151,19 @@ same shan shouldn such t themselves those through under up ve very wasn weren wo
 """
 
 
+_AUXILIARIES = {
+    "de": "ist sind war bin bist wird werden wurde wurden worden hat haben hast habt habe hatte hatten gibt gab kann"
+    " können konnte konnten muss müssen musste mussten soll sollen sollte sollten darf dürfen durfte",
+    "es": "es son era eran fue fueron está están estaba ha han había hay tiene tienen puede pueden debe deben",
+    "fr": "est sont était étaient a ont avait avaient peut peuvent pouvait doit doivent devait fait",
+    "it": "è sono era erano ha hanno aveva può possono deve devono",
+    "nl": "is was zijn wordt worden werd werden heeft hebben had hadden kan kunnen kon konden moet moeten moest",
+    "pt": "é são era foi foram está estão tem têm há pode podem deve devem",
+    "ru": "есть был была было были будет будут может могут можно мог могла могли нужно надо должен должна должны",
+}
+"""By language what says nothing however rare it is in the notes: to be, have, become, do, can and must."""
+
+
 @functools.cache
 def _own_function_words() -> frozenset[str]:
     """What our own way leaves out of an English question: the short list and Snowball's (BSD licence)."""
@@ -190,7 +203,8 @@ def _stop_rule(count_of: Mapping[str, int], chunks: int) -> Callable[[str], bool
     own = min(chunks, 2 * max((count for word, count in count_of.items() if word in listed), default=0))
     frequent = {word for word, count in count_of.items() if count > STOP_SHARE * (own if word in listed else chunks)}
     # English is everywhere: its function words go where they are frequent, or are words of the language too.
-    return ((english | listed) & frequent | (english & listed)).__contains__
+    always = (english & listed).union(_AUXILIARIES[language].split())
+    return ((english | listed) & frequent | always).__contains__
 
 
 def split(query: str) -> list[str]:

@@ -74,3 +74,9 @@ def test_function_words_of_a_language_that_few_notes_are_in_are_left_out() -> No
     terms = tokens.terms(tokens.split("Wann ist der Termin beim Zahnarzt?"), held, 200)
     assert terms.searched == ("wann", "termin", "beim", "zahnarzt")
     assert terms.stops == ("ist", "der")
+
+
+def test_verbs_that_say_nothing_are_left_out_however_few_notes_hold_them() -> None:
+    for query in ("Wann wird der Kessel gewartet", "Quand est le rendez-vous", "Когда был у нас мастер"):
+        words = tokens.split(query)
+        assert words[1] in tokens.terms(words, dict.fromkeys(words, 40) | {words[1]: 1}, 200).stops
