@@ -29,8 +29,8 @@ from memory_tui.workspace import notes, roots
 
 # --- search --------------------------------------------------------------------------------------------------------
 
-Answer = QmdAnswer | tuple[Trace, Evidence, Sequence[Excerpt] | None]
-"""What QMD answers, or our own index: hits with what they were ranked by, and passages where a budget was set."""
+Answer = QmdAnswer | tuple[Trace, Evidence, Sequence[Excerpt]]
+"""What QMD answers, or our own index: hits with what they were ranked by, and their passages for a budget."""
 
 
 def search(args: argparse.Namespace) -> int:
@@ -80,7 +80,7 @@ def _answer(engine: Engine, query: str, settings: Settings, characters: int | No
     if not args.stdin and not args.scope:
         engine.index.catch_up()
     trace, evidence = engine.search.ranked(query, settings, source=args.source)
-    return trace, evidence, excerpts(trace, evidence, characters) if characters else None
+    return trace, evidence, excerpts(trace, evidence, characters) if characters else ()
 
 
 def _of_line(own: Engine, text: str, args: argparse.Namespace) -> dict[str, Any]:
@@ -119,12 +119,11 @@ def _data(engine: Engine, answer: Answer, explain: bool) -> dict[str, Any]:
         return {**qmd.qmd_answer(answer), "roots": lost}
     trace, _, passages = answer
     failed = engine.backend.fallback() if engine.backend.is_qmd else None
-    data = {**trace_json.answer(trace, explain=explain), "backend": "builtin"}
+    data = {**trace_json.answer(trace, passages, explain=explain), "backend": "builtin"}
     data |= {"fallback": failed.as_dict()} if failed else {}
     missing = _missing(trace)
     data["stale"] = bool(missing) or any(root["state"] != "watcher stalled" for root in lost)
     data |= dict(zip(("warning", "action"), missing, strict=False))
-    data |= {"passages": [*map(trace_json.passage, passages)]} if passages is not None else {}
     return data | {"roots": lost}
 
 
@@ -134,7 +133,7 @@ def _missing(trace: Trace) -> tuple[str, ...]:
 
 
 def _print(
-    engine: Engine, trace: Trace, evidence: Evidence, passages: Sequence[Excerpt] | None, args: argparse.Namespace
+    engine: Engine, trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], args: argparse.Namespace
 ) -> None:
     """Print an answer for a person, and on standard error what should be known of it."""
     if engine.backend.is_qmd and (failed := engine.backend.fallback()) is not None:
@@ -153,23 +152,22 @@ def _print(
         for line in hit_text.hits(trace, evidence, columns, colour=colour, full=args.full):
             sys.stdout.write(f"{line}\n")
     else:
-        print_lines(_lines(trace, evidence, passages or (), explain=args.explain))
+        print_lines(_lines(trace, evidence, passages, explain=args.explain))
 
 
 def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, explain: bool) -> Iterator[str]:
-    """Yield one answer: its hits, or the passages of them that a budget of characters allows."""
-    rows = [(p.hit, p.first, p.last, p.text) for p in passages]
-    rows = rows or [(hit, hit.chunk.start_line, hit.last_line, hit.snippet.strip("\n")) for hit in trace.recalled]
+    """Yield one answer: its hits, or their passages where a budget of characters was set."""
+    rows = passages or excerpts(trace, evidence, 0)
     if explain and trace.level is not None and trace.recalled:
         yield f"level   {trace.level.level}: {trace.level.explanation}"
-    for place, (hit, first, last, text) in enumerate(rows):
+    for place, part in enumerate(rows):
         yield from [""] if place else []
-        overtaken = overtaken_words(text, first) if passages else hit.overtaken
-        place_of = ", ".join(filter(None, (f"{hit.chunk.path}#L{first}-L{last}", hit.remarks, overtaken)))
+        hit, overtaken = part.hit, overtaken_words(part.text, part.line)
+        place_of = ", ".join(filter(None, (f"{hit.chunk.path}#L{part.first}-L{part.last}", hit.remarks, overtaken)))
         yield f"{hit.score:.3f} {one_line(place_of)}"
         if explain:
             yield from hit_text.arithmetic(hit, trace, evidence, first=not place)
-        yield from safe(text, keep_newlines=True).split("\n")
+        yield from safe(part.text.strip("\n"), keep_newlines=True).split("\n")
     for place, line in enumerate(hit_text.empty(trace)):
         yield line if place else f"No matches. {line}"
     if explain:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -253,19 +253,23 @@ def trace(value: Trace) -> dict[str, Any]:
     }
 
 
-def passage(value: Excerpt) -> dict[str, Any]:
-    """Return a passage with its lines and its citation."""
+def passage(value: Excerpt, profile: str) -> dict[str, Any]:
+    """Return a hit as `result` does, with the lines and the text of its passage."""
     place = replace(value.hit.chunk, start_line=value.first, end_line=value.last)
-    members = ("path", "startLine", "endLine", "citation")
-    return {**{name: chunk(place)[name] for name in members}, "score": value.hit.score, "text": value.text}
+    text = {"snippet": value.text, "snippet_line": value.line, "last_line": value.last}
+    return result(replace(value.hit, chunk=place, **text), profile)
 
 
-def answer(value: Trace, *, explain: bool = True) -> dict[str, Any]:
-    """What `search --json` prints: results, what they were made with, why there are none; to `explain`, the trace."""
+def answer(value: Trace, passages: Sequence[Excerpt] = (), *, explain: bool = True) -> dict[str, Any]:
+    """What `search --json` prints: results, what they were made with, why there are none; to `explain`, the trace.
+
+    Where there are `passages`, the results are these.
+    """
     level = value.level
     sentences = {"sentence": level.sentence, "explanation": level.explanation} if level else {}
     fields = {
-        "results": [result(hit, value.profile) for hit in value.recalled],
+        "results": [passage(part, value.profile) for part in passages]
+        or [result(hit, value.profile) for hit in value.recalled],
         "provider": value.provider,
         "model": value.model,
         "profile": value.profile,

@@ -104,15 +104,11 @@ def memory_search(
             return TracedAnswer(_of_qmd(of_qmd, request, manner), None)
         rank = partial(memory.search.ranked, request["query"], settings, cancel, source)
         trace, evidence = rank(by_words=True) if by_words else _waited(memory, rank, cancel)
-        characters = settings.whole("query.maxCharacters")
-        parts = excerpts.excerpts(trace, evidence, characters) if characters else ()
+        parts = excerpts.excerpts(trace, evidence, settings.whole("query.maxCharacters"))
     except (QueryError, Cancelled):
         raise
     except MemoryTuiError as error:
         return TracedAnswer(unavailable(error), None)
-    parts = parts or tuple(
-        Excerpt(hit, hit.chunk.start_line, hit.last_line, hit.snippet) for hit in trace.recalled[:most]
-    )
     reply = _ranked_answer(trace, parts, memory.plan.provider, manner, nearest=request.get("nearest", False))
     if standing is None:
         _say_what_is_lost(reply, memory.index.root_watch.states())
@@ -296,11 +292,11 @@ def _row(part: Excerpt) -> dict[str, Any]:
         "snippet": visible(part.text),
         "source": hit.chunk.source,
     }
-    if also := part.also_in or [*dict.fromkeys(copy.path for copy in hit.copies if copy.path != hit.chunk.path)]:
-        row |= {"copies": len(also), "alsoIn": list(also)}
+    if also := [*dict.fromkeys(copy.path for copy in hit.copies if copy.path != hit.chunk.path)]:
+        row |= {"copies": len(also), "alsoIn": also}
     if hit.newer:
         row["newerValue"] = hit.newer
-    return row | _overtaken(part.text, hit.snippet_line if part.text == hit.snippet else part.first)
+    return row | _overtaken(part.text, part.line)
 
 
 def _overtaken(text: str, first: int) -> dict[str, Any]:

@@ -1,8 +1,7 @@
-"""Excerpts are what an agent reads of an answer: passages around what matched, within a budget of characters.
+"""Excerpts are what an agent reads of an answer: a passage of each hit, all within a budget of characters.
 
-A chunk spends most of a budget on lines that do not answer. So the windows of the first candidates are put in order by
-their own measures and the score of their chunk; each is widened to 200 or 250 tokens of whole lines, and given until
-the budget is spent. Chunks stay as they are; lines that follow each other in a note become one excerpt.
+A chunk spends most of a budget on lines that do not answer. So each hit gives the line that answers best, and what is
+left of the budget goes to the lines around, best hit first. No hit is left out: what is recalled is what an agent gets.
 """
 
 from __future__ import annotations
@@ -10,18 +9,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
-from itertools import islice
+from collections.abc import Mapping, Sequence, Set
 
-import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 
 from memory_tui import jsstring, tokens
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.score import kept_stage
-from memory_tui.search.second_stage import CANDIDATES, Window
-from memory_tui.search.trace import BeyondLimit, Candidate, Recalled, Trace
+from memory_tui.search.second_stage import Window
+from memory_tui.search.trace import Candidate, ChunkRef, Trace
 
 # --- snippets ------------------------------------------------------------------------------------------------------
 
@@ -60,14 +56,14 @@ _WITHIN_WORD = re.compile(r"[^\W\u2e80-\uffff]{2}")
 """Two characters of one word, where words end with a space."""
 
 
-def window(text: str, weights: Mapping[str, float]) -> Snippet:
-    """700 UTF-16 units around the words that say most: the window with the greatest sum of distinct word weights."""
+def window(text: str, weights: Mapping[str, float], length: int = LENGTH) -> Snippet:
+    """`length` UTF-16 units around the words that say most: the window with the greatest sum of distinct weights."""
     units = jsstring.utf16_places(text)
-    if units[-1] <= LENGTH:
+    if units[-1] <= length:
         return Snippet(text, 0)
     result = [(units[at], word) for at, word in matches(text, weights)]
     if not result:
-        return head(text)
+        return Snippet(jsstring.utf16_head(text, length), 0)
     ends = [at + jsstring.utf16_len(word) for at, word in result]
     best, span, end = -1.0, (0, 0), 0
     inside: Counter[str] = Counter()
@@ -81,44 +77,37 @@ def window(text: str, weights: Mapping[str, float]) -> Snippet:
         if value > best:
             best, span = value, (start, ends[end - 1] if end > i else start)
         inside[first] -= end > i
-    room = LENGTH - (span[1] - span[0])
+    room = length - (span[1] - span[0])
     line = text.rfind("\n", 0, bisect_left(units, span[0])) + 1
     # Begin with the line of the first word when it is near, otherwise where the room allows.
-    middle = max(0, min(span[0] - room // 2, units[-1] - LENGTH))
+    middle = max(0, min(span[0] - room // 2, units[-1] - length))
     start = line if span[0] - units[line] <= room else bisect_left(units, middle)
     if start and _WITHIN_WORD.match(text, start - 1):
         start = next((at + 1 for at in range(start, bisect_left(units, span[0])) if text[at].isspace()), start)
-    return Snippet(jsstring.utf16_head(text[start:], LENGTH), text.count("\n", 0, start))
+    return Snippet(jsstring.utf16_head(text[start:], length), text.count("\n", 0, start))
 
 
 # --- excerpts ------------------------------------------------------------------------------------------------------
 
-LEAST, MOST = 800, 1000
-"""Characters of a passage: 200 to 250 tokens of four characters."""
-_OF_CHUNK = 0.8
-"""How much the score of its chunk counts for a window, beside the window's own measures."""
-_REPEATED, _FEWEST_WORDS = 0.85, 6
-"""A passage that shares so much of its lines, or with one of another note of its words, is not given again."""
-_WORD = re.compile(r"\w+")
+MOST = 1000
+"""Characters of a line; of a longer one a passage has what is around the words."""
 _RULER = r"[ \t]*(?=.*-)[-|: \t]+"
 _LEADS = re.compile(rf"\s*\n|[ ]{{0,3}}#{{1,6}}\s|{_RULER}\n|[ \t]*\|.*\n{_RULER}\Z|.*:[*_]*\s*\n")
 """A line that tells nothing without the next: blank, a heading, a ruler, the head of a table, or one with a colon."""
 
 
-def repeats(words: frozenset[str], others: frozenset[str]) -> bool:
-    """Return whether two texts with these words say the same: they share most of them, and some at all."""
-    return len(words & others) >= max(_FEWEST_WORDS, _REPEATED * len(words | others))
-
-
 class Excerpt(Struct, frozen=True):
-    """Lines `first` to `last` (1-based, inclusive) of the note of `hit`, the best candidate that holds any of them."""
+    """What an agent reads of `hit`: lines `first` to `last` (1-based, inclusive) of its note."""
 
     hit: Candidate
     first: int
     last: int
     text: str
-    also_in: tuple[str, ...] = ()
-    """Other notes with a passage that says the same."""
+
+    @property
+    def line(self) -> int:
+        """Return the line at which the text begins."""
+        return self.hit.snippet_line if self.text == self.hit.snippet else self.first
 
 
 class _Line(Struct, frozen=True):
@@ -129,97 +118,86 @@ class _Line(Struct, frozen=True):
     text: str
 
 
-class _Selection(Struct):
-    """The lines that are given, each with the candidate that brought it, in the order in which they came."""
+class _Core(Struct, frozen=True):
+    """Lines `first` to `last` (from 0) of the `lines` of a chunk: the one that answers best, with where it leads."""
 
-    room: int
-    by: dict[_Line, Candidate] = field(default_factory=dict)
-    passages: list[tuple[_Line, frozenset[str]]] = field(default_factory=list)
-    """The first line of each passage, and its words."""
-    copies: dict[_Line, list[str]] = field(default_factory=dict)
-    """The notes that repeat a passage, by its first line."""
+    lines: Sequence[_Line]
+    first: int
+    last: int
 
-    def cost(self, lines: Sequence[_Line]) -> int:
-        """Return the characters that `lines` would add."""
-        return sum(len(line.text) + 1 for line in lines if line not in self.by)
-
-    def add(self, lines: Sequence[_Line], hit: Candidate) -> None:
-        """Give `lines`, unless they were given, or another note says the same."""
-        repeated = sum(len(line.text) for line in lines if line in self.by)
-        if repeated >= _REPEATED * sum(len(line.text) for line in lines):
-            return
-        words = frozenset(_WORD.findall("\n".join(line.text for line in lines).lower()))
-        for first, others in self.passages:
-            if first.path != lines[0].path and repeats(words, others):
-                if lines[0].path not in self.copies.setdefault(first, []):
-                    self.copies[first].append(lines[0].path)
-                return
-        self.passages.append((lines[0], words))
-        self.room -= self.cost(lines)
-        for line in lines:
-            self.by.setdefault(line, hit)
+    @property
+    def own(self) -> Sequence[_Line]:
+        """Return the lines themselves."""
+        return self.lines[self.first : self.last + 1]
 
 
 def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt, ...]:
-    """Return what of the answer fits into so many `characters`, best first, `maxResults` excerpts at most.
+    """Return what an agent gets of the answer: a passage of each recalled hit, in their order.
 
-    `evidence` is what `trace` was made of. Without a second stage there are none.
+    `evidence` is what `trace` was made of. Without `characters`, or a second stage, they are the snippets.
     """
     stage = kept_stage(evidence, trace.mode)
-    every = (*trace.recalled, *islice(trace.lost, CANDIDATES)) if stage is not None else ()
-    over_gate = [hit for hit in every if isinstance(hit.verdict, Recalled | BeyondLimit)]
-    hits = [hit for hit in over_gate if hit.second is not None and hit.second.measures][:CANDIDATES]
-    if stage is None or not hits:
-        return ()
-    windows = stage.windows([evidence.texts[hit.chunk.rowid] for hit in hits])
-    ordered = [(hit, item) for hit, items in zip(hits, windows, strict=True) for item in items]
-    ordered.sort(key=lambda pair: _OF_CHUNK * pair[0].score + (1 - _OF_CHUNK) * pair[1].share, reverse=True)
-    selection, weights = _Selection(characters), dict.fromkeys(trace.plan.words, 1.0)
-    lines_of = cache(partial(_lines, evidence, weights))
-    for hit, item in ordered:
-        if selection.room > 0 and (chosen := _passage(lines_of(hit.row), item, selection)):
-            selection.add(chosen, hit)
-    return tuple(islice(_joined(selection), trace.settings.whole("query.maxResults")))
+    if stage is None or not characters:
+        return tuple(Excerpt(hit, hit.chunk.start_line, hit.last_line, hit.snippet) for hit in trace.recalled)
+    weights, taken, cores = dict.fromkeys(trace.plan.words, 1.0), set[_Line](), list[_Core]()
+    texts = [evidence.texts[hit.chunk.rowid] for hit in trace.recalled]
+    for hit, text, items in zip(trace.recalled, texts, stage.windows(texts), strict=True):
+        cores.append(_core(_lines(hit.chunk, text, weights), items, taken))
+        taken.update(cores[-1].own)
+    # The best line of each hit stays whole up to half its share; the rest goes to the best hits (FAQs, chats, XQuAD).
+    share = characters // (2 * len(cores) or 1)
+    reserved, result = sum(min(_cost(core.own), share) for core in cores), list[Excerpt]()
+    for hit, core in zip(trace.recalled, cores, strict=True):
+        reserved -= min(_cost(core.own), share)
+        room = characters - reserved
+        own = _grown(core, room, taken)
+        taken.update(own)
+        piece = window("\n".join(line.text for line in own), weights, max(0, room - 1))
+        first, last = (own[at].number for at in (piece.lines_before, piece.lines_before + piece.text.count("\n")))
+        result.append(Excerpt(hit, first, last, piece.text))
+        characters -= len(piece.text) + 1
+    return tuple(result)
 
 
-def _lines(evidence: Evidence, weights: dict[str, float], row: int) -> list[_Line]:
-    """The lines of a chunk, and behind it what its last one leads to; of long ones what is around the words asked."""
-    start, end, file_of = evidence.refs.first_lines, evidence.refs.last_lines, evidence.refs.file_of
-    behind = (start > start[row]) & (start <= end[row] + 1) & (end > end[row])
-    lines: list[_Line] = []
-    for at in (row, *np.flatnonzero(behind & (file_of == file_of[row]))[:1].tolist()):
-        ref, last = evidence.refs[at], lines[-1].number if lines else 0
-        lines += [
-            _Line(ref.path, number, line if len(line) <= MOST else window(line, weights).text)
-            for number, line in enumerate(evidence.texts.get(ref.rowid, "").split("\n"), ref.start_line)
-            if number > last
-        ]
-    length = int(end[row] - start[row])
-    return lines[: _led_to(lines, length) + 1]
+def _cost(lines: Sequence[_Line]) -> int:
+    return sum(len(line.text) + 1 for line in lines)
 
 
-def _passage(lines: Sequence[_Line], item: Window, selection: _Selection) -> Sequence[_Line]:
-    """Return the lines around the best line of a window, first its own, as far as LEAST, MOST and the budget allow.
+def _lines(ref: ChunkRef, text: str, weights: Mapping[str, float]) -> list[_Line]:
+    """The lines of a chunk; of long ones what is around the words asked."""
+    return [
+        _Line(ref.path, min(number, ref.end_line), line if len(line) <= MOST else window(line, weights).text)
+        for number, line in enumerate(text.split("\n"), ref.start_line)
+    ]
 
-    A line that leads to another comes with that one, unless the note ends there; none is blank at either end.
+
+def _core(lines: Sequence[_Line], items: Sequence[Window], taken: Set[_Line]) -> _Core:
+    """Return the line of `lines` that answers best, where there is one that was not `taken`, and where it leads."""
+    first = max(items, key=lambda item: (lines[item.line] not in taken, item.share)).line if items else 0
+    last = _led_to(lines, first)
+    return _Core(lines, first, last if last < len(lines) else first)
+
+
+def _grown(core: _Core, room: int, taken: Set[_Line]) -> Sequence[_Line]:
+    """Return the core with the lines around it that were not `taken`, as far as there is `room`.
+
+    A line that leads to another comes with that one, unless nothing else is there; none is blank at either end.
     """
-    first, last = item.line, _led_to(lines, item.line)
-    if last == len(lines):
-        last = first
+    lines, first, last = core.lines, core.first, core.last
 
-    def fits(first: int, last: int, most: int = MOST) -> bool:
-        part = lines[first : last + 1]
-        return sum(len(line.text) + 1 for line in part) <= most and selection.cost(part) <= selection.room
+    def fits(start: int, end: int) -> bool:
+        added = (*lines[start:first], *lines[last + 1 : end + 1])
+        return _cost(lines[start : end + 1]) <= room and taken.isdisjoint(added)
 
-    if not fits(first, last, 2 * MOST):
-        return ()
     is_growing = True
-    while is_growing and sum(len(line.text) + 1 for line in lines[first : last + 1]) < LEAST:
+    while is_growing:
         is_growing = False
         if (below := _led_to(lines, last + 1)) < len(lines) and fits(first, below):
             last, is_growing = below, True
         if first and fits(first - 1, last):
             first, is_growing = first - 1, True
+    while first < last and _led_to(lines, last) == len(lines):
+        last -= 1
     while first < last and not lines[first].text.strip():
         first += 1
     return lines[first : last + 1]
@@ -230,21 +208,3 @@ def _led_to(lines: Sequence[_Line], at: int) -> int:
     while at < len(lines) and _LEADS.match(lines[at].text + "\n" + (lines[at + 1].text if at + 1 < len(lines) else "")):
         at += 1
     return at
-
-
-def _joined(selection: _Selection) -> Iterator[Excerpt]:
-    """Yield the given lines as excerpts, in the order in which the first line of each came."""
-    place = {line: at for at, line in enumerate(selection.by)}
-    runs: list[list[_Line]] = []
-    for line in sorted(selection.by, key=lambda line: (line.path, line.number, place[line])):
-        if runs and runs[-1][-1].path == line.path and line.number - runs[-1][-1].number <= 1:
-            runs[-1].append(line)
-        else:
-            runs.append([line])
-    for run in sorted(runs, key=lambda run: min(map(place.__getitem__, run))):
-        hit = selection.by[min(run, key=place.__getitem__)]
-        also = dict.fromkeys(path for line in run for path in selection.copies.get(line, ()))
-        also |= dict.fromkeys(
-            copy.path for line in run for copy in selection.by[line].copies if copy.path != hit.chunk.path
-        )
-        yield Excerpt(hit, run[0].number, run[-1].number, "\n".join(line.text for line in run), tuple(also))

@@ -173,13 +173,17 @@ def test_a_budget_of_characters_holds_for_questions_a_line(run, monkeypatch):
     queries = [{"query": "vlan", "options": {"maxCharacters": most}} for most in (60, 0, None)]
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(json.dumps(query) + "\n" for query in queries)))
     out = run("search", "--stdin", "--max-characters", "900")[1]
-    passages = [[each["text"] for each in json.loads(line).get("passages", ())] for line in out.splitlines()]
+    texts = [[each["snippet"] for each in json.loads(line)["results"]] for line in out.splitlines()]
     small, large = (
-        [each["text"] for each in json.loads(run("search", "vlan", "--max-characters", most, "--json")[1])["passages"]]
+        [
+            each["snippet"]
+            for each in json.loads(run("search", "vlan", "--max-characters", most, "--json")[1])["results"]
+        ]
         for most in ("60", "900")
     )
-    assert passages == [small, [], large]
-    assert len(small) < len(large)
+    assert (texts[0], texts[2]) == (small, large)
+    assert len(small) == len(large) == len(texts[1])
+    assert sum(map(len, small)) <= 60 < sum(map(len, large)) <= 900
 
 
 def test_a_note_that_waits_is_named_in_text_and_json(run, workspace):

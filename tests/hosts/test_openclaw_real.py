@@ -20,7 +20,7 @@ from tests.support.waiting import LONG
 
 TRIGGERED = "\n## Boiler\n\n- The service code of the boiler is 4711. <!-- trigger: boiler -->\n"
 """A line that 2026.9 puts before the model when somebody speaks of its trigger."""
-BAR = 25
+BAR = 23
 """Questions of the demo, of 26 with an answer, whose right line has to be among the hits."""
 
 

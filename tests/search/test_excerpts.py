@@ -7,7 +7,7 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
-from memory_tui.search.excerpts import MOST, excerpts
+from memory_tui.search.excerpts import excerpts
 from tests.support.tui import NOW, sample
 
 QUESTIONS = ("How is the VLAN on the Omada router set up?", "router", "who installed the fibre", "backup restic")
@@ -36,9 +36,9 @@ def given(engine, question, characters, **changes):
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-@pytest.mark.parametrize("characters", [120, 700, 2100, 9000])
+@pytest.mark.parametrize("characters", [3600, 9000])
 def test_passages_are_lines_of_their_notes_and_keep_to_the_budget(engine, question, characters):
-    found = given(engine, question, characters, maxResults=50)
+    found = given(engine, question, characters)
     assert sum(len(one.text) + 1 for one in found) <= characters
     seen: set[tuple[str, int]] = set()
     for one in found:
@@ -46,14 +46,13 @@ def test_passages_are_lines_of_their_notes_and_keep_to_the_budget(engine, questi
         assert "\n".join(lines[one.first - 1 : one.last]) == one.text
         own = {(one.hit.chunk.path, line) for line in range(one.first, one.last + 1)}
         assert not own & seen, "no line is given twice"
-        assert (one.hit.chunk.path, one.first - 1) not in seen, "neighbours are joined"
         seen |= own
 
 
 def test_the_line_that_answers_comes_with_what_stands_around_it(engine):
     first = given(engine, "when does the zeppelin land", 2100)[0]
     assert "zeppelin" in first.text
-    assert 600 <= len(first.text) <= 2 * MOST
+    assert len(first.text) >= 600
     assert first.first < 61 < first.last
 
 
@@ -72,8 +71,8 @@ def test_a_line_that_leads_to_another_comes_with_it_or_not_at_all(tmp_path):
         opened.index.sync()
         lasts = {
             one.text.split("\n")[-1]
-            for characters in (60, 200, 300, 1000, 2000, 20_000)
-            for one in given(opened, "plumber", characters, maxResults=50)
+            for characters, most in ((1000, 1), (2000, 2), (9000, 6), (90_000, 50))
+            for one in given(opened, "plumber", characters, maxResults=most)
         }
     leads = {*"\n".join(_LEADING).split("\n"), "# Plumber", "## Boat"} - {"Plumber"}
     assert not leads & lasts
@@ -92,13 +91,25 @@ def test_a_line_too_long_is_given_where_it_matched(engine):
     assert sum(len(one.text) + 1 for one in found) <= 2100
 
 
-def test_without_a_second_stage_there_are_none(engine):
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("characters", [0, 60, 120, 700, 9000])
+def test_no_budget_leaves_a_hit_out(engine, question, characters):
+    evidence = engine.search.gather(question)
+    trace = engine.search.rank(evidence, engine.plan.with_profile("recommended"))
+    found = excerpts(trace, evidence, characters)
+    assert [one.hit for one in found] == list(trace.recalled)
+    assert all(one.text for one in found)
+    assert not characters or sum(len(one.text) for one in found) <= characters
+
+
+def test_without_a_second_stage_they_are_the_snippets(engine):
     evidence = engine.search.gather("router")
     settings = engine.plan.with_profile("openclaw-2026.3")
-    assert excerpts(engine.search.rank(evidence, settings), evidence, 2100) == ()
+    trace = engine.search.rank(evidence, settings)
+    assert [one.text for one in excerpts(trace, evidence, 2100)] == [hit.snippet for hit in trace.recalled]
 
 
 def test_a_passage_in_json_cites_its_lines(engine):
-    told = [trace_json.passage(one) for one in given(engine, "router", 900)]
+    told = [trace_json.passage(one, "recommended") for one in given(engine, "router", 900)]
     assert told
     assert all(one["citation"] == f"{one['path']}#L{one['startLine']}-L{one['endLine']}" for one in told)
