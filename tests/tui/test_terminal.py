@@ -80,7 +80,7 @@ def test_a_faulty_key_file_is_said_and_every_key_works(tmp_path):
     keys.parent.mkdir(parents=True)
     keys.write_text('"app.quit" = "e"\n', "utf-8")
     with opened(tmp_path, 120, 36) as terminal:
-        terminal.until("puts both")
+        terminal.until("app.quit")
         terminal.until(READY)
         leave(terminal)
 
