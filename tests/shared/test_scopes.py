@@ -78,7 +78,7 @@ def test_bob_finds_a_note_of_anna_by_its_citation_and_reads_it(run):
     assert (code, answer["shared"]["state"]) == (0, "live")
     assert answer["shared"]["workspaces"] == ["anna/laptop", "bob/desk"]
     assert answer["results"][0]["path"] == "anna/laptop:memory/2026-03-10.md"
-    assert answer["results"][0]["citation"] == "anna/laptop:memory/2026-03-10.md#L1-L6"
+    assert answer["results"][0]["citation"] == "anna/laptop:memory/2026-03-10.md#L1-L5"
     code, out, _ = run("get", "anna/laptop:memory/2026-03-10.md", "--json")
     note = json.loads(out)
     assert (code, note["path"], note["text"]) == (0, "anna/laptop:memory/2026-03-10.md", ROSES)
