@@ -26,16 +26,13 @@ from memory_tui.engine.backend import Backend
 from memory_tui.engine.index import Index
 from memory_tui.engine.providers import Providers
 from memory_tui.engine.scopes import Scopes
-from memory_tui.engine.search import Search, with_provider_notice
+from memory_tui.engine.search import Search, notices_of, with_provider_notice
 from memory_tui.engine.status import Status
 from memory_tui.errors import MemoryTuiError, ProviderError
 from memory_tui.events import Event, Listener
 from memory_tui.index.store import Store
-from memory_tui.notices import Notice, notice, other_vectors, without_effect
-from memory_tui.openclaw import trust
-from memory_tui.openclaw.trust import Trust
+from memory_tui.notices import Notice, other_vectors
 from memory_tui.plan import Options, Plan
-from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.shared.scope import OWN, workspace_of
 from memory_tui.shared.states import Standing
@@ -68,7 +65,7 @@ class Engine:
         chain = chain or Chain(plans.settings(plan, approvals), self._provider_failed)
         self.index = Index(plan, chain, self._emit)
         """Keeps the index up to date."""
-        self.search = Search(plan, chain, self.index, self._around)
+        self.search = Search(plan, chain, self.index)
         """Searches, explains, and reads what is indexed."""
         self.backend = Backend(plan, approvals, self._emit)
         """Who answers: this index, or QMD."""
@@ -197,7 +194,7 @@ class Engine:
     def reread(self) -> None:
         """Take up what the configuration on disk says now; the settings in force stay. Raises ConfigError."""
         self.plan = self.notes.plan = plans.renewed(self.plan)
-        self.__dict__.pop("_of_plan", None)
+        self.search.plan_notices = notices_of(self.plan)
 
     # --- its state -------------------------------------------------------------------------------------------------
 
@@ -208,7 +205,7 @@ class Engine:
         """
         who = who or self.providers.who()
         vectors = other_vectors(self.plan.settings.word("profile"), who.answers)
-        return with_provider_notice((*self._around()[0], *vectors), who)
+        return with_provider_notice((*self.search.around()[0], *vectors), who)
 
     def status(self, deep: bool = False) -> Status:
         """Return the whole state, computed now; `deep` embeds one text with the provider."""
@@ -222,35 +219,6 @@ class Engine:
             return replace(now, notices=notices, trust=self.notes.trust(), embedding_probe=probe)
 
         return self.backend.described(self.search.on_snapshot(read))
-
-    def _around(self) -> tuple[tuple[Notice, ...], Mapping[str, str]]:
-        """Return the same as `notices`, but for who answers; and who notes are from by the ledger, by path."""
-        ledger = self._trust.ledger() if self._trust else None
-        notices = (*self._of_plan, *self.index.notices())
-        if ledger is None:
-            return notices, {}
-        if ledger.problem:
-            notices = (*notices, notice("trust_unread", detail=ledger.problem, step=ledger.next_step))
-        return notices, ledger.classes
-
-    @cached_property
-    def _of_plan(self) -> tuple[Notice, ...]:
-        """Return what the configuration alone has to say."""
-        plan = self.plan
-        notices: list[Notice] = [
-            notice(
-                "config_problem", said=str(problem), key=problem.key, file=problem.place.file, line=problem.place.line
-            )
-            for problem in plan.config.problems
-        ]
-        if plan.config.value("multimodal.enabled") is True and plan.roots.media is None:
-            notices.append(notice("media_not_read", model=registry.MEDIA[0]))
-        return (*notices, *without_effect(plan.chosen, plan.settings))
-
-    @cached_property
-    def _trust(self) -> Trust | None:
-        # Only a profile of a release that has a ledger knows one.
-        return trust.of_plan(self.plan) if self.plan.has_ledger else None
 
     # --- events ----------------------------------------------------------------------------------------------------
 

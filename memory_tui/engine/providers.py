@@ -24,7 +24,6 @@ from memory_tui.index.embedding import HERE, SERVER, SLOW, EmbeddingMode
 from memory_tui.index.index_write import NewChunk, NewFile, cut
 from memory_tui.index.store import MOST_WITH_WINDOWS, Store
 from memory_tui.index.sync import SyncReport, SyncRun, recipe_of, sync
-from memory_tui.notices import Notice, notice
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.base import Identity, Provider
@@ -37,7 +36,6 @@ from memory_tui.providers.chain import (
 )
 from memory_tui.providers.options import SECRETS, ProviderRow, Secret, on_this_machine
 from memory_tui.secrets import finder as secret_finder
-from memory_tui.secrets.labels import Known
 from memory_tui.settings import Settings
 from memory_tui.shared import team_vectors
 from memory_tui.workspace import roots
@@ -260,28 +258,9 @@ def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvid
     return who(chain, store.identity(), hybrid=settings.on("query.hybrid.enabled"))
 
 
-def provider_notice(serving: ServingProvider) -> Notice | None:
-    """Return what a person should know of who answers before trusting an answer; None where nothing is lost."""
-    return None if serving.fine else notice("answered_otherwise", who=serving)
-
-
 def cache_hits(store: Store) -> int:
     """Return how many chunks of `store` found their vector in its cache so far, instead of asking the provider."""
     return int(store.meta(_HITS) or 0)
-
-
-def withheld_query(provider: Provider, query: str, plan: Plan) -> Notice | None:
-    """Return why `query` is not sent to `provider`: it looks like it holds a secret; None when it may be sent."""
-    if not isinstance(provider, ChainMember) or provider.takes_secrets:
-        return None
-    if not plan.settings.on("remote.withholdSecrets"):
-        return None
-    # Every pattern wants a digit, or quotes after a label; testing for those spares most queries the scanner.
-    if not any(sign.isdigit() or sign in "\"'`" for sign in query):
-        return None
-
-    kinds = secret_finder.kinds(query, Known(cleared=cleared(plan.workspace)))
-    return notice("question_withheld", kinds=tuple(kinds), host=provider.host) if kinds else None
 
 
 class Providers:

@@ -11,16 +11,18 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from memory_tui import durable
+from memory_tui.approval import cleared
 from memory_tui.cancel import Stop
 from memory_tui.engine.index import Index
-from memory_tui.engine.providers import provider_notice, who_answers, withheld_query
 from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError
 from memory_tui.explain import why_not
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.index import integrity
 from memory_tui.index.store import Store
-from memory_tui.notices import Notice
+from memory_tui.notices import Notice, notice, without_effect
+from memory_tui.openclaw import trust
 from memory_tui.plan import Plan
+from memory_tui.providers import chain, registry
 from memory_tui.providers.base import Identity
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.search import retrieve
@@ -29,6 +31,8 @@ from memory_tui.search.evidence import Evidence
 from memory_tui.search.formulas import cosine
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import ChunkRef, Trace
+from memory_tui.secrets import finder as secret_finder
+from memory_tui.secrets.labels import Known
 from memory_tui.settings import Settings
 
 Outcome = TypeVar("Outcome")
@@ -39,31 +43,48 @@ _TRIES = 3
 """How often a query is gathered again because the index was made anew meanwhile."""
 
 
-def with_provider_notice(notices: Sequence[Notice], who: ServingProvider) -> tuple[Notice, ...]:
+def with_provider_notice(notices: tuple[Notice, ...], who: ServingProvider) -> tuple[Notice, ...]:
     """Return `notices` with that of `who`, which is not repeated where the question met the same failure."""
-    notice = provider_notice(who)
-    if notice is None or any(n.code == notice.code and n.message.startswith(notice.message) for n in notices):
-        return tuple(notices)
-    return (*notices, notice)
+    if who.fine:
+        return notices
+    added = notice("answered_otherwise", who=who)
+    is_there = any(each.code == added.code and each.message.startswith(added.message) for each in notices)
+    return notices if is_there else (*notices, added)
+
+
+def notices_of(plan: Plan) -> tuple[Notice, ...]:
+    """Return what the configuration of `plan` has to say before an answer is trusted."""
+    notices = [
+        notice("config_problem", said=str(problem), key=problem.key, file=problem.place.file, line=problem.place.line)
+        for problem in plan.config.problems
+    ]
+    if plan.config.value("multimodal.enabled") is True and plan.roots.media is None:
+        notices.append(notice("media_not_read", model=registry.MEDIA[0]))
+    return (*notices, *without_effect(plan.chosen, plan.settings))
 
 
 class Search:
-    """Searches of one plan's `index`, from any number of threads.
+    """Searches of one plan's `index`, from any number of threads."""
 
-    `around` returns what every answer has to say as well, and who notes are from by OpenClaw's ledger, by path.
-    """
-
-    def __init__(
-        self,
-        plan: Plan,
-        chain: Chain,
-        index: Index,
-        around: Callable[[], tuple[tuple[Notice, ...], Mapping[str, str]]],
-    ) -> None:
+    def __init__(self, plan: Plan, chain: Chain, index: Index) -> None:
         self._plan, self._chain, self.index = plan, chain, index
-        self._around, self._zone, self._projects = around, plan.config.time_zone, plan.projects
+        self._zone, self._projects = plan.config.time_zone, plan.projects
+        self.plan_notices = notices_of(plan)
+        """What the configuration has to say, as it is now."""
+        # Only a profile of a release that has a ledger knows one.
+        self._trust = trust.of_plan(plan) if plan.has_ledger else None
         self._lock = threading.RLock()
         self._latest: Corpus | None = None
+
+    def around(self) -> tuple[tuple[Notice, ...], Mapping[str, str]]:
+        """Return what every answer has to say as well, and who notes are from by OpenClaw's ledger, by path."""
+        notices = (*self.plan_notices, *self.index.notices())
+        if self._trust is None:
+            return notices, {}
+        ledger = self._trust.ledger()
+        if ledger.problem:
+            notices = (*notices, notice("trust_unread", detail=ledger.problem, step=ledger.next_step))
+        return notices, ledger.classes
 
     @contextmanager
     def reader(self) -> Iterator[Store]:
@@ -161,7 +182,7 @@ class Search:
     def _gathered(self, ask: Ask, now: float, cancel: Stop, source: str, settings: Settings | None) -> Evidence:
         """The provider is asked before the state is held, because a slow one would keep the log from being folded."""
         with self.reader() as store, self.index.searching(store) as unsearchable, cancel.around(store.interrupt):
-            (notices, origins), latest = self._around(), self._latest
+            (notices, origins), latest = self.around(), self._latest
             question = ask(store.identity() if latest is None else latest.identity)
             with self.state(store, once=self._plan.options.once and settings is not None and not source) as corpus:
                 if corpus.identity != question.identity:
@@ -171,7 +192,7 @@ class Search:
                 question = question if settings is None else question.ranked_by(settings)
                 evidence = retrieve.gather(store, corpus, question, now, source)
                 # After the question, because it may be the one that the provider failed at.
-                who = who_answers(store, self._chain, self._plan.settings)
+                who = chain.who(self._chain, corpus.identity, hybrid=self._plan.settings.on("query.hybrid.enabled"))
                 return replace(
                     evidence,
                     unsearchable=unsearchable,
@@ -202,7 +223,9 @@ class Search:
         """Return the question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
         settings = self._plan.settings
         provider = self._chain.of_space(identity) if identity and not by_words else None
-        withheld = withheld_query(provider, query, self._plan) if provider is not None else None
+        withheld = None
+        if provider is not None and not provider.takes_secrets and settings.on("remote.withholdSecrets"):
+            withheld = self._withheld(query, provider.host)
         question = retrieve.embed(query, identity, None if withheld else provider)
         return replace(
             question,
@@ -212,6 +235,14 @@ class Search:
             in_parts=not as_written,
             zone=self._zone,
         )
+
+    def _withheld(self, query: str, host: str) -> Notice | None:
+        """Return why `query` is not sent to `host`: it looks like it holds a secret; None when it may be sent."""
+        # Every pattern wants a digit, or quotes after a label; testing for those spares most queries the scanner.
+        if not any(sign.isdigit() or sign in "\"'`" for sign in query):
+            return None
+        kinds = secret_finder.kinds(query, Known(cleared=cleared(self._plan.workspace)))
+        return notice("question_withheld", kinds=tuple(kinds), host=host) if kinds else None
 
     def why(self, evidence: Evidence, path: str, line: int | None = None, settings: Settings | None = None) -> WhyNot:
         """Return why a line of a note (1-based; None: any of them) was, or was not, recalled.

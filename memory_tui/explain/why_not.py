@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from memory_tui import profiles, tokens
 from memory_tui.errors import PathRefused, Unreadable
 from memory_tui.explain.words import holds
-from memory_tui.index.store import Store
+from memory_tui.index.store import Rejected, Store, Withheld
 from memory_tui.index.sync import state_of
 from memory_tui.notices import Notice, notice
 from memory_tui.search import lexical_2026_9, score
@@ -35,6 +36,7 @@ from memory_tui.workspace.scan import NoteFile
 
 Fate = Notice | Verdict
 """What became of a line: the first gate that stopped it, or the verdict of ranking."""
+NO_REASON: Mapping[int, str] = MappingProxyType({})
 LISTED = 20
 """Chunks of a note that are explained; the others are counted."""
 
@@ -213,10 +215,10 @@ class Account(Struct, frozen=True):
 
 
 class Inquest:
-    """One ranking, and what it made of any chunk."""
+    """One ranking, and what it made of any chunk; `no_vector` tells by rowid why a chunk has none, in words."""
 
-    def __init__(self, evidence: Evidence, settings: Settings) -> None:
-        self.evidence = evidence
+    def __init__(self, evidence: Evidence, settings: Settings, no_vector: Mapping[int, str] = NO_REASON) -> None:
+        self.evidence, self._no_vector = evidence, no_vector
         self.trace = rank(evidence, settings)
         self.side = side_of(evidence, settings)
         # 2026.9 has its own list of all hits, however they were looked for.
@@ -261,7 +263,7 @@ class Inquest:
         place, rowid = self._vector_rank(row), evidence.refs.rowids[row].item()
         if place is None:
             cause = "its text has not been embedded, or the search left its source out"
-            return notice("no_vector", cause=evidence.withheld.get(rowid) or cause, text=words)
+            return notice("no_vector", cause=self._no_vector.get(rowid) or cause, text=words)
         pool = min(self.trace.candidate_limit, len(evidence.nearest))
         return notice(
             "outside_vector_pool",
@@ -358,7 +360,8 @@ def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, 
     """
     place = locate(roots, store, path, line)
     rows = {row: ref for ref in place.chunks if (row := row_of(evidence, ref.rowid)) is not None}
-    inquest = Inquest(evidence, settings)
+    without: list[Rejected | Withheld] = [*store.rejected(), *store.withheld()]
+    inquest = Inquest(evidence, settings, {chunk.rowid: str(chunk) for chunk in without})
     ranked = sorted(rows, key=inquest.merit, reverse=True)
     accounts = [inquest.account(row, place.texts[rows[row].rowid]) for row in ranked[:LISTED]]
     best = accounts[0] if accounts else None

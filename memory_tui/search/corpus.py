@@ -119,14 +119,16 @@ class Ages(Struct, frozen=True):
 class Corpus(Struct, frozen=True, eq=False, dict=True):
     """All chunks of an index at one `generation`, in the order of their rowids; a position in it is a row.
 
-    `identity` is the space of the vectors, None without any. `embedded` tells which rows were embedded, `has_vector`
-    which of them can be compared: a text without any token has a vector of zeros. `matrix` is float32 (chunks, dims) of
-    unit rows, zeros where there is no vector; of no dimension where the store finds the nearest itself.
+    `identity` is the space of the vectors, None without any; `chunking` the release by whose rules notes are cut, empty
+    where that is not known. `embedded` tells which rows were embedded, `has_vector` which of them can be compared: a
+    text without any token has a vector of zeros. `matrix` is float32 (chunks, dims) of unit rows, zeros where there is
+    no vector; of no dimension where the store finds the nearest itself.
     """
 
     generation: int
     uuid: str
     identity: Identity | None
+    chunking: str
     files: Files
     refs: Chunks
     embedded: Flags
@@ -152,6 +154,11 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
     def dims(self) -> int:
         """Return dimensions of the vectors in memory, 0 without any."""
         return int(self.matrix.shape[1])
+
+    @cached_property
+    def has_windows(self) -> bool:
+        """Return whether a language model made its vectors, and all are in memory: then windows are compared."""
+        return self.dims > 0 and self.identity is not None and registry.is_model(self.identity.provider)
 
     @property
     def is_whole(self) -> bool:
@@ -253,7 +260,8 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
             if last is not None:
                 matrix, pointing = _carried(store, last, rowids, embedded, pointing)
             matrix = matrix[: len(refs)]
-            return cls(store.generation(), store.uuid(), identity, files, refs, embedded, pointing, matrix, passages)
+            made = store.generation(), store.uuid(), identity, store.chunking()
+            return cls(*made, files, refs, embedded, pointing, matrix, passages)
 
     def refresh(self, store: Store) -> Corpus:
         """Return the corpus as it is now: this one if nothing changed, else another that reads new vectors alone.

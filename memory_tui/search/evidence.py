@@ -189,8 +189,6 @@ class Evidence(Struct, frozen=True, dict=True):
     unsearchable: tuple[FileState, ...] = ()
     nearest_by: NearestBy = ""
     """Who found the `nearest`."""
-    withheld: Mapping[int, str] = field(default_factory=dict)
-    """Chunks by rowid that were not sent to the provider, with the reason in words."""
     lexical: Lexical = field(default_factory=Lexical.none)
     """What the newest release finds by words and paths, and the annotations of chunks."""
     chunking: str = ""

@@ -190,7 +190,7 @@ def _notices(ranking: Ranking, settings: Settings, recalled: tuple[Candidate, ..
     evidence, rules, profile, mode = ranking.evidence, ranking.rules, ranking.rules.profile, ranking.rules.mode
     if evidence.chunking and profile.name != OWN and evidence.chunking != profile.chunking:
         yield notice("cut_otherwise", chunking=evidence.chunking, profile=profile.name)
-    if mode != "keywords only":
+    if mode != "keywords only" and profile.name != OWN:
         yield from other_vectors(profile.name, evidence.provider)
     if profile.exact_paths:
         # Nobody can tell the project of their chunks.

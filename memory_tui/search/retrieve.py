@@ -7,7 +7,7 @@ import re
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -17,7 +17,6 @@ from memory_tui import jsstring, profiles, tokens
 from memory_tui.errors import ProviderError, QueryError
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
-from memory_tui.providers import registry
 from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.builtin import static_table
 from memory_tui.search import formulas, lexical_2026_9
@@ -60,16 +59,6 @@ class Question(Struct, frozen=True):
     zone: dt.tzinfo | None = None
     most: int = MOST_CANDIDATES
     join: Join = ""
-
-    @property
-    def compares(self) -> bool:
-        """Return whether vectors were to be compared, whatever came of it."""
-        return self.vector is not None or self.pointless
-
-    @property
-    def ways(self) -> dict[str, bool]:
-        """Return how its words are read in our own way."""
-        return {"reads_time": self.reads_time, "spells": self.spells, "in_parts": self.in_parts}
 
     def ranked_by(self, settings: Settings) -> Question:
         """Return the question for an answer that `settings` alone rank."""
@@ -115,13 +104,17 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
     """Return what `corpus` and its store know about `question`; `source` keeps to one. Raises QueryError, Cancelled."""
     with store.snapshot():
         laps, text, vector = [time.perf_counter()], question.text, question.vector
-        eligible = _of_source(corpus, source)
-        named_time = _time(text, day_at(now, question.zone)) if question.reads_time else None
+        eligible = _of_source(corpus, source) if source else None
+        today = day_at(now, question.zone)
+        named_time = (time_in(text, today) or lately_in(text, today)) if question.reads_time else None
         matcher = Matcher(store.words, corpus, eligible, store.words.cut(), question.join)
-        recommended = matcher.recommended(text, named_time, **question.ways)
+        reads = {"reads_time": question.reads_time, "spells": question.spells, "in_parts": question.in_parts}
+        recommended = matcher.recommended(text, named_time, **reads)
         openclaw, keywords, lexical, read = _openclaw(store, matcher, text, by_words=vector is None)
         laps.append(time.perf_counter())
-        matched = _matched((openclaw, recommended, *(keywords.each if keywords else ())), lexical, question.most)
+        sides = openclaw, recommended, *(keywords.each if keywords else ())
+        matched = [row for side in sides for row in side.postings.rows[: question.most].tolist()]
+        matched += [hit.row for hit in lexical.hits]
         cosine, nearest, nearest_by = _compared(store, corpus, vector, eligible, matched, question.most)
         laps.append(time.perf_counter())
         of_time, of_days = _of_time(corpus, named_time, recommended, eligible, question.most)
@@ -129,7 +122,8 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         copies = _copies(corpus, [*nearest.tolist(), *matched, *named], of_time, eligible)
         if shown := [*copies.values()]:
             _compare_shown(store, corpus, shown, vector, cosine)
-        language, share = _hardly_known(text, corpus.identity) if question.compares else ("", 1.0)
+        is_compared = vector is not None or question.pointless
+        language, share = _hardly_known(text, corpus.identity) if is_compared else ("", 1.0)
         pool = list(dict.fromkeys([*nearest.tolist(), *matched, *named, *shown]))
         texts = _texts(store, corpus.rowids[pool].tolist(), read)
         laps.append(time.perf_counter())
@@ -157,15 +151,14 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             copies=copies,
             zone=question.zone,
             lexical=lexical,
-            chunking=store.chunking(),
+            chunking=corpus.chunking,
             notices=(*question.notices, *_notices(corpus, text, recommended, vector=vector is not None)),
             timings=_spent(question, laps),
-            withheld=_without_vector(store),
             uuid=corpus.uuid,
             source=source,
             language=language,
             known_share=0.0 if question.pointless else share,
-            closest=_closest(store, corpus, vector, cosine),
+            closest=_closest(store, corpus, vector, cosine) if corpus.has_windows else None,
             join=question.join,
         )
 
@@ -181,7 +174,7 @@ def _openclaw(
     if matcher.join == "OR" and not by_words:
         return KeywordSide.none(), None, Lexical.none(), {}
     side, keywords = matcher.openclaw(text), matcher.keywords(text) if by_words else None
-    if store.chunking() != chunking_2026_9.VERSION:
+    if matcher.corpus.chunking != chunking_2026_9.VERSION:
         return side, keywords, Lexical.none(), {}
     return side, keywords, *lexical_2026_9.search(store, matcher, text, side)
 
@@ -190,17 +183,6 @@ def _spent(question: Question, laps: Sequence[float]) -> dict[str, float]:
     """Return the milliseconds of each stage."""
     spent = 1000 * np.array([question.seconds, *np.diff(laps)])
     return dict(zip(("embed", "text", "vector", "read"), spent.tolist(), strict=True))
-
-
-def _matched(sides: Iterable[KeywordSide], lexical: Lexical, most: int) -> list[int]:
-    """Return the rows that each side of words proposes, `most` of each, and those of the newest release."""
-    rows = [row for side in sides for row in side.postings.rows[:most].tolist()]
-    return rows + [hit.row for hit in lexical.hits]
-
-
-def _without_vector(store: Store) -> dict[int, str]:
-    rejected = {chunk.rowid: str(chunk) for chunk in store.rejected()}
-    return rejected | {chunk.rowid: str(chunk) for chunk in store.withheld()}
 
 
 def _texts(store: Store, rowids: Sequence[int], read: Mapping[int, str]) -> dict[int, str]:
@@ -226,11 +208,6 @@ def _notices(corpus: Corpus, text: str, side: KeywordSide, *, vector: bool) -> l
         notices.append(notice("asked_in_parts", parts=tuple(part.asked for part in plan.parts)))
     zeros = int(np.count_nonzero(corpus.embedded & ~corpus.has_vector)) if vector else 0
     return [*notices, notice("zero_vectors", count=zeros, profile="")] if zeros else notices
-
-
-def _time(text: str, today: dt.date) -> Time | None:
-    """Return the time that a question names, or the last days where it asks for what is new."""
-    return time_in(text, today) or lately_in(text, today)
 
 
 def _of_time(
@@ -298,10 +275,8 @@ def _copies(
     return copies
 
 
-def _of_source(corpus: Corpus, source: str) -> Flags | None:
-    """Return which rows are of `source`; None for all."""
-    if not source:
-        return None
+def _of_source(corpus: Corpus, source: str) -> Flags:
+    """Return which rows are of `source`."""
     needed = np.array([name == source for name in corpus.files.sources], dtype=np.bool_)
     return needed[corpus.file_of] if len(needed) else np.zeros(len(corpus), dtype=np.bool_)
 
@@ -329,10 +304,8 @@ def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
 
 
 def _closest(store: Store, corpus: Corpus, vector: Vectors | None, cosine: Floats | None) -> Closest | None:
-    """Return how near each row is by its windows, where a language model made the vectors, and all were compared."""
-    if vector is None or cosine is None or corpus.identity is None or not corpus.dims:
-        return None
-    if not registry.is_model(corpus.identity.provider):
+    """Return how near each row is by its windows, where all were compared."""
+    if vector is None or cosine is None:
         return None
     rows, vectors = corpus.once("windows", lambda: corpus.windows(store))
     closest, compared = cosine.copy(), ~np.isnan(cosine)
