@@ -16,7 +16,7 @@ from memory_tui.cli.context import opened, planned
 from memory_tui.cli.output import dumps, print_json, print_lines, say, show, tell
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError, QueryError, SettingError
-from memory_tui.explain import hit_text, trace_json, words
+from memory_tui.explain import hit_text, trace_json, wording
 from memory_tui.formatting import plural
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.evidence import Evidence
@@ -129,7 +129,7 @@ def _data(engine: Engine, answer: Answer, explain: bool) -> dict[str, Any]:
 
 def _missing(trace: Trace) -> tuple[str, ...]:
     """Return which notes the answer lacks as they are on disk, and what to do; nothing where it lacks none."""
-    return words.notes_lacking(trace, "memory-tui get", by_itself=False) or () if trace.unsearchable else ()
+    return wording.notes_lacking(trace, "memory-tui get", by_itself=False) or () if trace.unsearchable else ()
 
 
 def _print(

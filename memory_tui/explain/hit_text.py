@@ -12,8 +12,7 @@ from msgspec import Struct
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Flips, Rephrasings
 from memory_tui.explain.why_not import Account, WhyNot
-from memory_tui.explain.wording import ScoreLine
-from memory_tui.explain.words import MatchedWords, Span
+from memory_tui.explain.wording import MatchedWords, ScoreLine, Span
 from memory_tui.formatting import age_words, plural
 from memory_tui.notices import short_reason
 from memory_tui.sanitize import cells, one_line, safe

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,7 +14,6 @@ from msgspec.structs import replace
 
 from memory_tui import profiles, tokens
 from memory_tui.errors import PathRefused, Unreadable
-from memory_tui.explain.words import holds
 from memory_tui.index.store import Rejected, Store, Withheld
 from memory_tui.index.sync import state_of
 from memory_tui.notices import Notice, notice
@@ -315,6 +315,14 @@ class Inquest:
         hidden = tuple(word for word in lacking if holds(text, word))
         unknown = tuple(word for word in unknown if word not in hidden)
         return notice("not_matched", words=every, absent=lacking, nowhere=unknown, join=join, hidden=hidden)
+
+
+def holds(text: str, word: str) -> bool:
+    """Return whether a reader finds `word` in `text`: letters of ASCII as a word of their own, others anywhere."""
+    if not word.isascii():
+        return word.casefold() in text.casefold()
+    # Letters of another alphabet make one word with it; Chinese, Japanese and Korean characters do not.
+    return re.search(rf"(?<![^\W{tokens.CJK}]){re.escape(word.lower())}(?![^\W{tokens.CJK}])", text.lower()) is not None
 
 
 def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:

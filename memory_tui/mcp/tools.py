@@ -18,7 +18,7 @@ from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
-from memory_tui.explain import wording, words
+from memory_tui.explain import wording
 from memory_tui.explain.trace_json import plain
 from memory_tui.hosts.wiring import PROOF_CLIENT
 from memory_tui.mcp.schemas import CORRECT, OTHERS, UNTRUSTED, arguments
@@ -238,7 +238,7 @@ def _ranked_answer(
             for lost in trace.lost[:NEAREST_MISSES]
         ]
     _cite_and_clamp(reply, manner)
-    if (waiting := words.notes_lacking(trace, "memory_get", by_itself=True)) is not None:
+    if (waiting := wording.notes_lacking(trace, "memory_get", by_itself=True)) is not None:
         reply["stale"], (reply["warning"], reply["action"]) = True, waiting
     # What OpenClaw would have answered helps a person, not an agent; what is said of hits needs hits.
     spared = "" if reply["results"] else "found_by_meaning_alone"

@@ -122,8 +122,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         copies = _copies(corpus, [*nearest.tolist(), *matched, *named], of_time, eligible)
         if shown := [*copies.values()]:
             _compare_shown(store, corpus, shown, vector, cosine)
-        is_compared = vector is not None or question.pointless
-        language, share = _hardly_known(text, corpus.identity) if is_compared else ("", 1.0)
+        language, share = _hardly_known(question)
         pool = list(dict.fromkeys([*nearest.tolist(), *matched, *named, *shown]))
         texts = _texts(store, corpus.rowids[pool].tolist(), read)
         laps.append(time.perf_counter())
@@ -288,12 +287,14 @@ _SPOKEN = {"HIRAGANA": "Japanese", "KATAKANA": "Japanese", "HANGUL": "Korean", "
 """The language of a script that one language is written in; of characters that several share, the commonest."""
 
 
-def _hardly_known(query: str, identity: Identity | None) -> tuple[str, float]:
-    """The language of `query`, or its script, where the built-in table hardly knows it; and how much of it that knows.
+def _hardly_known(question: Question) -> tuple[str, float]:
+    """The language of a question, or its script, where the built-in table hardly knows it; and how much that knows.
 
-    An empty language and 1 where it knows enough, and of vectors that another provider made.
+    An empty language and 1 where it knows enough, where nothing is compared, and of vectors that another provider made.
     """
-    if identity is None or identity.provider != "builtin" or query.isascii():
+    query, identity = question.text, question.identity
+    is_compared = question.vector is not None or question.pointless
+    if not is_compared or identity is None or identity.provider != "builtin" or query.isascii():
         return "", 1.0
     share = static_table().share_known(query)
     if share >= _KNOWN_LANGUAGE:

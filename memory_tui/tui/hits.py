@@ -15,7 +15,7 @@ from memory_tui.backends.qmd import QmdAnswer, QmdHit
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased
 from memory_tui.explain.hit_text import age_of, hit_text, perfect
-from memory_tui.explain.words import MatchedWords
+from memory_tui.explain.wording import MatchedWords
 from memory_tui.formatting import age_words, plural
 from memory_tui.notices import ordinal, quoted
 from memory_tui.sanitize import one_line, safe

@@ -20,7 +20,7 @@ from textual.worker import get_current_worker
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled
 from memory_tui.explain.counterfactuals import TEXT
-from memory_tui.explain.words import MatchedWords
+from memory_tui.explain.wording import MatchedWords
 from memory_tui.formatting import plural
 from memory_tui.notices import ordinal
 from memory_tui.sanitize import one_line

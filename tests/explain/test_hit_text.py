@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 
 from memory_tui.explain.hit_text import body_of, date_name
-from memory_tui.explain.words import MatchedWords
+from memory_tui.explain.wording import MatchedWords
 from memory_tui.formatting import age_words
 from memory_tui.search.trace import QueryPlan
 from memory_tui.workspace.notes import title_of

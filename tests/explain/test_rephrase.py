@@ -11,7 +11,7 @@ from memory_tui import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Rephrasings, of_answer
-from memory_tui.explain.words import MatchedWords
+from memory_tui.explain.wording import MatchedWords
 from memory_tui.plan import Options
 from memory_tui.search.trace import QueryPlan
 
