@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Literal
 
@@ -160,3 +161,24 @@ Listener = Callable[[Event], None]
 def ignore(event: Event) -> None:
     """Drop the event: for callers that need no listener."""
     del event
+
+
+class Channel:
+    """Carries the events of one engine to its `listener`, on the thread that made the news, until it is closed."""
+
+    def __init__(self, listener: Listener = ignore) -> None:
+        self.listener = listener
+        self._closed = False
+
+    def emit(self, event: Event) -> None:
+        """Tell of `event`."""
+        if not self._closed:
+            self.listener(event)
+
+    def notice(self, text: str) -> None:
+        """Tell a sentence."""
+        self.emit(Noticed(time.time(), text))
+
+    def close(self) -> None:
+        """Tell nothing any more."""
+        self._closed = True

@@ -83,18 +83,10 @@ def well_formed(text: str) -> str:
     return text
 
 
-def utf8(text: str) -> bytes:
-    """UTF-8 as JavaScript encodes it: a lone surrogate becomes U+FFFD."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return well_formed(text).encode()
-
-
 def sha256_hex(text: str) -> str:
     """SHA-256 of the UTF-8 form of `text`, as 64 hexadecimal digits."""
     try:
         # Most texts, without another call.
         return hashlib.sha256(text.encode()).hexdigest()
     except UnicodeEncodeError:
-        return hashlib.sha256(utf8(text)).hexdigest()
+        return hashlib.sha256(well_formed(text).encode()).hexdigest()

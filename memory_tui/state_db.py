@@ -15,9 +15,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import apsw
 import platformdirs
@@ -25,8 +26,6 @@ from msgspec import Struct
 
 from memory_tui import durable, locks
 from memory_tui.errors import IndexUnavailable, StateUnavailable
-
-T = TypeVar("T")
 
 Old = Callable[[], Mapping[str, Any]]
 """Reads what an earlier release kept in a file. May raise OSError, ValueError."""
@@ -79,7 +78,10 @@ class ScopedRecords(Struct, frozen=True):
         """Return all values, the one written first in front."""
         if not self.path.exists():
             return dict(self._old())
-        return run(self.path, self._read, tell=self.tell)
+        for transaction in transactions(self.path, tell=self.tell):
+            with transaction as connection:
+                return self._read(connection)
+        raise AssertionError(_ENDS)
 
     def put(self, key: str, value: object) -> None:
         """Keep `value` (JSON) under `key`."""
@@ -95,28 +97,28 @@ class ScopedRecords(Struct, frozen=True):
         Nobody else writes between the two.
         """
 
-        def replaced(connection: apsw.Connection) -> Any:  # noqa: ANN401
-            name, scope = self.table.name, self.scope
-            connection.execute(
-                f"CREATE TABLE IF NOT EXISTS {name} (id INTEGER PRIMARY KEY, scope TEXT NOT NULL, "
-                "key TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (scope, key)) STRICT"
-            )
-            if not was_taken_over(connection, name, scope):
-                for old, text in self._old().items():
-                    self._insert(connection, old, text)
-                mark_taken_over(connection, name, scope)
-            before = self._read(connection).get(key)
-            value = how(before)
-            connection.execute(f"DELETE FROM {name} WHERE scope = ? AND key = ?", (scope, key))
-            if value is not None:
-                self._insert(connection, key, value)
-            newest = f"SELECT id FROM {name} WHERE scope = ?1 ORDER BY id DESC LIMIT ?2"
-            connection.execute(
-                f"DELETE FROM {name} WHERE scope = ?1 AND id NOT IN ({newest})", (scope, self.table.most or -1)
-            )
-            return before
-
-        return run(self.path, replaced, write=True, tell=self.tell)
+        name, scope = self.table.name, self.scope
+        for transaction in transactions(self.path, write=True, tell=self.tell):
+            with transaction as connection:
+                connection.execute(
+                    f"CREATE TABLE IF NOT EXISTS {name} (id INTEGER PRIMARY KEY, scope TEXT NOT NULL, "
+                    "key TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (scope, key)) STRICT"
+                )
+                if not was_taken_over(connection, name, scope):
+                    for old, text in self._old().items():
+                        self._insert(connection, old, text)
+                    mark_taken_over(connection, name, scope)
+                before = self._read(connection).get(key)
+                value = how(before)
+                connection.execute(f"DELETE FROM {name} WHERE scope = ? AND key = ?", (scope, key))
+                if value is not None:
+                    self._insert(connection, key, value)
+                newest = f"SELECT id FROM {name} WHERE scope = ?1 ORDER BY id DESC LIMIT ?2"
+                connection.execute(
+                    f"DELETE FROM {name} WHERE scope = ?1 AND id NOT IN ({newest})", (scope, self.table.most or -1)
+                )
+                return before
+        raise AssertionError(_ENDS)
 
     # --- inside a transaction ---
 
@@ -144,27 +146,40 @@ class ScopedRecords(Struct, frozen=True):
 # --- transactions ----------------------------------------------------------------------------------------------------
 
 
-def run(path: Path, how: Callable[[apsw.Connection], T], *, write: bool = False, tell: Tell = warn) -> T:
-    """Return what `how` gives of a connection to the database `path`, in one transaction; with `write` nobody else
-    writes meanwhile.
-
-    A database that makes no sense is set aside first. Raises StateUnavailable.
+def transactions(
+    path: Path, *, write: bool = False, tell: Tell = warn
+) -> Iterator[AbstractContextManager[apsw.Connection]]:
+    """Yield a transaction on the database `path`, and another one where the first met a database that makes no sense,
+    which is set aside; with `write` nobody else writes meanwhile. Raises StateUnavailable.
     """
-    for attempt in (1, 2):
-        seen = durable.file_at(path)
-        try:
-            with _opened(path, write=write or attempt == 2) as connection:
-                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                answer = how(connection)
-                connection.execute("COMMIT")
-                return answer
-        except _SENSELESS as error:
-            if attempt == 2:
-                raise _unavailable(path, error) from error
-            _set_aside(path, seen, error, tell)
-        except (apsw.Error, OSError) as error:
+    for again in (False, True):
+        guard = partial(_mending, path, durable.file_at(path), None if again else tell)
+        with guard():
+            yield _committing(_opened(path, write=write, make=write or again), guard())
+
+
+@contextmanager
+def _committing(connection: apsw.Connection, guard: AbstractContextManager[None]) -> Iterator[apsw.Connection]:
+    # A transaction that was not committed is rolled back.
+    with guard, closing(connection):
+        yield connection
+        connection.execute("COMMIT")
+
+
+@contextmanager
+def _mending(path: Path, seen: tuple[int, int] | None, tell: Tell | None) -> Iterator[None]:
+    """Set a database aside that makes no sense; without `tell` that is the end of it. Raises StateUnavailable."""
+    try:
+        yield
+    except _SENSELESS as error:
+        if tell is None:
             raise _unavailable(path, error) from error
-    raise AssertionError("the second attempt returns or raises")
+        _set_aside(path, seen, error, tell)
+    except (apsw.Error, OSError) as error:
+        raise _unavailable(path, error) from error
+
+
+_ENDS = "the second transaction returns or raises"
 
 
 def has_table(connection: apsw.Connection, name: str) -> bool:
@@ -214,9 +229,9 @@ def _unavailable(path: Path, error: Exception) -> StateUnavailable:
     return StateUnavailable(f"{path} cannot be used: {reason}.", "Check permissions and free space.")
 
 
-@contextmanager
-def _opened(path: Path, *, write: bool) -> Iterator[apsw.Connection]:
-    if write and not path.exists():
+def _opened(path: Path, *, write: bool, make: bool) -> apsw.Connection:
+    """Open the database in a transaction; `make` it where it is not there."""
+    if make and not path.exists():
         durable.make_folder(path.parent)
         with suppress(FileExistsError):
             os.close(durable.calls.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
@@ -224,11 +239,12 @@ def _opened(path: Path, *, write: bool) -> Iterator[apsw.Connection]:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(_BUSY_MILLISECONDS)
-        if write:
+        if make:
             # Where another process does so at this moment, it is done.
             with suppress(apsw.BusyError):
                 connection.execute("PRAGMA journal_mode = WAL")
-        yield connection
-    finally:
-        # A transaction that was not committed is rolled back.
+        connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+    except BaseException:
         connection.close()
+        raise
+    return connection

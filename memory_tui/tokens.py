@@ -306,43 +306,6 @@ def tokens(text: str, *, stemmed: bool) -> list[str]:
     return cast("list[str]", tokenizer(text.encode("utf-8", "replace"), document, None, **no_offsets))
 
 
-LONGEST_REMEMBERED = 64
-"""Characters of a word between spaces, mostly Chinese, beyond which it is not likely to come again."""
-REMEMBERED_CHARACTERS = 600_000
-"""Of all words that one memory holds."""
-
-
-class WordMemory:
-    """Numbers of the tokens of texts; `numbers` makes those of words, each of which it is mostly asked for once.
-
-    Neither a token of FTS5 nor one of BERT reaches over a space. Safe to call from several threads: what is remembered
-    never changes, and a full memory is replaced, not emptied.
-    """
-
-    def __init__(self, numbers: Callable[[list[str]], list[tuple[int, ...]]]) -> None:
-        self._numbers = numbers
-        self._memory: dict[str, tuple[int, ...]] = {}
-        self._characters = 0
-
-    def of(self, text: str) -> list[int]:
-        """The numbers of the tokens of `text`."""
-        words = text.replace("\t", " ").replace("\r", " ").replace("\n", " ").split(" ")
-        memory = self._memory
-        try:
-            return list(itertools.chain.from_iterable(map(memory.__getitem__, words)))
-        except KeyError:
-            fresh = list({word for word in words if word not in memory})
-        result = dict(zip(fresh, self._numbers(fresh), strict=True))
-        short = {word: numbers for word, numbers in result.items() if len(word) <= LONGEST_REMEMBERED}
-        memory.update(short)
-        self._characters += sum(map(len, short))
-        if self._characters > REMEMBERED_CHARACTERS:
-            self._memory, self._characters = {}, 0
-        if len(short) == len(result):
-            return list(itertools.chain.from_iterable(map(memory.__getitem__, words)))
-        return list(itertools.chain.from_iterable(result[word] if word in result else memory[word] for word in words))
-
-
 _SYLLABIC = re.compile("[\u01a1\u01b0\u1ea0-\u1ef9]")
 """Letters of Vietnamese alone."""
 

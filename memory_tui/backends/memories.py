@@ -517,7 +517,7 @@ class VectorSpace:
             self._chain = self._chosen()
         provider = self._chain.provider()
         if provider is None:
-            raise self._chain.error or ProviderError(
+            raise self._chain.state().error or ProviderError(
                 "Memories need vectors, and the provider is none.", "Name one: --provider builtin."
             )
         return provider

@@ -181,15 +181,15 @@ def approve_for_index(engine: Engine, args: argparse.Namespace) -> Approval | No
 def _fetch(chain: Chain, args: argparse.Namespace) -> int:
     """Show what is to be fetched for the model of `chain`, and fetch it if a person agreed. Raises ProviderError."""
     # Late, because it loads the HTTP client.
-    from memory_tui.providers import download, local
+    from memory_tui.providers import local
 
     if chain.name != "local":
         reason = f"The provider {chain.name} has no model to fetch."
         raise ProviderError(reason, "Choose the one that has: --provider local.")
     model = local.model_of(chain.name, chain.settings)
     with waiting("Asking where the model is"):
-        file = download.look_up(model, chain.settings)
-    fetched = download.fetch(model, file, chain.settings) if args.yes else None
+        file = local.look_up(model, chain.settings)
+    fetched = local.fetch(model, file, chain.settings) if args.yes else None
     data = {
         "provider": chain.name,
         "model": model,

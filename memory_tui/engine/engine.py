@@ -29,7 +29,7 @@ from memory_tui.engine.scopes import Scopes
 from memory_tui.engine.search import Search, notices_of, with_provider_notice
 from memory_tui.engine.status import Status
 from memory_tui.errors import MemoryTuiError, ProviderError
-from memory_tui.events import Event, Listener
+from memory_tui.events import Channel, Listener
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, other_vectors
 from memory_tui.plan import Options, Plan
@@ -59,15 +59,15 @@ class Engine:
     def __init__(self, plan: Plan, listener: Listener | None = None, chain: Chain | None = None) -> None:
         self.plan = plan
         """What was decided when it was opened: settings, workspace, configuration."""
-        self._listener = listener
+        self._events = Channel(listener or events.ignore)
         approvals, self._borrowed = Approvals(plan.workspace), chain is not None
         """Whether its providers are those of another engine, which closes them."""
         chain = chain or Chain(plans.settings(plan, approvals), self._provider_failed)
-        self.index = Index(plan, chain, self._emit)
+        self.index = Index(plan, chain, self._events)
         """Keeps the index up to date."""
         self.search = Search(plan, chain, self.index)
         """Searches, explains, and reads what is indexed."""
-        self.backend = Backend(plan, approvals, self._emit)
+        self.backend = Backend(plan, approvals, self._events.emit)
         """Who answers: this index, or QMD."""
         self.providers = Providers(
             plan,
@@ -88,14 +88,14 @@ class Engine:
         """Return what reads, lists, explains and changes notes."""
         from memory_tui.engine.notes import Notes
 
-        return Notes(self.plan, self.index, self.search, self.backend, self._notice)
+        return Notes(self.plan, self.index, self.search, self.backend, self._events.notice)
 
     @cached_property
     def inbox(self) -> Inbox:
         """Return what names the notes that need a decision."""
         from memory_tui.engine.notes import Inbox
 
-        return Inbox(self.notes, self._notice)
+        return Inbox(self.notes, self._events.notice)
 
     @cached_property
     def memories(self) -> Memories:
@@ -121,7 +121,7 @@ class Engine:
             if path not in self._of_scopes:
                 values = {**self.plan.backend_values, BACKEND: "builtin"}
                 plan = replace(self.plan, index=path, backend_values=values, mirror=True)
-                self._of_scopes[path] = Engine(plan, self._listener, self.providers.chain)
+                self._of_scopes[path] = Engine(plan, self._events.listener, self.providers.chain)
             return self._of_scopes[path], standing
 
     def mirrored(self) -> Standing | MemoryTuiError | None:
@@ -162,7 +162,7 @@ class Engine:
 
     def listen(self, listener: Listener) -> None:
         """Send events to `listener` from now on; it is called on the thread that made the news."""
-        self._listener = listener
+        self._events.listener = listener
 
     def start(self) -> None:
         """Begin to work in the background: settle changes that were cut off, index what changed, then watch."""
@@ -170,7 +170,10 @@ class Engine:
         index = self.index
         if self.scopes.kept:
             threading.Thread(target=self.scopes.keep, args=(index.writer.closing,), name="mirrors", daemon=True).start()
-        self._publisher = shared.publisher_of(self.plan, index.reader_or_empty, index.leadership.leads, self._notice)
+        notice = self._events.notice
+        self._publisher = shared.publisher_of(self.plan, index.reader_or_empty, index.leadership.leads, notice)
+        if self._publisher is not None:
+            index.after_sync = self._publisher.wake
 
     def close(self) -> None:
         """Stop everything within half a second; work that is under way is given up, and nothing of it is lost."""
@@ -178,6 +181,7 @@ class Engine:
             until = time.monotonic() + _LOOK_SECONDS
             self.notes.record(None, lambda: time.monotonic() > until)
         self.index.stop()
+        self._events.close()
         self.scopes.stop()
         if self._publisher is not None:
             self._publisher.close()
@@ -222,28 +226,19 @@ class Engine:
 
     # --- events ----------------------------------------------------------------------------------------------------
 
-    def _emit(self, event: Event) -> None:
-        if isinstance(event, events.SyncFinished) and self._publisher is not None:
-            self._publisher.wake()
-        if self._listener is not None:
-            self._listener(event)
-
-    def _notice(self, text: str) -> None:
-        self._emit(events.Noticed(time.time(), text))
-
     def _record(self, changed: Collection[str] | None) -> None:
         self.notes.record(changed, self.index.writer.closing.is_set)
 
     def _provider_failed(self, error: ProviderError) -> None:
         if not self.index.writer.closing.is_set():
-            self._emit(events.ProviderChanged(time.time(), self.plan.provider, False, error.message))
+            self._events.emit(events.ProviderChanged(time.time(), self.plan.provider, False, error.message))
             if self.providers.chain.state().fallback is not None:
                 # The index has to be made again with the vectors of the other one.
                 self.index.request_sync("provider")
 
     def _recover(self) -> None:
         for entry in self.notes.curator.recover():
-            self._notice(f"{entry.title}: {entry.reason}.")
+            self._events.notice(f"{entry.title}: {entry.reason}.")
 
 
 def open_memory(

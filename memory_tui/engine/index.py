@@ -27,7 +27,7 @@ from memory_tui.errors import (
     MemoryTuiError,
     WorkspaceError,
 )
-from memory_tui.events import Event, Listener
+from memory_tui.events import Channel
 from memory_tui.index import batch_jobs, schema
 from memory_tui.index.batch_jobs import BatchJobs
 from memory_tui.index.connections import IndexOpener, Readers, Writer, condemn
@@ -77,9 +77,11 @@ Mark = tuple[str, int]
 
 
 class Index:
-    """The index of one plan; `listener` hears of everything that happens until `close`, each on its own thread."""
+    """The index of one plan; `channel` hears of everything that happens, each on its own thread."""
 
-    def __init__(self, plan: Plan, chain: Chain, listener: Listener) -> None:
+    def __init__(self, plan: Plan, chain: Chain, channel: Channel) -> None:
+        self.after_sync: Callable[[], None] = lambda: None
+        """Is called when a sync has ended."""
         self.seen: Seen = lambda _: None
         """Hears which notes changed on disk, None where that has to be looked at."""
         self.unseen = False
@@ -92,7 +94,8 @@ class Index:
         """What the last comparison of disk and index came to."""
         self.unsearchable: tuple[FileState, ...] = ()
         """What a search could not find at the last comparison, and why."""
-        self._plan, self._chain, self._listener = plan, chain, listener
+        self._plan, self._chain = plan, chain
+        self._emit, self._notice = channel.emit, channel.notice
         self._provider = SyncProvider(plan, chain)
         self.opener = IndexOpener(plan, self._notice)
         self.readers = Readers(plan.options.once, self.opener.expected)
@@ -324,6 +327,7 @@ class Index:
                 self._mark = mark_of(store)
         finally:
             self._synced = time.monotonic()
+            self.after_sync()
         self.last_sync = report
         if report.changed or fresh.stale:
             # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
@@ -480,16 +484,9 @@ class Index:
 
     # --- events and the clock --------------------------------------------------------------------------------------
 
-    def _notice(self, text: str) -> None:
-        self._emit(events.Noticed(time.time(), text))
-
     def _report_failure(self, error: MemoryTuiError) -> None:
         if not isinstance(error, Cancelled):
             self._notice(f"{error.message} {error.next_step}".rstrip())
-
-    def _emit(self, event: Event) -> None:
-        if not self.writer.closing.is_set():
-            self._listener(event)
 
     def _run_clock(self) -> None:
         """See twice a second what became of roots, provider and index, take over from a keeper that ended, sweep."""

@@ -188,7 +188,7 @@ class SyncProvider:
             sync(replace(run, batches=None))
         while True:
             provider = self.provider(store)
-            batches, outage = (run.batches, "") if provider else (None, str(chain.error or ""))
+            batches, outage = (run.batches, "") if provider else (None, str(chain.state().error or ""))
             manner = self.manner(provider)
             report = sync(replace(run, provider=provider, batches=batches, outage=outage, manner=manner))
             moved = provider is not None and chain.provider() not in (provider, None)
@@ -308,9 +308,9 @@ class Providers:
 
         Reads every note, asks nobody and sends nothing. Raises ProviderError for what the provider lacks.
         """
-        member = self.chain.next_maker()
+        member = self.chain.waiting() or self.chain.provider()
         if member is None:
-            if (error := self.chain.error) is not None:
+            if (error := self.chain.state().error) is not None:
                 raise error
             return None
         with self._reader() as store:

@@ -24,7 +24,7 @@ from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.trust import TrustReport
 from memory_tui.plan import Plan
 from memory_tui.providers.chain import Chain, MemberState, ServingProvider
-from memory_tui.workspace.days import date_of, span
+from memory_tui.workspace.notes import date_of, span
 from memory_tui.workspace.roots import Roots, RootState
 from memory_tui.workspace.scan import Scan
 

@@ -18,9 +18,7 @@ from memory_tui.notices import short_reason
 from memory_tui.sanitize import cells, one_line, safe
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
-from memory_tui.workspace.days import date_of, span
-from memory_tui.workspace.markdown import heading_on
-from memory_tui.workspace.notes import telling, title_of
+from memory_tui.workspace.notes import date_of, heading_on, span, telling, title_of
 
 NAMED = 3
 """Side effects named on a line; the others are counted."""

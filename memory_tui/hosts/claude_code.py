@@ -21,7 +21,7 @@ from msgspec import Struct, field
 
 from memory_tui.durable import read_regular
 from memory_tui.errors import QueryError
-from memory_tui.workspace.markdown import front_matter
+from memory_tui.workspace.notes import front_matter
 from memory_tui.workspace.roots import Roots
 
 Event = Literal["SessionStart", "PreCompact", "SessionEnd"]

@@ -52,8 +52,7 @@ from memory_tui.secrets import instructions
 from memory_tui.secrets.labels import Known
 from memory_tui.workspace import chunking_2026_9
 from memory_tui.workspace.annotations import flaws, is_overtaken
-from memory_tui.workspace.days import date_of, span
-from memory_tui.workspace.notes import of_bytes, snapshot, utf16_of
+from memory_tui.workspace.notes import date_of, of_bytes, snapshot, span, utf16_of
 from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
 
 Severity = Literal["danger", "warning", "hint"]

@@ -18,7 +18,7 @@ from memory_tui.errors import Cancelled
 from memory_tui.inbox.entries import DatedNote, lines_of, plain
 from memory_tui.notes.changes import HEADING, ITEM
 from memory_tui.openclaw.dreaming import dream_blocks
-from memory_tui.workspace.days import date_of
+from memory_tui.workspace.notes import date_of
 
 _LONG = 25
 """Characters of a line that hardly repeats by chance."""

@@ -14,9 +14,8 @@ from memory_tui.events import BatchNews, Event
 from memory_tui.index import index_write
 from memory_tui.index.embedding import RECENT, EmbeddingMode, rejections_count_from, sendable
 from memory_tui.index.store import UNCLAIMED, Store
-from memory_tui.providers.base import Identity, Vectors
+from memory_tui.providers.base import PASSING, Cause, Identity, ProviderFailure, Vectors
 from memory_tui.providers.chain import Chain
-from memory_tui.providers.failures import PASSING, Cause, ProviderFailure
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService

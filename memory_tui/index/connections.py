@@ -1,7 +1,13 @@
-"""Connections to an index: those that read, one for each running query, and the one that writes."""
+"""Connections to an index: those that read, one for each running query, and the one that writes.
+
+Its writer checks an index that was not closed. A marker beside it holds size and modification time of the closed file;
+it is taken away as soon as the index is written again. A killed process leaves none, and it fits no file that somebody
+else wrote.
+"""
 
 from __future__ import annotations
 
+import json
 import mmap
 import queue
 import threading
@@ -11,8 +17,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+import numpy as np
+
 from memory_tui import durable, locks
 from memory_tui.cancel import Stop
+from memory_tui.durable import read_beside
 from memory_tui.errors import (
     Cancelled,
     IndexBusy,
@@ -21,8 +31,8 @@ from memory_tui.errors import (
     IndexUnavailable,
     MemoryTuiError,
 )
-from memory_tui.index import database, index_write, integrity
-from memory_tui.index.store import Store
+from memory_tui.index import database, index_write
+from memory_tui.index.store import Store, check_units, holds
 from memory_tui.notices import Notice, notice
 from memory_tui.plan import Plan
 
@@ -245,11 +255,11 @@ class IndexOpener:
     def whole(self) -> bool:
         """Return whether the index was closed or is in use, and no rebuild of it was begun."""
         begun = database.rebuild_of(self.path).exists()
-        return not begun and (_held_elsewhere(self.path) or integrity.fits(self.path))
+        return not begun and (_held_elsewhere(self.path) or was_closed(self.path))
 
     def expected(self) -> bool:
         """Return whether an index of ours lay in its place, as far as can be told: then what lies there is damaged."""
-        return self.opened or integrity.is_beside(self.path) or database.is_private(self.path)
+        return self.opened or has_mark(self.path) or database.is_private(self.path)
 
     def open(self, damage: str) -> Store:
         """Return the index, made if it is not there; checked first where it was not closed, or changed since.
@@ -273,7 +283,7 @@ class IndexOpener:
         moved = store.moved
         store.close()
         if whole and not moved and not _held_elsewhere(self.path):
-            integrity.put(store.path)
+            mark_closed(store.path)
 
     def _store(self, expected: bool) -> Store:
         first = len(self.notices)
@@ -288,20 +298,20 @@ class IndexOpener:
         there = self.path.exists() and self.path.stat().st_size > 0
         if _held_elsewhere(self.path):
             return ""
-        broken = integrity.take(self.path)
+        broken = take_mark(self.path)
         if there:
             return broken
-        if self._last is not None or broken != integrity.UNCLOSED:
+        if self._last is not None or broken != UNCLOSED:
             self._report(notice("index_gone", path=str(self.path)))
         return ""
 
     def _checked(self, store: Store, suspicion: str) -> Store:
         """Return the index, once it was read from end to end; another one where this one is damaged."""
-        if problems := integrity.problems(store):
+        if damage := problems(store):
             self.close(store, whole=False)
-            self._move_aside(f"The index {self.path} is damaged ({problems[0]}).")
+            self._move_aside(f"The index {self.path} is damaged ({damage[0]}).")
             return self._store(True)
-        if suspicion != integrity.UNCLOSED and (recipe := store.recipe()) is not None:
+        if suspicion != UNCLOSED and (recipe := store.recipe()) is not None:
             # Whole, and yet not as it was closed: every note is read and cut again, its vectors are reused.
             index_write.reset(store, recipe)
         return store
@@ -334,3 +344,131 @@ def _held_elsewhere(index: Path) -> bool:
     """Return whether another process has `index` open to keep or to write it."""
     others = (locks.living(index, "keeper"), locks.living(index))
     return any(who is not None and not who.here for who in others)
+
+
+# --- whether an index is whole -------------------------------------------------------------------------------------
+
+_WRONG = (
+    ("{} chunks of no file", "SELECT count(*) FROM chunks WHERE file_id NOT IN (SELECT id FROM files)"),
+    (
+        "{} chunks more or less than its files say",
+        "SELECT abs((SELECT count(*) FROM chunks WHERE occurrence = 0) - (SELECT coalesce(sum(chunks), 0) FROM files))",
+    ),
+    (
+        "{} chunks whose vector is lost",
+        "SELECT count(*) FROM chunks WHERE embedding_id > 0 AND embedding_id NOT IN (SELECT id FROM embedding_cache)",
+    ),
+    (
+        "{} windows whose vector is lost",
+        "SELECT count(*) FROM windows WHERE embedding_id NOT IN (SELECT id FROM embedding_cache)",
+    ),
+    ("{} chunks whose text is not what was indexed", "SELECT count(*) FROM chunks WHERE NOT holds(text, hash)"),
+    ("{} vectors that are none", "SELECT count(*) FROM embedding_cache WHERE NOT is_unit(embedding, dims)"),
+    (
+        "words of {} chunks too many or too few",
+        "SELECT abs((SELECT count(*) FROM chunks WHERE occurrence = 0) - (SELECT count(*) FROM chunks_words_docsize))",
+    ),
+)
+"""What rows that do not fit each other are, and bits that flipped inside sound pages, each with its count."""
+_WRONG_VEC0 = (
+    "{} vectors too many or too few in the table of sqlite-vec",
+    "SELECT abs((SELECT count(*) FROM chunks_vec_rowids) - (SELECT count(*) FROM chunks c JOIN embedding_cache e "
+    "ON e.id = c.embedding_id WHERE c.occurrence = 0 AND e.embedding <> zeroblob(length(e.embedding))))",
+)
+
+
+def problems(store: Store) -> list[str]:
+    """Return what is wrong with an index, in words; empty when it is whole. Costs a pass over the file."""
+    store.connection.create_scalar_function("holds", lambda *row: holds(str(row[0]), str(row[1])), 2)
+    store.connection.create_scalar_function("is_unit", _is_unit, 2)
+    try:
+        if lines := [str(row[0]) for row in store.query("PRAGMA integrity_check(5)") if row[0] != "ok"]:
+            return lines
+        checks = [*_WRONG, _WRONG_VEC0] if store.vec0_dims() else _WRONG
+        return next(([sentence.format(count)] for sentence, sql in checks if (count := store.value(sql))), [])
+    except IndexUnavailable as error:
+        return [error.message]
+
+
+def _is_unit(*row: object) -> bool:
+    """Say whether a vector has its length and is 1 long, or all zeros as that of a text without any token."""
+    vector, dims = row
+    if not isinstance(vector, bytes) or not isinstance(dims, int) or len(vector) != 4 * dims:
+        return False
+    with suppress(ValueError):
+        return len(check_units(np.frombuffer(vector, np.float32).reshape(1, -1))) == 1
+    return False
+
+
+UNCLOSED = "it was not closed"
+"""What `take_mark` says without a marker."""
+_CHANGED = "it was changed by something else"
+
+Marker = list[int]
+"""Size in bytes and modification time in nanoseconds of an index file."""
+
+
+def mark_path(index: Path) -> Path:
+    """Return where the marker of `index` lies."""
+    return index.with_name(f"{index.name}.seal")
+
+
+def mark_closed(index: Path) -> None:
+    """Mark a closed index, unless that cannot be written, somebody has it open, or another program's file is there.
+
+    Without a marker the index is checked at the next start.
+    """
+    path, now = mark_path(index), _closed(index)
+    with suppress(OSError):
+        if now is not None and (not path.exists() or has_mark(index) or not path.stat().st_size):
+            durable.replace_file(path, json.dumps(now).encode())
+
+
+def take_mark(index: Path) -> str:
+    """Take the marker away, because the index is about to be written; return what is wrong with it, if anything."""
+    path, fitting = mark_path(index), was_closed(index)
+    try:
+        text = read_beside(path)
+        if _parsed(text) is not None or not text:
+            durable.remove_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return UNCLOSED
+    except OSError as error:
+        return f"its marker cannot be read: {error.strerror}"
+    return "" if fitting else _CHANGED
+
+
+def was_closed(index: Path) -> bool:
+    """Say whether the marker beside `index` fits it: it was closed, and was not written since."""
+    return (marker := _beside(index)) is not None and marker == _closed(index)
+
+
+def has_mark(index: Path) -> bool:
+    """Say whether a marker lies beside `index`: then the file is, or was, an index of ours."""
+    return _beside(index) is not None
+
+
+def _beside(index: Path) -> Marker | None:
+    try:
+        return _parsed(read_beside(mark_path(index)))
+    except OSError:
+        return None
+
+
+def _parsed(data: bytes) -> Marker | None:
+    """Read the marker that `mark_closed` wrote; None for anything else."""
+    try:
+        return msgspec.json.decode(data, type=Marker)
+    except msgspec.DecodeError:
+        return None
+
+
+def _closed(index: Path) -> Marker | None:
+    """Return size and time of the file, None without one, or while there is a write-ahead log beside it."""
+    with suppress(OSError):
+        if index.with_name(f"{index.name}-wal").stat().st_size:
+            return None
+    with suppress(OSError):
+        status = index.stat()
+        return [status.st_size, status.st_mtime_ns]
+    return None

@@ -25,8 +25,16 @@ from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError
 from memory_tui.index import index_write
 from memory_tui.index.database import Rows
 from memory_tui.index.store import Store
-from memory_tui.providers.base import Identity, MediaText, Provider, Vectors
-from memory_tui.providers.failures import OF_THE_TEXT, Cause, ProviderFailure, state_of
+from memory_tui.providers.base import (
+    OF_THE_TEXT,
+    Cause,
+    Identity,
+    MediaText,
+    Provider,
+    ProviderFailure,
+    Vectors,
+    state_of,
+)
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
 from memory_tui.secrets.labels import NOTHING_KNOWN, Known

@@ -18,7 +18,7 @@ import apsw
 from memory_tui import durable
 from memory_tui.cancel import Stop
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import index_write, integrity
+from memory_tui.index import connections, index_write
 from memory_tui.index.database import SIDES, explained, is_private, kind, rebuild_of
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
@@ -94,11 +94,11 @@ def publish(store: Store, beside: Store, stop: Stop) -> bool:
 
     Raises IndexUnavailable when it is not whole; then it is removed, and the old index stays.
     """
-    if problems := integrity.problems(beside):
+    if flaws := connections.problems(beside):
         beside.close()
         discard(store.path)
         raise IndexUnavailable(
-            f"The new index is not whole ({problems[0]}); the old one stays.", "It is made again with the next sync."
+            f"The new index is not whole ({flaws[0]}); the old one stays.", "It is made again with the next sync."
         )
     with _attached(beside, store):
         _succeed(beside, store.generation())

@@ -19,7 +19,7 @@ import apsw
 from msgspec import Struct
 
 from memory_tui.config.places import ExtraPath
-from memory_tui.providers.base import Identity, identity_key
+from memory_tui.providers.base import Identity, fingerprint
 from memory_tui.tokens import STEM_TOKENIZER
 from memory_tui.workspace.notes import MediaRules
 
@@ -164,7 +164,7 @@ def differences(has: Recipe, wish: Recipe) -> tuple[str, ...]:
 def keywords_only() -> Identity:
     """Return the identity of an index without vectors."""
     provider, model = KEYWORDS_ONLY
-    return Identity(provider, model, identity_key(provider, model), 0)
+    return Identity(provider, model, fingerprint(provider=provider, model=model), 0)
 
 
 def scope_hash(extra_paths: Sequence[str], patterns: Sequence[ExtraPath] = (), media: MediaRules | None = None) -> str:

@@ -15,8 +15,7 @@ from msgspec.structs import force_setattr, replace
 from memory_tui.errors import EditRefused
 from memory_tui.notes.merge import Merge, changed_spans, matching
 from memory_tui.secrets.finder import masked
-from memory_tui.workspace.markdown import headings
-from memory_tui.workspace.notes import name_beside, telling, utf16_of
+from memory_tui.workspace.notes import headings, name_beside, telling, utf16_of
 
 
 class FileChange(Struct, frozen=True):

@@ -20,7 +20,7 @@ from memory_tui.notes.journal import Journal, JournalEntry, RecordedNote
 from memory_tui.notes.merge import changed_spans
 from memory_tui.notes.record import EDITOR, Edit
 from memory_tui.workspace.annotations import without_markers
-from memory_tui.workspace.days import is_daily
+from memory_tui.workspace.notes import is_daily
 
 OTHERS = "others"
 """The kind of an entry about what somebody else did."""

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from memory_tui.errors import Unreadable
 from memory_tui.workspace import notes
-from memory_tui.workspace.markdown import front_matter
+from memory_tui.workspace.notes import front_matter
 from memory_tui.workspace.roots import Roots, scan
 from memory_tui.workspace.scan import NoteFile
 

@@ -43,7 +43,7 @@ from memory_tui.openclaw.trust import Trust
 from memory_tui.sanitize import one_line
 from memory_tui.secrets.finder import masked
 from memory_tui.workspace.annotations import is_overtaken, marked
-from memory_tui.workspace.days import shown_day
+from memory_tui.workspace.notes import shown_day
 from memory_tui.workspace.roots import ROOT_NOTES, NoteMissing, Roots, destination, scan
 
 ARCHIVE = "memory/archive/memory"

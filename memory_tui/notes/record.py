@@ -442,11 +442,7 @@ class Record:
     def _read(self, how: Callable[[apsw.Connection], T], nothing: T) -> T:
         if not self.database.exists():
             return nothing
-
-        def read(connection: apsw.Connection) -> T:
-            return how(connection) if state_db.has_table(connection, "note_blob") else nothing
-
-        return self._run(read, write=False)
+        return self._run(lambda c: how(c) if state_db.has_table(c, "note_blob") else nothing, write=False)
 
     def _write(self, how: Callable[[apsw.Connection], T]) -> T:
         def write(connection: apsw.Connection) -> T:
@@ -460,9 +456,12 @@ class Record:
 
     def _run(self, how: Callable[[apsw.Connection], T], *, write: bool) -> T:
         try:
-            return state_db.run(self.database, how, write=write)
+            for transaction in state_db.transactions(self.database, write=write):
+                with transaction as connection:
+                    return how(connection)
         except StateUnavailable as error:
             raise unusable(error.message.removesuffix(".").replace(" cannot be used", "")) from None
+        raise AssertionError("the second transaction returns or raises")
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------

@@ -1,13 +1,19 @@
-"""Define a provider: it turns texts into unit vectors of a space that has an identity."""
+"""Define a provider: it turns texts into unit vectors of a space that has an identity, or says why it has none."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+import time
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
+
+from memory_tui.errors import ProviderError
+from memory_tui.formatting import install_extra
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,13 +41,10 @@ class Identity(Struct, frozen=True):
         return self.provider, self.model, self.key
 
 
-def identity_key(provider: str, model: str) -> str:
-    """Return the documented key of a provider without endpoint: SHA-256 of `{"provider","model"}` as JSON."""
-    return fingerprint(provider=provider, model=model)
-
-
 def fingerprint(**fields: object) -> str:
-    """Return the SHA-256 of `fields` as JSON in the order given, as JavaScript writes it."""
+    """Return the SHA-256 of `fields` as JSON in the order given, as JavaScript writes it: the documented key of a
+    provider, of `provider` and `model` alone where it has no endpoint.
+    """
     return hashlib.sha256(json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
 
 
@@ -174,3 +177,185 @@ def in_rows(done: Mapping[int, Vectors], count: int, dims: int) -> Vectors:
     for at, row in done.items():
         vectors[at] = row
     return vectors
+
+
+# --- why there are no vectors --------------------------------------------------------------------------------------
+
+
+class Cause(Enum):
+    """What is wrong, in the words that the screen shows, and what to do about it."""
+
+    advice: str
+
+    def __new__(cls, word: str, advice: str = "") -> Cause:
+        """Make a member that is looked up by its word."""
+        member = object.__new__(cls)
+        member._value_, member.advice = word, advice
+        return member
+
+    RATE_LIMIT = "rate limit", "Wait; memory-tui tries again by itself, with one request at a time."
+    QUOTA = "quota exhausted", "Look at plan and billing of the account, or choose another provider."
+    NEEDS_APPROVAL = "needs approval"
+    NO_KEY = "no key", "Put the key into the environment or into remote.apiKey, or choose another provider."
+    BAD_KEY = "bad key", "Check the key, and that it may be used for embeddings."
+    UNKNOWN_MODEL = "unknown model", "Check model and remote.baseUrl."
+    TOO_LONG = "text too long", "Make chunking.tokens smaller, or choose a model that takes longer text."
+    TOO_LARGE = "batch too large", "Nothing to do: smaller batches are sent from now on."
+    NO_VECTOR = (
+        "no vector for a text",
+        "Nothing to do: words still find it. Other words in that note, or another model, may help.",
+    )
+    REFUSED = "request refused", "Check model, remote.baseUrl and remote.headers."
+    SERVER = "server error", "Wait; memory-tui tries again by itself."
+    NETWORK = "network down", "Check the network, a proxy if there is one, and remote.baseUrl."
+    TIMEOUT = "no answer in time", "Check the network, or whether the server is overloaded."
+    MALFORMED = (
+        "malformed answer",
+        "Check remote.baseUrl and model: this is not what an embedding endpoint answers.",
+    )
+    NOT_INSTALLED = (
+        "not installed",
+        f"{install_extra('local')} (llama-cpp-python is compiled, which takes minutes).",
+    )
+    NO_FILE = "model file missing", "Check local.modelPath."
+    CRASHED = "local model crashed", "Try another model file; this one does not work with the installed software."
+    BROKEN = "broken", "Choose another provider."
+
+
+RETRIED = frozenset({Cause.RATE_LIMIT, Cause.SERVER, Cause.NETWORK})
+"""Worth another attempt within the same call."""
+PASSING = RETRIED | {Cause.TIMEOUT, Cause.MALFORMED}
+"""Likely to be over after a while, without anybody doing anything."""
+OF_THE_TEXT = frozenset({Cause.TOO_LONG, Cause.TOO_LARGE, Cause.NO_VECTOR})
+"""About what was sent, not about the provider."""
+
+
+class ProviderFailure(ProviderError):
+    """A ProviderError with its `state`.
+
+    `retry_after` is how many seconds the provider asked to be left alone, `next_try` the epoch second before which it
+    is not asked again. `done` holds the unit vectors of those texts of the call, by position, that were made (and
+    paid for) before it failed. `broke_off` tells that a connection was made and broke, as servers do with requests
+    that are too much for them, `repeats` that a provider which is left alone was not asked.
+    """
+
+    def __init__(self, state: Cause, message: str, next_step: str = "", retry_after: float | None = None) -> None:
+        # What comes from a program ends as it likes, and more is said behind it.
+        ended = message if message.rstrip().endswith((".", "!", "?", ":")) else f"{message.rstrip()}."
+        super().__init__(ended, next_step or state.advice)
+        self.state = state
+        self.retry_after = retry_after
+        self.next_try: float | None = None
+        self.broke_off = False
+        self.repeats = False
+        self.done: dict[int, Vectors] = {}
+
+    def as_dict(self) -> dict[str, str]:
+        """Return the error as JSON-ready fields: code, message, nextStep, state."""
+        return {**super().as_dict(), "state": self.state.value}
+
+
+def state_of(error: ProviderError) -> Cause:
+    """Return the state that `error` tells, BROKEN for one that tells none."""
+    return error.state if isinstance(error, ProviderFailure) else Cause.BROKEN
+
+
+_FIRST_SECONDS, _LONGEST_SECONDS, _LASTING_SECONDS = 30.0, 600.0, 300.0
+_MOST_DOUBLINGS = 5
+
+
+def pause_after(failure: ProviderFailure, earlier: int) -> float:
+    """Return how many seconds a provider is left alone that needs time or a network; `earlier` failures in a row were
+    before this one.
+    """
+    doubled = min(_FIRST_SECONDS * 2 ** min(earlier, _MOST_DOUBLINGS), _LONGEST_SECONDS)
+    return max(doubled if failure.state in PASSING else _LASTING_SECONDS, failure.retry_after or 0)
+
+
+_LONGEST = 300
+_LONGEST_WAIT = 86_400.0
+_QUOTA_CODES = frozenset({"insufficient_quota", "quota_exceeded", "billing_hard_limit_reached", "billing_not_active"})
+_BY_STATUS = {
+    **dict.fromkeys((401, 403), Cause.BAD_KEY),
+    **dict.fromkeys((402,), Cause.QUOTA),
+    **dict.fromkeys((404,), Cause.UNKNOWN_MODEL),
+    **dict.fromkeys((408, 425), Cause.SERVER),
+    **dict.fromkeys((413, 431), Cause.TOO_LARGE),
+}
+# Looked for in this order in the text of a 400, 404 or 422, and of a 5xx, which some servers use for bad input;
+# compiled for the first failure.
+_BY_WORDS = (
+    (Cause.BAD_KEY, r"api[ _-]?key (not valid|expired|not found)|invalid api[ _-]?key|api_key_invalid"),
+    (
+        Cause.TOO_LARGE,
+        r"(?<!physical )batch ?size|too many (inputs|requests in|texts|items)|array too long|payload size|"
+        r"\bbatch\b(?! size).{0,60}(limit|exceed|larg|most)|number of (inputs|texts)|"
+        r"(max(imum)?|at most) .{0,30}(inputs|items|requests|texts)",
+    ),
+    (
+        Cause.TOO_LONG,
+        r"context length|context window|too long|max(imum)? input|input length|max(imum)?[ _]tokens?|"
+        r"too many tokens|tokens? limit|is too large to process",
+    ),
+    # What a server says whose JSON cannot hold the vector that its model made of the text.
+    (Cause.NO_VECTOR, r"unsupported value: [+-]?(nan|inf)|out of range float values are not json"),
+    (
+        Cause.UNKNOWN_MODEL,
+        r"model.{0,120}(not exist|not found|not supported|unknown|invalid|unavailable|not available)|"
+        r"(unknown|invalid|no such|unsupported|does not support).{0,20} model|model_not_found",
+    ),
+)
+_WORDS_COUNT = frozenset({400, 404, 422, 500})
+_MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+
+
+def diagnose(status: int, headers: Mapping[str, str], body: str) -> tuple[Cause, str, float | None]:
+    """Return what an answer with that `status` means, its own words in one line, and the seconds that it asks to be
+    left alone. `headers` are looked up in lower case.
+    """
+    fields, wait = _error_fields(body), _retry_after(headers, body)
+    words = " ".join((fields.get("message") or _MARKUP.sub(" ", body)).split())
+    words = words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
+    code, text = fields.get("code", ""), f"{fields.get('code', '')} {words} {body[:2000]}".lower()
+    if status == 429:
+        spent = not {code, fields.get("type", "")}.isdisjoint(_QUOTA_CODES) and wait is None
+        return Cause.QUOTA if spent or "perday" in text else Cause.RATE_LIMIT, words, wait
+    matching = (cause for cause, pattern in _BY_WORDS if status in _WORDS_COUNT and re.search(pattern, text))
+    usual = _BY_STATUS.get(status) or (Cause.SERVER if status >= 500 else Cause.REFUSED)
+    return next(matching, usual), words, wait
+
+
+def _error_fields(body: str) -> dict[str, str]:
+    """Return message, code and type, from `{error: {...}}`, `{error: "..."}`, `{detail}` or `{message}`."""
+    try:
+        tree = json.loads(body)
+        tree = tree[0] if isinstance(tree, list) else tree
+        error = tree.get("error", tree)
+    except (ValueError, RecursionError, IndexError, AttributeError):
+        return {}
+    if not isinstance(error, dict):
+        return {"message": str(error)}
+    message = error.get("message") or error.get("detail") or error.get("msg") or ""
+    message = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+    return {"message": message, "code": str(error.get("code") or ""), "type": str(error.get("type") or "")}
+
+
+def _retry_after(headers: Mapping[str, str], body: str) -> float | None:
+    """Return the seconds of `Retry-After`, `retry-after-ms` or Gemini's `retryDelay`; a day at most."""
+    field, wait = headers.get("retry-after", "").strip(), None
+    delay = re.search(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"', body)
+    # 5 ms for a header that is rare.
+    from email.utils import parsedate_to_datetime
+
+    try:
+        if "retry-after-ms" in headers:
+            wait = float(headers["retry-after-ms"]) / 1000
+        elif re.fullmatch(r"\d+(\.\d+)?", field):
+            wait = float(field)
+        elif field:
+            wait = parsedate_to_datetime(field).timestamp() - time.time()
+        elif delay:
+            wait = float(delay[1])
+    except (ValueError, OverflowError):
+        return None
+    return None if wait is None else min(max(0.0, wait), _LONGEST_WAIT)

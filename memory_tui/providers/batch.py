@@ -17,8 +17,7 @@ from msgspec import Struct
 
 from memory_tui.cancel import Stop
 from memory_tui.jsstring import well_formed
-from memory_tui.providers.base import Malformed, Vectors, unit_vectors
-from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.providers.base import Cause, Malformed, ProviderFailure, Vectors, unit_vectors
 from memory_tui.providers.http import Http
 from memory_tui.providers.options import ProviderSettings, Wire, require_approval
 

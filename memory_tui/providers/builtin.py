@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 from memory_tui.errors import ProviderError
 from memory_tui.jsstring import well_formed
-from memory_tui.providers.base import Identity, Kind, Provider, Vectors, identity_key, in_rows
-from memory_tui.tokens import WordMemory
+from memory_tui.providers.base import Identity, Kind, Provider, Vectors, fingerprint, in_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,6 +41,10 @@ _PIECE = re.compile(
 )
 _LONGEST_PIECE = 4096
 _LINES_A_PRODUCT = 8
+_LONGEST_REMEMBERED = 64
+"""Characters of a word between spaces, mostly Chinese, beyond which it is not likely to come again."""
+REMEMBERED_CHARACTERS = 600_000
+"""Of all words that one table remembers."""
 
 
 def _means(piece: str) -> bool:
@@ -66,8 +69,9 @@ class StaticTable:
             raise ValueError("its parts differ in length")
         self._ids = {token: at for at, token in enumerate(vocabulary)}
         self._longest = max(map(len, vocabulary))
-        self.ids = WordMemory(self.word_ids).of
-        """Token ids of a text, without special tokens, not cut."""
+        self._memory: dict[str, tuple[int, ...]] = {}
+        """Token ids of words, each of which comes again mostly. It never changes, and a full one is replaced."""
+        self._characters = 0
 
     # Text to tokens.
 
@@ -92,8 +96,24 @@ class StaticTable:
         pieces = (token.removeprefix("##") for token in self._tokenizer.encode(well_formed(text)).tokens)
         return min(1.0, sum(map(len, filter(_means, pieces))) / letters) if letters else 1.0
 
+    def ids(self, text: str) -> list[int]:
+        """Return the token ids of `text`, without special tokens, not cut. No token reaches over a space."""
+        words = text.replace("\t", " ").replace("\r", " ").replace("\n", " ").split(" ")
+        memory = self._memory
+        try:
+            return list(chain.from_iterable(map(memory.__getitem__, words)))
+        except KeyError:
+            fresh = list({word for word in words if word not in memory})
+        result = dict(zip(fresh, self.word_ids(fresh), strict=True))
+        short = {word: ids for word, ids in result.items() if len(word) <= _LONGEST_REMEMBERED}
+        memory.update(short)
+        self._characters += sum(map(len, short))
+        if self._characters > REMEMBERED_CHARACTERS:
+            self._memory, self._characters = {}, 0
+        return list(chain.from_iterable(result[word] if word in result else memory[word] for word in words))
+
     def word_ids(self, words: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return the token ids of each of `words`, which hold no space; who asks remembers them."""
+        """Return the token ids of each of `words`, which hold no space."""
         # What is letters and digits alone is one piece.
         pieces = [
             (word,)
@@ -131,12 +151,6 @@ class StaticTable:
         return tuple(parts)
 
     # Tokens to vectors.
-
-    def rows(self, ids: npt.NDArray[np.int64]) -> Vectors:
-        """Return float32 array (len(ids), DIMS): the vectors of tokens, each over its `scale`."""
-        import numpy as np
-
-        return self.q[ids].astype(np.float32)
 
     def sums(self, ids: npt.NDArray[np.int64], bounds: npt.NDArray[np.int64]) -> Vectors:
         """Float32 array (len(bounds) - 1, DIMS): the summed vectors of `ids` from each of `bounds` to the next."""
@@ -190,10 +204,7 @@ def static_table(path: Path = TABLE) -> StaticTable:
 class Builtin(Provider):
     """The provider "builtin". Opens its table at the first call of `embed`, in about 30 ms."""
 
-    def __init__(self, table: Path = TABLE) -> None:
-        self._path = table
-
-    identity = Identity("builtin", MODEL, identity_key("builtin", MODEL), DIMS)
+    identity = Identity("builtin", MODEL, fingerprint(provider="builtin", model=MODEL), DIMS)
     detail = "embedded table, no network"
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:  # noqa: ARG002
@@ -201,7 +212,7 @@ class Builtin(Provider):
 
         Notes and questions are embedded alike. Raises ProviderError when the table cannot be read.
         """
-        return static_table(self._path).vectors(texts)
+        return static_table().vectors(texts)
 
 
 _TOKEN = re.compile(r"[a-z0-9_]+|[^\x00-\x7f]")
@@ -230,7 +241,7 @@ def hash_vector(text: str) -> Vectors:
 class Scripted(Provider):
     """The provider "scripted", for tests: shared words make texts alike, and nothing else does."""
 
-    identity = Identity("scripted", HASHES, identity_key("scripted", HASHES), DIMS)
+    identity = Identity("scripted", HASHES, fingerprint(provider="scripted", model=HASHES), DIMS)
     detail = "hash vectors, no model"
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:  # noqa: ARG002

@@ -9,9 +9,9 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -21,8 +21,18 @@ from memory_tui import state_db
 from memory_tui.errors import ProviderError, StateUnavailable
 from memory_tui.formatting import camel, minute
 from memory_tui.providers import registry
-from memory_tui.providers.base import Identity, Kind, Provider, Vectors
-from memory_tui.providers.failures import OF_THE_TEXT, PASSING, Cause, ProviderFailure, pause_after, state_of
+from memory_tui.providers.base import (
+    OF_THE_TEXT,
+    PASSING,
+    Cause,
+    Identity,
+    Kind,
+    Provider,
+    ProviderFailure,
+    Vectors,
+    pause_after,
+    state_of,
+)
 from memory_tui.providers.options import ProviderSettings, may_send, on_this_machine, require_approval, takes_secrets
 
 if TYPE_CHECKING:
@@ -32,7 +42,6 @@ NONE = "none"
 _PROBE = "A note about embeddings."
 Role = Literal["chosen", "automatic", "fallback"]
 Health = Literal["in use", "waiting", "passed over", "failing", "paused", "given up"]
-T = TypeVar("T")
 
 
 # --- records ---------------------------------------------------------------------------------------------------------
@@ -41,7 +50,8 @@ T = TypeVar("T")
 class Fallback(Struct, frozen=True, rename={"source": "from", "cause": "reason", "at": "since", "next_try": "retryAt"}):
     """That `to` with its own `model` took the place of `source`, the cause as a sentence, and when (epoch seconds).
 
-    `source` is not asked again before `next_try` (epoch seconds; None: when somebody does something about it).
+    `source` is not asked again before `next_try` (epoch seconds; None: when somebody does something about it). JSON has
+    from, to, model, reason, since, retryAt.
     """
 
     source: str
@@ -50,11 +60,6 @@ class Fallback(Struct, frozen=True, rename={"source": "from", "cause": "reason",
     cause: str
     at: float
     next_try: float | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON-ready fields: from, to, model, reason, since, retryAt."""
-        fields: dict[str, Any] = msgspec.to_builtins(self)
-        return fields
 
 
 class Outage(Struct, frozen=True):
@@ -195,7 +200,8 @@ class ChainMember(Provider):
         """The space of its vectors; may block on the network, so not for the screen's thread. Raises ProviderError."""
         if self._provider is not None and self._provider.identity_known:
             return self._provider.identity
-        return self._ask(lambda provider: provider.identity, approved=not self._provider)
+        with self._asking(approved=not self._provider) as provider:
+            return provider.identity
 
     @property
     def identity_known(self) -> bool:
@@ -230,22 +236,26 @@ class ChainMember(Provider):
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return float32 (len(texts), dims) of unit vectors. Raises ProviderError, Cancelled."""
-        return self._ask(lambda provider: self._embedded(provider, texts, kind), pauses=True)
+        with self._asking(pauses=True) as provider:
+            vectors = provider.embed(texts, kind)
+            self.worked = True
+            self.reset()
+            return vectors
 
     def try_out(self, kind: Kind = "document") -> Identity:
         """Embed a text of the program's own, now; return the space of its vector. Nobody has to approve it.
 
         Raises ProviderError, Cancelled.
         """
-
-        def ask(provider: Provider) -> Identity:
-            self._embedded(provider, [_PROBE], kind)
+        with self._asking(approved=False, pauses=False) as provider:
+            provider.embed([_PROBE], kind)
+            self.worked = True
+            self.reset()
             return provider.identity
 
-        return self._ask(ask, approved=False, pauses=False)
-
-    def _ask(self, ask: Callable[[Provider], T], *, approved: bool = True, pauses: bool | None = None) -> T:
-        """Return what the provider answers, unless it is left alone; note its failures."""
+    @contextmanager
+    def _asking(self, *, approved: bool = True, pauses: bool | None = None) -> Iterator[Provider]:
+        """Lend the provider, unless it is left alone; note its failures."""
         reached = False
         try:
             provider = self.make(approved=approved)
@@ -254,17 +264,10 @@ class ChainMember(Provider):
             if self.outage.next_try is not None and (pauses or (pauses is None and not provider.identity_known)):
                 self._check_pause()
             reached = True
-            return ask(provider)
+            yield provider
         except ProviderError as error:
             self.failed(error, reached)
             raise
-
-    def _embedded(self, provider: Provider, texts: Sequence[str], kind: Kind) -> Vectors:
-        vectors = provider.embed(texts, kind)
-        with self._lock:
-            self.worked = True
-            self.reset()
-        return vectors
 
     def close(self) -> None:
         """Release what it holds, and give up what it does."""
@@ -431,11 +434,6 @@ class Chain:
             times = [member.outage.next_try for member in members[: active + 1] if member.outage.next_try]
             return ChainState(states, error, fallback, min(times, default=None))
 
-    @property
-    def error(self) -> ProviderError | None:
-        """Why there are no vectors although they were asked for; None while all is well."""
-        return self.state().error
-
     def members(self) -> tuple[MemberState, ...]:
         """Return every provider of the chain in order, with its state; first those that `auto` passed over."""
         states = self.state().members
@@ -445,16 +443,13 @@ class Chain:
     @property
     def proposal(self) -> MemberState | None:
         """The provider that would be used once a person approves it; None when that is not it."""
-        waiting = self._waiting()
+        waiting = self.waiting()
         if waiting is None or waiting in self._passed:
             return waiting.show_passed_over() if waiting else None
         return waiting.show(not self._active, bool(self._active))
 
-    def next_maker(self) -> ChainMember | None:
-        """Return the provider that waits for a person's word, else the one in use; None without any. Ask nobody."""
-        return self._waiting() or self.provider()
-
-    def _waiting(self) -> ChainMember | None:
+    def waiting(self) -> ChainMember | None:
+        """Return the provider that waits for a person's word; None without any. Ask nobody."""
         with self._lock:
             first = self._all()[:1]
             return next((member for member in (*first, *self._passed) if member.lacks_approval), None)
@@ -699,10 +694,10 @@ class ServingProvider(Struct, frozen=True):
         if self.fine:
             return None
         if self.standing == "fallback" and self.fallback is not None:
-            return self.fallback.as_dict()
+            return dict(msgspec.to_builtins(self.fallback))
         source = self.fallback.source if self.fallback else self.requested
         words = Fallback(source, "none", "fts-only", self.reason, self.since or 0.0, self.retry_at)
-        return {**words.as_dict(), "since": self.since}
+        return {**msgspec.to_builtins(words), "since": self.since}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON-ready fields, with its sentence."""

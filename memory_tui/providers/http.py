@@ -24,17 +24,22 @@ from memory_tui import __version__
 from memory_tui.cancel import Stop
 from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import (
+    OF_THE_TEXT,
+    PASSING,
+    RETRIED,
+    Cause,
     Identity,
     Kind,
     Malformed,
     MediaText,
     NoDirection,
     Provider,
+    ProviderFailure,
     Vectors,
+    diagnose,
     in_rows,
     unit_vectors,
 )
-from memory_tui.providers.failures import OF_THE_TEXT, PASSING, RETRIED, Cause, ProviderFailure, diagnose
 from memory_tui.providers.options import ProviderSettings, Redactor, Wire, host_of, on_this_machine
 
 _MOST_BYTES = 64 << 20

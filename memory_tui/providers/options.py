@@ -15,8 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui.cancel import Stop
-from memory_tui.providers.base import Kind
-from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.providers.base import Cause, Kind, ProviderFailure
 from memory_tui.secrets.discreet import Discreet
 
 DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"

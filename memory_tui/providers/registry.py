@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from memory_tui.errors import ProviderError
-from memory_tui.providers.base import Kind, MediaText, Provider, fingerprint, members
-from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.providers.base import Cause, Kind, MediaText, Provider, ProviderFailure, fingerprint, members
 from memory_tui.providers.options import (
     DEFAULT_MODEL,
     OTHERS_BYTES,

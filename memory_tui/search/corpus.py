@@ -30,7 +30,7 @@ from memory_tui.search.spelling import Vocabulary
 from memory_tui.search.trace import Basis, Chunks
 from memory_tui.tokens import letters_of
 from memory_tui.workspace import transcripts
-from memory_tui.workspace.days import NoteDate, date_of, span
+from memory_tui.workspace.notes import NoteDate, date_of, span
 
 Indices = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.int32]

@@ -29,7 +29,7 @@ from memory_tui.search.question_dates import Time, day_at, time_in
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, NearestBy
 from memory_tui.settings import Settings
 from memory_tui.workspace import chunking_2026_9
-from memory_tui.workspace.days import span
+from memory_tui.workspace.notes import span
 
 MAX_QUERY = 50_000
 """Characters of the longest query."""

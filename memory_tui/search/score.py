@@ -29,7 +29,7 @@ from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Chunks, MeasurePart, Mode, QueryPlan, SecondPart, Table
 from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.workspace.annotations import NOTHING_SAID
-from memory_tui.workspace.days import note_date, note_date_2026_9
+from memory_tui.workspace.notes import note_date, note_date_2026_9
 
 MODEL_SHARE = 0.1
 """What a language model counts beside everything else. More gains nothing on FAQs (.883/.832; at .3 .875/.830, at 0

@@ -27,11 +27,11 @@ from msgspec import Struct
 
 from memory_tui import tokens
 from memory_tui.errors import ProviderError
-from memory_tui.providers.builtin import StaticTable, static_table
+from memory_tui.providers.builtin import REMEMBERED_CHARACTERS, StaticTable, static_table
 from memory_tui.search.corpus import one_blas_thread
 from memory_tui.search.formulas import Floats, lucene_idf, okapi_bm25
 from memory_tui.search.level import FUNCTION_PAIRS, SYLLABIC, AnswerSignals, pair_weight, pairs_of
-from memory_tui.workspace.markdown import heading_on
+from memory_tui.workspace.notes import heading_on
 
 Ids = npt.NDArray[np.int64]
 CANDIDATES = 20
@@ -248,7 +248,7 @@ class _Words:
         return result
 
     def _learn(self, words: Sequence[str]) -> None:
-        if self._characters > tokens.REMEMBERED_CHARACTERS:
+        if self._characters > REMEMBERED_CHARACTERS:
             self._forget()
         fresh = list({*words} - self._numbers.keys())
         ids = self._table.word_ids(fresh) if self._table else [()] * len(fresh)
@@ -593,7 +593,7 @@ class SecondStage:
             return np.zeros(len(passages.line_norm)), np.zeros(count), np.zeros((len(self._keys), count))
         # A token stands in many chunks: each is compared once.
         used = np.flatnonzero(np.bincount(ids))
-        rows, place = self._vocabulary.rows(used), np.zeros(int(used[-1]) + 1, dtype=np.int64)
+        rows, place = self._vocabulary.q[used].astype(np.float32), np.zeros(int(used[-1]) + 1, dtype=np.int64)
         place[used] = np.arange(len(used))
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         products = np.zeros((len(self._vectors), len(used) + 1), np.float32)

@@ -23,7 +23,7 @@ from memory_tui.notes import diff
 from memory_tui.recalls import recall_log
 from memory_tui.sanitize import one_line, safe
 from memory_tui.shared.scope import workspace_of
-from memory_tui.workspace.days import note_date, note_date_2026_9
+from memory_tui.workspace.notes import note_date, note_date_2026_9
 from memory_tui.workspace.roots import ROOT_NOTES
 from memory_tui.workspace.transcripts import SOURCE
 

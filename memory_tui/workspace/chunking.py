@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from memory_tui import jsstring, tokens
 from memory_tui.errors import Unreadable
-from memory_tui.workspace.markdown import headings, together
+from memory_tui.workspace.notes import headings, together
 
 AT_HEADINGS = "headings"
 """What an index is marked with whose chunks end at headings."""

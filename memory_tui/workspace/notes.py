@@ -1,4 +1,4 @@
-"""A note at one moment. It has its text and its hash.
+"""A note at one moment: its text and hash, the parts of its Markdown, its date, its title.
 
 A media file is an image or a sound below extraPaths: its label is indexed, its bytes are embedded.
 """
@@ -15,9 +15,13 @@ import json
 import os
 import re
 import stat
+from bisect import bisect
+from calendar import monthrange
 from collections.abc import Mapping
-from itertools import accumulate
-from typing import Literal
+from datetime import date, timedelta
+from functools import lru_cache
+from itertools import accumulate, chain
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -25,8 +29,6 @@ from memory_tui import jsstring
 from memory_tui.config.model import Config
 from memory_tui.errors import Unreadable
 from memory_tui.providers import registry
-from memory_tui.workspace import markdown
-from memory_tui.workspace.days import date_of
 from memory_tui.workspace.scan import MAX_BYTES, NoteFile
 
 _ATTEMPTS = 3
@@ -289,6 +291,196 @@ def path_in(text: str, digest: str) -> str:
     return path if is_label and jsstring.sha256_hex(text) != digest else ""
 
 
+# --- the parts of its Markdown -------------------------------------------------------------------------------------
+
+_FRONT = re.compile(
+    r"\A\ufeff?---[ \t]*\r?\n(?=\s*\w[\w .-]*:)(?P<fields>(?:(?:\w[\w .-]*:[^\n]*|[ \t][^\n]*|[-#][^\n]*|)\r?\n)*?)"
+    r"(?:---|\.\.\.)[ \t]*\r?$",
+    re.MULTILINE,
+)
+# A pattern that begins with a line end is looked for twenty times as quickly as one with "^": nothing else runs
+# meanwhile, and a note may have 30 MB. So a line end stands before the text that these go over.
+_ASIDE = re.compile(
+    r"\n[ \t]*(?:(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})[^\n]*(?:\n(?![ \t]*(?P=fence)[`~]*[ \t]*\r?$)[^\n]*)*+(?:\n[^\n]*)?"
+    r"|<!--[^-]*+(?:-(?!->)[^-]*+)*+(?:-->)?)|<!--[^\n]{0,500}?-->",
+    re.MULTILINE,
+)
+_HEADING = re.compile(r"\n\ufeff? {0,3}(?P<signs>#{1,6})[ \t]+(?P<title>[^\n]*)")
+_TABLE = re.compile(r"\n[ \t]*\|[^\n]*(?:\n[ \t]*\|[^\n]*)+")
+_CLOSING = re.compile(r"(?:^|[ \t]+)#+\s*$")
+_FIELD = re.compile(r"(?P<indent>[ \t]*)(?P<key>[\w-]+):[ \t]*(?P<value>[^\n]*?)[ \t\r]*$", re.MULTILINE)
+
+
+class Heading(NamedTuple):
+    """A heading on `line` (from 1); `level` is 1 to 6."""
+
+    line: int
+    level: int
+    title: str
+
+
+def front_matter(text: str) -> Mapping[str, str]:
+    """Return the fields of the front matter of a note; those below `metadata` count where none has their name."""
+    fields: dict[str, str] = {}
+    inner: dict[str, str] = {}
+    above = ""
+    front = _FRONT.match(text)
+    for field in _FIELD.finditer(front["fields"]) if front else ():
+        if not field["indent"]:
+            above = field["key"]
+        elif above != "metadata":
+            continue
+        (inner if field["indent"] else fields).setdefault(field["key"], field["value"].strip("\"'"))
+    return {**inner, **fields}
+
+
+def prose(text: str) -> str:
+    """Return `text` with blanks for its front matter, fenced code and comments; what is left keeps its place."""
+    front = _FRONT.match(text)
+    start = front.end() if front else 0
+    return _blank(text[:start]) + _ASIDE.sub(lambda aside: _blank(aside[0]), f"\n{text[start:]}")[1:]
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]+", lambda line: " " * len(line[0]), text)
+
+
+def _lines(text: str) -> tuple[str, list[int]]:
+    """Return `text` with a line end before each line, and where those are."""
+    return (text := f"\n{text}"), [match.start() for match in re.finditer("\n", text)]
+
+
+def headings(text: str) -> list[Heading]:
+    """Return the headings of a note in order."""
+    text, ends = _lines(prose(text))
+    return [
+        Heading(bisect(ends, match.start()), len(match["signs"]), _CLOSING.sub("", match["title"]).strip())
+        for match in _HEADING.finditer(text)
+    ]
+
+
+def together(text: str) -> list[tuple[int, int]]:
+    """Return the first and last line of each run that is read as a whole: a fence, a comment, a table."""
+    text, ends = _lines(text)
+    spans = sorted(match.span() for match in chain(_ASIDE.finditer(text), _TABLE.finditer(text)))
+    return [(bisect(ends, start), bisect(ends, end - 1)) for start, end in spans]
+
+
+def heading_on(line: str) -> str | None:
+    """Return the words of the heading that a line is; None for any other line."""
+    match = _HEADING.match(f"\n{line}")
+    return _CLOSING.sub("", match["title"]).strip() if match else None
+
+
+# --- its day, week or month ----------------------------------------------------------------------------------------
+
+
+class NoteDate(Struct, frozen=True):
+    """A note's age by date, by the file's modification time, or never (evergreen); `day` is set for dates only."""
+
+    day: date | None
+    basis: Literal["name", "front matter", "mtime", "evergreen"]
+
+
+def note_date(path: str) -> NoteDate:
+    """Return which date ages the note stored as `path` in OpenClaw 2026.3: only memory/YYYY-MM-DD.md goes by its name.
+
+    Other notes below memory/ and the root notes are evergreen; impossible days and extra paths go by mtime.
+    """
+    normal = path.replace("\\", "/").removeprefix("./")
+    return _date_by(_DATED.search(normal), normal, ("MEMORY.md", "memory.md"))
+
+
+def note_date_2026_9(path: str) -> NoteDate:
+    """Which date ages the note stored as `path` in OpenClaw 2026.9: a day in its name in any folder below memory/.
+
+    `2026-01-02.md` and `2026-01-02-router.md` count; an impossible day and extra paths go by mtime, the rest below
+    memory/ and the root notes are evergreen (section 7.1 of the profile's specification).
+    """
+    return _date_by(_DATED_BELOW.search(path), path, ("MEMORY.md", "USER.md"))
+
+
+def _date_by(match: re.Match[str] | None, path: str, root_notes: tuple[str, ...]) -> NoteDate:
+    if match:
+        # Years below 100 are refused as in the original, where the calendar takes them for 19xx.
+        day = None if match[1] < "0100" else _day("-".join(match.groups()))
+        return NoteDate(day, "name" if day else "mtime")
+    if path in root_notes or path.startswith("memory/"):
+        return NoteDate(None, "evergreen")
+    return NoteDate(None, "mtime")
+
+
+_DATED = re.compile(r"(?:^|/)memory/([0-9]{4})-([0-9]{2})-([0-9]{2})\.md\Z")
+_DATED_BELOW = re.compile(r"(?:^|/)memory/(?:[^/]+/)*([0-9]{4})-([0-9]{2})-([0-9]{2})(?:-[^/]+)?\.md\Z")
+
+
+def _day(iso: str) -> date | None:
+    try:
+        return date.fromisoformat(iso)
+    except ValueError:
+        return None
+
+
+_YEAR = r"(?<![0-9A-Za-z])((?:19|20|21)[0-9]{2})"
+_DAY = re.compile(
+    rf"{_YEAR}(?:[-_./]([0-9]{{2}})[-_./]([0-9]{{2}})|([0-9]{{2}})([0-9]{{2}})(?:[T_-]?[0-9]{{4}}(?:[0-9]{{2}})?)?)"
+    r"(?![0-9])"
+)
+_WEEK = re.compile(rf"{_YEAR}[-_/ ]?(?:W|KW|week)[-_ ]?([0-9]{{1,2}})(?![0-9])", re.IGNORECASE)
+_MONTH = re.compile(rf"{_YEAR}[-_/](0[1-9]|1[0-2])(?![-_./]?[0-9])")
+FRONT_DATES = ("date", "created")
+"""Fields of front matter that date a note."""
+
+
+@lru_cache(100_000)
+def date_in(words: str) -> str:
+    """Return the last day in a path, or else week or month, as ISO 8601 has it: 2026-03-07, 2026-W10, 2026-03."""
+    for match in reversed(list(_DAY.finditer(words))):
+        year, *numbers = filter(None, match.groups())
+        if _day(iso := "-".join((year, *numbers))):
+            return iso
+    for match in reversed(list(_WEEK.finditer(words))):
+        if _day(iso := f"{match[1]}-W{match[2]:0>2}"):
+            return iso
+    months = _MONTH.findall(words)
+    return "-".join(months[-1]) if months else ""
+
+
+def date_of(path: str, text: str = "") -> str:
+    """Return the date of the note `path` as `date_in` has it: the day in its path, its front matter, or its path."""
+    named = date_in(path.removesuffix(".md")) if path.endswith(".md") else ""
+    if len(named) == _WHOLE or not text:
+        return named
+    front = front_matter(text)
+    return next((written for field in FRONT_DATES if (written := date_in(front.get(field, "")))), named)
+
+
+_WHOLE = len("2026-03-07")
+
+
+def span(written: str) -> tuple[date, date]:
+    """Return the first and the last day of a date as `date_in` has it."""
+    if "W" in written:
+        first = date.fromisoformat(written)
+        return first, first + timedelta(days=6)
+    if len(written) == _WHOLE:
+        return date.fromisoformat(written), date.fromisoformat(written)
+    first = date.fromisoformat(f"{written}-01")
+    return first, first.replace(day=monthrange(first.year, first.month)[1])
+
+
+def shown_day(path: str) -> date | None:
+    """Return the day that the path of a note names: `2026-01-02.md`, `2026/01/02.md`, `audit-20260102.md`."""
+    written = date_of(path)
+    return date.fromisoformat(written) if len(written) == _WHOLE else None
+
+
+def is_daily(path: str) -> bool:
+    """Return whether a note is one that an agent appends to day by day."""
+    aside = not path.startswith("memory/") or path.startswith("memory/dreaming/")
+    return not aside and shown_day(path) is not None
+
+
 # --- titles ----------------------------------------------------------------------------------------------------------
 
 
@@ -324,17 +516,17 @@ def title_of(path: str, text: str, at: int | None = None) -> str:
     It is that of the front matter, else the first heading, or the nearest above `at`; then the words in the name of
     a dated note, and its first words. Nothing that only repeats the day or the name is a title.
     """
-    front, headings, name = markdown.front_matter(text), markdown.headings(text), name_beside(path, text)
+    front, heads, name = front_matter(text), headings(text), name_beside(path, text)
     candidates = [front.get("title", ""), front.get("name", "")]
     if at is not None:
-        candidates[:0] = [heading.title for heading in reversed(headings) if heading.line <= at + 1]
+        candidates[:0] = [heading.title for heading in reversed(heads) if heading.line <= at + 1]
     else:
-        lines = (line for line in markdown.prose(text).split("\n") if not _RECORD.match(line))
-        words = (_ITEM.sub("", line, count=1) for line in lines if markdown.heading_on(line) is None)
+        lines = (line for line in prose(text).split("\n") if not _RECORD.match(line))
+        words = (_ITEM.sub("", line, count=1) for line in lines if heading_on(line) is None)
         slug = "" if name else re.sub(rf"{_DATE}|[\d\W_]", " ", _stem(path))
-        tops = [heading.title for heading in headings if heading.level == 1]
+        tops = [heading.title for heading in heads if heading.level == 1]
         # Where the name is the heading, the heading of a part says less than the first words.
-        parts = [] if _letters(name) in map(_letters, tops) else [heading.title for heading in headings]
+        parts = [] if _letters(name) in map(_letters, tops) else [heading.title for heading in heads]
         candidates += [*tops, slug, *parts, *words]
     return next((title for words in candidates if (title := telling(words, name))), "")
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from memory_tui import events
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import integrity, schema
+from memory_tui.index import connections, schema
 from memory_tui.index.database import rebuild_of
 from memory_tui.index.store import Store
 from tests.engine.test_engine import Heard
@@ -332,7 +332,7 @@ def removed(workspace, _index):
 
 
 def killed(_workspace, index):
-    integrity.path_of(index).unlink()
+    connections.mark_path(index).unlink()
 
 
 def damaged(_workspace, index):
@@ -349,8 +349,8 @@ def without_a_vector(_workspace, index):
     with closing(apsw.Connection(str(index))) as connection:
         schema.load_vec0(connection)
         connection.execute("UPDATE chunks SET embedding_id = NULL WHERE occurrence = 0; DELETE FROM chunks_vec")
-    integrity.path_of(index).unlink()
-    integrity.put(index)
+    connections.mark_path(index).unlink()
+    connections.mark_closed(index)
 
 
 @pytest.mark.parametrize("happens", [edited, added, removed, killed, damaged, half_made, without_a_vector])

@@ -15,7 +15,7 @@ import pytest
 
 from memory_tui import durable, events
 from memory_tui.engine.engine import Engine
-from memory_tui.index import integrity
+from memory_tui.index import connections
 from memory_tui.plan import Options
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
@@ -330,14 +330,14 @@ def one_byte_at(opened, index, heard, copies, how):
     with opened() as engine:
         engine.index.sync()
         expected = answers(engine)
-    whole_file, mark = index.read_bytes(), integrity.path_of(index).read_bytes()
+    whole_file, mark = index.read_bytes(), connections.mark_path(index).read_bytes()
     rng = random.Random(copies)
     positions = [*range(0, 100, max(1, 2000 // copies)), *(rng.randrange(len(whole_file)) for _ in range(copies))]
     for at in positions[-copies:]:
         for path in index.parent.glob(f"{index.name}-*"):
             path.unlink()
         index.write_bytes(whole_file[:at] + bytes([whole_file[at] ^ 0xFF]) + whole_file[at + 1 :])
-        integrity.path_of(index).write_bytes(mark)
+        connections.mark_path(index).write_bytes(mark)
         heard.events.clear()
         with opened() as engine:
             if how == "index":
@@ -376,7 +376,7 @@ OTHERS: dict[str, Callable[[Path, Path], object]] = {
 @pytest.mark.parametrize("what", OTHERS)
 def test_what_is_not_ours_in_the_place_of_the_seal_stays(opened, index, tmp_path, what):
     index.parent.mkdir()
-    path, target = integrity.path_of(index), tmp_path / "theirs"
+    path, target = connections.mark_path(index), tmp_path / "theirs"
     target.write_text("my shopping list")
     OTHERS[what](path, target)
     before = path.lstat()

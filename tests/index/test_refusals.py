@@ -5,7 +5,7 @@ import time
 import pytest
 
 from memory_tui.index import embedding
-from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.providers.base import Cause, ProviderFailure
 from tests.support.index import Counting, Memory
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from memory_tui.providers import registry
+from memory_tui.providers.base import Cause, ProviderFailure
 from memory_tui.providers.batch import BatchService
-from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.options import BatchOptions
 from tests.support.batch_server import BatchHandler, BatchPlay, id_of, refused, text_of
 from tests.support.embed import KEY, settings_for

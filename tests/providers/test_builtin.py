@@ -130,9 +130,8 @@ def _with_a_bit_turned(after, far):
 def test_a_table_that_cannot_be_read_is_said_so(spoil, tmp_path):
     path = tmp_path / "table.npz"
     spoil(path)
-    provider = Builtin(path)
     with pytest.raises(ProviderError, match=r"built-in provider cannot be read \(table\.npz") as caught:
-        provider.embed(["word"], "query")
+        static_table(path).vectors(["word"])
     assert caught.value.next_step
 
 

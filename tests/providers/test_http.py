@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from memory_tui.errors import Cancelled
-from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.providers.base import Cause, ProviderFailure
 from memory_tui.providers.options import RequestLimits, RetryClock, Secret
 from tests.support.embed import KEY, Time, quick
 from tests.support.provider_server import (

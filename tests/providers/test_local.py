@@ -14,7 +14,7 @@ import pytest
 from memory_tui.cli import main
 from memory_tui.errors import Cancelled
 from memory_tui.providers import local, registry
-from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.providers.base import Cause, ProviderFailure
 from tests.support.embed import Time, quick, settings_for
 from tests.support.local_model import STAND_IN
 from tests.support.paths import MODEL

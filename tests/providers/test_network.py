@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from memory_tui.providers.failures import Cause, ProviderFailure
+from memory_tui.providers.base import Cause, ProviderFailure
 from tests.support.provider_server import Handler, Play, refusing, serving, status
 from tests.support.waiting import LONG
 

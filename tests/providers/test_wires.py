@@ -13,8 +13,8 @@ from memory_tui import manual
 from memory_tui.config import keys
 from memory_tui.errors import ProviderError
 from memory_tui.providers import local, registry
+from memory_tui.providers.base import Cause, ProviderFailure
 from memory_tui.providers.chain import ChainMember
-from memory_tui.providers.failures import Cause, ProviderFailure
 from memory_tui.providers.options import ProviderSettings, Secret, on_this_machine
 from memory_tui.providers.registry import wire
 from tests.support.embed import KEY, settings_for

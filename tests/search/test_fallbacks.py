@@ -6,7 +6,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.notices import language_label
 from memory_tui.providers import builtin
-from memory_tui.providers.base import Identity, identity_key
+from memory_tui.providers.base import Identity, fingerprint
 from memory_tui.providers.builtin import Scripted
 from tests.support.workspace import options_of
 
@@ -97,7 +97,7 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
     monkeypatch.setattr(
         Scripted,
         "identity",
-        property(lambda self: Identity("scripted", "other", identity_key("scripted", "other"), dims)),
+        property(lambda self: Identity("scripted", "other", fingerprint(provider="scripted", model="other"), dims)),
     )
     real = builtin.hash_vector
 

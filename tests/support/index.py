@@ -10,7 +10,7 @@ from memory_tui.errors import ProviderError
 from memory_tui.index.store import Store
 from memory_tui.index.sync import SyncReport, SyncRun, sync
 from memory_tui.notices import Notice
-from memory_tui.providers.base import Identity, identity_key
+from memory_tui.providers.base import Identity, fingerprint
 from memory_tui.providers.builtin import Scripted
 from memory_tui.settings import Settings
 from memory_tui.workspace.roots import Roots, scan
@@ -29,7 +29,7 @@ class Counting(Scripted):
     def identity(self) -> Identity:
         real = super().identity
         return (
-            Identity(real.provider, self._model, identity_key(real.provider, self._model), real.dims)
+            Identity(real.provider, self._model, fingerprint(provider=real.provider, model=self._model), real.dims)
             if self._model
             else real
         )

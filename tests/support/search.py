@@ -10,7 +10,7 @@ from memory_tui.search.corpus import Files
 from memory_tui.search.evidence import Evidence, KeywordSearch, KeywordSide, Postings
 from memory_tui.search.trace import Chunks, QueryPlan
 from memory_tui.settings import Settings, Value
-from memory_tui.workspace.days import date_of
+from memory_tui.workspace.notes import date_of
 
 DAY = 86_400.0
 NOW = 1_794_960_000.0

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from memory_tui.inbox.checks import InboxInputs, examine
 from memory_tui.inbox.entries import DatedNote
 from memory_tui.workspace.annotations import INVALID_PROJECT, flaws, read_annotations
-from memory_tui.workspace.days import NoteDate, date_of, note_date, shown_day, span
-from memory_tui.workspace.notes import title_of
+from memory_tui.workspace.notes import NoteDate, date_of, note_date, shown_day, span, title_of
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from memory_tui.tui.dialogs import Confirm
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.reader import MarkdownText
 from memory_tui.workspace.chunking_2026_9 import chunks_of
-from memory_tui.workspace.days import is_daily
+from memory_tui.workspace.notes import is_daily
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
