@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 from memory_tui.errors import ProviderError
@@ -44,7 +45,7 @@ def fails(chain, kind="document"):
 def test_auto_takes_the_first_that_has_a_key_and_the_others_say_what_they_lack(chain, env, name):
     made, news = chain("auto", None, api_keys=(), env=env.get)
     assert made.provider().identity.provider == name
-    assert (news, made.error, made.state().fallback) == ([], None, None)
+    assert (news, made.state().error, made.state().fallback) == ([], None, None)
     passed = [link for link in made.members() if link.state == "passed over" and link.name != "local"]
     assert all((link.cause, "API_KEY" in link.next_step) == ("no key", True) for link in passed)
     assert "ollama" not in [link.name for link in made.members()]
@@ -63,14 +64,14 @@ def test_a_chosen_provider_that_cannot_be_made_fails_closed_and_says_why_once(ch
     assert (made.provider(), made.provider()) == (None, None)
     assert len(news) == (2 if more else 1)
     with pytest.raises(ProviderError, match=words):
-        raise made.error
-    assert made.try_out()["error"] in made.error.message
+        raise made.state().error
+    assert made.try_out()["error"] in made.state().error.message
     assert states(made)[-1][1] == "failing"
 
 
 def test_none_is_a_choice_and_no_failure(chain):
     made, news = chain("none", None)
-    assert (made.provider(), made.error, made.members(), news) == (None, None, (), [])
+    assert (made.provider(), made.state().error, made.members(), news) == (None, None, (), [])
 
 
 def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(play, chain):
@@ -79,7 +80,7 @@ def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(p
     error = fails(made)
     assert state_of(error) is Cause.BAD_KEY
     assert embed(made).shape == (1, 256)
-    assert made.state().fallback.as_dict() == {
+    assert msgspec.to_builtins(made.state().fallback) == {
         "from": "openai",
         "to": "builtin",
         "model": "minilm-trained-256",
@@ -88,7 +89,7 @@ def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(p
         "retryAt": time.at + 300,
     }
     assert [each.message for each in news] == [f"{error.message} builtin is used instead of openai."]
-    assert (states(made), made.error) == ([("openai", "given up"), ("builtin", "in use")], None)
+    assert (states(made), made.state().error) == ([("openai", "given up"), ("builtin", "in use")], None)
 
 
 def test_an_automatic_choice_that_has_worked_keeps_its_place_through_passing_troubles(play, chain):
@@ -103,7 +104,7 @@ def test_an_automatic_choice_that_has_worked_keeps_its_place_through_passing_tro
     assert (link.state, link.cause, link.next_try) == ("paused", "server error", time.at + 30)
     time.at, play.usual = time.at + 31, well
     embed(made)
-    assert made.error is None
+    assert made.state().error is None
 
 
 @pytest.mark.parametrize("kind", ["document", "query"])
@@ -157,7 +158,7 @@ def test_a_text_that_is_too_long_is_not_the_providers_fault(play, chain):
     made, news = chain(fallback="scripted")
     play.usual = status(400, {"error": "input too long"})
     fails(made)
-    assert (made.error, made.state().fallback, news) == (None, None, [])
+    assert (made.state().error, made.state().fallback, news) == (None, None, [])
 
 
 def test_after_a_failure_nobody_is_asked_until_the_next_try_and_each_pause_is_longer(play, chain):
@@ -179,7 +180,7 @@ def test_after_a_failure_nobody_is_asked_until_the_next_try_and_each_pause_is_lo
         play.usual, time.at = reply, made.state().next_try + 1
         assert fails(made, "query").next_try == made.state().next_try == time.at + wait
     play.usual, time.at = well, made.state().next_try
-    assert (embed(made).any(), made.state().next_try, made.error) == (True, None, None)
+    assert (embed(made).any(), made.state().next_try, made.state().error) == (True, None, None)
 
 
 def test_what_one_process_met_is_known_to_all_of_its_workspace_and_to_no_other(play, chain):
@@ -191,11 +192,11 @@ def test_what_one_process_met_is_known_to_all_of_its_workspace_and_to_no_other(p
         chain(time=time, scope=scope, once=once)[0]
         for scope, once in (("here", True), ("here", False), ("there", True))
     )
-    assert (other.error.message, states(elsewhere)) == (error.message, [("openai", "in use")])
+    assert (other.state().error.message, states(elsewhere)) == (error.message, [("openai", "in use")])
     assert "asked again at" in fails(other).message
     play.usual = well
     assert embed(stays).any()
-    assert (made.error, other.error) == (None, None)
+    assert (made.state().error, other.state().error) == (None, None)
 
 
 def test_trying_out_makes_one_real_call_at_once_and_shows_no_key(play, chain):
