@@ -180,12 +180,8 @@ def language_of(count_of: Mapping[str, int]) -> str:
     """Return the language whose list knows most of the words; English for a word or two, which tell no language."""
     if len(count_of) < 3:
         return "en"
-
-    def known(name: str) -> int:
-        listed = stop_words(name)
-        return sum(count for word, count in count_of.items() if word in listed)
-
-    return max(_STOP_LANGUAGES, key=known)
+    known = {name: sum(count_of[word] for word in count_of.keys() & stop_words(name)) for name in _STOP_LANGUAGES}
+    return max(known, key=known.__getitem__)
 
 
 def is_listed(word: str) -> bool:

@@ -275,9 +275,6 @@ class FullText:
             f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_row USING fts5vocab(main, '{table}', 'row')"
         )
 
-    def _is_cut_into_words(self, form: Form) -> bool:
-        return form == "stemmed" or self.cut() == "unicode61"
-
     def size(self, form: Form) -> int:
         """Count the chunks of that form."""
         return int(self._index.value(f"SELECT count(*) FROM {_TABLES[form]}_docsize"))
@@ -302,7 +299,7 @@ class FullText:
             self._frequencies = generation, {}
         counts, table = self._frequencies[1], _TABLES[form]
         fresh = [word for word in words if (form, word) not in counts]
-        into_words = bool(fresh) and self._is_cut_into_words(form)
+        into_words = form == "stemmed" or (bool(fresh) and self.cut() == "unicode61")
         if fresh:
             self._look_at_tokens(table)
         for word in fresh:
@@ -579,7 +576,7 @@ class Store(Database):
     def texts(self, rowids: Sequence[int] | RowIds) -> dict[int, str]:
         """Return texts of chunks by rowid; those that are gone are missing. Raises IndexDamaged where one changed."""
         sql = "SELECT id, text, hash FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
-        rows = self.query(sql, (_json(rowids),))
+        rows = self.query(sql, (f"[{','.join(map(str, rowids))}]",))
         if not all(isinstance(text, str) and holds(text, digest) for _, text, digest in rows):
             raise self.damaged("a text is not what was indexed")
         return {rowid: text for rowid, text, _ in rows}
@@ -720,8 +717,3 @@ class Store(Database):
 def holds(text: str, digest: str) -> bool:
     """Say whether a chunk's text is what was hashed; the hash of a media file is of more than its label."""
     return sha256_hex(text) == digest or bool(path_in(text, digest))
-
-
-def _json(rowids: Sequence[int] | RowIds) -> str:
-    """Write rowids as JSON, for json_each."""
-    return f"[{','.join(map(str, rowids))}]"

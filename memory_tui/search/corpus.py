@@ -140,7 +140,7 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
     def __len__(self) -> int:
         return len(self.refs)
 
-    @property
+    @cached_property
     def rowids(self) -> RowIds:
         """Return the rowid of each row; they rise."""
         return self.refs.rowids
@@ -150,7 +150,7 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         """Return the file of each row."""
         return self.refs.file_of
 
-    @property
+    @cached_property
     def dims(self) -> int:
         """Return dimensions of the vectors in memory, 0 without any."""
         return int(self.matrix.shape[1])
@@ -160,7 +160,7 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         """Return whether a language model made its vectors, and all are in memory: then windows are compared."""
         return self.dims > 0 and self.identity is not None and registry.is_model(self.identity.provider)
 
-    @property
+    @cached_property
     def is_whole(self) -> bool:
         """Return whether all vectors are in memory."""
         return self.dims > 0 or self.identity is None
@@ -184,19 +184,21 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
             self._once[key] = make()
         return cast("Answer", self._once[key])
 
+    @cached_property
+    def _by_passage(self) -> Indices:
+        return np.argsort(self.passages, kind="stable")
+
     def copies(self, rows: Sequence[int]) -> list[Indices]:
         """Return the rows of each passage that one of `rows` holds and that stands in several places."""
-        order = self.once("by passage", lambda: np.argsort(self.passages, kind="stable"))
+        order = self._by_passage
         numbers = self.passages[order]
         passages = sorted({number for number in self.passages[np.asarray(rows, np.int64)].tolist() if number})
         bounds = (np.searchsorted(numbers, passages, side).tolist() for side in ("left", "right"))
         return [order[first:last] for first, last in zip(*bounds, strict=True) if last - first > 1]
 
-    def titled(self, text: str) -> Sequence[int]:
-        """Return the first row of each note whose title, file name or path `text` is, whatever parts its words."""
-        return self.once("by title", self._by_title).get(letters_of(text), ())
-
-    def _by_title(self) -> Mapping[str, Sequence[int]]:
+    @cached_property
+    def by_title(self) -> Mapping[str, Sequence[int]]:
+        """Return the first row of each note by its title, file name and path, spelled as `letters_of` does."""
         files, rows = np.unique(self.file_of, return_index=True)
         result: defaultdict[str, list[int]] = defaultdict(list)
         for file, row in zip(files.tolist(), rows.tolist(), strict=True):

@@ -303,8 +303,6 @@ def pass_gate(scores: Floats, table: Table, rules: Sequence[Rules]) -> Gate:
 
 def without_repeats(order: Sequence[int], table: Table, strict: Flags, rescued: Flags) -> Flags:
     """Return `rescued` without those on the lines of a `strict` hit or of one before it in `order` (section 7.8)."""
-    if not rescued.any():
-        return rescued
     lines = ranges(table)
     seen, first = set(lines[strict].tolist()), np.zeros_like(rescued)
     for item in order:
@@ -349,7 +347,9 @@ class Ranking(Struct, frozen=True):
         if rules.mmr and len(order) > 1:
             steps = varied(ordered, likeness(evidence, rules.profile, table["row"]), lead, rules)
             order = np.array([_chosen(table, step, number) for number, step in enumerate(steps, 1)], np.int64)
-        rescued = without_repeats(order.tolist(), table, passing.passed[0], passing.rescued[0])
+        rescued = passing.rescued[0]
+        if rescued.any():
+            rescued = without_repeats(order.tolist(), table, passing.passed[0], rescued)
         passed = passing.passed[0] | rescued
         order, plain = (np.concatenate([rows[~rescued[rows]], rows[rescued[rows]]]) for rows in (order, plain))
         table["passed"], table["rescued"] = passed, rescued
@@ -419,37 +419,34 @@ class Ranking(Struct, frozen=True):
             text_weight=rules.text_weight,
             first_share=rules.share(self.candidates.dated) * (1.0 - rules.second_weight if second else 1.0),
             age_basis=ages_of(evidence, rules.profile).basis(int(entry["file"])) if rules.decay else "off",
-            mmr=self._choice(entry),
+            mmr=self._choice(entry) if entry["chosen"] else None,
             factors=tuple(
                 Factor(term, float(entry[term]), factors[term])
                 for term in ("importance", "project")
                 if term in rules.profile.terms
             ),
-            lexical=self._lexical(row),
+            lexical=self._lexical(row) if rules.profile.exact_paths else None,
             annotations=annotations,
-            provenance=self._provenance(row, ref),
+            provenance=self._provenance(row, ref) if rules.profile.exact_paths else None,
             second=second,
             copies=tuple(evidence.refs[copy] for copy, shown in copies.items() if shown == row),
         )
 
-    def _choice(self, entry: np.void) -> MmrPart | None:
-        if not entry["chosen"]:
-            return None
+    def _choice(self, entry: np.void) -> MmrPart:
         twin = self.evidence.refs[int(self.table["row"][entry["twin"]])] if entry["twin"] >= 0 else None
         return MmrPart(float(entry["relevance"]), float(entry["similarity"]), twin, int(entry["chosen"]))
 
     def _provenance(self, row: int, ref: ChunkRef) -> Provenance | None:
         evidence = self.evidence
         # Where the index was cut by the rules of another release, its lexical search did not run.
-        if not self.rules.profile.exact_paths or ref.source != MEMORY or not evidence.lexical.searches:
+        if ref.source != MEMORY or not evidence.lexical.searches:
             return None
         changed_ms = int(evidence.notes.mtimes_ns[int(evidence.refs.file_of[row])]) // 1_000_000
         return Provenance(origin_class(ref.path, evidence.lexical.origins), "unknown", changed_ms)
 
     def _lexical(self, row: int) -> LexicalPart | None:
-        """Return how words and paths found a candidate; None where they did not, or no such side counts."""
-        hits = self.evidence.lexical.hits if self.rules.profile.exact_paths else ()
-        hit = next((hit for hit in hits if hit.row == row), None)
+        """Return how words and paths found a candidate; None where they did not."""
+        hit = next((hit for hit in self.evidence.lexical.hits if hit.row == row), None)
         if hit is None:
             return None
         term = self.evidence.lexical.searches[hit.term].term if hit.term else ""
@@ -599,5 +596,5 @@ def _orders(
             continue
         # No knob of this profile changes a score, and so none the order.
         whole = whole or list(order)
-        added = without_repeats(whole, table, passed, rescued)
+        added = without_repeats(whole, table, passed, rescued) if rescued.any() else rescued
         yield [item for item in whole if passed[item]] + [item for item in whole if added[item]]

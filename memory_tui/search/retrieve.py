@@ -125,7 +125,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         language, share = _hardly_known(question)
         pool = list(dict.fromkeys([*nearest.tolist(), *matched, *named, *shown]))
         texts = _texts(store, corpus.rowids[pool].tolist(), read)
-        laps.append(time.perf_counter())
+        spent = 1000 * np.array([question.seconds, *np.diff([*laps, time.perf_counter()])])
         return Evidence(
             query=question.query,
             now=now,
@@ -152,7 +152,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             lexical=lexical,
             chunking=corpus.chunking,
             notices=(*question.notices, *_notices(corpus, text, recommended, vector=vector is not None)),
-            timings=_spent(question, laps),
+            timings=dict(zip(("embed", "text", "vector", "read"), spent.tolist(), strict=True)),
             uuid=corpus.uuid,
             source=source,
             language=language,
@@ -176,12 +176,6 @@ def _openclaw(
     if matcher.corpus.chunking != chunking_2026_9.VERSION:
         return side, keywords, Lexical.none(), {}
     return side, keywords, *lexical_2026_9.search(store, matcher, text, side)
-
-
-def _spent(question: Question, laps: Sequence[float]) -> dict[str, float]:
-    """Return the milliseconds of each stage."""
-    spent = 1000 * np.array([question.seconds, *np.diff(laps)])
-    return dict(zip(("embed", "text", "vector", "read"), spent.tolist(), strict=True))
 
 
 def _texts(store: Store, rowids: Sequence[int], read: Mapping[int, str]) -> dict[int, str]:
@@ -231,7 +225,7 @@ def _titled(corpus: Corpus, side: KeywordSide, text: str, eligible: Flags | None
     """Return the first rows of the notes that `text` names by their title or file name, where it asks nothing else."""
     if side.plan.time or side.plan.for_now or side.plan.value:
         return []
-    return [row for row in corpus.titled(text) if eligible is None or eligible[row]]
+    return [row for row in corpus.by_title.get(tokens.letters_of(text), ()) if eligible is None or eligible[row]]
 
 
 _ASIDE = re.compile(
