@@ -20,7 +20,7 @@ from tests.support.shared_index import Home, shared_database
 
 @pytest.mark.skipif(POOLER is None, reason="PgBouncer is not here: apt-get install pgbouncer")
 def test_a_pool_of_transactions_publishes_mirrors_and_is_looked_at_now_and_then(server, team, tmp_path, monkeypatch):
-    monkeypatch.setattr("memory_tui.engine.scopes.KEPT_SECONDS", 0.1)
+    monkeypatch.setattr("memory_tui.engine.engine.KEPT_SECONDS", 0.1)
     with pooled(server) as port:
         laptop = Home(tmp_path / "laptop", f"postgresql://anna@127.0.0.1:{port}/{team}", "anna/laptop")
         laptop.write(garden="# Garden\n\nThe roses are by the gate.\n")

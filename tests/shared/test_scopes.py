@@ -173,7 +173,7 @@ def test_a_mirror_that_is_kept_is_there_before_anybody_asks(desk):
 
 
 def test_a_mirror_that_is_kept_hears_of_a_change_and_does_not_wait_for_its_next_look(desk, laptop, monkeypatch):
-    monkeypatch.setattr("memory_tui.engine.scopes.KEPT_SECONDS", 10 * LONG)
+    monkeypatch.setattr("memory_tui.engine.engine.KEPT_SECONDS", 10 * LONG)
     configure(desk, mirror={"scope": "anna/laptop"})
     with Engine.open(desk.options) as engine:
         engine.start()
