@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 Floats = npt.NDArray[np.float64]
 
@@ -69,41 +67,6 @@ def decay_factor(age_days: Floats, half_life_days: float | Floats) -> Floats:
     """Return exp(-ln 2 / half-life x max(0, age)); 1 where the age is not known (OpenClaw temporal decay)."""
     factor = np.exp(-math.log(2) / half_life_days * np.maximum(0.0, age_days))
     return np.where(np.isnan(age_days), 1.0, factor)
-
-
-class MmrStep(Struct, frozen=True):
-    """One step of MMR: the item, its relevance, and the nearest chosen before it (-1 for the first)."""
-
-    item: int
-    relevance: float
-    similarity: float
-    nearest: int
-
-
-def mmr(
-    scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam: float, lead: Floats | float = 0.0
-) -> Iterator[MmrStep]:
-    """Yield the order of maximal marginal relevance (Carbonell and Goldstein 1998, as in OpenClaw), all items.
-
-    Relevance is (s - min)/(max - min), 1 when all are equal; each step takes the highest lambda x relevance -
-    (1 - lambda) x similarity to the chosen; ties go to the higher score, then to the earlier item. `likeness` gives
-    the similarity of an item to each. What has a `lead` is worth as much more.
-    """
-    raw = np.asarray(scores, dtype=np.float64)
-    # Among equals the first is taken, so that in this order it is the one with the higher score.
-    items = np.argsort(-raw, kind="stable")
-    low, spread = raw.min(initial=np.inf), np.ptp(raw) if len(raw) else 0.0
-    relevance = (raw - low) / spread if spread > 0 else np.ones(len(raw))
-    worth = (lam * relevance + lead)[items]
-    nearness, nearest = np.zeros(len(raw)), np.full(len(raw), -1)
-    for _ in range(len(raw)):
-        at = int(np.argmax(worth - (1.0 - lam) * nearness))
-        item = int(items[at])
-        yield MmrStep(item, float(relevance[item]), float(nearness[at]), int(nearest[at]))
-        worth[at] = -np.inf
-        alike = likeness(item)[items]
-        nearest[(alike > nearness) | (nearest < 0)] = item
-        nearness = np.maximum(nearness, alike)
 
 
 def fts5_idf(holding: int, chunks: int) -> float:

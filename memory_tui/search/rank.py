@@ -9,8 +9,8 @@ import math
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count, islice
 from typing import Any, overload
 
 import numpy as np
@@ -29,7 +29,6 @@ from memory_tui.search.level import level_of
 from memory_tui.search.score import (
     SCORED,
     Candidates,
-    Likeness,
     Rules,
     ages_of,
     candidates_of,
@@ -463,21 +462,74 @@ class Ranking(Struct, frozen=True):
 _NUMBERS = Numbers.__struct_fields__
 
 
-def varied(
-    ordered: Sequence[tuple[Rows, Floats]], alike: Likeness, lead: Floats, rules: Rules
-) -> Iterator[formulas.MmrStep]:
+class Likeness:
+    """Jaccard similarity between token sets: shared tokens over all tokens; two empty sets are the same."""
+
+    def __init__(self, sets: Sequence[frozenset[str]]) -> None:
+        number: defaultdict[str, int] = defaultdict(count().__next__)
+        columns = [[number[token] for token in items] for items in sets]
+        holds = np.zeros((len(sets), -(-len(number) // 64) * 64), np.bool_)
+        for row, marked in zip(holds, columns, strict=True):
+            row[marked] = True
+        # A bit a token, so that a set is compared with all others in some microseconds.
+        self._bits = np.packbits(holds, axis=1).view(np.uint64)
+        self._sizes = np.array([len(items) for items in sets], dtype=np.float64)
+
+    def row(self, i: int) -> Floats:
+        """Return the similarity of set `i` to every set."""
+        shared = np.bitwise_count(self._bits & self._bits[i]).sum(axis=1, dtype=np.int64).astype(np.float64)
+        union = self._sizes + self._sizes[i] - shared
+        return np.where(union > 0, shared / np.maximum(union, 1.0), 1.0)
+
+
+class MmrStep(Struct, frozen=True):
+    """One step of MMR: the item, its relevance, and the nearest chosen before it (-1 for the first)."""
+
+    item: int
+    relevance: float
+    similarity: float
+    nearest: int
+
+
+def mmr(
+    scores: Sequence[float] | Floats, likeness: Callable[[int], Floats], lam: float, lead: Floats | float = 0.0
+) -> Iterator[MmrStep]:
+    """Yield the order of maximal marginal relevance (Carbonell and Goldstein 1998, as in OpenClaw), all items.
+
+    Relevance is (s - min)/(max - min), 1 when all are equal; each step takes the highest lambda x relevance -
+    (1 - lambda) x similarity to the chosen; ties go to the higher score, then to the earlier item. `likeness` gives
+    the similarity of an item to each. What has a `lead` is worth as much more.
+    """
+    raw = np.asarray(scores, dtype=np.float64)
+    # Among equals the first is taken, so that in this order it is the one with the higher score.
+    items = np.argsort(-raw, kind="stable")
+    low, spread = raw.min(initial=np.inf), np.ptp(raw) if len(raw) else 0.0
+    relevance = (raw - low) / spread if spread > 0 else np.ones(len(raw))
+    worth = (lam * relevance + lead)[items]
+    nearness, nearest = np.zeros(len(raw)), np.full(len(raw), -1)
+    for _ in range(len(raw)):
+        at = int(np.argmax(worth - (1.0 - lam) * nearness))
+        item = int(items[at])
+        yield MmrStep(item, float(relevance[item]), float(nearness[at]), int(nearest[at]))
+        worth[at] = -np.inf
+        alike = likeness(item)[items]
+        nearest[(alike > nearness) | (nearest < 0)] = item
+        nearness = np.maximum(nearness, alike)
+
+
+def varied(ordered: Sequence[tuple[Rows, Floats]], alike: Likeness, lead: Floats, rules: Rules) -> Iterator[MmrStep]:
     """Yield the candidates in the order of variety, group after group."""
     for rows, values in ordered:
 
         def near(at: int, rows: Rows = rows) -> Floats:
             return alike.row(int(rows[at]))[rows]
 
-        for step in formulas.mmr(values, near, rules.mmr_lambda, lead[rows]):
+        for step in mmr(values, near, rules.mmr_lambda, lead[rows]):
             nearest = int(rows[step.nearest]) if step.nearest >= 0 else -1
             yield replace(step, item=int(rows[step.item]), nearest=nearest)
 
 
-def _chosen(table: Table, step: formulas.MmrStep, number: int) -> int:
+def _chosen(table: Table, step: MmrStep, number: int) -> int:
     """Fill in what made a choice of variety, the `number`th; return which candidate it is."""
     columns = ("relevance", step.relevance), ("similarity", step.similarity), ("twin", step.nearest)
     for name, value in (*columns, ("chosen", number)):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import count
 
 import numpy as np
 from msgspec import Struct
@@ -445,31 +443,34 @@ def score(candidates: Candidates, rules: Sequence[Rules]) -> Table:
         scored["score"] = np.where(named, table["project"], np.where(hybrid == 0, 0.0, merit))
         scored["fresh"] = np.where(named, table["project"], fresh)
         return scored
-    added = scored["age_points"] + scored["date_points"]
-    if not _look_into(candidates, rules, scored, share, added):
+    second = column([rule.second_weight for rule in rules])
+    if not candidates.stages or not second.any():
         scored["merit"] = scored["score"] = share * (hybrid * factor) + scored["age_points"] + scored["date_points"]
         scored["fresh"] = share * hybrid + scored["date_points"]
         return scored
+    added = scored["age_points"] + scored["date_points"]
+    order, used = _look_into(candidates, scored, share * hybrid + added, second > 0)
+    total = share * (1.0 - second) * hybrid + share * second * scored["second"]
+    penalty = np.where(second > 0, share * column([rule.neighbour for rule in rules]), 0.0)
+    near = neighbours(table[used])
+    lost, twin = second_stage.spread((total + added)[:, used], np.searchsorted(used, order), near, penalty)
+    scored["lost"][:, used] = lost
+    scored["beside"][:, used] = np.where(twin >= 0, used[twin], -1)
     # A sum of shares is off in the sixteenth digit, and what is best at everything has to reach 1.
-    total = _both_stages(rules, share, hybrid, scored["second"]) + scored["age_points"] + scored["date_points"]
+    total = total + scored["age_points"] + scored["date_points"]
     # Where age only adds, it takes nothing from anybody.
     scored["merit"] = scored["fresh"] = scored["score"] = (total - scored["lost"]).round(12)
     return scored
 
 
-def _both_stages(rules: Sequence[Rules], share: Floats, first: Floats, second: Floats) -> Floats:
-    weight = column([rule.second_weight for rule in rules])
-    return share * (1.0 - weight) * first + share * weight * second
+def _look_into(candidates: Candidates, scored: Table, first: Floats, on: Flags) -> tuple[Rows, Rows]:
+    """Fill in what the second stage gives the `first` candidates by each of the rules where it is `on`.
 
-
-def _look_into(candidates: Candidates, rules: Sequence[Rules], scored: Table, share: Floats, added: Floats) -> bool:
-    """Fill in what the second stage gives the first candidates by each of `rules`; whether any of them has one."""
-    if not candidates.stages or not any(rule.second_weight > 0 for rule in rules):
-        return False
-    table, hybrid = candidates.table, scored["hybrid"]
-    on = column([rule.second_weight > 0 for rule in rules]) > 0
-    order = second_stage.first_of(share * hybrid + added)
-    inside = np.zeros(hybrid.shape, dtype=np.bool_)
+    Returns their order by each of the rules, and all of them once.
+    """
+    table = candidates.table
+    order = second_stage.first_of(first)
+    inside = np.zeros(first.shape, dtype=np.bool_)
     np.put_along_axis(inside, order, np.broadcast_to(on, order.shape), axis=1)
     # Few candidates are among the first under any of the rules: only these are measured and compared.
     used = distinct(order.ravel())
@@ -483,12 +484,7 @@ def _look_into(candidates: Candidates, rules: Sequence[Rules], scored: Table, sh
     if len(stages) > 1:
         scored["part"][:, used] = np.where(inside[:, used], np.argmax(by_part, axis=0), -1)
     scored["second"][:, used] = by_part.max(axis=0)
-    total = (_both_stages(rules, share, hybrid, scored["second"]) + added)[:, used]
-    penalty = np.where(on, share * column([rule.neighbour for rule in rules]), 0.0)
-    lost, twin = second_stage.spread(total, np.searchsorted(used, order), neighbours(table[used]), penalty)
-    scored["lost"][:, used] = lost
-    scored["beside"][:, used] = np.where(twin >= 0, used[twin], -1)
-    return True
+    return order, used
 
 
 def second_part(candidates: Candidates, table: Table, i: int, rules: Rules, refs: Chunks) -> SecondPart | None:
@@ -578,23 +574,3 @@ def neighbours(table: Table) -> Flags:
     first, last, file = table["first_line"], table["last_line"], table["file"]
     touch = (first[:, None] <= last[None, :] + 1) & (first[None, :] <= last[:, None] + 1)
     return np.asarray(touch & (file[:, None] == file[None, :]), dtype=np.bool_)
-
-
-class Likeness:
-    """Jaccard similarity between token sets: shared tokens over all tokens; two empty sets are the same."""
-
-    def __init__(self, sets: Sequence[frozenset[str]]) -> None:
-        number: defaultdict[str, int] = defaultdict(count().__next__)
-        columns = [[number[token] for token in items] for items in sets]
-        holds = np.zeros((len(sets), -(-len(number) // 64) * 64), np.bool_)
-        for row, marked in zip(holds, columns, strict=True):
-            row[marked] = True
-        # A bit a token, so that a set is compared with all others in some microseconds.
-        self._bits = np.packbits(holds, axis=1).view(np.uint64)
-        self._sizes = np.array([len(items) for items in sets], dtype=np.float64)
-
-    def row(self, i: int) -> Floats:
-        """Return the similarity of set `i` to every set."""
-        shared = np.bitwise_count(self._bits & self._bits[i]).sum(axis=1, dtype=np.int64).astype(np.float64)
-        union = self._sizes + self._sizes[i] - shared
-        return np.where(union > 0, shared / np.maximum(union, 1.0), 1.0)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.search import formulas
-from memory_tui.search.score import Likeness
+from memory_tui.search.rank import Likeness, mmr
 
 
 def array(*values):
@@ -46,7 +46,7 @@ def likeness(tokens):
 
 def test_mmr_shares_are_jaccard_similarities():
     sets = [frozenset("abc"), frozenset("bcd"), frozenset(), frozenset()]
-    steps = {step.item: step for step in formulas.mmr([0.9, 0.8, 0.2, 0.1], likeness(sets), 1.0)}
+    steps = {step.item: step for step in mmr([0.9, 0.8, 0.2, 0.1], likeness(sets), 1.0)}
     assert steps[1].similarity == 0.5
     assert steps[2].similarity == 0.0
     assert (steps[3].similarity, steps[3].nearest) == (1.0, 2)
@@ -81,7 +81,7 @@ def reference_mmr(scores, tokens, lam):
 def test_mmr_equals_the_plain_greedy_loop(items, lam):
     scores = [score / 20 for score, _ in items]
     tokens = [words for _, words in items]
-    fast = list(formulas.mmr(scores, likeness(tokens), lam))
+    fast = list(mmr(scores, likeness(tokens), lam))
     assert sorted(c.item for c in fast) == list(range(len(items)))
     plain = reference_mmr(scores, tokens, lam)
     # Sums of floats in another order can turn a tie; then both orders must be worth the same at the first difference.

@@ -39,18 +39,17 @@ def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monk
     if library is None:
         pytest.skip("numpy multiplies by another library here")
     before, inside = library.scipy_openblas_get_num_threads64_(), []
-    real = StaticTable.rows
 
-    def rows(self, ids):
+    def q(self):
         inside.append(library.scipy_openblas_get_num_threads64_())
-        return real(self, ids)
+        return self.__dict__["q"]
 
     stage = SecondStage(["router"], (), {}, 8, "router", {9: "the router"}, meaning=1.0)
-    monkeypatch.setattr(StaticTable, "rows", rows)
+    monkeypatch.setattr(StaticTable, "q", property(q), raising=False)
     try:
         library.scipy_openblas_set_num_threads64_(2)
         stage.measure([0], ["the router"])
-        assert (inside, library.scipy_openblas_get_num_threads64_()) == ([1], 2)
+        assert (inside[-1], library.scipy_openblas_get_num_threads64_()) == (1, 2)
     finally:
         library.scipy_openblas_set_num_threads64_(before)
 
