@@ -14,9 +14,9 @@ from contextlib import ExitStack, closing, contextmanager
 
 from msgspec.structs import replace
 
-from memory_tui import events, locks
+from memory_tui import events, locks, profiles
+from memory_tui.approval import cleared
 from memory_tui.cancel import Stop
-from memory_tui.engine.providers import SyncProvider, who_answers
 from memory_tui.errors import (
     Cancelled,
     IndexBusy,
@@ -28,9 +28,10 @@ from memory_tui.errors import (
     WorkspaceError,
 )
 from memory_tui.events import Channel
-from memory_tui.index import batch_jobs, schema
+from memory_tui.index import embedding, index_write, schema
 from memory_tui.index.batch_jobs import BatchJobs
 from memory_tui.index.connections import IndexOpener, Readers, Writer, condemn
+from memory_tui.index.embedding import HERE, SERVER, SLOW, EmbeddingMode
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.index.sync import (
@@ -42,14 +43,18 @@ from memory_tui.index.sync import (
     compare,
     devices_from,
     recipe_of,
+    sync,
 )
 from memory_tui.index.watch import RootWatch, Seen, Watcher
 from memory_tui.locks import Leadership
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw import agent_sessions
 from memory_tui.plan import Plan
-from memory_tui.providers.base import Identity
-from memory_tui.providers.chain import NONE, Chain
+from memory_tui.providers import registry
+from memory_tui.providers.base import Identity, Provider
+from memory_tui.providers.chain import NONE, Chain, ChainMember, ServingProvider, who
+from memory_tui.settings import Settings
+from memory_tui.shared import team_vectors
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES
 from memory_tui.workspace.roots import lost, reachable, scan
 from memory_tui.workspace.scan import Scan
@@ -88,8 +93,6 @@ class Index:
         """Whether a sync for a search left that look to the end: an answer does not wait for it."""
         self.fresh_for_query = False
         """Whether the index was made for the question that is asked next."""
-        self.last_sync: SyncReport | None = None
-        """What the last sync did."""
         self.compared: Freshness | None = None
         """What the last comparison of disk and index came to."""
         self.unsearchable: tuple[FileState, ...] = ()
@@ -113,7 +116,7 @@ class Index:
         self._lock = threading.RLock()
         self._request: Future[None] | None = None
         """The sync that waits to begin; where it is done all the same, the index could not be opened for it."""
-        self._retry_later = self._provider_lost = False
+        self._retry_later = False
         self._synced = self._requested = 0.0
         self._swept = time.monotonic()
         self._comparing = threading.Lock()
@@ -200,14 +203,14 @@ class Index:
 
         Raises MemoryTuiError, IndexBusy while another process writes.
         """
-        if self.paused:
+        if self._paused.is_set():
             raise IndexUnavailable("Indexing is paused.", "Resume it first.")
         started = time.monotonic()
         report = last = self.writer.run(lambda store: self._sync(store, reason, force, accept_shrink))
         if reason == "search" or self.opener.resident:
             return report
         embedded = report.embedded
-        while self.batches.wait():
+        while self.batches.due is not None and self.batches.wait():
             last = self.writer.run(lambda store: self._sync(store, "batch", False, False))
             embedded += last.embedded
         return replace(
@@ -328,7 +331,6 @@ class Index:
         finally:
             self._synced = time.monotonic()
             self.after_sync()
-        self.last_sync = report
         if report.changed or fresh.stale:
             # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
             del seen, fresh, run
@@ -340,9 +342,9 @@ class Index:
         """Tell who makes vectors now; and of notes that differ otherwise than `before`, where nothing was written."""
         if before is not None and before.differs(fresh):
             self._emit(events.NotesChanged(time.time()))
-        who = who_answers(store, self._chain, self._plan.settings)
-        name, fine = who.answers or who.requested, who.fine or bool(who.answers)
-        self._emit(events.ProviderChanged(time.time(), name, fine, who.detail if who.fine else who.sentence))
+        now = who_answers(store, self._chain, self._plan.settings)
+        name, fine = now.answers or now.requested, now.fine or bool(now.answers)
+        self._emit(events.ProviderChanged(time.time(), name, fine, now.detail if now.fine else now.sentence))
 
     def _is_copied(self, store: Store) -> bool:
         """Tell whether the index is of no folder, also one that has just taken the place of a damaged mirror."""
@@ -391,7 +393,7 @@ class Index:
         if self._is_copied(store):
             return Freshness(0, 0, {}, ())
         has, roots, rows = store.recipe(), self._plan.roots, store.indexed()
-        self.batches.waiting = len(batch_jobs.waiting(store, has.identity if has else None))
+        self.batches.waiting = len(store.waiting(has.identity)) if has else 0
         rebuild = schema.differences(has, self._wish(has.identity)) if has else ()
         every = seen or reachable(roots, None if rebuild else store.settled())
         if rebuild and every.quiet:
@@ -400,8 +402,6 @@ class Index:
         now = compare(every, rows, roots, self._plan.settings, rebuild=rebuild, devices=devices)
         waiting = (state for state in now.stale.values() if state.detail != "rebuild")
         self.unsearchable = (*waiting, *(FileState(left.path, "excluded", left.detail) for left in now.left_out))
-        standing = who_answers(store, self._chain, self._plan.settings).standing
-        self._provider_lost = standing == "failed"
         self.compared, self._compared_at = now, time.monotonic()
         self.root_watch.record_comparison(now.moved, devices)
         return now
@@ -433,7 +433,9 @@ class Index:
         if now is not None and (shrink := now.shrink) is not None:
             notices.append(notice("notes_vanished", missing=shrink.missing, known=shrink.known, reason=shrink.reason))
         if now is not None and now.rebuild:
-            notices.append(notice("rebuild_waits", reasons=now.rebuild, failed=self._provider_lost))
+            notices.append(
+                notice("rebuild_waits", reasons=now.rebuild, failed=who(self._chain, None).standing == "failed")
+            )
         if self.batches.waiting:
             notices.append(notice("batch_waits", texts=self.batches.waiting))
         return notices
@@ -570,3 +572,107 @@ def mark_of(store: Store | None) -> Mark:
     if store is None or store.identified is None:
         return "", 0
     return str(store.meta("uuid") or ""), store.generation()
+
+
+# --- who makes vectors -----------------------------------------------------------------------------------------------
+
+_HITS = "cache_hits"
+
+
+class SyncProvider:
+    """The chain of one plan as its syncs use it."""
+
+    def __init__(self, plan: Plan, chain: Chain) -> None:
+        self._plan, self._chain, self._siblings, settings = plan, chain, plan.siblings, plan.settings
+        self._windows, self._caches = compares_windows(settings), settings.on("cache.enabled")
+        self._withholds = settings.on("remote.withholdSecrets")
+        self._most_cached = plan.config.whole("cache.maxEntries")
+        self._restored = 0
+        self._next_try: float | None = None
+
+    def run(self, run: SyncRun) -> SyncReport:
+        """Do the sync with who makes the vectors, again with who takes over when that one fails. What was never
+        indexed is so by words first, when the provider has to be asked for more.
+        """
+        store, chain = run.store, self._chain
+        if store.recipe() is None and chain.provider() is not None and chain.space_to_make() is None:
+            sync(replace(run, batches=None))
+        while True:
+            provider = self.provider(store)
+            batches, outage = (run.batches, "") if provider else (None, str(chain.state().error or ""))
+            manner = self.manner(provider)
+            report = sync(replace(run, provider=provider, batches=batches, outage=outage, manner=manner))
+            moved = provider is not None and chain.provider() not in (provider, None)
+            if not report.error or run.stop.is_set() or not moved:
+                break
+        self._settle(store, report)
+        return report
+
+    def provider(self, store: Store) -> Provider | None:
+        """Return who makes vectors for `store` now; None without any, on purpose or because of the chain's error."""
+        if self._restored != self._chain.restored:
+            self._restored = self._chain.restored
+            embedding.clear_rejected(store)
+        return self._chain.proven(store.identity())
+
+    def has_nothing_to_do(self, store: Store) -> bool:
+        """Tell whether a sync of `store` would ask nobody for vectors and write nothing down about who makes them."""
+        identity = store.identity()
+        now = self._chain.state()
+        if now.error or now.fallback or not self._caches:
+            return False
+        if identity is None or not identity.dims:
+            return True
+        return not store.lacking() and not (
+            registry.is_model(identity.provider) and self._windows and store.lacking_windows()
+        )
+
+    def manner(self, provider: Provider | None) -> EmbeddingMode:
+        """Return how texts get to `provider`."""
+        if not isinstance(provider, ChainMember):
+            return replace(HERE, siblings=self._siblings)
+        usual = SERVER if provider.host else SLOW if provider.slow else HERE
+        withheld = self._withholds and not provider.takes_secrets
+        return replace(
+            usual,
+            siblings=self._siblings,
+            withheld=withheld,
+            cleared=cleared(self._plan.workspace) if withheld else frozenset(),
+            windows=provider.is_model and self._windows,
+            team=team_vectors(self._plan) if provider.is_model else None,
+        )
+
+    def _settle(self, store: Store, report: SyncReport) -> None:
+        """Count cache hits, keep the cache within `cache.maxEntries`, and plan the next try of who failed."""
+        if report.reused:
+            index_write.remember(store, _HITS, str(cache_hits(store) + report.reused))
+        if report.changed:
+            index_write.prune(store, self._most_cached)
+        self._next_try = self._chain.state().next_try
+
+    def due(self) -> bool:
+        """Tell once whether a provider that failed may be asked again: at its time, or when it answered another process
+        before that.
+        """
+        if (before := self._next_try) is None:
+            return False
+        at = self._chain.state().next_try
+        if at == before and self._chain.settings.clock.now() < at:
+            return False
+        self._next_try = None
+        return True
+
+
+def compares_windows(settings: Settings) -> bool:
+    """Tell whether the windows of chunks get vectors, as far as the profile decides it."""
+    return profiles.get(settings.word("profile")).vector_score == "share"
+
+
+def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvider:
+    """Return who answers questions to `store` now, and why it is not who was asked for; asks nobody."""
+    return who(chain, store.identity(), hybrid=settings.on("query.hybrid.enabled"))
+
+
+def cache_hits(store: Store) -> int:
+    """Return how many chunks of `store` found their vector in its cache so far, instead of asking the provider."""
+    return int(store.meta(_HITS) or 0)

@@ -14,30 +14,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import plan as plans
-from memory_tui import profiles
 from memory_tui.approval import Approval, Approvals, cleared
 from memory_tui.config.config_patch import Patch, provider_patch
 from memory_tui.config.model import Config
+from memory_tui.engine.index import compares_windows, who_answers
 from memory_tui.errors import ConfigError, ProviderError, SettingError, Unreadable
-from memory_tui.index import batch_jobs, embedding, index_write
-from memory_tui.index.embedding import HERE, SERVER, SLOW, EmbeddingMode
+from memory_tui.index import embedding
 from memory_tui.index.index_write import NewChunk, NewFile, cut
 from memory_tui.index.store import MOST_WITH_WINDOWS, Store
-from memory_tui.index.sync import SyncReport, SyncRun, recipe_of, sync
+from memory_tui.index.sync import recipe_of
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
-from memory_tui.providers.base import Identity, Provider
+from memory_tui.providers.base import Identity
 from memory_tui.providers.chain import (
     Chain,
     ChainMember,
     MemberState,
     ServingProvider,
-    who,
 )
 from memory_tui.providers.options import SECRETS, ProviderRow, Secret, on_this_machine
 from memory_tui.secrets import finder as secret_finder
-from memory_tui.settings import Settings
-from memory_tui.shared import team_vectors
 from memory_tui.workspace import roots
 from memory_tui.workspace.chunking import sealed, windows
 from memory_tui.workspace.roots import scan
@@ -110,11 +106,11 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
         Flagged(path, each.start_line, each.end_line, held[each.hash]) for path, each in pieces if held.get(each.hash)
     ]
     by_batches = jobs.enabled and bool(facts.batch_price)
-    if _has_windows(plan, member.name) and not by_batches and len(pieces) <= MOST_WITH_WINDOWS:
+    if member.is_model and compares_windows(plan.settings) and not by_batches and len(pieces) <= MOST_WITH_WINDOWS:
         texts |= _windows_of(text for digest, text in texts.items() if not (withholding and held.get(digest)))
     cached = set(store.cached(space, list(texts)))
     cached |= embedding.shared_hashes(plan.siblings, space, texts.keys() - cached)
-    waiting = batch_jobs.waiting(store, space) & (texts.keys() - cached)
+    waiting = store.waiting(space) & (texts.keys() - cached)
     passed_over = cached | waiting | embedding.known_rejected(store, space, list(texts))
     lacking = [digest for digest in texts if digest not in passed_over]
     send = [texts[digest] for digest in lacking if not (withholding and held.get(digest))]
@@ -163,104 +159,6 @@ def _cut(
             yield cut(roots.read(note), note.source, recipe, time.time())
         except Unreadable as error:
             unreadable.append((note.path, error.message))
-
-
-_HITS = "cache_hits"
-
-
-# --- what a sync needs -----------------------------------------------------------------------------------------------
-
-
-class SyncProvider:
-    """The chain of one plan as its syncs use it."""
-
-    def __init__(self, plan: Plan, chain: Chain) -> None:
-        self._plan, self._chain = plan, chain
-        self._restored = 0
-        self._next_try: float | None = None
-
-    def run(self, run: SyncRun) -> SyncReport:
-        """Do the sync with who makes the vectors, again with who takes over when that one fails. What was never
-        indexed is so by words first, when the provider has to be asked for more.
-        """
-        store, chain = run.store, self._chain
-        if store.recipe() is None and chain.provider() is not None and chain.space_to_make() is None:
-            sync(replace(run, batches=None))
-        while True:
-            provider = self.provider(store)
-            batches, outage = (run.batches, "") if provider else (None, str(chain.state().error or ""))
-            manner = self.manner(provider)
-            report = sync(replace(run, provider=provider, batches=batches, outage=outage, manner=manner))
-            moved = provider is not None and chain.provider() not in (provider, None)
-            if not report.error or run.stop.is_set() or not moved:
-                break
-        self._settle(store, report)
-        return report
-
-    def provider(self, store: Store) -> Provider | None:
-        """Return who makes vectors for `store` now; None without any, on purpose or because of the chain's error."""
-        if self._restored != self._chain.restored:
-            self._restored = self._chain.restored
-            embedding.clear_rejected(store)
-        return self._chain.proven(store.identity())
-
-    def has_nothing_to_do(self, store: Store) -> bool:
-        """Tell whether a sync of `store` would ask nobody for vectors and write nothing down about who makes them."""
-        identity = store.identity()
-        now = self._chain.state()
-        if now.error or now.fallback or not self._plan.settings.on("cache.enabled"):
-            return False
-        if identity is None or not identity.dims:
-            return True
-        return not store.lacking() and not (_has_windows(self._plan, identity.provider) and store.lacking_windows())
-
-    def manner(self, provider: Provider | None) -> EmbeddingMode:
-        """Return how texts get to `provider`."""
-        siblings = self._plan.siblings
-        if not isinstance(provider, ChainMember):
-            return replace(HERE, siblings=siblings)
-        parts = _has_windows(self._plan, provider.name)
-        team = team_vectors(self._plan) if registry.is_model(provider.name) else None
-        if not provider.host:
-            return replace(SLOW if provider.slow else HERE, siblings=siblings, windows=parts, team=team)
-        withheld = not provider.takes_secrets and self._plan.settings.on("remote.withholdSecrets")
-        none = cleared(self._plan.workspace) if withheld else frozenset()
-        return replace(SERVER, withheld=withheld, siblings=siblings, cleared=none, windows=parts, team=team)
-
-    def _settle(self, store: Store, report: SyncReport) -> None:
-        """Count cache hits, keep the cache within `cache.maxEntries`, and plan the next try of who failed."""
-        if report.reused:
-            index_write.remember(store, _HITS, str(cache_hits(store) + report.reused))
-        if report.changed:
-            index_write.prune(store, self._plan.config.whole("cache.maxEntries"))
-        self._next_try = self._chain.state().next_try
-
-    def due(self) -> bool:
-        """Tell once whether a provider that failed may be asked again: at its time, or when it answered another process
-        before that.
-        """
-        if (before := self._next_try) is None:
-            return False
-        at = self._chain.state().next_try
-        if at == before and self._chain.settings.clock.now() < at:
-            return False
-        self._next_try = None
-        return True
-
-
-def _has_windows(plan: Plan, provider: str) -> bool:
-    """Tell whether the windows of chunks get vectors: of a model, and where a profile compares them."""
-    return registry.is_model(provider) and profiles.get(plan.settings.word("profile")).vector_score == "share"
-
-
-def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvider:
-    """Return who answers questions to `store` now, and why it is not who was asked for; asks nobody."""
-    return who(chain, store.identity(), hybrid=settings.on("query.hybrid.enabled"))
-
-
-def cache_hits(store: Store) -> int:
-    """Return how many chunks of `store` found their vector in its cache so far, instead of asking the provider."""
-    return int(store.meta(_HITS) or 0)
 
 
 class Providers:

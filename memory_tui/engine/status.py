@@ -11,8 +11,7 @@ import apsw
 from msgspec import Struct
 
 from memory_tui import locks
-from memory_tui.engine.index import Index
-from memory_tui.engine.providers import cache_hits, who_answers
+from memory_tui.engine.index import Index, cache_hits, who_answers
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code
 from memory_tui.index import database, schema

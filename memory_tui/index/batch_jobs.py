@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from memory_tui.events import BatchNews, Event
 from memory_tui.index import index_write
-from memory_tui.index.embedding import RECENT, EmbeddingMode, rejections_count_from, sendable
-from memory_tui.index.store import UNCLAIMED, Store
+from memory_tui.index.embedding import RECENT, SECONDS, EmbeddingMode, sendable
+from memory_tui.index.store import OPEN_JOB, UNCLAIMED, Store
 from memory_tui.providers.base import PASSING, Cause, Identity, ProviderFailure, Vectors
 from memory_tui.providers.chain import Chain
 
@@ -38,19 +38,9 @@ class Job(NamedTuple):
 
 
 def open_job(store: Store, identity: Identity) -> Job | None:
-    """Return the job for vectors of `identity`, the oldest where an earlier version left several."""
-    rows = store.query(
-        "SELECT id, file_id, remote_id, submitted_at FROM batch_jobs WHERE provider = ? AND model = ? AND "
-        "provider_key = ? AND file_id <> '' ORDER BY id LIMIT 1",
-        identity.space,
-    )
+    """Return the job for vectors of `identity`."""
+    rows = store.query(f"SELECT id, file_id, remote_id, submitted_at {OPEN_JOB}", identity.space)
     return Job(*rows[0]) if rows else None
-
-
-def waiting(store: Store, identity: Identity | None) -> set[str]:
-    """Return the hashes of texts that wait for a job for vectors of `identity`."""
-    job = open_job(store, identity) if identity else None
-    return {row[0] for row in store.query("SELECT hash FROM batch_texts WHERE job = ?", (job.id,))} if job else set()
 
 
 class BatchJobs:
@@ -92,7 +82,7 @@ class BatchJobs:
             except ProviderFailure as failure:
                 again = self._failed(store, service, identity, failure)
         job, texts = open_job(store, identity), self._texts(store, service, identity, mode)
-        self.waiting = len(waiting(store, identity)) + len(texts)
+        self.waiting = len(store.waiting(identity)) + len(texts)
         if again and self.waiting:
             age = service.settings.clock.now() - job.submitted_at if job and job.remote_id else 0.0
             self.pause = max(service.jobs.poll_seconds, min(age * _PATIENCE, _LONGEST_PAUSE))
@@ -109,7 +99,7 @@ class BatchJobs:
             "SELECT hash, text FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
             f"AND hash NOT IN (SELECT hash FROM withheld) AND {UNCLAIMED} AND NOT {RECENT} "
             "GROUP BY hash ORDER BY min(id)",
-            (*identity.space, *identity.space, rejections_count_from()),
+            (*identity.space, *identity.space, time.time() - SECONDS),
         )
         texts: dict[str, str] = dict(
             [row for row in rows if row[1].strip() and row[0] not in self._direct][:MOST_TEXTS]
@@ -134,11 +124,11 @@ class BatchJobs:
         remote_id, now = remote_id or service.create(job.file_id), service.settings.clock.now()
         with store.writing():
             store.query("UPDATE batch_jobs SET remote_id = ?, submitted_at = ? WHERE id = ?", (remote_id, now, job.id))
-        self._news(remote_id, "submitted", 0, len(waiting(store, identity)), f"to the batch service of {service.label}")
+        self._news(remote_id, "submitted", 0, len(store.waiting(identity)), f"to the batch service of {service.label}")
 
     def _has_ended(self, store: Store, service: BatchService, identity: Identity, job: Job) -> bool:
         """Look at a job; give up one that is late, and store what one brought that has ended, which is told."""
-        status, sent = service.status(job.remote_id), waiting(store, identity)
+        status, sent = service.status(job.remote_id), store.waiting(identity)
         vectors, errors, why = dict[str, Vectors](), dict[str, str](), status.why
         if status.phase != "running":
             # Others than were sent are not believed.
@@ -177,7 +167,7 @@ class BatchJobs:
         # A server without batch service is asked once.
         self._failures = self._failures + 1 if passes or runs else MOST_FAILURES
         if job is not None and (runs or self._failures >= MOST_FAILURES):
-            self._direct |= waiting(store, identity)
+            self._direct |= store.waiting(identity)
             self._drop(store, job)
             service.discard([job.file_id])
         self._news("", "failed", 0, self.waiting, detail)

@@ -14,7 +14,6 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import closing, suppress
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -66,12 +65,7 @@ def remember_rejected(store: Store, identity: Identity, digest: str, reason: str
 def known_rejected(store: Store, identity: Identity, hashes: Sequence[str]) -> set[str]:
     """Return which of `hashes` are not to be asked for again now."""
     sql = f"SELECT hash FROM refused WHERE {_SPACE} AND at > ? AND {_AMONG}"
-    return {row[0] for row in store.query(sql, (*identity.space, rejections_count_from(), json.dumps(list(hashes))))}
-
-
-def rejections_count_from() -> float:
-    """Return the time (epoch seconds) before which no refusal counts any more."""
-    return time.time() - SECONDS
+    return {row[0] for row in store.query(sql, (*identity.space, time.time() - SECONDS, json.dumps(list(hashes))))}
 
 
 def clear_rejected(store: Store) -> None:
@@ -250,7 +244,7 @@ class Embedder:
         lacking = iter(self.lacking(texts, cached) if ask else ())
         while self.working and (batch := list(islice(lacking, self._mode.texts))):
             self._check()
-            fresh |= self._take(batch, texts, self._request(batch, texts))
+            fresh |= self._take(batch, texts)
         return cached | fresh, fresh.keys()
 
     def lacking(self, texts: Mapping[str, str], cached: Mapping[str, int]) -> list[str]:
@@ -261,22 +255,17 @@ class Embedder:
             lacking = [digest for digest in lacking if digest not in refused]
         return sendable(self._store, texts, lacking, self._mode.cleared) if self._mode.withheld else lacking
 
-    def _request(self, batch: Sequence[str], texts: Mapping[str, str]) -> Callable[[], Vectors]:
-        """Make what asks for the vectors of `batch` when it is called: of texts, or of the media files they label."""
+    def _take(self, batch: Sequence[str], texts: Mapping[str, str]) -> dict[str, int]:
+        """Store the vectors of `batch`, of texts or of the media files they label; of a call that fails what was
+        finished before.
+        """
         assert self._provider is not None
-        inputs: list[str] = []
-        for digest in batch:
-            path = path_in(texts[digest], digest) if self._roots is not None else ""
-            inputs.append(
-                _media_text(self._roots, path, texts[digest], digest) if path and self._roots else texts[digest]
-            )
-        return partial(self._provider.embed, inputs, "document")
-
-    def _take(self, batch: Sequence[str], texts: Mapping[str, str], answer: Callable[[], Vectors]) -> dict[str, int]:
-        """Store what comes back for `batch`; of a call that fails what was finished before."""
-        ids: dict[str, int] = {}
+        inputs, ids = [texts[digest] for digest in batch], dict[str, int]()
+        if (media := self._roots) is not None:
+            labels = zip(inputs, batch, strict=True)
+            inputs = [_media_text(media, path, *each) if (path := path_in(*each)) else each[0] for each in labels]
         try:
-            return self._add(batch, answer())
+            return self._add(batch, self._provider.embed(inputs, "document"))
         except ProviderError as failure:
             self.error = failure.message
             done = failure.done if isinstance(failure, ProviderFailure) else {}
@@ -292,7 +281,7 @@ class Embedder:
                 # It was refused as a whole, or in part: which texts are to blame, each one by itself tells.
                 for digest in batch:
                     if digest not in ids and self._provider is not None:
-                        ids |= self._take([digest], texts, self._request([digest], texts))
+                        ids |= self._take([digest], texts)
             return ids
 
     def _add(self, digests: Sequence[str], vectors: Vectors) -> dict[str, int]:

@@ -59,45 +59,29 @@ def cut(
 
     Raises Unreadable for absurdly long lines, and what `check` raises between the chunks of a huge note.
     """
-    noted = _cut(read, source, recipe, check)
+    if isinstance(read, MediaDocument):
+        pieces = [AnnotatedChunk(Chunk(1, 1, read.text, read.hash), NOTHING_SAID)]
+    else:
+        # Only notes have annotations and entries, and those of a transcript would be somebody's words.
+        plain, sizes = source == transcripts.SOURCE, (recipe.chunk_tokens, recipe.chunk_overlap)
+        pieces = chunks_of(read.text, read.path, recipe.chunking, sizes, recipe.chunk_bytes, plain=plain, check=check)
     check()
-    headings_above = Headings("" if isinstance(read, Transcript) else read.text).above
-    pieces = on_lines_of_file(read, [each.chunk for each in noted])
+    # A transcript has other lines than its file.
+    lines = read.lines if isinstance(read, Transcript) else None
+    headings_above = Headings(read.text if lines is None else "").above
     seen: dict[str, int] = {}
     chunks = []
-    for piece, (_, notes_of) in zip(pieces, noted, strict=True):
+    for chunk, marks in pieces:
         check()
+        piece = chunk
+        if lines is not None:
+            piece = chunk._replace(start_line=lines[chunk.start_line - 1], end_line=lines[chunk.end_line - 1])
         identifier = chunk_id(source, read.path, piece, recipe.identity.model)
         occurrence = seen[identifier] = seen.get(identifier, -1) + 1
         above = words_above(read.path, headings_above(piece.start_line))
-        chunks.append(NewChunk.of(identifier, occurrence, piece, above, notes_of))
+        chunks.append(NewChunk.of(identifier, occurrence, piece, above, marks))
     title, dated = title_of(read.path, read.text), date_of(read.path, read.text)
     return NewFile(read.path, source, read.hash, read.mtime_ns, read.size, remarks(read), started, title, dated, chunks)
-
-
-def passage_of(text: str) -> int:
-    """Return a number of the words of `text`, whatever the blanks between them; 0 for none."""
-    words = " ".join(text.split()).encode("utf-8", "replace")
-    return int.from_bytes(hashlib.sha256(words).digest()[:8], "big", signed=True) if words else 0
-
-
-def _cut(read: Document, source: str, recipe: Recipe, check: Callable[[], object]) -> list[AnnotatedChunk]:
-    """Cut `read` by the rules that `recipe` names, each chunk with what its annotations say."""
-    if isinstance(read, MediaDocument):
-        return [AnnotatedChunk(Chunk(1, 1, read.text, read.hash), NOTHING_SAID)]
-    # Only notes have annotations and entries, and those of a transcript would be somebody's words.
-    plain, sizes = source == transcripts.SOURCE, (recipe.chunk_tokens, recipe.chunk_overlap)
-    return chunks_of(read.text, read.path, recipe.chunking, sizes, recipe.chunk_bytes, plain=plain, check=check)
-
-
-def on_lines_of_file(read: Document, pieces: list[Chunk]) -> list[Chunk]:
-    """Return `pieces` of the text of `read` with the lines of its file, which for a transcript are others."""
-    if not isinstance(read, Transcript):
-        return pieces
-    return [
-        piece._replace(start_line=read.lines[piece.start_line - 1], end_line=read.lines[piece.end_line - 1])
-        for piece in pieces
-    ]
 
 
 def remarks(read: Document) -> str:
@@ -142,7 +126,9 @@ class NewChunk(Struct, frozen=True):
         """Return the chunk `piece` below the words `above`, with the numbers that follow from its words."""
         body = "" if occurrence else indexed_form(above, piece.text)
         place = piece.start_line, piece.end_line, piece.hash, piece.text
-        return cls(chunk_id, occurrence, *place, passage_of(piece.text), above, body, annotations)
+        words = " ".join(piece.text.split()).encode("utf-8", "replace")
+        passage = int.from_bytes(hashlib.sha256(words).digest()[:8], "big", signed=True) if words else 0
+        return cls(chunk_id, occurrence, *place, passage, above, body, annotations)
 
 
 class NewFile(Struct, frozen=True):

@@ -32,8 +32,8 @@ RECIPE = "memory_index_meta_v1"
 """Key of the recipe in `meta`, as documented."""
 NO_FOLDER = "no_folder"
 """Key in `meta` of an index that no folder has: it is copied, so nobody compares it with a disk or syncs it."""
-KEYWORDS_ONLY = ("none", "fts-only")
-"""Provider and model of an index without vectors, as documented."""
+KEYWORDS_ONLY = Identity("none", "fts-only", fingerprint(provider="none", model="fts-only"), 0)
+"""The identity of an index without vectors, as documented."""
 
 SCHEMA_VERSION = 13
 """Raised when a table changes; an older index is made anew, with the vectors it has."""
@@ -137,7 +137,7 @@ def differences(has: Recipe, wish: Recipe) -> tuple[str, ...]:
         ("endpoint", old.key[:8], new.key[:8]),
         ("dimensions", old.dims, new.dims),
     )
-    if old == keywords_only() != new:
+    if old == KEYWORDS_ONLY != new:
         # An index of words alone was made by no provider, and somebody may answer beside it.
         space = (("vectors in the index", "none", f"{new.provider} {new.model}"),)
     pairs = (
@@ -159,12 +159,6 @@ def differences(has: Recipe, wish: Recipe) -> tuple[str, ...]:
         for name, was, now in changed
         if name != "endpoint" or not names & {"provider", "model"}
     )
-
-
-def keywords_only() -> Identity:
-    """Return the identity of an index without vectors."""
-    provider, model = KEYWORDS_ONLY
-    return Identity(provider, model, fingerprint(provider=provider, model=model), 0)
 
 
 def scope_hash(extra_paths: Sequence[str], patterns: Sequence[ExtraPath] = (), media: MediaRules | None = None) -> str:

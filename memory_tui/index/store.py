@@ -389,6 +389,8 @@ UNCLAIMED = (
     "AND j.file_id <> '' AND j.provider = ? AND j.model = ? AND j.provider_key = ?)"
 )
 """That a chunk waits for no batch job; takes provider, model and key."""
+OPEN_JOB = "FROM batch_jobs WHERE provider = ? AND model = ? AND provider_key = ? AND file_id <> '' ORDER BY id LIMIT 1"
+"""The job of a space, the oldest where an earlier version left several; takes provider, model and key."""
 
 
 class Store(Database):
@@ -677,6 +679,11 @@ class Store(Database):
         return int(
             self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ?", (after,))
         )
+
+    def waiting(self, space: Identity) -> set[str]:
+        """Return the hashes of texts that wait for a batch job for vectors of that space."""
+        rows = self.query(f"SELECT hash FROM batch_texts WHERE job = (SELECT id {OPEN_JOB})", space.space)
+        return {digest for (digest,) in rows}
 
     def without_windows(self, after: int, count: int) -> Rows:
         """Return the next `count` chunks with a vector whose windows have none, with a rowid above `after`."""

@@ -26,7 +26,7 @@ from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError, Unreadab
 from memory_tui.events import Listener
 from memory_tui.index import embedding, index_write, rebuild, schema
 from memory_tui.index.batch_jobs import BatchJobs
-from memory_tui.index.database import Rows
+from memory_tui.index.database import Rows, rebuild_of
 from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
 from memory_tui.index.index_write import NewFile, cut, remarks
 from memory_tui.index.schema import Recipe
@@ -121,20 +121,16 @@ def state_of(note: NoteFile, row: IndexedNote | None, settings: Settings | None 
     """Say how a note differs from its row; None when only its times do. By `settings` a transcript may wait."""
     differs = difference(note, row)
     if row is not None and differs == "unsure":
-        differs = _reread(note, row)
+        try:
+            differs = "" if roots.read(note).hash == row.hash else "changed"
+        except Unreadable:
+            differs = "changed"
     if row is not None and differs == "failed":
         return FileState(note.path, "changed while read" if row.state == CHANGED else "failed", row.detail)
     if not differs:
         return None
     patience = waits(note, row, settings) if settings else ""
     return FileState(note.path, "pending", patience or differs, bool(patience))
-
-
-def _reread(note: NoteFile, row: IndexedNote) -> Difference:
-    try:
-        return "" if roots.read(note).hash == row.hash else "changed"
-    except Unreadable:
-        return "changed"
 
 
 # --- all notes ------------------------------------------------------------------------------------------------------
@@ -241,7 +237,7 @@ def recipe_of(
     roots: Roots, settings: Settings, identity: Identity | None, max_input_bytes: int = MAX_INPUT_BYTES
 ) -> Recipe:
     """Return what an index of `roots` is made with, whose vectors are in the space `identity`; None for no vectors."""
-    identity = identity or schema.keywords_only()
+    identity = identity or schema.KEYWORDS_ONLY
     return Recipe(
         model=identity.model,
         provider=identity.provider,
@@ -457,10 +453,13 @@ def sync(run: SyncRun) -> SyncReport:
     store, report = run.store, SyncReport(run.reason)
     started, before, error = time.monotonic(), store.generation(), ""
     try:
-        recipe = _recipe(run)
+        identity = run.provider.identity if run.provider else store.identity() if run.outage else None
     except ProviderError as failure:
         run = replace(run, provider=None, outage=failure.message)
-        recipe = _recipe(run)
+        # Its vectors stay.
+        identity = store.identity()
+    most = run.provider.max_input_bytes if run.provider else MAX_INPUT_BYTES
+    recipe = recipe_of(run.roots, run.settings, identity, most)
     if run.force:
         embedding.clear_rejected(store)
     try:
@@ -492,13 +491,6 @@ def sync(run: SyncRun) -> SyncReport:
     return report
 
 
-def _recipe(run: SyncRun) -> Recipe:
-    """Return what the index is to be made with; during an outage its vectors stay. Raises ProviderError."""
-    if run.provider is None:
-        return recipe_of(run.roots, run.settings, run.store.identity() if run.outage else None)
-    return recipe_of(run.roots, run.settings, run.provider.identity, run.provider.max_input_bytes)
-
-
 def _bring_up_to_date(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
     """Do what changed in place; where the index has to be made anew, make another one beside it."""
     store, has = run.store, run.store.recipe()
@@ -506,13 +498,15 @@ def _bring_up_to_date(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
     if has is None:
         index_write.reset(store, recipe)
         has = recipe
-    anew = has != recipe or (bool(store.indexed()) and run.force) or rebuild.waits(store, recipe)
+    begun = rebuild_of(store.path).exists()
+    anew = has != recipe or (bool(store.indexed()) and run.force) or (begun and rebuild.waits(store, recipe))
     same_space = run.provider is not None and has.identity == recipe.identity
     patience = run.settings if patient else None
     live = _Pass(run, store, has, run.provider if same_space else None, report, patience)
     live.all_of(run.scan)
     if not anew:
-        rebuild.discard(store.path)
+        if begun:
+            rebuild.discard(store.path)
     elif out_of_reach := len(live.vanished.retained):
         report.postponed = f"{out_of_reach:,} indexed note{'s are' if out_of_reach > 1 else ' is'} out of reach"
     elif run.outage and has.identity.dims:

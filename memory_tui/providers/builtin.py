@@ -30,7 +30,6 @@ DIMS = 256
 MODEL = "minilm-trained-256"
 TABLE = Path(__file__).parent / "table" / "minilm-trained-256.npz"
 UNKNOWN = "[UNK]"
-HASHES = "hash-256"
 LONGEST_WORD = 100
 """Characters of a word beyond which BERT's tokenizer takes it for unknown."""
 
@@ -241,7 +240,7 @@ def hash_vector(text: str) -> Vectors:
 class Scripted(Provider):
     """The provider "scripted", for tests: shared words make texts alike, and nothing else does."""
 
-    identity = Identity("scripted", HASHES, fingerprint(provider="scripted", model=HASHES), DIMS)
+    identity = Identity("scripted", "hash-256", fingerprint(provider="scripted", model="hash-256"), DIMS)
     detail = "hash vectors, no model"
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:  # noqa: ARG002

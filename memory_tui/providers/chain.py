@@ -132,6 +132,7 @@ class ChainMember(Provider):
         self.name, self.role, self.settings = name, role, settings
         self.host, self.model = registry.endpoint(name, settings)
         self.slow = name in registry.ROWS and registry.row(name).slow
+        self.is_model = registry.is_model(name)
         self.outage = Outage()
         """How it failed last, as this process or another one met it."""
         self.worked = False

@@ -37,15 +37,11 @@ GET_CHARACTERS = 12_000
 """The most that one `get` returns (OpenClaw's bound of memory_get)."""
 
 
-def _flags(*names: str) -> int:
-    """Return the `os.open` flags that this system has."""
-    return sum(getattr(os, name, 0) for name in names)
-
-
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 # O_NONBLOCK: a pipe put in the file's place must not stop us.
-_FILE = os.O_RDONLY | _flags("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+_FILE = os.O_RDONLY | _NO_LINK | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 # O_PATH: a folder that may be entered but not listed is enough.
-_FOLDER = os.O_RDONLY | _flags("O_PATH", "O_DIRECTORY", "O_CLOEXEC")
+_FOLDER = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_PATH", "O_DIRECTORY", "O_CLOEXEC"))
 
 
 class ChangedWhileRead(Unreadable):
@@ -132,7 +128,7 @@ def descend(root: str, folder: str, flags: int) -> int:
     at = os.open(root, flags)
     try:
         for name in filter(None, folder[len(root.rstrip(os.sep)) :].split(os.sep)):
-            below = os.open(name, flags | _flags("O_NOFOLLOW"), dir_fd=at)
+            below = os.open(name, flags | _NO_LINK, dir_fd=at)
             os.close(at)
             at = below
     except (OSError, ValueError):

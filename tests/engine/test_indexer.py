@@ -300,9 +300,10 @@ def test_an_answer_is_known_to_be_old_although_the_status_was_read_since(engine,
 
 def caught_up(options):
     """Whether a command that asks once found something to write."""
-    with Engine.open(replace(options, once=True)) as engine:
+    heard: list[events.Event] = []
+    with Engine.open(replace(options, once=True), heard.append) as engine:
         engine.index.catch_up()
-        return engine.index.last_sync is not None
+    return any(isinstance(event, events.SyncFinished) for event in heard)
 
 
 def test_a_command_writes_nothing_where_nothing_changed(options, tmp_path):
@@ -369,10 +370,11 @@ def test_an_index_of_an_older_version_is_made_anew_by_who_reads_it(options):
     connection = apsw.Connection(str(index))
     connection.execute("DROP TABLE annotations; PRAGMA user_version = 5")
     connection.close()
-    with Engine.open(with_changes(options, ("sync.onSearch", "false"))) as later:
+    heard: list[events.Event] = []
+    with Engine.open(with_changes(options, ("sync.onSearch", "false")), heard.append) as later:
         assert later.search.search("gardens").recalled
-        assert later.index.last_sync.embedded == 0
-        assert later.index.last_sync.reused > 0
+        [finished] = [event for event in heard if isinstance(event, events.SyncFinished)]
+        assert (finished.indexed > 0, finished.embedded) == (True, 0)
         assert not [notice for notice in later.notices() if notice.code == "index"]
     assert not list(index.parent.glob("*.damaged-*"))
 
