@@ -29,7 +29,7 @@ from memory_tui.secrets.discreet import Discreet
 # What psycopg logs beside an error, which is told, would come upon the screen.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 Connection = psycopg.Connection[TupleRow]
-VERSION = 2
+VERSION = 3
 """Of the schema that this program reads and writes."""
 OLDEST_SERVER, OLDEST_PGVECTOR = 15, (0, 7)
 MEMBERS = "memory_tui_member"

@@ -1,4 +1,4 @@
-"""Publishes the index of a workspace: some notes a transaction, in the order of the index, without reading a note.
+"""Publishes the index of a workspace: a transaction a note, in the order of the index, without reading a note.
 
 What may leave this machine a person says for each workspace and database: the notes, MEMORY.md and transcripts each by
 name. A passage that looks like it holds a secret never does.
@@ -11,7 +11,7 @@ import secrets
 import socket
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
@@ -41,8 +41,8 @@ NOTES, MEMORY, SESSIONS = "shared", "shared MEMORY.md", "shared transcripts"
 """What a person approves, each by itself."""
 _UNIT = 0.01
 """How far the square of a vector's length may be from 1."""
-_TOGETHER = 32
-"""Notes of a transaction: each that is committed alone waits for the server's disk."""
+_AHEAD = 32
+"""Notes that are sent, each in a transaction of its own, before the answers are waited for."""
 _PUBLISHED = Table("shared")
 """What this machine remembers of each database: as whom it publishes, and how far it came."""
 
@@ -189,7 +189,7 @@ class _Run:
         self.report = Published()
         self._state = f"{store.generation()} {allowed.mark}"
         self._memory = _PUBLISHED.of(f"{access.where}\0{access.tenant}\0{access.name}")
-        self._ws, self._epoch, self._incarnation, self._generation, self._done, self._base = self._take(recipe)
+        self._ws, self._epoch, self._incarnation, self.report.generation, self._done, self._base = self._take(recipe)
         self._passages = Passages(store, allowed.cleared, self._base)
 
     def _take(self, recipe: Recipe) -> tuple[Any, ...]:
@@ -198,11 +198,11 @@ class _Run:
             self._memory.put("publisher", publisher := f"{socket.gethostname()} {secrets.token_hex(8)}")
         known, generation = memory.get("reached", (None, 0))
         row = self._connection.execute(
-            "select * from memory_tui.take(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            "select * from memory_tui.take(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
             (
                 *(self._access.tenant, self._access.name, publisher, float(self._access.silent_seconds)),
                 *(msgspec.json.encode(recipe).decode(), space_of(recipe.identity), recipe.identity.dims),
-                *(str(self._store.meta("uuid")), known, generation),
+                *(str(self._store.meta("uuid")), known, generation, self._state),
             ),
         ).fetchone()
         assert row is not None
@@ -211,7 +211,6 @@ class _Run:
     def go(self, stop: Stop) -> Published:
         """Publish what differs, remove what is gone, and say that all is done."""
         report = self.report
-        report.generation = self._generation
         local = self._local()
         if self._done == self._state:
             return report
@@ -223,16 +222,14 @@ class _Run:
         )
         marks = ((path, mark, there.get(path)) for path, mark in local.items())
         new = [(path, mark) for path, mark, has in marks if has not in (mark, self._with_withheld(mark))]
-        for part in (new[at : at + _TOGETHER] for at in range(0, len(new), _TOGETHER)):
+        changes = [partial(self._put, path, mark) for path, mark in new]
+        changes += [partial(self._drop, path) for path in there.keys() - local.keys()]
+        for part in (changes[at : at + _AHEAD] for at in range(0, len(changes), _AHEAD)):
             stop.check()
-            with self._connection.transaction(), self._connection.pipeline():
-                for path, mark in part:
-                    self._put(path, mark)
-        stop.check()
-        with self._connection.transaction(), self._connection.pipeline():
-            for path in there.keys() - local.keys():
-                self._call("drop_file(%s, %s, %s, %s)", path)
-                report.removed += 1
+            with self._connection.pipeline():
+                for change in part:
+                    with self._connection.transaction():
+                        change()
         changed = bool(report.files or report.removed)
         (report.generation,) = self._call("finish(%s, %s, %s, %s, %s)", self._state, changed).fetchone() or (0,)
         self._memory.put("reached", (str(self._incarnation), report.generation))
@@ -254,6 +251,10 @@ class _Run:
             else:
                 self.report.left[kind] += 1
         return local
+
+    def _drop(self, path: str) -> None:
+        self._call("drop_file(%s, %s, %s, %s)", path)
+        self.report.removed += 1
 
     def _with_withheld(self, mark: str) -> str:
         """Return the mark of a note of which passages are withheld, until a person clears one."""

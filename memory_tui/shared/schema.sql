@@ -57,8 +57,20 @@ create table if not exists memory_tui.vec (
     vec {vector}.vector not null,
     primary key (tenant, ws, seq, place),
     foreign key (tenant, ws) references memory_tui.workspace on delete cascade);
-alter table memory_tui.vec alter column vec set storage main;
+do $$
+begin
+    -- Citus takes no such statement once the table is sharded.
+    if (select attstorage <> 'm' from pg_attribute where attrelid = 'memory_tui.vec'::regclass and attname = 'vec') then
+        alter table memory_tui.vec alter column vec set storage main;
+    end if;
+end
+$$;
 create index if not exists vec_by_hash on memory_tui.vec (tenant, hash);
+
+-- Workspaces that were published since the server crashed last, for that empties the table: notes are committed without
+-- waiting for the disk, so a crash takes back what mirrors may have seen.
+create unlogged table if not exists memory_tui.since_crash (
+    tenant text not null, ws bigint not null, primary key (tenant, ws));
 
 -- --- rights ---------------------------------------------------------------------------------------------------------
 
@@ -72,11 +84,24 @@ begin
 end
 $$;
 
--- The workspaces that the login may read.
-create or replace function memory_tui.readable() returns table (tenant text, ws bigint)
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-    select distinct m.tenant, m.ws from memory_tui.member m join pg_catalog.pg_roles r on r.rolname = m.who
-    where pg_has_role(session_user, r.oid, 'member')
+-- The workspaces of a tenant that the login may read. Who logs in is a value in each query, for on another node of Citus
+-- the owner logs in.
+create or replace function memory_tui.readable(t text) returns bigint[]
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare login name := session_user;
+begin
+    return array(select m.ws from memory_tui.member m
+        where m.tenant = t and pg_has_role(login, to_regrole(quote_ident(m.who)), 'member'));
+end
+$$;
+
+create or replace function memory_tui.reads(t text, w bigint) returns boolean
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare login name := session_user;
+begin
+    return exists (select from memory_tui.member m
+        where m.tenant = t and m.ws = w and pg_has_role(login, to_regrole(quote_ident(m.who)), 'member'));
+end
 $$;
 
 revoke all on schema memory_tui from public;
@@ -84,15 +109,14 @@ grant usage on schema memory_tui to memory_tui_member;
 do $$
 declare name text;
 begin
-    foreach name in array array['about', 'workspace', 'member', 'file', 'chunk', 'vec'] loop
+    foreach name in array array['about', 'workspace', 'member', 'file', 'chunk', 'vec', 'since_crash'] loop
         execute format('revoke all on memory_tui.%I from public, memory_tui_member', name);
         execute format('alter table memory_tui.%I enable row level security, force row level security', name);
         execute format('drop policy if exists owner on memory_tui.%I', name);
         execute format('create policy owner on memory_tui.%I to current_user using (true) with check (true)', name);
         execute format('drop policy if exists reader on memory_tui.%I', name);
         execute format('create policy reader on memory_tui.%I for select to memory_tui_member using (%s)', name,
-            case name when 'about' then 'true'
-            else '(tenant, ws) in (select r.tenant, r.ws from memory_tui.readable() r)' end);
+            case name when 'about' then 'true' else 'memory_tui.reads(tenant, ws)' end);
     end loop;
     grant select on memory_tui.about to memory_tui_member;
 end
@@ -100,69 +124,91 @@ $$;
 
 -- --- reading --------------------------------------------------------------------------------------------------------
 
-create or replace function memory_tui.reads(t text, w bigint) returns boolean
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-    select (t, w) in (select r.tenant, r.ws from memory_tui.readable() r)
-$$;
+-- Each asks for membership once, then reads. They are plpgsql, for Citus plans no parameters of SQL functions.
 
 -- Those of these names, those that one of these roles may read, or every one; `silence` is how long its publisher was not
 -- heard of, in seconds.
 create or replace function memory_tui.workspaces(t text, every boolean, names text[], roles text[])
 returns table (name text, ws bigint, recipe text, incarnation text, generation bigint, changes_from bigint, base bigint,
     silence double precision)
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-    select w.name, w.ws, w.recipe, w.incarnation::text, w.generation, w.changes_from, w.base,
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare mine bigint[] := memory_tui.readable(t);
+begin
+    return query select w.name, w.ws, w.recipe, w.incarnation::text, w.generation, w.changes_from, w.base,
         extract(epoch from clock_timestamp() - w.heard)::double precision
-    from memory_tui.workspace w join memory_tui.readable() r on (r.tenant, r.ws) = (w.tenant, w.ws)
-    where w.tenant = t and (every or w.name = any(names) or exists (
+    from memory_tui.workspace w
+    where w.tenant = t and w.ws = any(mine) and (every or w.name = any(names) or exists (
         select from memory_tui.member m where m.tenant = w.tenant and m.ws = w.ws and m.who = any(roles)))
-    order by w.name
+    order by w.name;
+end
 $$;
 
 create or replace function memory_tui.passages(t text, numbers bigint[]) returns bigint
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-    select coalesce(sum(f.chunks), 0)::bigint from memory_tui.file f join memory_tui.readable() r using (tenant, ws)
-    where f.tenant = t and f.ws = any(numbers)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare mine bigint[] := memory_tui.readable(t);
+begin
+    return (select coalesce(sum(f.chunks), 0) from memory_tui.file f
+        where f.tenant = t and f.ws = any(numbers) and f.ws = any(mine));
+end
 $$;
 
 create or replace function memory_tui.files(t text, w bigint, since bigint) returns setof memory_tui.file
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-    select f.* from memory_tui.file f
-    where memory_tui.reads(t, w) and f.tenant = t and f.ws = w and f.generation > since
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if memory_tui.reads(t, w) then
+        return query select * from memory_tui.file where tenant = t and ws = w and generation > since;
+    end if;
+end
 $$;
 
+-- By each path in turn: how many rows tables hold that nobody has analyzed yet, no planner knows.
 create or replace function memory_tui.chunks(t text, w bigint, paths text[]) returns setof memory_tui.chunk
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-    select c.* from memory_tui.chunk c
-    where memory_tui.reads(t, w) and c.tenant = t and c.ws = w and c.path = any(paths)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if memory_tui.reads(t, w) then
+        return query select c.* from unnest(paths) p cross join lateral (
+            select * from memory_tui.chunk where tenant = t and ws = w and path = p offset 0) c;
+    end if;
+end
 $$;
 
 create or replace function memory_tui.vectors(t text, w bigint, seqs bigint[]) returns setof memory_tui.vec
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-    select v.* from memory_tui.vec v
-    where memory_tui.reads(t, w) and v.tenant = t and v.ws = w and v.seq = any(seqs)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if memory_tui.reads(t, w) then
+        return query select * from memory_tui.vec where tenant = t and ws = w and seq = any(seqs);
+    end if;
+end
 $$;
 
 -- The vectors in one space of texts with these hashes.
 create or replace function memory_tui.known_vectors(t text, in_space text, hashes text[])
 returns table (hash text, vec {vector}.vector)
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-    select distinct on (v.hash) v.hash, v.vec from memory_tui.vec v join memory_tui.workspace w using (tenant, ws)
-        join memory_tui.readable() r using (tenant, ws)
-    where v.tenant = t and v.hash = any(hashes) and w.space = in_space
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+declare mine bigint[] := memory_tui.readable(t);
+begin
+    return query select distinct on (v.hash) v.hash, v.vec
+    from memory_tui.vec v join memory_tui.workspace w using (tenant, ws)
+    where v.tenant = t and v.ws = any(mine) and v.hash = any(hashes) and w.space = in_space;
+end
 $$;
 
 -- What is wrong with the rows of a workspace, in words.
 create or replace function memory_tui.unsound(t text, w bigint) returns setof text
-language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-    select 'passages of no note: ' || c.path from memory_tui.chunk c left join memory_tui.file f using (tenant, ws, path)
-    where memory_tui.reads(t, w) and c.tenant = t and c.ws = w and coalesce(f.state, 'gone') = 'gone'
-    union select 'a vector of no passage: ' || v.seq from memory_tui.vec v
-    left join memory_tui.chunk c using (tenant, ws, seq)
-    where memory_tui.reads(t, w) and v.tenant = t and v.ws = w and c.seq is null
-    union select f.path || ': not all passages are there' from memory_tui.file f
-    where memory_tui.reads(t, w) and f.tenant = t and f.ws = w and f.state <> 'gone' and f.chunks <> (
-        select count(*) from memory_tui.chunk c where c.tenant = f.tenant and c.ws = f.ws and c.path = f.path)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if memory_tui.reads(t, w) then
+        return query select 'passages of no note: ' || c.path
+        from memory_tui.chunk c left join memory_tui.file f using (tenant, ws, path)
+        where c.tenant = t and c.ws = w and coalesce(f.state, 'gone') = 'gone'
+        union select 'a vector of no passage: ' || v.seq
+        from memory_tui.vec v left join memory_tui.chunk c using (tenant, ws, seq)
+        where v.tenant = t and v.ws = w and c.seq is null
+        union select f.path || ': not all passages are there' from memory_tui.file f
+        where f.tenant = t and f.ws = w and f.state <> 'gone' and f.chunks <> (
+            select count(*) from memory_tui.chunk c where c.tenant = f.tenant and c.ws = f.ws and c.path = f.path);
+    end if;
+end
 $$;
 
 -- --- writing --------------------------------------------------------------------------------------------------------
@@ -170,12 +216,11 @@ $$;
 -- The number of a workspace that the login may publish; raises otherwise, and says the same of one that is not there.
 create or replace function memory_tui.published(t text, n text) returns bigint
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
-declare found bigint;
+declare found bigint; login name := session_user;
 begin
     select w.ws into found from memory_tui.workspace w
         join memory_tui.member m on m.tenant = w.tenant and m.ws = w.ws and m.publishes
-        join pg_catalog.pg_roles r on r.rolname = m.who
-        where w.tenant = t and w.name = n and pg_has_role(session_user, r.oid, 'member') limit 1;
+        where w.tenant = t and w.name = n and pg_has_role(login, to_regrole(quote_ident(m.who)), 'member') limit 1;
     if found is null then
         raise exception using errcode = 'MT004', message = format('%s has not joined the shared index.', n);
     end if;
@@ -188,8 +233,8 @@ create or replace function memory_tui.join_workspace(t text, n text) returns big
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare owner text := split_part(n, '/', 1); made bigint;
 begin
-    if n !~ '^[^/,[:cntrl:]]+/[^/,:[:cntrl:]]+$' or n <> btrim(n) or n like 'group:%' or not exists (
-        select from pg_catalog.pg_roles r where r.rolname = owner and pg_has_role(session_user, r.oid, 'member')) then
+    if n !~ '^[^/,[:cntrl:]]+/[^/,:[:cntrl:]]+$' or n <> btrim(n) or n like 'group:%' or pg_has_role(
+        session_user, to_regrole(quote_ident(owner)), 'member') is not true then
         raise exception using errcode = 'MT003',
             message = format('%s is no OWNER/NAME where OWNER is %s or a role of that login.', n, session_user);
     end if;
@@ -206,7 +251,7 @@ create or replace function memory_tui.allow(t text, n text, reader text, reads b
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare w bigint := memory_tui.published(t, n);
 begin
-    if reads and not exists (select from pg_catalog.pg_roles r where r.rolname = reader) then
+    if reads and to_regrole(quote_ident(reader)) is null then
         raise exception using errcode = 'MT003', message = format('there is no login or role %s.', reader);
     end if;
     delete from memory_tui.member m where m.tenant = t and m.ws = w and m.who = reader and not m.publishes;
@@ -216,20 +261,21 @@ begin
 end
 $$;
 
--- Begin to publish as `who`, unless another one was heard of within `silent` seconds. What was published by another
--- recipe goes. A restored backup is known by a `generation` that is lower than the one that the publisher remembers of
--- this incarnation; then, and with another recipe, a new one begins.
+-- Begin to publish `state` as `by_whom`, unless another one was heard of within `silent` seconds. What was published by
+-- another recipe goes. A new incarnation begins then, after a run that a crash of the server cut off, and where a backup
+-- was restored: its `generation` is lower than the one that the publisher remembers of this incarnation.
 create or replace function memory_tui.take(
     t text, n text, by_whom text, silent double precision, made_by text, vectors_of text, dimensions int,
-    index_id text, known uuid, known_generation bigint)
+    index_id text, known uuid, known_generation bigint, state text)
 returns table (ws bigint, epoch bigint, incarnation uuid, generation bigint, index_state text, base bigint)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare w bigint := memory_tui.published(t, n); has memory_tui.workspace; other boolean;
+    at_now timestamptz := clock_timestamp();
 begin
     select * into has from memory_tui.workspace s where s.tenant = t and s.ws = w for update;
-    if has.publisher not in ('', by_whom) and clock_timestamp() - has.heard < make_interval(secs => silent) then
+    if has.publisher not in ('', by_whom) and at_now - has.heard < make_interval(secs => silent) then
         raise exception using errcode = 'MT002', message = format('%s did so %s s ago.', split_part(has.publisher, ' ', 1),
-            ceil(extract(epoch from clock_timestamp() - has.heard)));
+            ceil(extract(epoch from at_now - has.heard)));
     end if;
     other := has.recipe not in ('', made_by);
     if other then
@@ -237,7 +283,8 @@ begin
         delete from memory_tui.chunk c where c.tenant = t and c.ws = w;
         delete from memory_tui.file f where f.tenant = t and f.ws = w;
     end if;
-    if other or (has.incarnation = known and has.generation < known_generation) then
+    if other or (has.incarnation = known and has.generation < known_generation) or (has.index_state = '' and not exists (
+        select from memory_tui.since_crash s where s.tenant = t and s.ws = w)) then
         has.incarnation := gen_random_uuid();
         has.index_state := '';
     end if;
@@ -245,9 +292,11 @@ begin
         has.index_state := '';
         select coalesce(max(c.seq), 0) into has.base from memory_tui.chunk c where c.tenant = t and c.ws = w;
     end if;
-    update memory_tui.workspace s set publisher = by_whom, heard = clock_timestamp(), epoch = s.epoch + 1,
+    insert into memory_tui.since_crash values (t, w) on conflict do nothing;
+    -- Empty until it is published, so that a run that was cut off is known.
+    update memory_tui.workspace s set publisher = by_whom, heard = at_now, epoch = s.epoch + 1,
         recipe = made_by, space = vectors_of, dims = dimensions, incarnation = has.incarnation, base = has.base,
-        index_uuid = index_id, index_state = has.index_state
+        index_uuid = index_id, index_state = case has.index_state when state then state else '' end
         where s.tenant = t and s.ws = w;
     return query select w, has.epoch + 1, has.incarnation, has.generation, has.index_state, has.base;
 end
@@ -257,9 +306,13 @@ $$;
 -- passed. As it locks the row of the workspace, generations become visible in their order.
 create or replace function memory_tui.advance(t text, n text, e bigint, steps int default 1) returns memory_tui.workspace
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-declare w bigint := memory_tui.published(t, n); now_at memory_tui.workspace;
+declare w bigint := memory_tui.published(t, n); now_at memory_tui.workspace; at_now timestamptz := clock_timestamp();
 begin
-    update memory_tui.workspace s set generation = s.generation + steps, heard = clock_timestamp()
+    -- The nodes of Citus agree on each commit, and wait.
+    if steps > 0 and current_setting('citus.version', true) is null then
+        perform set_config('synchronous_commit', 'off', true);
+    end if;
+    update memory_tui.workspace s set generation = s.generation + steps, heard = at_now
         where s.tenant = t and s.ws = w and s.epoch = e returning * into now_at;
     if now_at.ws is null then
         raise exception using errcode = 'MT001', message = format('epoch %s has passed.', e);
@@ -269,9 +322,12 @@ end
 $$;
 
 create or replace function memory_tui.forget_chunks(t text, w bigint, p text) returns void
-language sql security definer set search_path = pg_catalog, pg_temp as $$
-    with gone as (delete from memory_tui.chunk c where c.tenant = t and c.ws = w and c.path = p returning c.seq)
-    delete from memory_tui.vec v using gone where v.tenant = t and v.ws = w and v.seq = gone.seq
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    delete from memory_tui.vec where tenant = t and ws = w and seq = any(array(
+        select c.seq from memory_tui.chunk c where c.tenant = t and c.ws = w and c.path = p));
+    delete from memory_tui.chunk where tenant = t and ws = w and path = p;
+end
 $$;
 
 -- Put a note with its passages in the place of what was published of it.
@@ -330,7 +386,7 @@ end
 $$;
 
 revoke all on all functions in schema memory_tui from public, memory_tui_member;
-grant execute on function memory_tui.readable, memory_tui.workspaces, memory_tui.passages, memory_tui.files,
+grant execute on function memory_tui.reads, memory_tui.workspaces, memory_tui.passages, memory_tui.files,
     memory_tui.chunks, memory_tui.vectors, memory_tui.known_vectors, memory_tui.unsound, memory_tui.join_workspace,
     memory_tui.allow, memory_tui.take, memory_tui.put_file, memory_tui.drop_file, memory_tui.finish, memory_tui.leave
     to memory_tui_member;

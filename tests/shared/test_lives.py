@@ -23,8 +23,9 @@ from memory_tui.index.store import Store
 from memory_tui.shared import mirror, publish, publisher, verify
 from memory_tui.shared.connection import SharedUnavailable
 from tests.support.paths import ROOT
+from tests.support.postgres import Server
 from tests.support.provider_server import Play, serving
-from tests.support.shared_index import Home
+from tests.support.shared_index import Home, shared_database
 from tests.support.waiting import LONG
 
 HALF = """
@@ -71,10 +72,10 @@ def wrong(home):
 # --- one publisher ---------------------------------------------------------------------------------------------------
 
 
-def take(connection, who, silent=600.0):
+def take(connection, who, silent=600.0, recipe="r", index="i"):
     row = connection.execute(
-        "select epoch from memory_tui.take('default', 'anna/laptop', %s, %s, 'r', 's', 0, 'i', %s, 0)",
-        (who, silent, uuid.uuid4()),
+        "select epoch from memory_tui.take('default', 'anna/laptop', %s, %s, %s, 's', 0, %s, %s, 0, 'x')",
+        (who, silent, recipe, index, uuid.uuid4()),
     ).fetchone()
     return row[0]
 
@@ -265,6 +266,47 @@ def test_two_hundred_kills_under_three_publishers_and_eight_readers_lose_nothing
     for thread in threads:
         thread.join(LONG)
     assert (wrongs, len(looks)) == ([], len(readers))
+
+
+def test_what_a_crash_of_the_server_takes_back_no_mirror_keeps(tmp_path):
+    """Notes are committed without waiting for the disk; each mirror may have read them before they were lost."""
+    server = Server()
+    try:
+        database = shared_database(server)
+        laptop = machine(tmp_path / "laptop", server, database)
+        desk = Home(tmp_path / "desk", server.url(database, "bob"), "bob/desk", askTimeoutMs=20_000)
+        laptop.publish()
+        publish.allow(laptop.access, "bob", reads=True)
+        server.run("alter system set wal_writer_delay = '10s'")
+        server.run("select pg_reload_conf()")
+        state = "select generation, incarnation from memory_tui.workspace"
+        with server.connected(database, "anna") as connection:
+            [run] = server.run("select publisher, 600.0, recipe, index_uuid from memory_tui.workspace", database)
+            epoch = take(connection, *run)
+            [before] = server.run(state, database)
+            connection.execute(
+                "select memory_tui.drop_file('default', 'anna/laptop', %s, 'memory/garden.md')", (epoch,)
+            )
+            assert read_by(desk) == {"anna/laptop:memory/router.md"}
+            server.kill()
+        server.start()
+        assert server.run(state, database) == [before]
+        # One note changes, so the generation is the one that the mirror has of what was lost.
+        laptop.write(router="# Router\n\nIt is new.\n")
+        laptop.publish()
+        [after] = server.run(state, database)
+        assert (after[0], after[1] != before[1]) == (before[0] + 1, True)
+        assert read_by(desk) == {"anna/laptop:memory/garden.md", "anna/laptop:memory/router.md"}
+    finally:
+        server.remove()
+
+
+def read_by(home):
+    """The notes of others that the mirror of all has, brought up to date."""
+    with Engine.open(home.options) as engine:
+        engine.index.sync()
+        with engine.of_scope("anna/laptop")[0].index.reader() as store:
+            return {note.shown for note in store.indexed().values()}
 
 
 def test_who_listens_is_told_to_look_and_nothing_else(server, team, laptop):

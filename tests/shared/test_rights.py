@@ -10,7 +10,7 @@ import pytest
 from memory_tui.shared import publish
 from tests.support.shared_index import Home
 
-TABLES = ("workspace", "member", "file", "chunk", "vec")
+TABLES = ("workspace", "member", "file", "chunk", "vec", "since_crash")
 
 _READING = {
     "files": "files('default', %(ws)s, 0)",
@@ -64,7 +64,7 @@ def trespasses(server, team, login="bob"):
         tries("become the owner", "set role owner")
         name = ("default", "anna/laptop")
         never = uuid.uuid4()
-        take = "select count(*) from memory_tui.take(%s, %s, 'bob 1', 0, 'r', 's', 0, 'i', %s, 0)"
+        take = "select count(*) from memory_tui.take(%s, %s, 'bob 1', 0, 'r', 's', 0, 'i', %s, 0, 'x')"
         tries("take", take, (*name, never))
         tries("drop", "select 1 from memory_tui.drop_file(%s, %s, 1, 'memory/garden.md')", name)
         tries("finish", "select memory_tui.finish(%s, %s, 1, 'x', true)", name)
@@ -98,8 +98,12 @@ def test_who_is_in_a_role_reads_what_the_role_may(server, team, laptop):
     server.run("revoke garden_club from bob")
 
 
-_EVERYBODY = "create or replace function memory_tui.readable() returns table (tenant text, ws bigint) language sql "
-_EVERYBODY += "stable security definer as 'select tenant, ws from memory_tui.workspace'"
+_EVERYBODY = """
+create or replace function memory_tui.readable(t text) returns bigint[] language sql stable security definer
+    as 'select array(select ws from memory_tui.workspace)';
+create or replace function memory_tui.reads(t text, w bigint) returns boolean language sql stable security definer
+    as 'select true'
+"""
 _ANYBODY = "create or replace function memory_tui.published(t text, n text) returns bigint language sql stable "
 _ANYBODY += "security definer as 'select ws from memory_tui.workspace where tenant = $1 and name = $2'"
 
@@ -134,6 +138,7 @@ def test_each_guard_is_needed(guard, noticed, server, team, laptop):
 def explained(server, team, select):
     """What bob learns of a path, and of one that is not there, by having a statement explained."""
     with server.connected(team, "bob") as connection:
+        connection.execute("set enable_seqscan = off")
         for path in ("memory/garden.md", "memory/nobody.md"):
             try:
                 rows = connection.execute(

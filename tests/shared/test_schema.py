@@ -9,7 +9,7 @@ from memory_tui.shared import connection as connections
 from memory_tui.shared import schema
 from memory_tui.shared.connection import VERSION, Access, SharedUnavailable, connect, joined
 
-TABLES = ("about", "workspace", "member", "file", "chunk", "vec")
+TABLES = ("about", "workspace", "member", "file", "chunk", "vec", "since_crash")
 
 
 def access(url: str, password: str = "") -> Access:

@@ -21,7 +21,7 @@ from memory_tui.index.store import Store
 from memory_tui.mcp import schemas
 from memory_tui.mcp.tools import memory_get, memory_search
 from memory_tui.shared import mirror, publish
-from memory_tui.shared.connection import SharedUnavailable
+from memory_tui.shared.connection import VERSION, SharedUnavailable
 from memory_tui.shared.scope import Scope, workspace_of
 from memory_tui.shared.states import Record
 from tests.support.shared_index import ROSES, Home
@@ -326,7 +326,7 @@ def test_a_silent_publisher_a_lost_right_and_a_newer_schema_are_told(server, tea
     state = standing(desk, "all")
     assert (state.state, state.words[0].split(",")[0]) == ("newer", "schema newer than this program")
     assert paths(desk, "all", "Gertrude")[0] == "anna/laptop:memory/2026-03-10.md"
-    server.run("update memory_tui.about set version = 2", team)
+    server.run(f"update memory_tui.about set version = {VERSION}", team)
     publish.allow(laptop.access, "bob", reads=False)
     for nobodys in ("anna/laptop", "nobody/nothing"):
         with pytest.raises(SharedUnavailable, match=f"nothing to read for {nobodys}: no right to read {nobodys}"):
