@@ -33,11 +33,12 @@ from memory_tui.openclaw.trust import LedgerRow, Trust, text_hash
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import Roots
 
-_NEAR, _EARLY, _SLACK, _SHORT = 1.0, 0.012, 0.003, 0.6
-"""Seconds: after a claim; before a command, after it; a command whose text is not read.
+_EARLY, _SLACK, _SHORT = 0.012, 0.003, 0.6
+"""Seconds: before an act, after it; a command whose text is not read.
 
-The clock of a file is some milliseconds slow and never fast: what changed after a command had answered is not its work.
+The clock of a file is some milliseconds slow and never fast: what changed after a tool had answered is not its work.
 """
+_LEDGER = 1.0
 _GIT_BEFORE, _GIT_AFTER, _LONGEST_MOVE = 1.0, 3.0, 60.0
 """Seconds around the line that git writes at the end of a move, and that a move of many files may take."""
 _CHAIN, _LONGEST_CHAIN = 600.0, 50
@@ -51,13 +52,13 @@ Bytes = bytes | None
 class NoteChange(FileChange, frozen=True):
     """One change of the note at the absolute `path`, at `at` by the clock of its file.
 
-    `since` is when the text before it was there already. Times are in epoch seconds. `has_twin` tells that another note
-    has, or had, the text that came; of one that is gone, the text that went.
+    `since` is when the text before it was there already. Times are in epoch seconds. `twins` are the absolute paths of
+    other notes that have, or had, the text that came; of one that is gone, the text that went.
     """
 
     at: float = 0.0
     since: float = 0.0
-    has_twin: bool = False
+    twins: frozenset[str] = frozenset()
 
 
 HOSTS = (*get_args(agent_acts.Host), "git")
@@ -142,7 +143,7 @@ class Authors:
             for claim in act.claims if act.use.succeeded else ():
                 self._claims.setdefault(claim.path, []).append((act, claim))
         self._moves, self._made, self._ledger = tuple(moves), made, ledger or {}
-        self._used: set[tuple[str, str, str | None]] = set()
+        self._used: set[frozenset[str]] = set()
 
     def of(self, change: NoteChange) -> Author:
         """Return who made `change`."""
@@ -164,22 +165,23 @@ class Authors:
 
     def _only(self, change: NoteChange, acts: list[Act], rule: str) -> Author:
         """Return the one session of `acts`, where there is one that did not explain these bytes before."""
-        fresh = [self._explains(act.use.id, change) for act in acts]
+        # A command may write to a note more than once.
+        came = _lines(change.after) - _lines(change.before) if rule == "words" else ()
+        fresh = [self._explains(act.use.id, change.path, *came) for act in acts]
         owners = {act.owner for act in acts}
         return Author(*owners.pop(), rule) if any(fresh) and len(owners) == 1 else UNKNOWN
 
-    def _explains(self, act: str, change: NoteChange) -> bool:
-        """Mark that an act explains what a note holds; False where it did so before: somebody brought that back."""
-        key = act, change.path, None if change.after is None else hashlib.sha256(change.after).hexdigest()
-        is_new = key not in self._used
-        self._used.add(key)
+    def _explains(self, *key: str) -> bool:
+        """Mark that an act explains a change of a note; False where it did so before: somebody brought that back."""
+        is_new = frozenset(key) not in self._used
+        self._used.add(frozenset(key))
         return is_new
 
     # --- the rules ---------------------------------------------------------------------------------------------------
 
     def _claimed(self, change: NoteChange, since: float) -> list[tuple[Act, Claim]]:
         claims = self._claims.get(change.path, ())
-        return [each for each in claims if since <= each[0].use.end + _NEAR and each[0].use.at - _EARLY <= change.at]
+        return [each for each in claims if since <= each[0].use.end + _SLACK and each[0].use.at - _EARLY <= change.at]
 
     def _by_bytes(self, change: NoteChange) -> list[Act]:
         near = self._claimed(change, change.at)
@@ -195,7 +197,7 @@ class Authors:
                 if id(act.session) != owner:
                     continue
                 states = {after for state in states for after in _results(claim, state)} | {change.before}
-                if change.after in states and change.at <= act.use.end + _NEAR:
+                if change.after in states and change.at <= act.use.end + _SLACK:
                     ends.append(act)
         return ends
 
@@ -203,9 +205,9 @@ class Authors:
         row = self._ledger.get(change.path)
         if row is None or change.after is None or row.file_hash != text_hash(change.after):
             return []
-        if abs(row.observed_at / 1000 - change.at) > _NEAR:
+        if abs(row.observed_at / 1000 - change.at) > _LEDGER:
             return []
-        is_new = self._explains(f"ledger {row.observed_at}", change)
+        is_new = self._explains(f"ledger {row.observed_at}", change.path)
         return Author("openclaw", row.session_key or row.session_id, "ledger") if is_new else UNKNOWN
 
     def _by_git(self, change: NoteChange) -> Author | list[Act]:
@@ -223,30 +225,32 @@ class Authors:
         return [act for act in self._commands[first:last] if act.use.succeeded and change.at <= act.use.end + _SLACK]
 
     def _by_words(self, change: NoteChange) -> list[Act]:
-        added, new_words = _additions(change)
         # Of one of many bytes the lines are not compared.
-        if not any(new_words) or len(change.before or b"") + len(change.after or b"") > _MOST_COMPARED:
+        if len(change.before or b"") + len(change.after or b"") > _MOST_COMPARED:
             return []
         return [
             act
             for act in self._running(change)
-            if {_NOTE, _NAMESAKE} & set(act.with_marks(change.path))
-            and all(
-                words <= set(_WORD.findall(act.command)) or re.search(rf"{re.escape(line)}(?!\w)", act.command)
-                for line, words in zip(added, new_words, strict=True)
-            )
+            if _NOTE in act.with_marks(change.path) and _says(act.command, change)
         ]
 
     def _by_deed(self, change: NoteChange) -> list[Act]:
         """Return the commands that remove a note that is gone, or bring the text of another one into it."""
-        deeds = [] if change.after is not None else [_REMOVES]
-        deeds += [_ARRIVES if change.after is not None else _LEAVES] * change.has_twin
+
+        def did(act: Act) -> bool:
+            command = act.with_marks(change.path)
+            if change.after is None and _REMOVES.search(command):
+                return True
+            moves = _LEAVES if change.after is None else _ARRIVES
+            return bool(moves.search(command)) and any({_NOTE, _FOLDER} & set(act.with_marks(twin)) for twin in change.twins)
+
         return [
             act
             for act in self._running(change)
             if act.use.at <= change.at
             and act.use.end <= act.use.at + _SHORT
-            and any(deed.search(act.with_marks(change.path)) for deed in deeds)
+            and not _MISSED.search(act.use.text)
+            and did(act)
         ]
 
 
@@ -260,7 +264,7 @@ def _act(session: HostSession, use: ToolUse) -> Act:
     if use.name in ("Bash", "exec", "exec_command", "shell") and command:
         command = str(command[-1]) if isinstance(command, list) else str(command)
         cwd = os.path.normpath(Path(use.cwd) / str(args.get("workdir") or ""))
-        return Act(session, use, (), "" if {_NOTE, _NAMESAKE, _FOLDER} & set(command) else command, cwd)
+        return Act(session, use, (), "" if _MARKS & set(command) else command, cwd)
     try:
         claims = [to_builtins(claim) for claim in _claimed(use.name, args, details, use.cwd)]
         return Act(session, use, convert(claims, tuple[Claim, ...]))
@@ -370,8 +374,13 @@ def _edited(text: str, edit: Replacement, place: int) -> tuple[str | None, int]:
 # --- what a command does ---------------------------------------------------------------------------------------------
 
 _NOTE, _NAMESAKE, _FOLDER = "\0", "\1", "\2"
+_MARKS = {_NOTE, _NAMESAKE, _FOLDER}
 _SHELL_WORD = re.compile(r"[^\s;|&<>()'\"=\0\1\2]{1,4096}")
 _GOES_TO = re.compile(r"\bcd\s+['\"]?([^\s;|&<>()'\"]+)")
+_APPENDS = re.compile(r">>|\btee\s+(?:-a|--append)\b")
+_MISSED = re.compile(r"\bcannot (?:stat|remove)\b|No such file")
+"""What rm, mv and cp say where somebody was faster."""
+_READS = re.compile(r"\s*(?:cat|grep|head|ls|rg|tail|wc)\b[^;|&>\n]*")
 _REMOVES = re.compile(rf"\b(?:rm|unlink)\b[^;|&\n]*[{_NOTE}{_FOLDER}]")
 _LEAVES = re.compile(rf"\bmv\b[^;|&\n]*[{_NOTE}{_FOLDER}]['\"]*[ \t]+[^\s;|&>]")
 _ARRIVES = re.compile(
@@ -379,16 +388,47 @@ _ARRIVES = re.compile(
 )
 
 
-@lru_cache(2)
-def _additions(change: NoteChange) -> tuple[list[str], list[set[str]]]:
-    """Return the lines that a change added, and of each the words that no line had which it took away."""
-    old, new = (
-        Counter(line.strip() for line in (data or b"").decode("utf-8", "replace").split("\n"))
-        for data in (change.before, change.after)
-    )
-    known = set(_WORD.findall("\n".join(old - new)))
-    added = list(new - old)
-    return added, [set(_WORD.findall(line)) - known for line in added]
+def _says(command: str, change: NoteChange) -> bool:
+    """Tell whether a command holds what came with a change, and what went: whole lines, or the words that differ."""
+    old, new = _lines(change.before), _lines(change.after)
+    came, went = new - old, old - new
+    moved = [line for line in old if line not in went] != [line for line in new if line not in came]
+    if not came or moved or _READS.fullmatch(command):
+        return False
+    spoken = _spoken(_WORD.findall(command))
+
+    def times(line: str) -> int:
+        return len(re.findall(rf"{re.escape(line)}(?![ \t]*\w)", command))
+
+    for line in [line for line, count in came.items() if times(line) < count]:
+        replaced = next((each for each in went if _differs_by(_WORD.findall(each), _WORD.findall(line), spoken)), None)
+        if came[line] > 1 or replaced is None:
+            return False
+        went -= Counter([replaced])
+    # What only appends takes no line away.
+    return all(map(times, went)) or (not _APPENDS.search(command) and all(map(times, new)))
+
+
+def _lines(data: Bytes) -> Counter[str]:
+    """Count the lines of a note, in the order in which they stand."""
+    return Counter(line for line in map(str.strip, (data or b"").decode("utf-8", "replace").split("\n")) if line)
+
+
+def _differs_by(old: list[str], new: list[str], spoken: str) -> bool:
+    """Tell whether what differs between the words of two lines was spoken, the old before the new."""
+    if old == new:
+        return False
+    head = len(os.path.commonprefix([old, new]))
+    tail = len(os.path.commonprefix([old[head:][::-1], new[head:][::-1]]))
+    if head + tail == min(len(old), len(new)):
+        # Words that only came, or went, count with a neighbour.
+        head, tail = max(0, head - 1), tail - (not head and tail > 0)
+    before, after = (_spoken(words[head : len(words) - tail]) for words in (old, new))
+    return 0 <= (place := spoken.find(before)) < spoken.find(after, place + 1)
+
+
+def _spoken(words: Iterable[str]) -> str:
+    return f" {' '.join(words)} "
 
 
 def _below(folder: str, word: str) -> str:
@@ -439,8 +479,9 @@ def name_authors(record: Record, roots: Roots, now: float) -> list[str]:
         except EditRefused:
             # A text that is gone proves nothing.
             return None
-        has_twin = len(holders[edit.before if edit.after is None else edit.after] | {edit.path}) > 1
-        return NoteChange(_real(roots.workspace / edit.path), before, after, at=edit.at, since=since, has_twin=has_twin)
+        others = holders[edit.before if edit.after is None else edit.after] - {edit.path}
+        twins = frozenset(_real(roots.workspace / path) for path in others)
+        return NoteChange(_real(roots.workspace / edit.path), before, after, at=edit.at, since=since, twins=twins)
 
     def fits(move: Move, edit: Edit) -> bool:
         change = change_of(edit)

@@ -228,10 +228,10 @@ COMMANDS = {
     "rm -r ../notes": ("deed", OLD, None),
 }
 TWINS = {
-    "mv MEMORY.md memory/old.md": None,
-    "mv ../draft/MEMORY.md .": NEW,
-    "cp memory/old.md MEMORY.md": NEW,
-    "mv ../draft/*.md ./; cp ../draft/MEMORY.md ./": NEW,
+    "mv MEMORY.md memory/old.md": ("notes/memory/old.md", None),
+    "mv ../draft/MEMORY.md .": ("draft/MEMORY.md", NEW),
+    "cp memory/old.md MEMORY.md": ("notes/memory/old.md", NEW),
+    "mv ../draft/*.md ./; cp ../draft/MEMORY.md ./": ("draft/MEMORY.md", NEW),
 }
 
 
@@ -247,12 +247,17 @@ def test_what_a_command_wrote_is_its_agents(command, case, home, at):
         assert authors(home, at).of(other).host == "", "another note"
 
 
-@pytest.mark.parametrize(("command", "after"), TWINS.items(), ids=TWINS)
-def test_what_a_command_moved_or_copied_is_its_agents_where_another_note_has_the_text(command, after, home, at):
+@pytest.mark.parametrize(("command", "case"), TWINS.items(), ids=TWINS)
+def test_what_a_command_moved_or_copied_is_its_agents_where_the_other_note_has_the_text(command, case, home, at):
+    twin, after = case
     ran(home, at, command)
     change = changed(home, at + 0.05, OLD, after)
-    assert authors(home, at).of(replace(change, has_twin=True)) == Author("claude-code", "s1", "deed")
-    assert authors(home, at).of(change) == UNKNOWN
+    there = replace(change, twins=frozenset([str(home / twin)]))
+    assert authors(home, at).of(there) == Author("claude-code", "s1", "deed")
+    for twins in ((), [str(home / "other" / "MEMORY.md")]):
+        assert authors(home, at).of(replace(change, twins=frozenset(twins))) == UNKNOWN
+    ran(home, at, command, text="cannot stat: No such file or directory")
+    assert authors(home, at).of(there) == UNKNOWN
 
 
 UNPROVED = {
@@ -266,6 +271,13 @@ UNPROVED = {
     "rm ../draft/MEMORY.md": None,
     "mv ../draft/other.md .": None,
     "cat > MEMORY.md <<'EOF'\n- printer in the hallway\nEOF": OLD + b"- printer in the hall",
+    "echo '- scanner' >> MEMORY.md": OLD.splitlines(keepends=True)[0] + b"- scanner\n",
+    "echo '- lamp' >> MEMORY.md": b"".join(OLD.splitlines(keepends=True)[::-1]) + b"- lamp\n",
+    "echo '- tap' >> MEMORY.md": OLD + b"- tap\n- tap\n",
+    "echo '- cup and bowl' >> MEMORY.md": OLD + b"- bowl cup\n",
+    "sed -i 's/10.0.0.9/10.0.0.1/' MEMORY.md": NEW,
+    "grep -c '- sink' MEMORY.md": OLD + b"- sink\n",
+    "echo '- jar' >> ../draft/MEMORY.md": OLD + b"- jar\n",
 }
 
 

@@ -1,5 +1,6 @@
 """Whoever changes a note: each version that is seen is kept, and every note comes back to the letter."""
 
+import ast
 import random
 import shutil
 import subprocess
@@ -291,6 +292,40 @@ def test_the_watcher_keeps_each_version_of_two_appenders(watched):
             )
         )
     assert [len(journal.edits(path)) for path in texts] == [6, 6]
+
+
+AGENT = """
+import fcntl, pathlib, random, sys, time
+folder, me, until = pathlib.Path(sys.argv[1]), int(sys.argv[2]), time.time() + float(sys.argv[3])
+noise = random.Random(me)
+while time.time() < until:
+    note = folder / f"memory/{noise.randrange(9)}.md"
+    with open(folder.parent / f"{note.stem}.lock", "a+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        text = note.read_bytes() if note.exists() else b""
+        lines = text.splitlines(keepends=True) + [b"- %d of %d\\n" % (noise.randrange(10**9), me)]
+        del lines[: noise.choice([0, 0, 0, 0, 0, 0, 1, len(lines) // 2])]
+        is_gone = len(lines) > 60
+        note.unlink() if is_gone else note.write_bytes(b"".join(lines))
+        lock.write(repr(None if is_gone else b"".join(lines)).encode() + b"\\n")
+        # The next version of this note comes so much later, at the earliest.
+        time.sleep(1.2 if is_gone else 0.3)
+    time.sleep(noise.uniform(0, 0.4))
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1500)
+def test_three_agents_for_1290_seconds_and_every_version_is_there(watched):
+    folder, journal = watched
+    words = [sys.executable, "-c", AGENT, str(folder)]
+    agents = [subprocess.Popen([*words, str(me), "1290"]) for me in range(3)]
+    assert [agent.wait() for agent in agents] == [0, 0, 0]
+    for written in folder.parent.glob("*.lock"):
+        path = f"memory/{written.stem}.md"
+        versions = [ast.literal_eval(line) for line in written.read_text().splitlines()]
+        until(lambda path=path, last=versions[-1]: journal.text(journal.edits(path)[0].after) == last)
+        assert [journal.text(edit.after) for edit in journal.edits(path)[::-1]] == versions
 
 
 def test_the_watcher_sees_folders_and_root_notes_go_and_come(watched):
