@@ -23,8 +23,7 @@ from memory_tui.notes import authors, diff
 from memory_tui.notes import history as histories
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.history import OTHERS, OWN
-from memory_tui.notes.journal import JournalEntry
-from memory_tui.notes.record import Edit
+from memory_tui.notes.journal import Edit, JournalEntry
 from memory_tui.workspace.roots import MEMORY, NoteMissing, destination, named_lines, scan
 
 _PAGE = 500

@@ -303,10 +303,8 @@ class _Reader:
             case "CommandExecution":
                 # One that ended with a code of its own ran.
                 name, done = "exec_command", done or bool(item.get("exit_code"))
-                args, cwd = (
-                    {"command": item.get("command")},
-                    unquote(str(item.get("cwd") or cwd).removeprefix("file://")),
-                )
+                args = {"command": item.get("command")}
+                cwd = unquote(str(item.get("cwd") or cwd).removeprefix("file://"))
             case "McpToolCall" if isinstance(item.get("result"), dict):
                 name, details = str(item.get("tool")), item["result"].get("structuredContent")
                 text = "\n".join(agent_sessions.texts(item["result"].get("content")))

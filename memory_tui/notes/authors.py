@@ -8,7 +8,6 @@ that somebody else writes into a transcript while the note changes cannot be tol
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 import os
 import re
 from bisect import bisect_left
@@ -28,13 +27,14 @@ from memory_tui.notes import agent_acts
 from memory_tui.notes.agent_acts import HostSession, ToolUse
 from memory_tui.notes.changes import FileChange
 from memory_tui.notes.git import GitFailed, History, Move
-from memory_tui.notes.record import Author, Edit, Record
+from memory_tui.notes.journal import Author, Edit, Journal
+from memory_tui.notes.merge import changed_spans
 from memory_tui.openclaw.trust import LedgerRow, Trust, text_hash
 from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import Roots
 
 _EARLY, _SLACK, _SHORT = 0.012, 0.003, 0.6
-"""Seconds: before an act, after it; a command whose text is not read.
+"""Seconds: before an act, after it; of a command whose text is not read.
 
 The clock of a file is some milliseconds slow and never fast: what changed after a tool had answered is not its work.
 """
@@ -229,26 +229,25 @@ class Authors:
         if len(change.before or b"") + len(change.after or b"") > _MOST_COMPARED:
             return []
         return [
-            act
-            for act in self._running(change)
-            if _NOTE in act.with_marks(change.path) and _says(act.command, change)
+            act for act in self._running(change) if _NOTE in act.with_marks(change.path) and _says(act.command, change)
         ]
 
     def _by_deed(self, change: NoteChange) -> list[Act]:
         """Return the commands that remove a note that is gone, or bring the text of another one into it."""
+        moves = _LEAVES if change.after is None else _ARRIVES
 
         def did(act: Act) -> bool:
             command = act.with_marks(change.path)
             if change.after is None and _REMOVES.search(command):
                 return True
-            moves = _LEAVES if change.after is None else _ARRIVES
-            return bool(moves.search(command)) and any({_NOTE, _FOLDER} & set(act.with_marks(twin)) for twin in change.twins)
+            named = any({_NOTE, _FOLDER} & set(act.with_marks(twin)) for twin in change.twins)
+            return named and bool(moves.search(command))
 
         return [
             act
             for act in self._running(change)
             if act.use.at <= change.at
-            and act.use.end <= act.use.at + _SHORT
+            and act.use.end - act.use.at <= _SHORT
             and not _MISSED.search(act.use.text)
             and did(act)
         ]
@@ -282,12 +281,8 @@ def _claimed(name: str, args: Mapping[str, Any], details: Mapping[str, Any], cwd
     elif name == "write":
         yield Claim(path, "write", args["content"])
     elif name in ("Edit", "MultiEdit"):
-        edits = args.get("edits") or [args]
-        yield Claim(
-            path,
-            "edit",
-            edits=tuple(Replacement(e["old_string"], e["new_string"], 0, bool(e.get("replace_all"))) for e in edits),
-        )
+        edits = ((e["old_string"], e["new_string"], 0, bool(e.get("replace_all"))) for e in args.get("edits") or [args])
+        yield Claim(path, "edit", edits=tuple(Replacement(*edit) for edit in edits))
     elif name == "edit":
         yield Claim(path, "edit", edits=tuple(Replacement(each["oldText"], each["newText"]) for each in args["edits"]))
     elif name == "apply_patch" and "changes" in details:
@@ -416,15 +411,15 @@ def _lines(data: Bytes) -> Counter[str]:
 
 def _differs_by(old: list[str], new: list[str], spoken: str) -> bool:
     """Tell whether what differs between the words of two lines was spoken, the old before the new."""
-    if old == new:
-        return False
-    head = len(os.path.commonprefix([old, new]))
-    tail = len(os.path.commonprefix([old[head:][::-1], new[head:][::-1]]))
-    if head + tail == min(len(old), len(new)):
-        # Words that only came, or went, count with a neighbour.
-        head, tail = max(0, head - 1), tail - (not head and tail > 0)
-    before, after = (_spoken(words[head : len(words) - tail]) for words in (old, new))
-    return 0 <= (place := spoken.find(before)) < spoken.find(after, place + 1)
+    spans = changed_spans(old, new)
+    for a, b, c, d in spans:
+        if a == b or c == d:
+            # Words that only came, or went, count with a neighbour.
+            a, b, c, d = (a - 1, b, c - 1, d) if a and c else (a, b + 1, c, d + 1)
+        place = spoken.find(_spoken(old[a:b]))
+        if not 0 <= place < spoken.find(_spoken(new[c:d]), place + 1):
+            return False
+    return bool(spans)
 
 
 def _spoken(words: Iterable[str]) -> str:
@@ -450,14 +445,14 @@ _CONTEXT = 200
 """Changes before the first one that is asked for: what brings their bytes back is nobody's."""
 
 
-def name_authors(record: Record, roots: Roots, now: float) -> list[str]:
+def name_authors(journal: Journal, roots: Roots, now: float) -> list[str]:
     """Write down who made the changes of which nobody asked yet; returns what cannot be read. Raises EditRefused."""
-    pending = {(edit.id, edit.place): edit for edit in record.without_author()}
+    pending = {(edit.id, edit.place): edit for edit in journal.without_author()}
     if not pending:
         return []
     since = min(edit.at for edit in pending.values()) - _CHAIN
     context = max(0, min(number for number, _ in pending) - _CONTEXT)
-    edits = sorted(record.edits(since=context), key=lambda edit: (edit.at, edit.id))
+    edits = sorted(journal.edits(since=context), key=lambda edit: (edit.at, edit.id))
     sessions, problems = agent_acts.sessions(since)
     history = History(roots.workspace)
     try:
@@ -468,14 +463,14 @@ def name_authors(record: Record, roots: Roots, now: float) -> list[str]:
 
     holders = defaultdict[int | None, set[str]](set)
     for path, blob in [
-        *((path, head.blob) for path, head in record.heads()[0].items()),
+        *((path, head.blob) for path, head in journal.heads()[0].items()),
         *((edit.path, edit.before) for edit in edits),
     ]:
         holders[blob].add(path)
 
     def change_of(edit: Edit, since: float = 0.0) -> NoteChange | None:
         try:
-            before, after = record.text(edit.before), record.text(edit.after)
+            before, after = journal.text(edit.before), journal.text(edit.after)
         except EditRefused:
             # A text that is gone proves nothing.
             return None
@@ -500,7 +495,7 @@ def name_authors(record: Record, roots: Roots, now: float) -> list[str]:
         author = UNKNOWN if change is None else authors.of(change)
         if (edit.id, edit.place) in pending and (author.host or edit.at < now - _LATE):
             named.append((edit.id, edit.place, author))
-    record.set_authors(named)
+    journal.set_authors(named)
     return problems
 
 

@@ -16,9 +16,8 @@ from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import minute, plural
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of
 from memory_tui.notes.curator import Curator
-from memory_tui.notes.journal import Journal, JournalEntry, RecordedNote
+from memory_tui.notes.journal import EDITOR, Edit, Journal, JournalEntry, RecordedNote
 from memory_tui.notes.merge import changed_spans
-from memory_tui.notes.record import EDITOR, Edit
 from memory_tui.workspace.annotations import without_markers
 from memory_tui.workspace.notes import is_daily
 

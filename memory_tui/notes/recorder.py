@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterable
 
 from memory_tui.errors import EditRefused, MemoryTuiError, PathRefused, WorkspaceError
@@ -20,8 +21,7 @@ from memory_tui.formatting import plural
 from memory_tui.notes.authors import name_authors
 from memory_tui.notes.changes import Busy
 from memory_tui.notes.history import is_loss, lost_lines, text_of, who
-from memory_tui.notes.journal import Journal
-from memory_tui.notes.record import Edit, Head, Sight
+from memory_tui.notes.journal import Edit, Head, Journal, Sight
 from memory_tui.notes.write import contents, parent
 from memory_tui.workspace.roots import MEMORY, Roots, destination, scan
 
@@ -48,9 +48,15 @@ class Recorder:
         self._gone: set[str] = set()
         self._known: dict[str, Head] | None = None
         self._trouble = ""
+        self._untold = deque[Edit]()
+        self._telling, self._teller = threading.Lock(), threading.Thread()
 
     def tick(self, changed: Collection[str]) -> None:
         """Record the notes at the absolute paths `changed`, and those that wait since the last look."""
+        if self._untold and not self._teller.is_alive():
+            # Who did it may take seconds to find out; the next version is recorded meanwhile.
+            self._teller = threading.Thread(target=self.tell_losses, name="losses", daemon=True)
+            self._teller.start()
         if not changed and not self._waiting:
             return
         with self._lock:
@@ -77,6 +83,34 @@ class Recorder:
             if self._gone and not stopped():
                 time.sleep(_AGAIN_SECONDS)
                 self._record(self._waiting, fresh=None)
+        self.tell_losses()
+
+    def tell_losses(self) -> None:
+        """Say which recorded notes lost lines, or are gone, and by whom.
+
+        Not those whose text stands at another path, nor what git did.
+        """
+        with self._telling:
+            edits = [self._untold.popleft() for _ in range(len(self._untold))]
+            try:
+                if losses := {edit.id for edit in edits if is_loss(self._journal, edit)}:
+                    name_authors(self._journal, self._roots, time.time())
+                    self._tell_losses(losses)
+            except EditRefused as error:
+                self._fail(error)
+
+    def _tell_losses(self, losses: Collection[int]) -> None:
+        texts = {head.blob for head in self._journal.heads()[0].values()}
+        named = [edit for edit in self._journal.edits(since=min(losses) - 1) if edit.id in losses][::-1]
+        missing = [edit for edit in named if edit.after is not None or edit.before not in texts]
+        if losing := [edit for edit in missing if is_loss(self._journal, edit)]:
+            first = losing[0]
+            before, after = (text_of(self._journal, blob) for blob in (first.before, first.after))
+            count = plural(len(lost_lines(before, after)), "line")
+            what = f"{first.path} {'lost' if first.after else 'vanished, with'} {count}"
+            if len(losing) > 1:
+                what = f"{first.path} and {plural(len(losing) - 1, 'other note')} lost lines"
+            self._tell(f"{what}: {who(first)} did it. The inbox offers to bring them back.")
 
     # --- only while locked -------------------------------------------------------------------------------------------
 
@@ -130,7 +164,7 @@ class Recorder:
                     if began is not None and not left:
                         self._journal.tidy()
                 began, batch = began if left else None, []
-                self._report(edits)
+                self._untold.extend(edit for edit in edits if edit.minus)
             if self._trouble:
                 self._trouble = ""
                 self._tell("What becomes of the notes is recorded again.")
@@ -142,23 +176,6 @@ class Recorder:
         if not isinstance(error, Busy) and error.message != self._trouble:
             self._trouble = error.message
             self._tell(f"What becomes of the notes is not recorded now. {error.message} {error.next_step}")
-
-    def _report(self, edits: Iterable[Edit]) -> None:
-        """Say which notes lost lines, or are gone: not those whose text stands at another path, nor what git did."""
-        if not (losses := {edit.id for edit in edits if is_loss(self._journal, edit)}):
-            return
-        name_authors(self._journal, self._roots, time.time())
-        texts = {head.blob for head in self._journal.heads()[0].values()}
-        named = [edit for edit in self._journal.edits(since=min(losses) - 1) if edit.id in losses][::-1]
-        missing = [edit for edit in named if edit.after is not None or edit.before not in texts]
-        if losing := [edit for edit in missing if is_loss(self._journal, edit)]:
-            first = losing[0]
-            before, after = (text_of(self._journal, blob) for blob in (first.before, first.after))
-            count = plural(len(lost_lines(before, after)), "line")
-            what = f"{first.path} {'lost' if first.after else 'vanished, with'} {count}"
-            if len(losing) > 1:
-                what = f"{first.path} and {plural(len(losing) - 1, 'other note')} lost lines"
-            self._tell(f"{what}: {who(first)} did it. The inbox offers to bring them back.")
 
     # --- one note ----------------------------------------------------------------------------------------------------
 

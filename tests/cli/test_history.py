@@ -9,8 +9,7 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.config.places import journal_folder
-from memory_tui.notes.journal import Journal
-from memory_tui.notes.record import Author, Sight
+from memory_tui.notes.journal import Author, Journal, Sight
 from tests.support.transcripts import claude, claude_file
 
 DAY, MEMORY = "memory/2026-03-18.md", "MEMORY.md"

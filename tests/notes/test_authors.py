@@ -13,8 +13,7 @@ from memory_tui.notes import agent_acts
 from memory_tui.notes.agent_acts import Said, ToolUse
 from memory_tui.notes.authors import UNKNOWN, Authors, NoteChange, name_authors, unknown_share, words
 from memory_tui.notes.git import History
-from memory_tui.notes.journal import Journal
-from memory_tui.notes.record import Author, Sight
+from memory_tui.notes.journal import Author, Journal, Sight
 from memory_tui.openclaw.trust import LedgerRow, text_hash
 from memory_tui.workspace.roots import Roots
 from tests.support import curate

@@ -13,8 +13,7 @@ import pytest
 
 from memory_tui.errors import EditRefused
 from memory_tui.notes.changes import Conflict
-from memory_tui.notes.journal import Journal, Typing, Unsaved, left
-from memory_tui.notes.record import KEEP_DAYS, blob_hash
+from memory_tui.notes.journal import KEEP_DAYS, Journal, Typing, Unsaved, blob_hash, left
 from tests.support.curate import curator, journal_of, put, workspace
 
 LOG = "memory/2026-03-20.md"
@@ -103,7 +102,7 @@ def test_a_damaged_text_is_not_written_into_a_note(folder):
     one = curator(folder)
     one.apply(put("MEMORY.md", one.read("MEMORY.md"), b"# Other\n"))
     with sqlite3.connect(one.journal.database) as connection:
-        connection.execute("UPDATE note_blob SET data = ?", (b"rubbish",))
+        connection.execute("UPDATE note_blob SET data = ?, hash = hash + 1", (b"rubbish",))
     with pytest.raises(EditRefused, match="damaged"):
         one.undo()
     assert one.read("MEMORY.md") == b"# Other\n"

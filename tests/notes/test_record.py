@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.notes.record import Author, Sight, counted
+from memory_tui.notes.journal import Author, Sight, counted
 from tests.support.curate import curator, journal_of, put, workspace
 
 DAY, OTHER = "memory/2026-03-20.md", "memory/other.md"

@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -38,6 +39,7 @@ class Memory:
         note.parent.mkdir(parents=True, exist_ok=True)
         note.unlink() if text is None else note.write_bytes(text)
         self.recorder.tick([str(note)])
+        self.recorder.tell_losses()
 
     def texts(self, path):
         """The text of a note after each change of it, oldest first."""
@@ -106,6 +108,20 @@ def test_an_overwrite_is_said_and_the_text_before_is_there(memory):
     memory.write("memory/2026-03-02.md", b"- a session that knew nothing of it\n")
     assert memory.before() == {"memory/2026-03-02.md": was}
     assert memory.said == ["memory/2026-03-02.md lost 2 lines: somebody did it. The inbox offers to bring them back."]
+
+
+def test_the_next_version_is_kept_while_it_is_found_out_who_lost_lines(memory, monkeypatch):
+    asked, answer = threading.Event(), threading.Event()
+    monkeypatch.setattr(recorders, "name_authors", lambda *_: (asked.set(), answer.wait(LONG)))
+    note = memory.folder / "memory/2026-03-02.md"
+    for text in (b"- other\n", b"- next\n", b"- last\n"):
+        note.write_bytes(text)
+        memory.recorder.tick([str(note)])
+    assert asked.wait(LONG)
+    assert memory.texts("memory/2026-03-02.md")[-1] == b"- last\n"
+    assert memory.said == []
+    answer.set()
+    until(lambda: memory.said)
 
 
 def test_a_renamed_folder_keeps_its_notes_under_both_names(memory):
@@ -309,7 +325,7 @@ while time.time() < until:
         note.unlink() if is_gone else note.write_bytes(b"".join(lines))
         lock.write(repr(None if is_gone else b"".join(lines)).encode() + b"\\n")
         # The next version of this note comes so much later, at the earliest.
-        time.sleep(1.2 if is_gone else 0.3)
+        time.sleep(1.5 if is_gone else 0.5)
     time.sleep(noise.uniform(0, 0.4))
 """
 

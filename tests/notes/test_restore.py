@@ -14,8 +14,7 @@ from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Suggestion
 from memory_tui.notes import history
 from memory_tui.notes.history import is_loss, lost_lines
-from memory_tui.notes.journal import Journal
-from memory_tui.notes.record import Sight
+from memory_tui.notes.journal import Journal, Sight
 from memory_tui.plan import Options
 from tests.support.curate import git
 
