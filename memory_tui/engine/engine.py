@@ -45,11 +45,6 @@ if TYPE_CHECKING:
     from memory_tui.shared.mirror import Mirror
     from memory_tui.shared.publisher import Publisher
 
-__all__ = ["Engine", "open_memory"]
-
-# A few megabytes of vectors are multiplied fastest by one thread; more would wait for each other when cores are busy.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 _LOOK_SECONDS = 0.4
 """How long a command that only asked looks, after its answer, what became of the notes; the next look goes on."""
 KEPT_SECONDS = 10.0

@@ -347,8 +347,7 @@ class Ranking(Struct, frozen=True):
             steps = varied(ordered, likeness(evidence, rules.profile, table["row"]), lead, rules)
             order = np.array([_chosen(table, step, number) for number, step in enumerate(steps, 1)], np.int64)
         rescued = passing.rescued[0]
-        if rescued.any():
-            rescued = without_repeats(order.tolist(), table, passing.passed[0], rescued)
+        rescued = without_repeats(order.tolist(), table, passing.passed[0], rescued) if rescued.any() else rescued
         passed = passing.passed[0] | rescued
         order, plain = (np.concatenate([rows[~rescued[rows]], rows[rescued[rows]]]) for rows in (order, plain))
         table["passed"], table["rescued"] = passed, rescued

@@ -280,7 +280,8 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
     used = np.array([begin + at for begin, numbers in zip(begins, lines, strict=False) for at in numbers], np.int64)
     (stems, stem_counts), (ids, id_counts) = ((numbers, counts[used]) for numbers, counts in _words(table).of(whole))
     stems_from, ids_from = (np.concatenate([[0], np.cumsum(counts)]) for counts in (stem_counts, id_counts))
-    sums = table.sums(ids, ids_from) if table is not None else np.zeros((len(used), 1), np.float32)
+    with one_blas_thread():
+        sums = table.sums(ids, ids_from) if table is not None else np.zeros((len(used), 1), np.float32)
     result, first = [], 0
     for text, rows, numbers in zip(texts, split, lines, strict=True):
         last, starts, filled = first + len(numbers), [0], 0
