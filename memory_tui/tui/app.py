@@ -6,7 +6,6 @@ import asyncio
 import gc
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,11 +15,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.events import Resize
-from textual.message import Message
 from textual.notifications import Notification, Notify
 from textual.widgets import ContentSwitcher, Input, Static, Tab, Tabs, TextArea
 from textual.worker import get_current_worker
 
+from memory_tui import tui
 from memory_tui.errors import MemoryTuiError, StateUnavailable
 from memory_tui.events import (
     Event,
@@ -35,11 +34,7 @@ from memory_tui.events import (
 )
 from memory_tui.sanitize import one_line
 from memory_tui.tui import themes
-from memory_tui.tui.changes import PATIENCE, take_back
-from memory_tui.tui.dialogs import Hints
-from memory_tui.tui.help import Help
-from memory_tui.tui.keys import bindings
-from memory_tui.tui.palette import Chosen, Commands, Palette
+from memory_tui.tui.keys import Hints, bindings
 from memory_tui.tui.session import AskNotes, Badge, OpenEngine, OpenView, ReadNote, Reopen, Session, lamp
 from memory_tui.tui.view import View
 
@@ -67,38 +62,13 @@ class MemoryApp(App[int]):
 
     CSS_PATH = "app.tcss"
     TITLE = "memory-tui"
-    COMMANDS: ClassVar[set[Any]] = {Commands}
+    COMMANDS: ClassVar[set[Any]] = {lambda: tui.palette.Commands}
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (60, "-narrow"), (100, "-wide")]  # noqa: RUF012 - declared without ClassVar
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("app"),
         Binding("ctrl+z", "suspend_process", "Into the background", show=False),
         Binding("escape", "hide_help_panel", "Close the keys", show=False, priority=True),
     ]
-
-    @dataclass
-    class Happened(Message):
-        """The engine did something."""
-
-        event: Event
-
-    @dataclass
-    class Opened(Message):
-        """The engine is open."""
-
-        engine: Engine
-
-    @dataclass
-    class Refused(Message):
-        """The engine cannot be opened."""
-
-        error: MemoryTuiError
-
-    @dataclass
-    class Facts(Message):
-        """The state was read."""
-
-        status: Status
-        files: tuple[FileRow, ...]
 
     def __init__(
         self,
@@ -135,15 +105,17 @@ class MemoryApp(App[int]):
                 *(Tab(f"{n} {name}", id=f"tab-{id_}") for n, (id_, name) in enumerate(VIEWS.items(), 1)), id="tabs"
             )
             yield Static(id="lamp", markup=False)
-        yield ContentSwitcher(id="views")
+        # With the first view: one layout for all of it, and one paint.
+        first = "search" if self.first_query else "notes"
+        with ContentSwitcher(id="views", initial=first):
+            yield self.make_view(first)
         yield Hints()
 
     async def on_mount(self) -> None:
-        """Show the first view, then open the engine."""
+        """Say what is waited for, then open the engine."""
         self.query_one(Tabs).can_focus = False
-        # One layout for all of it.
-        with self.batch_update():
-            await self.open_view("search" if self.first_query else "notes")
+        self.view.state_changed()
+        await self.open_view(self.view.NAME)
         self.theme_changed_signal.subscribe(self, lambda theme: self.keep_theme(theme.name))
         if self.doubt:
             self.say(self.doubt)
@@ -158,14 +130,14 @@ class MemoryApp(App[int]):
         """Open the engine, show what is known, and let it begin."""
         try:
             engine = self.session.opener(self.hear)
-            self.post_message(self.Opened(engine))
+            self.call_later(self.opened, engine)
             engine.start()
         except MemoryTuiError as error:
-            self.post_message(self.Refused(error))
+            self.call_later(self.refused, error)
 
     def hear(self, event: Event) -> None:
         """Hand on what the engine did, on its thread."""
-        self.post_message(self.Happened(event))
+        self.call_later(self.happened, event)
 
     @on(Reopen)
     @work(thread=True, exclusive=True, group="open")
@@ -180,38 +152,35 @@ class MemoryApp(App[int]):
         if session.engine is not None:
             session.engine.close()
         session.opener = message.opener or session.opener
-        self.post_message(self.Opened(engine))
+        self.call_later(self.opened, engine)
         engine.start()
 
-    @on(Opened)
-    async def opened(self, message: Opened) -> None:
+    async def opened(self, engine: Engine) -> None:
         """Give the engine to the views; those of another engine begin anew."""
         if self.session.engine is not None:
             name, views = self.view.NAME, self.query_one("#views", ContentSwitcher)
             for text in filter(None, [view.leaving() for view in self.query(View)]):
                 self.say(text)
-            self.session.engine, self.session.status, self.session.tried = message.engine, None, []
+            self.session.engine, self.session.status, self.session.tried = engine, None, []
             self.session.files, self.first_query = (), ""
             views.current = None
             await views.remove_children()
             await self.open_view(name)
-        self.session.engine = message.engine
+        self.session.engine = engine
         self.read_facts()
         for view in self.query(View):
             view.state_changed()
         if self.first_query:
             self.post_message(AskNotes(self.first_query))
 
-    @on(Refused)
-    def refused(self, message: Refused) -> None:
+    def refused(self, error: MemoryTuiError) -> None:
         """End where there is nothing to show; the caller says why."""
-        self.error = message.error
-        self.exit(message.error.exit_status)
+        self.error = error
+        self.exit(error.exit_status)
 
-    @on(Happened)
-    def happened(self, message: Happened) -> None:
+    def happened(self, event: Event) -> None:
         """Take note of what the engine did, and read the state once for a burst of it."""
-        event, session = message.event, self.session
+        session = self.session
         session.news.append(event)
         match event:
             case SyncStarted() if event.total:
@@ -256,20 +225,19 @@ class MemoryApp(App[int]):
         if engine is None:
             return
         try:
-            facts = self.Facts(engine.status(), engine.notes.files())
+            status, files = engine.status(), engine.notes.files()
             # A newer reading may be over before an older one.
             if not worker.is_cancelled:
-                self.post_message(facts)
+                self.call_later(self.facts, status, files)
         except MemoryTuiError as error:
             # A rebuild under the screen: the last state stays, and the next event asks again.
-            self.post_message(self.Happened(IndexChanged(0.0)))
+            self.call_later(self.happened, IndexChanged(0.0))
             self.notify(one_line(error.message), severity="warning", markup=False)
 
-    @on(Facts)
-    def facts(self, message: Facts) -> None:
+    def facts(self, status: Status, files: tuple[FileRow, ...]) -> None:
         """Let every view show the state."""
         first = self.session.status is None
-        self.session.status, self.session.files = message.status, message.files
+        self.session.status, self.session.files = status, files
         self.show_lamp()
         for view in self.query(View):
             view.state_changed()
@@ -284,10 +252,15 @@ class MemoryApp(App[int]):
 
     @work(thread=True, exclusive=True, group="news")
     def tell_news(self) -> None:
-        """Say what others changed since a person last looked."""
-        engine = self.session.engine
+        """Say what others changed since a person last looked, and list this memory on this machine from now on."""
+        from memory_tui.engine import machine
+
+        engine, words = self.session.engine, ""
         try:
-            words = engine.notes.news() if engine is not None else ""
+            if engine is not None:
+                words = engine.notes.news()
+                if not self.leads:
+                    machine.remember(engine.plan.workspace)
         except MemoryTuiError as error:
             words = error.message
         if words:
@@ -313,11 +286,16 @@ class MemoryApp(App[int]):
         """Return the view in front."""
         return self.query_one(f"#{self.query_one('#views', ContentSwitcher).current}", View)
 
+    def make_view(self, name: str) -> View:
+        """Return a new view; its module is imported when it is first asked for."""
+        view: View = import_module(f"memory_tui.tui.views.{name}").VIEW(self.session)
+        return view
+
     async def ready_view(self, name: str) -> None:
-        """Make a view, which is imported when it is first asked for; one that is not shown only counts what it has."""
+        """Make a view unless it is there; one that is not shown only counts what it has."""
         views = self.query_one("#views", ContentSwitcher)
         if not views.query(f"#{name}"):
-            view: View = import_module(f"memory_tui.tui.views.{name}").VIEW(self.session)
+            view = self.make_view(name)
             await views.add_content(view, id=name)
             view.state_changed()
 
@@ -397,7 +375,7 @@ class MemoryApp(App[int]):
             done = asyncio.Event()
             if node is not self and node.call_later(done.set):
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(done.wait(), PATIENCE)
+                    await asyncio.wait_for(done.wait(), tui.changes.PATIENCE)
         return True
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -427,32 +405,25 @@ class MemoryApp(App[int]):
         self.clear_notifications()
         self.said = None
         if not self.view.undo():
-            await take_back(self.view, then=self.view.show_change)
+            await tui.changes.take_back(self.view, then=self.view.show_change)
 
     async def action_help(self) -> None:
         """Say what each view is for, or close the list of keys."""
         if self.screen.query("HelpPanel"):
             self.action_hide_help_panel()
         else:
-            await self.push_screen(Help(self._keymap, self.size.width))
+            await self.push_screen(tui.help.Help(self._keymap, self.size.width))
 
     def action_help_quit(self) -> None:
         """Say how to quit, where a person tries the shell's key."""
         self.notify(f"{self._keymap.get('app.quit', 'q')} quits.", markup=False)
-
-    def action_list_keys(self) -> None:
-        """List every key of what has the focus."""
-        self.action_show_help_panel()
 
     async def action_tour(self) -> None:
         """Begin the tour, or end it."""
         if tour := self.query("#tour"):
             await tour.remove()
         else:
-            # Its module needs the search view, which nobody may have opened.
-            from memory_tui.tui.tour import Tour
-
-            await self.screen.mount(Tour(self.session), before=self.query_one(Hints))
+            await self.screen.mount(tui.tour.Tour(self.session), before=self.query_one(Hints))
 
     def action_rebuild(self) -> None:
         """Make the index anew, after a yes."""
@@ -463,8 +434,7 @@ class MemoryApp(App[int]):
 
         self.view.post_message(View.Asks("Rebuild the index", Content(words), "Rebuild it", deed))
 
-    @on(Chosen)
-    async def chosen(self, message: Chosen) -> None:
+    async def on_chosen(self, message: tui.palette.Chosen) -> None:
         """Open the view of a command, and do it where the focus is, or around it."""
         command = message.command
         if command.view:
@@ -483,7 +453,7 @@ class MemoryApp(App[int]):
 
     async def action_palette(self) -> None:
         """Open the palette; what is typed ahead goes into its box."""
-        await self.push_screen(Palette())
+        await self.push_screen(tui.palette.Palette())
         self.screen.set_focus(self.screen.query_one(Input))
 
     def leave(self, code: int) -> None:

@@ -12,34 +12,17 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import DataTable, Footer, Input, OptionList, Static
+from textual.widgets import DataTable, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from memory_tui.formatting import plural
-from memory_tui.tui.keys import bindings
+from memory_tui.tui.keys import Hints, bindings
 from memory_tui.tui.rows import Rows
 
 if TYPE_CHECKING:
     from memory_tui.engine.status import FileRow
 
 Answer = TypeVar("Answer")
-
-
-class Hints(Footer):
-    """The keys in the last line; a subclass because Textual makes them anew for the same keys, and behind a dialog."""
-
-    def __init__(self) -> None:
-        super().__init__(compact=True, show_command_palette=False)
-        self.keys: list[tuple[str, str]] = []
-
-    async def recompose(self) -> None:
-        """Make the keys anew where they are others; of a screen that comes to the front again they are made then."""
-        if self.is_attached and self.screen.is_active:
-            active = (each.binding for each in self.screen.active_bindings.values())
-            keys = [(binding.key, binding.description) for binding in active if binding.show]
-            if keys != self.keys:
-                self.keys = keys
-                await super().recompose()
 
 
 class Dialog(ModalScreen[Answer], Generic[Answer]):

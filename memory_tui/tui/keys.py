@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import NamedTuple
 
 from textual.binding import Binding, BindingType
 from textual.keys import Keys, format_key
+from textual.widgets import Footer
 
 from memory_tui.errors import ConfigError
 
@@ -99,10 +99,13 @@ def read_keymap(path: Path) -> Mapping[str, str]:
 
     Textual takes an unknown id or an impossible key in silence, and of two ids on one key the later one.
     """
+    if not path.exists():
+        return {}
+    # Few have the file, and the first frame waits for what reads it.
+    import tomllib
+
     try:
         chosen = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(
             f"{path} cannot be read: {error}.", "Correct it; every key works as it came until then."
@@ -129,3 +132,20 @@ def _exists(name: str) -> bool:
     *modifiers, last = name.strip().split("+")
     known = len(last) == 1 or last in _NAMED or len(format_key(last)) == 1
     return known and {*modifiers} <= {"ctrl", "alt", "shift"}
+
+
+class Hints(Footer):
+    """The keys in the last line; a subclass because Textual makes them anew for the same keys, and behind a dialog."""
+
+    def __init__(self) -> None:
+        super().__init__(compact=True, show_command_palette=False)
+        self.keys: list[tuple[str, str]] = []
+
+    async def recompose(self) -> None:
+        """Make the keys anew where they are others; of a screen that comes to the front again they are made then."""
+        if self.is_attached and self.screen.is_active:
+            active = (each.binding for each in self.screen.active_bindings.values())
+            keys = [(binding.key, binding.description) for binding in active if binding.show]
+            if keys != self.keys:
+                self.keys = keys
+                await super().recompose()

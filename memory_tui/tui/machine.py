@@ -58,7 +58,7 @@ class MachinePage(Listing):
             self.view.post_message(View.Asks(title, text, "Move it", lambda _: machine.move(old, new), self.reload))
         elif engine is not None:
             options = replace(engine.plan.options, workspace=str(memory.folder), agent="", index=None)
-            self.leave(Reopen(opener_of(options)))
+            self.leave(Reopen(opener_of(lambda: options)))
 
 
 class Chooser(App[Path]):
@@ -89,6 +89,7 @@ class Chooser(App[Path]):
             self.exit(self.memories[int(number)].folder)
 
 
-def choose_memory(memories: Sequence[Memory]) -> Path | None:
+def choose_memory() -> Path | None:
     """Return the folder of the memory that a person chooses; None where there is none, or none was chosen."""
+    memories = machine.memories()
     return Chooser(memories).run() if memories else None

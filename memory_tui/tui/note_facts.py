@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.content import Content
@@ -20,9 +19,11 @@ from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import age_words, plural
 from memory_tui.hosts import claude_code, registry
 from memory_tui.notes import diff
+from memory_tui.notes.journal import left
 from memory_tui.recalls import recall_log
 from memory_tui.sanitize import one_line, safe
 from memory_tui.shared.scope import workspace_of
+from memory_tui.tui.reader import NotePage, Part, shown_line
 from memory_tui.workspace.notes import note_date, note_date_2026_9
 from memory_tui.workspace.roots import ROOT_NOTES
 from memory_tui.workspace.transcripts import SOURCE
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 MOST = 200_000
 """Characters of a note that are shown at once: wrapping them takes the screen's thread a third of a second."""
-LONGEST_LINE = 5_000
-"""Characters of one line that are shown; the rest is counted."""
 MOST_DIFFERENCE = 1_500
 """Lines of a difference that are shown."""
 MOST_RENDERED = 20_000
@@ -57,9 +56,6 @@ RECALL_SECONDS = 7 * 86_400.0
 _OFTEN = 5
 _YEAR = 330
 """Days after which a day is written with its year."""
-
-Part = tuple[str, str]
-"""Words and their style."""
 
 
 # --- the list -----------------------------------------------------------------------------------------------------
@@ -110,24 +106,6 @@ def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False, 
 # --- the note -----------------------------------------------------------------------------------------------------
 
 
-class NotePage(Struct, frozen=True):
-    """A note, or the part of a long one, as the reader shows it.
-
-    `parts` are for the strip over it, the most pressing first; `rulers` stand above lines; `problem` is why there is no
-    text; `whole` tells whether all of it is there; `owner` is the other workspace whose note it is.
-    """
-
-    path: str
-    text: str = ""
-    first: int = 1
-    parts: tuple[Part, ...] = ()
-    unread: range = range(0)
-    rulers: Mapping[int, str] = {}
-    problem: str = ""
-    whole: bool = True
-    owner: str = ""
-
-
 def page(engine: Engine, path: str, line: int = 1, row: FileRow | None = None) -> NotePage:
     """Return what is shown of the note `row` with `line` in it, as it is now; on a worker. Raises MemoryTuiError."""
     engine, standing = engine.of_note(path)
@@ -155,12 +133,6 @@ def page(engine: Engine, path: str, line: int = 1, row: FileRow | None = None) -
     parts.append((size_words(size), ""))
     parts += about(engine, path, row)
     return replace(reply, text=part, first=first, parts=(*reply.parts, *parts), whole=whole)
-
-
-def shown_line(line: str) -> str:
-    """Return what is shown of one line: safe, and of a very long one the beginning."""
-    more = len(line) - LONGEST_LINE
-    return safe(line) if more <= 0 else f"{safe(line[:LONGEST_LINE])} … {more:,} more characters in this line"
 
 
 def window(text: str, line: int, most: int = MOST) -> tuple[int, str]:
@@ -328,6 +300,12 @@ def link_rows(reply: NoteLinks) -> list[tuple[str, str]]:
         if counts.pop(link.source, 0):
             rows[f"{link.source}:{link.line}"] = f"← {one_line(link.source)}{times}"
     return list(rows.items())
+
+
+def unsaved(engine: Engine) -> str:
+    """Say which notes have text that was typed and not saved when the app ended; empty for none. Raises EditRefused."""
+    paths = ", ".join(dict.fromkeys(one_line(text.path) for text in left(engine.notes.curator.journal)))
+    return f"Unsaved text is kept for {paths}. e on the note goes on with it." if paths else ""
 
 
 # --- a change -----------------------------------------------------------------------------------------------------

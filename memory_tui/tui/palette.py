@@ -78,7 +78,7 @@ TABLE: tuple[Command, ...] = (
     Command("agents", "What OpenClaw keeps", "openclaw", "trust dreams sessions flush memories lancedb own index"),
     Command("", "Take the tour", "tour", "first steps tutorial learn introduction begin"),
     Command("", "Help", "app.help", "keys manual what how"),
-    Command("", "List every key of this view", "list_keys", "shortcuts bindings reference"),
+    Command("", "List every key of this view", "show_help_panel", "shortcuts bindings reference"),
     Command("", "Change the colours", "change_theme", "theme dark light settings appearance"),
     Command("", "Rebuild the index", "rebuild", "force reindex anew scratch repair"),
     Command("", "Put the app into the background", "suspend_process", "ctrl+z shell stop"),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import ClassVar
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
@@ -18,12 +19,11 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 
 from memory_tui.formatting import plural
-from memory_tui.openclaw.prompt import citation
 from memory_tui.sanitize import safe
 from memory_tui.tui.keys import bindings
-from memory_tui.tui.note_facts import shown_line
-from memory_tui.workspace.annotations import is_overtaken
 
+LONGEST_LINE = 5_000
+"""Characters of one line that are shown; the rest is counted."""
 MOST_REPEATED = 300
 """Characters of what was copied that the message repeats, for terminals that keep their clipboard to themselves."""
 _STYLED = 2_000
@@ -36,6 +36,34 @@ _INLINE = re.compile(
     r"(?P<code>`+[^`]+`+)|(?P<strong>\*\*(?=\S).+?\*\*)|(?P<link>\[\[[^\[\]]+\]\]|\[[^\[\]]*\]\([^()\s]+\)|https?://\S+)"
     r"|(?P<muted><!--.*?-->)"
 )
+
+
+Part = tuple[str, str]
+"""Words and their style."""
+
+
+class NotePage(Struct, frozen=True):
+    """A note, or the part of a long one, as the reader shows it.
+
+    `parts` are for the strip over it, the most pressing first; `rulers` stand above lines; `problem` is why there is no
+    text; `whole` tells whether all of it is there; `owner` is the other workspace whose note it is.
+    """
+
+    path: str
+    text: str = ""
+    first: int = 1
+    parts: tuple[Part, ...] = ()
+    unread: range = range(0)
+    rulers: Mapping[int, str] = {}
+    problem: str = ""
+    whole: bool = True
+    owner: str = ""
+
+
+def shown_line(line: str) -> str:
+    """Return what is shown of one line: safe, and of a very long one the beginning."""
+    more = len(line) - LONGEST_LINE
+    return safe(line) if more <= 0 else f"{safe(line[:LONGEST_LINE])} … {more:,} more characters in this line"
 
 
 class MarkdownText(TextArea):
@@ -121,6 +149,8 @@ class Reader(MarkdownText):
         """The line of the note in each row; 0 for a ruler."""
         self.unread = range(0)
         self.marked: set[int] = set()
+        self.overtaken: set[int] = set()
+        """The rows that newer lines overtook."""
         self.decided = 0
         self.origins: Mapping[int, str] = {}
         """When and by whom a line of the note came, in words."""
@@ -141,6 +171,9 @@ class Reader(MarkdownText):
         The host never reads the lines `unread`; a ruler of words stands above each line of `rulers`. With
         `decided` the line of the cursor is the one that made the note a hit. Lines that are overtaken are struck.
         """
+        # What reads annotations comes with the first text: the first frame has none.
+        from memory_tui.workspace.annotations import is_overtaken
+
         self.path, self.unread, self.marked, self.origins = path, unread, set(), {}
         self.decided = line if decided and path else 0
         above, rows, numbers = rulers or {}, list[str](), list[int]()
@@ -151,6 +184,7 @@ class Reader(MarkdownText):
             rows.append(words)
             numbers.append(number if path else 0)
         self.numbers = numbers
+        self.overtaken = {row for row, words in enumerate(rows) if is_overtaken(words)}
         self.set_reactive(TextArea.line_number_start, first_line)
         self.load_text("\n".join(rows))
         self.go(line)
@@ -213,7 +247,7 @@ class Reader(MarkdownText):
             self.styled(line, "ruler")
         if number in self.unread:
             self.styled(line, "unread")
-        if is_overtaken(line.plain):
+        if line_index in self.overtaken:
             self.styled(line, "struck")
         if number and number == self.decided:
             self.styled(line, "decided")
@@ -256,6 +290,8 @@ class Reader(MarkdownText):
 
     def copy(self, places: Sequence[tuple[int, int]], *, text: bool) -> None:
         """Copy lines of the note with their citations, or the citations alone."""
+        from memory_tui.openclaw.prompt import citation
+
         cited = [citation(self.path, *place) for place in places]
         whole = [f"{self.text_of(*place)}\n\n{cite}" for place, cite in zip(places, cited, strict=True)]
         copied = "\n".join(whole if text else cited)

@@ -36,9 +36,10 @@ CLOSED = getattr(signal, "SIGHUP", signal.SIGTERM)
 """The signal of a window that was closed."""
 
 
-def run(options: Options, query: str = "", suggestions: Sequence[str] = (), *, leads: bool = False) -> int:
+def run(
+    options: Callable[[], Options], query: str = "", suggestions: Sequence[str] = (), *, leads: bool = False
+) -> int:
     """Show the app on a workspace, with the tour where it `leads`. Raises what opening it raises."""
-
     keymap: Mapping[str, str] = {}
     doubt = ""
     try:

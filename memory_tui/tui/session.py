@@ -113,14 +113,14 @@ class Badge(Message):
     count: int | Literal["…"]
 
 
-def opener_of(options: Options) -> OpenEngine:
+def opener_of(options: Callable[[], Options]) -> OpenEngine:
     """Return what opens the engine of `options`."""
 
     def opener(listener: Listener) -> Engine:
         # The first frame waits for no engine, which brings numpy.
         from memory_tui.engine.engine import Engine
 
-        return Engine.open(options, listener)
+        return Engine.open(options(), listener)
 
     return opener
 

@@ -13,9 +13,9 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
+from memory_tui import tui
 from memory_tui.errors import Cancelled, MemoryTuiError
 from memory_tui.sanitize import one_line
-from memory_tui.tui.dialogs import Confirm
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -115,7 +115,7 @@ class View(Vertical):
             if yes:
                 self.perform(message.deed, message.then)
 
-        await self.app.push_screen(Confirm(message.title, message.text, message.verb), answered)
+        await self.app.push_screen(tui.dialogs.Confirm(message.title, message.text, message.verb), answered)
 
     def is_own(self, owner: str) -> bool:
         """Return whether a note has no other `owner` than this workspace; else say that it is only read here."""

@@ -11,7 +11,7 @@ from memory_tui.errors import EditRefused, PathRefused
 from memory_tui.notes import write
 from memory_tui.notes.changes import Conflict
 from memory_tui.tui.app import MemoryApp
-from memory_tui.tui.views.editor import command, run_editor
+from memory_tui.tui.editor import command, run_editor
 from tests.support.curate import agent, curator, put, workspace
 from tests.support.tui import Window, make_app, sample
 from tests.support.waiting import LONG

@@ -21,9 +21,8 @@ from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 from memory_tui.tui import note_facts
 from memory_tui.tui.changes import conflict_rows, resolved
-from memory_tui.tui.note_facts import NotePage
-from memory_tui.tui.reader import runs
-from memory_tui.tui.views.editor import command, restored, visible
+from memory_tui.tui.editor import command, restored, visible
+from memory_tui.tui.reader import NotePage, runs
 from memory_tui.tui.views.history import versions
 from tests.support.transcripts import claude, claude_file, claude_said
 from tests.support.tui import NOW, TODAY

@@ -17,7 +17,6 @@ from textual.widgets import OptionList
 
 from memory_tui.engine.agents import with_known
 from memory_tui.engine.engine import Engine
-from memory_tui.events import Event
 from memory_tui.formatting import minute, plural
 from memory_tui.hosts import connection
 from memory_tui.hosts.connection import prove
@@ -157,10 +156,6 @@ class AgentsView(View):
     def state_changed(self) -> None:
         """Read the connections and the log anew: an agent may have asked meanwhile."""
         self.reload()
-
-    def events_arrived(self, events: Sequence[Event]) -> None:
-        """Wait for the state, which follows every event."""
-        del events
 
     @work(thread=True, exclusive=True, group="agents")
     def reload(self) -> None:

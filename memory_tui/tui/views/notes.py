@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,30 +13,21 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.screen import ScreenResultCallbackType
 from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
+from memory_tui import tui
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.events import Event, SyncFinished
-from memory_tui.hosts import registry
-from memory_tui.notes.changes import ShownLines
-from memory_tui.notes.journal import left
 from memory_tui.sanitize import one_line, safe
-from memory_tui.tui import changes, note_facts
-from memory_tui.tui.dialogs import Calendar, Choice, Line, Rendered
 from memory_tui.tui.keys import TABLE as KEYS
 from memory_tui.tui.keys import bindings, named
-from memory_tui.tui.note_facts import NotePage
-from memory_tui.tui.palette import TABLE as COMMANDS
-from memory_tui.tui.palette import Chosen
-from memory_tui.tui.reader import Reader
+from memory_tui.tui.reader import NotePage, Reader, shown_line
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import OpenView, ReadNote, Session, index_pane, provider_pane
 from memory_tui.tui.view import View
-from memory_tui.tui.views.editor import Editor, edit_outside
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -61,20 +51,6 @@ class NotesView(View):
     FOCUS = "#notes-list"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("note", "notes", "text.back"), *named("", "search.miss")]
 
-    @dataclass
-    class Traced(Message):
-        """The record was asked where lines came from."""
-
-        path: str
-        origins: dict[int, str]
-
-    @dataclass
-    class Loaded(Message):
-        """A note was read; `line` is where the cursor goes, 0 for where it was."""
-
-        page: NotePage
-        line: int
-
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.path = ""
@@ -86,7 +62,7 @@ class NotesView(View):
         self.listed: object = None
         self.stamp: object = None
         self.timer: Timer | None = None
-        self.editor: Editor | None = None
+        self.editor: tui.editor.Editor | None = None
         self.words = ""
         """What was looked for in the text last."""
         self.origin = ""
@@ -150,7 +126,7 @@ class NotesView(View):
             self.toggle_class("-empty")
             self.refresh_bindings()
         if not session.files:
-            self.query_one("#notes-begin", Static).update(note_facts.first_steps(session.engine.plan))
+            self.query_one("#notes-begin", Static).update(tui.note_facts.first_steps(session.engine.plan))
         self.marked &= {row.path for row in session.files}
         self.list_notes()
         row = next((row for row in session.files if row.path == self.path), None)
@@ -163,15 +139,13 @@ class NotesView(View):
     @work(thread=True, group="unsaved")
     def offer_unsaved(self) -> None:
         """Say which notes have text that was typed and not saved when the app ended."""
-        texts = self.attempt(lambda engine: left(engine.notes.curator.journal))
-        if texts:
-            paths = ", ".join(dict.fromkeys(one_line(text.path) for text in texts))
-            self.notify(f"Unsaved text is kept for {paths}. e on the note goes on with it.", markup=False, timeout=12)
+        if words := self.attempt(tui.note_facts.unsaved):
+            self.notify(words, markup=False, timeout=12)
 
     @work(thread=True, group="recalls")
     def count_recalls(self) -> None:
         """Find out how agents use each note, and say it in the list."""
-        use = self.attempt(note_facts.recall_uses)
+        use = self.attempt(tui.note_facts.recall_uses)
         if use is not None:
             self.use = use
             self.post_message(self.Done(self.list_notes))
@@ -195,8 +169,8 @@ class NotesView(View):
         letters = self.query_one("#notes-filter", Input).value
         files = [
             row
-            for row in note_facts.ordered(self.session.files)
-            if note_facts.matches(row, letters, self.use(row.path))
+            for row in tui.note_facts.ordered(self.session.files)
+            if tui.note_facts.matches(row, letters, self.use(row.path))
         ]
         width = rows.scrollable_content_region.width or 30
         key = (
@@ -207,11 +181,11 @@ class NotesView(View):
         if key == self.listed:
             return
         self.listed = key
-        today = note_facts.today_of(engine.plan)
+        today = tui.note_facts.today_of(engine.plan)
         with self.prevent_reading():
             rows.refill(
                 Option(
-                    note_facts.list_row(row, today, width, marked=row.path in self.marked, use=self.use(row.path)),
+                    tui.note_facts.list_row(row, today, width, marked=row.path in self.marked, use=self.use(row.path)),
                     id=row.path,
                 )
                 for row in files
@@ -294,25 +268,24 @@ class NotesView(View):
         if engine is None:
             return
         try:
-            page = note_facts.page(engine, path, line or self.reader.line, row)
+            page = tui.note_facts.page(engine, path, line or self.reader.line, row)
         except MemoryTuiError as error:
             page = NotePage(path, problem=f"{error.message} {error.next_step}")
-        self.post_message(self.Loaded(page, line))
+        self.call_later(self.loaded, page, line)
 
-    @on(Loaded)
-    def loaded(self, message: Loaded) -> None:
+    def loaded(self, page: NotePage, line: int) -> None:
         """Show the note that was read; one that is read again keeps its place."""
-        page, before, reader = message.page, self.page, self.reader
+        before, reader = self.page, self.reader
         if page.path != self.path:
             return
         self.page = page
         self.query_one("#notes-right").border_title = Content(one_line(page.path))
         self.show_about()
-        if page.path != before.path or message.line:
-            self.show_text(message.line or 1)
+        if page.path != before.path or line:
+            self.show_text(line or 1)
         elif any(getattr(page, name) != getattr(before, name) for name in ("text", "first", "unread")):
             above = reader.cursor_row - reader.scroll_offset.y
-            self.show_text(note_facts.line_after(before, page, reader.line))
+            self.show_text(tui.note_facts.line_after(before, page, reader.line))
             reader.scroll_to(y=reader.cursor_row - above, animate=False, immediate=True)
 
     def show_text(self, line: int) -> None:
@@ -337,13 +310,12 @@ class NotesView(View):
         except MemoryTuiError:
             # History says what is wrong with the record.
             return
-        self.post_message(self.Traced(path, origins))
+        self.call_later(self.traced, path, origins)
 
-    @on(Traced)
-    def traced(self, message: Traced) -> None:
+    def traced(self, path: str, origins: dict[int, str]) -> None:
         """Say it of the line under the cursor."""
-        if message.path == self.reader.path:
-            self.reader.origins = message.origins
+        if path == self.reader.path:
+            self.reader.origins = origins
             self.show_about()
 
     @on(TextArea.SelectionChanged, "#notes-text")
@@ -359,7 +331,9 @@ class NotesView(View):
         parts = [*page.parts, *([(self.reader.origin, "$accent")] if self.reader.origin else [])]
         # What the host does not read comes first, then who wrote the line, then the note.
         parts.sort(key=lambda part: {"$error": 0, "$warning": 1, "$accent": 2}.get(part[1], 3))
-        about.update(words or note_facts.strip(parts, about.size.width or 80), layout=False)
+        if parts:
+            words = words or tui.note_facts.strip(parts, about.size.width or 80)
+        about.update(words or "", layout=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the way back only where there is one, and what is about a note where there are notes."""
@@ -386,12 +360,14 @@ class NotesView(View):
 
     def action_miss(self) -> None:
         """Go on to the next passage of the answer that is not sent."""
-        self.post_message(Chosen(next(command for command in COMMANDS if command.target == "search.miss")))
+        self.post_message(
+            tui.palette.Chosen(next(command for command in tui.palette.TABLE if command.target == "search.miss"))
+        )
 
     async def action_filter(self) -> None:
         """Ask for words: of the text where that has the focus, else of a note's title, path or day."""
         if self.is_reading:
-            await self.app.push_screen(Line("Find in this note", value=self.words), self.find)
+            await self.app.push_screen(tui.dialogs.Line("Find in this note", value=self.words), self.find)
             return
         box = self.query_one("#notes-filter", Input)
         box.display = True
@@ -452,15 +428,15 @@ class NotesView(View):
 
     async def action_edit(self) -> None:
         """Open the editor at this line."""
-        if self.is_there() and changes.is_writable(self):
+        if self.is_there() and tui.changes.is_writable(self):
             line = self.reader.line if self.is_reading else 1
-            await changes.ahead(self, self.edit(self.path, line))
+            await tui.changes.ahead(self, self.edit(self.path, line))
 
     async def edit(self, path: str, line: int) -> None:
         """Open the editor for a note, which need not be there yet."""
-        opened = await asyncio.to_thread(self.attempt, partial(Editor.open, path=path))
+        opened = await asyncio.to_thread(self.attempt, partial(tui.editor.Editor.open, path=path))
         if opened is not None:
-            self.editor = Editor(self, path, line, opened)
+            self.editor = tui.editor.Editor(self, path, line, opened)
             await self.app.push_screen(self.editor, self.edited)
 
     def edited(self, line: int | None) -> None:
@@ -471,26 +447,28 @@ class NotesView(View):
 
     def action_editor(self) -> None:
         """Open the note in the editor that the environment names."""
-        if self.path and self.is_own(self.page.owner) and changes.is_writable(self):
-            edit_outside(self, self.path, self.reader.line, lambda: self.read(self.path, 0))
+        if self.path and self.is_own(self.page.owner) and tui.changes.is_writable(self):
+            tui.editor.edit_outside(self, self.path, self.reader.line, lambda: self.read(self.path, 0))
 
     async def action_rendered(self) -> None:
         """Show the note as it would be printed."""
         if not self.page.owner and not self.is_there():
             return
-        if len(self.page.text) > note_facts.MOST_RENDERED or not self.page.whole:
+        if len(self.page.text) > tui.note_facts.MOST_RENDERED or not self.page.whole:
             self.notify("This note is too long to be rendered: more than 20 KB.", markup=False)
         else:
-            await self.app.push_screen(Rendered(one_line(self.path), safe(self.page.text, keep_newlines=True)))
+            await self.app.push_screen(
+                tui.dialogs.Rendered(one_line(self.path), safe(self.page.text, keep_newlines=True))
+            )
 
     async def action_links(self) -> None:
         """Choose where to go among the links of the note and those to it."""
         if self.is_there():
-            await changes.ahead(self, self._links(self.path))
+            await tui.changes.ahead(self, self._links(self.path))
 
     async def _links(self, path: str) -> None:
-        reply = await asyncio.to_thread(self.attempt, partial(note_facts.links_of, path=path))
-        rows = note_facts.link_rows(reply) if reply is not None else []
+        reply = await asyncio.to_thread(self.attempt, partial(tui.note_facts.links_of, path=path))
+        rows = tui.note_facts.link_rows(reply) if reply is not None else []
         if not rows:
             self.notify("Nothing links here, and nothing is linked from here.", markup=False)
             return
@@ -500,7 +478,7 @@ class NotesView(View):
                 target, _, line = place.rpartition(":")
                 self.post_message(ReadNote(target, int(line)))
 
-        await self.app.push_screen(Choice(f"Links of {one_line(path)}", rows), go)
+        await self.app.push_screen(tui.dialogs.Choice(f"Links of {one_line(path)}", rows), go)
 
     def action_history(self) -> None:
         """Go to what changed in this note."""
@@ -516,8 +494,8 @@ class NotesView(View):
                 self.post_message(ReadNote(path))
 
         if self.session.engine is not None:
-            today = note_facts.today_of(self.session.engine.plan)
-            await self.app.push_screen(Calendar(self.session.files, today), go)
+            today = tui.note_facts.today_of(self.session.engine.plan)
+            await self.app.push_screen(tui.dialogs.Calendar(self.session.files, today), go)
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -544,7 +522,9 @@ class NotesView(View):
     def spots(self, curator: Curator) -> list[Spot]:
         """Return the marked or selected lines, or the item under the cursor, where they stand on disk now."""
         reader = self.reader
-        seen = ShownLines(reader.seen, note_facts.shown_line)
+        from memory_tui.notes.changes import ShownLines
+
+        seen = ShownLines(reader.seen, shown_line)
         if reader.marked or not reader.selection.is_empty:
             return [curator.plan.spot(self.path, first, last, seen) for first, last in reader.chosen]
         return [curator.plan.spot(self.path, reader.line, None, seen)]
@@ -556,20 +536,20 @@ class NotesView(View):
 
     async def action_promote(self) -> None:
         """Copy or move lines, or copy the marked notes, to the curated note."""
-        if not self.is_there(self.too_long if self.is_reading else "") or not changes.is_writable(self):
+        if not self.is_there(self.too_long if self.is_reading else "") or not tui.changes.is_writable(self):
             return
         if not self.is_reading:
             places = [(path, 1, 0) for path in self.meant]
-            await changes.propose(self, lambda curator: curator.plan.promote_all(places), then=self.show_change)
+            await tui.changes.propose(self, lambda curator: curator.plan.promote_all(places), then=self.show_change)
         elif self.path == self.curated:
             await self.ask_target()
         else:
-            await changes.ahead(self, self._promote())
+            await tui.changes.ahead(self, self._promote())
 
     async def action_overtake(self) -> None:
         """Write what holds now in the place of the line under the cursor, which stays with a mark."""
         if self.is_there(self.too_long if self.is_reading else "Open the note first: o is about one line of it."):
-            await changes.overtake(self, lambda curator: self.spots(curator)[0], self.show_change)
+            await tui.changes.overtake(self, lambda curator: self.spots(curator)[0], self.show_change)
 
     @property
     def curated(self) -> str:
@@ -584,7 +564,7 @@ class NotesView(View):
         spots, titles = reply
         if len(spots) > 1 or not titles:
             places = [(spot.path, spot.first, spot.last) for spot in spots]
-            await changes.propose(self, lambda curator: curator.plan.promote_all(places), then=self.show_change)
+            await tui.changes.propose(self, lambda curator: curator.plan.promote_all(places), then=self.show_change)
             return
         spot = spots[0]
         best = [" (fits best)", *[""] * len(titles)]
@@ -598,7 +578,9 @@ class NotesView(View):
         async def chosen(answer: str | None) -> None:
             way, _, to = (answer or "").partition(" ")
             if way == "new":
-                await self.app.push_screen(Line("The new heading", explanation="It is made at the end."), titled)
+                await self.app.push_screen(
+                    tui.dialogs.Line("The new heading", explanation="It is made at the end."), titled
+                )
             elif way == "note":
                 await self.ask_target()
             elif way:
@@ -609,28 +591,28 @@ class NotesView(View):
                 await self.promote_to(spot, title, move=False)
 
         words = "A copy names its source; a move takes the lines out of this note."
-        await self.app.push_screen(Choice(f"Promote {spot} below which heading?", options, words), chosen)
+        await self.app.push_screen(tui.dialogs.Choice(f"Promote {spot} below which heading?", options, words), chosen)
 
     async def promote_to(self, spot: Spot, to: str, *, move: bool) -> None:
         """Show and make the promotion of lines below the heading `to`."""
-        await changes.propose(self, lambda c: c.plan.promote(spot, to=to, move=move), then=self.show_change)
+        await tui.changes.propose(self, lambda c: c.plan.promote(spot, to=to, move=move), then=self.show_change)
 
     async def ask_target(self) -> None:
         """Ask which note lines go to, and show and make that."""
 
         async def move(target: str | None) -> None:
             if target:
-                await changes.propose(self, lambda c: c.plan.demote(self.spot(c), target), then=self.show_change)
+                await tui.changes.propose(self, lambda c: c.plan.demote(self.spot(c), target), then=self.show_change)
 
         async def chosen(target: str | None) -> None:
             if target == "new":
-                await self.app.push_screen(Line("Move to a new note", "What is it about?"), move)
+                await self.app.push_screen(tui.dialogs.Line("Move to a new note", "What is it about?"), move)
             else:
                 await move(target)
 
-        files = [row for row in note_facts.ordered(self.session.files) if row.path != self.path and not row.day]
+        files = [row for row in tui.note_facts.ordered(self.session.files) if row.path != self.path and not row.day]
         options = [("new", Content("a new note")), *((row.path, Content(one_line(row.path))) for row in files)]
-        await self.app.push_screen(Choice("Move these lines to which note?", options), chosen)
+        await self.app.push_screen(tui.dialogs.Choice("Move these lines to which note?", options), chosen)
 
     def spot(self, curator: Curator) -> Spot:
         """Return the lines that are meant, which stand together. Raises EditRefused."""
@@ -645,39 +627,41 @@ class NotesView(View):
         spots = self.spots(curator)
         for spot in spots:
             spot.facts()
+        from memory_tui.hosts import registry
+
         is_of_codex = registry.is_codex_memory(engine.plan.roots.workspace)
         return spots, () if is_of_codex or len(spots) > 1 else curator.plan.choices(spots[0])
 
     async def action_delete(self) -> None:
         """Move lines, or the marked notes, to the trash."""
         if self.is_reading and self.is_there(self.too_long):
-            await changes.propose(
+            await tui.changes.propose(
                 self, lambda c: c.plan.delete_lines(self.spots(c), kind="trash"), then=self.show_change
             )
         elif not self.is_reading and self.meant and self.is_own(self.page.owner):
-            await changes.propose(self, lambda c: c.plan.trash(*self.meant), then=self.show_change)
+            await tui.changes.propose(self, lambda c: c.plan.trash(*self.meant), then=self.show_change)
 
     async def action_archive(self) -> None:
         """Move old daily logs to the archive."""
-        await changes.propose(self, lambda c: c.plan.archive(ARCHIVE_DAYS), then=self.show_change)
+        await tui.changes.propose(self, lambda c: c.plan.archive(ARCHIVE_DAYS), then=self.show_change)
 
     async def action_add(self) -> None:
         """Add a line to today's log."""
 
         def typed(text: str | None) -> None:
             if text:
-                changes.remembered(self, text, self.show_change)
+                tui.changes.remembered(self, text, self.show_change)
 
-        await self._ask_line(Line("Add to today's log", "What is worth remembering?"), typed)
+        await self._ask_line(tui.dialogs.Line("Add to today's log", "What is worth remembering?"), typed)
 
     async def action_new(self) -> None:
         """Begin a note about a subject."""
 
         async def typed(title: str | None) -> None:
             if title:
-                await changes.propose(self, lambda c: c.plan.new_note(title), then=self.show_change)
+                await tui.changes.propose(self, lambda c: c.plan.new_note(title), then=self.show_change)
 
-        await self._ask_line(Line("New note", "What is it about? The title names the file."), typed)
+        await self._ask_line(tui.dialogs.Line("New note", "What is it about? The title names the file."), typed)
 
     async def action_rename(self) -> None:
         """Give the note another path; links to it follow."""
@@ -685,13 +669,15 @@ class NotesView(View):
 
         async def typed(new: str | None) -> None:
             if new and new != path:
-                await changes.propose(self, lambda c: c.plan.rename(path, new), then=self.show_change)
+                await tui.changes.propose(self, lambda c: c.plan.rename(path, new), then=self.show_change)
 
         if self.is_there():
-            await self._ask_line(Line("Rename the note", value=path, explanation="Links to it follow."), typed)
+            await self._ask_line(
+                tui.dialogs.Line("Rename the note", value=path, explanation="Links to it follow."), typed
+            )
 
-    async def _ask_line(self, dialog: Line, then: ScreenResultCallbackType[str]) -> None:
-        if changes.is_writable(self):
+    async def _ask_line(self, dialog: tui.dialogs.Line, then: ScreenResultCallbackType[str]) -> None:
+        if tui.changes.is_writable(self):
             await self.app.push_screen(dialog, then)
 
     def leaving(self) -> str:

@@ -98,12 +98,8 @@ class StatusView(View):
 
     @on(OptionList.OptionSelected)
     async def selected(self, event: OptionList.OptionSelected) -> None:
-        """Do what the row under the cursor says."""
+        """Open a lamp or a page, read a note, or do what the row under the cursor says."""
         event.stop()
-        await self.act()
-
-    async def act(self) -> None:
-        """Open a lamp or a page, read a note, or do what the row says."""
         fact, engine = self.query_one("#status-list", Facts).fact, self.session.engine
         kind, _, name = (fact.key if fact is not None else "").partition(":")
         if engine is None or not kind:
@@ -206,7 +202,8 @@ class StatusView(View):
             def deed(engine: Engine) -> str:
                 self.session.config_writes.append((setup.patch.write(), self.session.opener))
                 # One that the command line named would go before that of the configuration.
-                self.session.opener = opener_of(replace(engine.plan.options, provider=""))
+                options = replace(engine.plan.options, provider="")
+                self.session.opener = opener_of(lambda: options)
                 return f"{setup.trial['provider']} is set up; u takes it back."
 
             self.post_message(self.Asks(title, shown_patch(setup), "Write it", deed, self.reopen))
