@@ -248,7 +248,7 @@ def _workspace(engine: Engine) -> CheckOutcome:
     folder = engine.plan.roots.workspace
     if not os.access(folder, os.R_OK | os.X_OK):
         return failed(f"{folder} cannot be read.", "Change its permissions.")
-    if engine.plan.read_only:
+    if engine.plan.options.read_only:
         return skipped(f"{folder} is only read, as asked.")
     if not os.access(folder, os.W_OK):
         return warning(f"{folder} cannot be written: notes can be searched and not edited.", "Change its permissions.")

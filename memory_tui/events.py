@@ -166,13 +166,13 @@ def ignore(event: Event) -> None:
 class Channel:
     """Carries the events of one engine to its `listener`, on the thread that made the news, until it is closed."""
 
-    def __init__(self, listener: Listener = ignore) -> None:
+    def __init__(self, listener: Listener | None = None) -> None:
         self.listener = listener
         self._closed = False
 
     def emit(self, event: Event) -> None:
         """Tell of `event`."""
-        if not self._closed:
+        if self.listener is not None and not self._closed:
             self.listener(event)
 
     def notice(self, text: str) -> None:

@@ -40,6 +40,7 @@ class Options(Struct, frozen=True):
     index: str | None = None
     provider: str = ""
     read_only: bool = False
+    """Whether no note may be changed."""
     now: float | None = None
     changes: tuple[tuple[str, str], ...] = ()
     agent: str = ""
@@ -84,11 +85,6 @@ class Plan(Struct, frozen=True):
     """Where notes are read; whether anything is there is asked by `plan`."""
     mirror: bool = False
     """Whether the index is a mirror of a shared one, which nobody compares with the disk."""
-
-    @property
-    def read_only(self) -> bool:
-        """Return whether no note may be changed."""
-        return self.options.read_only
 
     def clock(self) -> float:
         """Return the time that ages are counted from, in epoch seconds."""
@@ -202,7 +198,8 @@ def choose(options: Options) -> Plan:
         chosen[knob.key] = Value(parse(knob, text), "the command line")
     if options.backend:
         backend_values[keys.BACKEND] = configuration.typed(keys.BY_PATH[keys.BACKEND], options.backend)
-    rules = _own_rules(config)
+    # The knobs of our own configuration: of `config` where it is that, else beside OpenClaw's.
+    rules = {key: value for key, value in configuration.own(config).values.items() if key != "profile"}
     provider = options.provider or config.provider
     automatic = provider in ("", "auto")
     if options.provider and not automatic and provider not in registry.NAMES:
@@ -276,7 +273,9 @@ def _roots(options: Options, config: Config, workspace: Path, provider: str, set
     if config.value("experimental.sessionMemory") is not True:
         sources = [name for name in sources if name != "sessions"]
     exclude, extra = settings.word("exclude"), (*config.extra_paths, *options.extra)
-    if config.kind != "openclaw" and _is_whole(workspace):
+    # All notes below a folder are memory: facts beside their index, or where a person said so.
+    whole = config.kind != "openclaw" and (shape_of(workspace) == "facts" or _whole(workspace).read().get("agreed"))
+    if whole is True:
         exclude, extra = ",".join((exclude, *HIDDEN)), (*extra, ".")
     copied = "sessions" in sources and places.agent_database(config.agent.id).is_file()
     return Roots.open(
@@ -299,11 +298,6 @@ def _whole(workspace: Path) -> ScopedRecords:
     return _WHOLE.of(os.path.realpath(workspace))
 
 
-def _is_whole(workspace: Path) -> bool:
-    """Return whether all notes below a folder are memory: facts beside their index, or where a person said so."""
-    return shape_of(workspace) == "facts" or _whole(workspace).read().get("agreed") is True
-
-
 def unasked(plan: Plan) -> int:
     """Return how many notes a vault holds that nobody was asked about."""
     asked = plan.config.kind == "openclaw" or plan.roots.extra or shape_of(plan.workspace) != "vault"
@@ -313,11 +307,6 @@ def unasked(plan: Plan) -> int:
 def answer_whole(plan: Plan, *, agreed: bool) -> None:
     """Remember whether every note of a folder is memory. Raises StateUnavailable."""
     _whole(plan.workspace).put("agreed", agreed)
-
-
-def _own_rules(config: Config) -> dict[str, Value]:
-    """Return the knobs of memory-tui's own configuration: of `config` where it is that, else beside OpenClaw's."""
-    return {key: value for key, value in configuration.own(config).values.items() if key != "profile"}
 
 
 def _compose(name: str, config: Config, rules: dict[str, Value], chosen: dict[str, Value]) -> Settings:

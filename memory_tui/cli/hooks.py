@@ -83,7 +83,7 @@ _MESSAGES = "hooks.internal.entries.session-memory.messages"
 
 def _save(plan: Plan, args: argparse.Namespace, call: HookCall, transcript: Path) -> None:
     """Write the note of a session, where anything was said in it."""
-    if plan.read_only:
+    if plan.options.read_only:
         raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
     if content := session_note.conversation(session_note.messages(transcript, plan.config.whole(_MESSAGES))):
         ended = session_note.EndedSession(user_time(plan, args), call.session, call.why)

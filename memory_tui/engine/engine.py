@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Collection, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
@@ -59,7 +59,7 @@ class Engine:
     def __init__(self, plan: Plan, listener: Listener | None = None, chain: Chain | None = None) -> None:
         self.plan = plan
         """What was decided when it was opened: settings, workspace, configuration."""
-        self._events = Channel(listener or events.ignore)
+        self._events = Channel(listener)
         approvals, self._borrowed = Approvals(plan.workspace), chain is not None
         """Whether its providers are those of another engine, which closes them."""
         chain = chain or Chain(plans.settings(plan, approvals), self._provider_failed)
@@ -77,6 +77,7 @@ class Engine:
             self.index.reader_or_empty,
         )
         """Who makes vectors, approvals, and what would be sent."""
+        # A search needs no notes: they are loaded when some changed.
         self.index.seen = self._record
         self._publisher: Publisher | None = None
         self._of_scopes: dict[Path, Engine] = {}
@@ -227,7 +228,8 @@ class Engine:
     # --- events ----------------------------------------------------------------------------------------------------
 
     def _record(self, changed: Collection[str] | None) -> None:
-        self.notes.record(changed, self.index.writer.closing.is_set)
+        self.index.seen = partial(self.notes.record, stopped=self.index.writer.closing.is_set)
+        self.index.seen(changed)
 
     def _provider_failed(self, error: ProviderError) -> None:
         if not self.index.writer.closing.is_set():

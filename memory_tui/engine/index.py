@@ -403,7 +403,7 @@ class Index:
         waiting = (state for state in now.stale.values() if state.detail != "rebuild")
         self.unsearchable = (*waiting, *(FileState(left.path, "excluded", left.detail) for left in now.left_out))
         self.compared, self._compared_at = now, time.monotonic()
-        self.root_watch.record_comparison(now.moved, devices)
+        self.root_watch.comparison = now.moved, devices
         return now
 
     def _wish(self, has: Identity) -> Recipe:
@@ -632,7 +632,7 @@ class SyncProvider:
         if not isinstance(provider, ChainMember):
             return replace(HERE, siblings=self._siblings)
         usual = SERVER if provider.host else SLOW if provider.slow else HERE
-        withheld = self._withholds and not provider.takes_secrets
+        withheld = usual is SERVER and self._withholds and not provider.takes_secrets
         return replace(
             usual,
             siblings=self._siblings,

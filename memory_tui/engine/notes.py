@@ -106,13 +106,13 @@ class Notes:
 
     def attribute(self) -> list[str]:
         """Write down who made the changes of which nobody asked yet; return what cannot be read. Raises EditRefused."""
-        if self.plan.read_only:
+        if self.plan.options.read_only:
             return []
         return name_authors(self.curator.journal, self.plan.roots, time.time())
 
     def record(self, changed: Collection[str] | None = None, stopped: Callable[[], bool] = lambda: False) -> None:
         """Record what became of the notes at these absolute paths, None for all, where that is switched on."""
-        if self.plan.read_only:
+        if self.plan.options.read_only:
             return
         if not self.plan.settings.on("history.enabled"):
             self._forget()
@@ -134,7 +134,7 @@ class Notes:
     def viewed(self) -> None:
         """Find out who made what is new, and write down that a person looked. Raises EditRefused."""
         self.attribute()
-        if not self.plan.read_only and self.curator.journal.unviewed():
+        if not self.plan.options.read_only and self.curator.journal.unviewed():
             self.curator.journal.view()
 
     def origins(self, path: str) -> dict[int, str]:

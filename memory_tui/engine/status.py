@@ -245,13 +245,13 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
         extra_paths=plan.roots.extra,
         source_counts=_by_source(plan, counts.by_source),
         cache=_cache(plan, counts, cache_hits(store)),
-        fts=_word_search(store),
+        fts=WordSearch(True, True, store.words.cut(), f"fts5 of SQLite {apsw.sqlite_lib_version()}", None),
         vector=_vector_search(store, vec0),
         fallback=who.instead,
         who=who,
         watching=index.watcher.on,
         watch_detail=index.watcher.detail,
-        read_only=plan.read_only,
+        read_only=plan.options.read_only,
         freshness=freshness,
         in_part=tuple(PartlyIndexed(*row) for row in store.remarked() if row[0] not in freshness.stale),
         paused=index.paused,
@@ -274,10 +274,6 @@ def _cache(plan: Plan, counts: Counts, hits: int) -> VectorCache:
     most = plan.config.value("cache.maxEntries")
     most = most if isinstance(most, int) else 0
     return VectorCache(plan.settings.on("cache.enabled"), counts.cached, counts.cached_bytes, most, hits)
-
-
-def _word_search(store: Store) -> WordSearch:
-    return WordSearch(True, True, store.words.cut(), f"fts5 of SQLite {apsw.sqlite_lib_version()}", None)
 
 
 def _vector_search(store: Store, vec0: Vec0) -> VectorSearch:

@@ -285,7 +285,15 @@ class Embedder:
             return ids
 
     def _add(self, digests: Sequence[str], vectors: Vectors) -> dict[str, int]:
-        check_vectors(vectors, len(digests), self._identity)
+        """Store the vectors. Raises ProviderError for an answer that must not be stored."""
+        identity, shape = self._identity, (len(digests), self._identity.dims)
+        if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.shape != shape:
+            raise ProviderError(
+                f"{identity.provider} answered with vectors of another shape than {shape[0]} x {shape[1]}.",
+                "Check the model's name and dimensions.",
+            )
+        if not np.isfinite(vectors).all():
+            raise ProviderError(f"{identity.provider} answered with vectors that hold no numbers.", "Check the model.")
         self.embedded += len(digests)
         return index_write.add_embeddings(self._store, self._identity, dict(zip(digests, vectors, strict=True)))
 
@@ -303,14 +311,3 @@ def _media_text(media_roots: Roots, path: str, label: str, digest: str) -> Media
         return read.mime, read.data
 
     return MediaText(label, media_roots.media.most_bytes if media_roots.media else 0, load)
-
-
-def check_vectors(vectors: object, count: int, identity: Identity) -> None:
-    """Raise ProviderError for an answer that must not be stored."""
-    if not isinstance(vectors, np.ndarray) or vectors.dtype != np.float32 or vectors.shape != (count, identity.dims):
-        raise ProviderError(
-            f"{identity.provider} answered with vectors of another shape than {count} x {identity.dims}.",
-            "Check the model's name and dimensions.",
-        )
-    if not np.isfinite(vectors).all():
-        raise ProviderError(f"{identity.provider} answered with vectors that hold no numbers.", "Check the model.")

@@ -249,7 +249,7 @@ def recipe_of(
         chunk_overlap=settings.whole("chunking.overlap"),
         chunk_bytes=min(max_input_bytes, MAX_INPUT_BYTES),
         fts_tokenizer=settings.word("store.fts.tokenizer"),
-        chunking=profiles.get(settings.word("profile")).chunking,
+        chunking=profiles.PROFILES[settings.word("profile")].chunking,
     )
 
 

@@ -240,8 +240,11 @@ class RootWatch:
         self._examined = -math.inf
         self._pending: tuple[RootState, float] | None = None
         """The root that is being examined, and since when."""
-        self._expected: frozenset[str] = frozenset()
-        self._moved: frozenset[str] = frozenset()
+        self.comparison: tuple[Collection[str], Collection[str]] = (), ()
+        """Of the last comparison of disk and index: roots where notes are missing on another device, and all roots
+        where there were notes. The next look at the states examines the roots again.
+        """
+        self._judged: object = None
         self._reported: tuple[RootState, ...] | None = None
         self._identities: dict[str, Identity] = {}
 
@@ -256,9 +259,10 @@ class RootWatch:
 
     def states(self) -> tuple[RootState, ...]:
         """Return the state of each root: as last examined while the thread runs, else examined with each comparison."""
-        if not self._thread.is_alive() and time.monotonic() - self._examined > _YOUNG_SECONDS:
+        old = self._judged is not self.comparison or time.monotonic() - self._examined > _YOUNG_SECONDS
+        if old and not self._thread.is_alive():
             self._examine()
-        states = {root.path: self._state(root, identity) if self._moved else root for root, identity in self._probes}
+        states = {root.path: self._state(root, identity) for root, identity in self._probes}
         pending = self._pending
         if pending is not None and time.monotonic() - pending[1] > _ANSWER_SECONDS:
             states[pending[0].path] = pending[0].unreadable("its file system does not answer")
@@ -269,10 +273,6 @@ class RootWatch:
                 for root in states.values()
             )
         return tuple(states.values())
-
-    def record_comparison(self, moved: Collection[str], expected: Collection[str]) -> None:
-        """Disk and index were compared: notes are missing at the roots `moved`; at `expected` ones there were notes."""
-        self._moved, self._expected, self._examined = frozenset(moved), frozenset(expected), -math.inf
 
     def review(self) -> None:
         """Report what changed since the last time; for any thread, once a second."""
@@ -289,17 +289,18 @@ class RootWatch:
             self._changed(others or any(root.readable and root.path not in readable for root in states))
 
     def _state(self, root: RootState, identity: Identity | None) -> RootState:
-        if identity is None or not root.readable or root.path not in self._moved:
+        if identity is None or not root.readable or root.path not in self.comparison[0]:
             return root
         detail = f"{root.absolute} is on another device than before: was something mounted or unmounted?"
         return replace(root, state="another device", detail=detail)
 
     def _examine(self) -> None:
         probes: list[Probe] = []
+        self._judged = self.comparison
         for path, absolute in root_places(self._roots).items():
             # A file system that hangs never comes back.
             self._pending = RootState(path, absolute), time.monotonic()
-            result = probe(path, absolute, expected=path in self._expected)
+            result = probe(path, absolute, expected=path in self.comparison[1])
             # What is to be said of memory/ is said of the workspace where that cannot be read.
             if result is not None and (path != FOLDER or probes[0].root.readable):
                 probes.append(result)

@@ -317,7 +317,7 @@ def curator(plan: Plan, changed: Callable[[tuple[str, ...]], object] = len) -> C
     journal.most_bytes = plan.settings.whole("history.megabytes") * 1024 * 1024
     return Curator(
         plan.roots,
-        read_only=_READ_ONLY if plan.read_only else "",
+        read_only=_READ_ONLY if plan.options.read_only else "",
         journal=journal,
         changed=changed,
         clock=time.time if now is None else lambda: now,

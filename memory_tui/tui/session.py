@@ -70,7 +70,7 @@ class Session:
     @property
     def read_only(self) -> bool:
         """Return whether nothing may be changed."""
-        return self.engine is None or self.engine.plan.read_only
+        return self.engine is None or self.engine.plan.options.read_only
 
     @property
     def workspace(self) -> Path | None:

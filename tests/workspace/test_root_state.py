@@ -338,7 +338,7 @@ def test_the_workspace_stands_for_the_notes_within(workspace, extra):
     watch = RootWatch(roots, Watcher(roots, 1, lambda: None, print, print), print, Stop())
     assert [root.path for root in watch.states()] == [".", "memory", "../vault"]
     shutil.rmtree(workspace)
-    watch.record_comparison((), {"memory"})
+    watch.comparison = (), {"memory"}
     states = watch.states()
     assert [(root.path, root.state) for root in states] == [(".", "gone"), ("../vault", "there")]
     assert lost(states) == (states[0],)
