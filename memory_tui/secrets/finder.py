@@ -29,14 +29,13 @@ from memory_tui.secrets.labels import LABELLED, NOTHING_KNOWN, Known, Label, Spa
 
 
 class KeyFormat(NamedTuple):
-    """How the keys of a maker look: a match holds one of `holds`, in lower case; group 1, or all of it, is the key.
+    """How the keys of a maker look: group 1 of a match, or all of it, is the key.
 
     A key begins where a word does, unless it is so telling that it counts `anywhere`.
     It has `_LONG` signs or more and no space, unless it may be `short`.
     """
 
     kind: str
-    holds: tuple[str, ...]
     pattern: str
     anywhere: bool = False
     short: bool = False
@@ -48,13 +47,14 @@ PRIVATE = "Private Key"
 
 
 @cache
-def formats() -> tuple[KeyFormat, ...]:
-    """Return every format, read once."""
+def signs() -> tuple[tuple[str, KeyFormat], ...]:
+    """Return every format, once with each of the words of which its keys hold one, in lower case; read once."""
     tables = tomllib.loads(Path(__file__).with_name("formats.toml").read_text("utf-8"))
     return tuple(
-        KeyFormat(kind, tuple(holds), pattern, name == "anywhere", kind in tables["short"])
+        (word, KeyFormat(kind, pattern, name == "anywhere", kind in tables["short"]))
         for name in ("at_words", "anywhere")
         for kind, holds, pattern in tables[name]
+        for word in holds
     )
 
 
@@ -192,9 +192,9 @@ def _by_maker(text: str) -> Iterator[Span]:
     """Yield keys whose maker gave them a form of their own."""
     small = text.lower()
     long = " ".join(word for word in small.split() if len(word) >= _LONG)
-    for form in formats():
-        where = small if form.short else long
-        for match in _compiled(form).finditer(text) if any(word in where for word in form.holds) else ():
+    # Few texts hold any of these words, and all texts are looked at.
+    for form in dict.fromkeys([form for word, form in signs() if word in (small if form.short else long)]):
+        for match in _compiled(form).finditer(text):
             start, end = match.span(match.lastindex or 0)
             if form.kind == BASIC and (placeholder(match[1]) or _GAP.fullmatch(match[1])):
                 continue

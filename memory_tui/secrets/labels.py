@@ -87,7 +87,7 @@ _TELLING = _pattern(r"[\d/@|!$&*?§]")
 """What a line without a label holds where a secret may stand in it."""
 
 
-@lru_cache(1 << 14)
+@lru_cache(1 << 15)
 def _may_label(word: str) -> bool:
     return bool(_OF_SECRETS.search(word) or _words("halves").search(word))
 

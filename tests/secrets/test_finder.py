@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
-from memory_tui.secrets.finder import BASIC, TOKEN, formats, redact
+from memory_tui.secrets.finder import BASIC, TOKEN, redact, signs
 from tests.support.secret_lines import lines
 from tests.support.secret_samples import (
     AROUND,
@@ -72,17 +72,17 @@ SAMPLES = {
 
 
 def test_every_key_that_counts_within_a_word_has_a_sample_here():
-    assert set(SAMPLES) == {form.kind for form in formats() if form.anywhere} | {BASIC}
+    assert set(SAMPLES) == {form.kind for _, form in signs() if form.anywhere} | {BASIC}
 
 
-@pytest.mark.parametrize("form", formats(), ids=lambda form: form.kind)
+@pytest.mark.parametrize("form", dict.fromkeys(form for _, form in signs()), ids=lambda form: form.kind)
 def test_a_format_is_asked_only_where_its_mark_stands_and_every_match_holds_one(form):
-    assert form.holds
-    assert all(mark == mark.lower() for mark in form.holds)
+    marks = [mark for mark, other in signs() if other == form]
+    assert all(mark == mark.lower() for mark in marks)
     pattern = re.compile(form.pattern)
     samples = [*SAMPLES.values(), *(make(random.Random(at)) for make in SERVICES.values() for at in range(5))]
     for match in filter(None, map(pattern.search, samples)):
-        assert any(mark in match[0].lower() for mark in form.holds)
+        assert any(mark in match[0].lower() for mark in marks)
         assert form.short or (len(match[0]) >= 16 and len(match[0].split()) == 1)
 
 
