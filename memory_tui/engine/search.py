@@ -26,9 +26,8 @@ from memory_tui.providers import chain, registry
 from memory_tui.providers.base import Identity
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.search import retrieve
-from memory_tui.search.corpus import Corpus, vectors_of
+from memory_tui.search.corpus import Corpus, exact_cosines, vectors_of
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.formulas import cosine
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.secrets import finder as secret_finder
@@ -297,7 +296,7 @@ class Search:
         if not stored.any():
             # It may have been withheld, so it must not be sent now.
             return None
-        return sample[0].path, float(cosine(stored, provider.embed([sample[1]], "document")[0])[0])
+        return sample[0].path, float(exact_cosines(stored, provider.embed([sample[1]], "document")[0])[0])
 
 
 def _sample(store: Store, corpus: Corpus) -> tuple[ChunkRef, str] | None:

@@ -32,8 +32,8 @@ from memory_tui.notices import (
 )
 from memory_tui.providers import registry
 from memory_tui.sanitize import one_line
-from memory_tui.search import keywords
-from memory_tui.search.formulas import decay_factor
+from memory_tui.search.keyword import FEWEST_LETTERS
+from memory_tui.search.score import decay_factor
 from memory_tui.search.trace import (
     Candidate,
     ChunkRef,
@@ -86,7 +86,7 @@ def left_out(plan: QueryPlan, profile: str) -> tuple[Notice, ...]:
             return "common" if word in plan.common or tokens.is_cjk(word) else "stop word"
         if word.isdigit():
             return "number"
-        return "short" if len(word) < keywords.FEWEST_LETTERS and word.isascii() and word.isalpha() else "stop word"
+        return "short" if len(word) < FEWEST_LETTERS and word.isascii() and word.isalpha() else "stop word"
 
     words: dict[str, list[str]] = {}
     for word in plan.dropped:

@@ -27,7 +27,7 @@ from memory_tui.index.store import MOST_WITH_WINDOWS, ChunkPage, FullText, RowId
 from memory_tui.providers import registry
 from memory_tui.providers.base import MOST_DIMS, Identity, Vectors
 from memory_tui.search.spelling import Vocabulary
-from memory_tui.search.trace import Basis, Chunks
+from memory_tui.search.trace import Basis, Chunks, Floats
 from memory_tui.tokens import letters_of
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.notes import NoteDate, date_of, span
@@ -369,6 +369,21 @@ def cosines(
     scores = np.full(len(corpus), np.nan)
     scores[rows] = vectors_of(store, corpus, rows) @ query
     return scores, near is not None
+
+
+def exact_cosines(vectors: Vectors, query: Vectors) -> Floats:
+    """1 - distance as sqlite-vec 0.1 computes it: single precision, summed in order; float64 (n,), 0 for zero vectors.
+
+    Bit for bit the original's, so that a score that lies exactly on a threshold falls on the same side of it.
+    """
+    # numpy adds rows in their order, and the numbers of one row by halves: so each vector is a column, beside that of
+    # the query, because a column alone would be a row to it.
+    columns = np.concatenate([vectors, query[None]]).T.copy()
+    squared, dot = (np.add.reduce(columns * by, axis=0).astype(np.float64) for by in (columns, query[:, None]))
+    lengths = np.sqrt(squared[:-1]) * np.sqrt(squared[-1])
+    dot = dot[:-1]
+    distance = (1.0 - np.divide(dot, lengths, out=np.zeros_like(dot), where=lengths > 0)).astype(np.float32)
+    return np.where(lengths > 0, 1.0 - distance.astype(np.float64), 0.0)
 
 
 def vectors_of(store: Store, corpus: Corpus, rows: Indices) -> Vectors:

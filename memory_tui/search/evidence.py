@@ -15,8 +15,7 @@ from memory_tui.index.sync import FileState
 from memory_tui.notices import Notice
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.corpus import Files
-from memory_tui.search.formulas import Floats
-from memory_tui.search.trace import ChunkRef, Chunks, NearestBy, QueryPlan
+from memory_tui.search.trace import ChunkRef, Chunks, Floats, NearestBy, QueryPlan
 from memory_tui.workspace.annotations import Annotations
 
 Rows = npt.NDArray[np.int64]

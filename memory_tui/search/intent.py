@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from memory_tui.search.formulas import Floats
 from memory_tui.search.question_dates import Time
+from memory_tui.search.trace import Floats
 from memory_tui.tokens import WORD, function_words, segmented, stems, stop_words, word_stems
 
 ALIKE = 0.9

@@ -24,11 +24,10 @@ from memory_tui import jsstring
 from memory_tui import tokens as core_tokens
 from memory_tui.index.schema import TOKENIZERS
 from memory_tui.index.store import Store
-from memory_tui.search import keywords
 from memory_tui.search.corpus import Corpus, distinct
 from memory_tui.search.evidence import NO_BOOST, Boost, Hit, KeywordSide, Lexical, TermSearch
-from memory_tui.search.formulas import saturated
-from memory_tui.search.keyword import Matcher
+from memory_tui.search.keyword import Matcher, is_keyword, pieces
+from memory_tui.search.trace import Floats
 from memory_tui.tokens import lowered, words_of
 from memory_tui.workspace.annotations import INVALID_PROJECT, Annotations
 
@@ -47,7 +46,7 @@ _WORD_SHARE, _TEXT_SHARE, _PATH_WORD, _LENGTH_UNITS, _MOST_LENGTH = 0.45, 0.2, 0
 def fallback_terms(query: str, *, trigram: bool) -> tuple[str, ...]:
     """Return the keywords that are looked for one by one where the whole question finds too little (6.7, 6.8)."""
     whole = jsstring.trim(query).lower()
-    result = (word for word in keywords.tokens(query, trigram=trigram) if keywords.is_keyword(word))
+    result = (word for word in pieces(query, trigram=trigram) if is_keyword(word))
     return tuple(word for word in dict.fromkeys(result) if word != whole)[:MOST_TERMS]
 
 
@@ -58,6 +57,12 @@ def path_words(text: str) -> list[str]:
 
 
 # --- the score of words (6.2) --------------------------------------------------------------------------------------
+
+
+def saturated(rank: Floats) -> Floats:
+    """Return r/(1+r) with r = -rank, and 1/(1+rank) for ranks that are not negative (OpenClaw from 2026.3.7)."""
+    relevance = np.abs(rank)
+    return np.where(rank < 0, relevance / (1.0 + relevance), 1.0 / (1.0 + relevance))
 
 
 def boost(words: frozenset[str], text: str, path: str) -> Boost:

@@ -20,13 +20,13 @@ from msgspec.structs import replace
 from memory_tui import jsstring, profiles, tokens
 from memory_tui.notices import Notice, notice, other_vectors
 from memory_tui.profiles import OWN, Profile
-from memory_tui.search import formulas, lexical_2026_9
+from memory_tui.search import lexical_2026_9
 from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
 from memory_tui.search.excerpts import Snippet, head, window
-from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.intent import newer_values
 from memory_tui.search.level import level_of
 from memory_tui.search.score import (
+    MOST_CANDIDATES,
     SCORED,
     Candidates,
     Rules,
@@ -54,6 +54,7 @@ from memory_tui.search.trace import (
     EmptyIndex,
     EmptyReason,
     Factor,
+    Floats,
     Funnel,
     LexicalPart,
     LoweredByDecay,
@@ -448,7 +449,7 @@ class Ranking(Struct, frozen=True):
         if hit is None:
             return None
         term = self.evidence.lexical.searches[hit.term].term if hit.term else ""
-        score = hit.text_score if np.isnan(hit.bm25) else float(formulas.saturated(np.array(hit.bm25)))
+        score = hit.text_score if np.isnan(hit.bm25) else float(lexical_2026_9.saturated(np.array(hit.bm25)))
         return LexicalPart(term, hit.body, score, hit.text_score, hit.path_score, hit.level, *hit.gain)
 
     def _snippet(self, text: str, recalled: bool) -> Snippet:

@@ -19,14 +19,14 @@ from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.builtin import static_table
-from memory_tui.search import formulas, lexical_2026_9
-from memory_tui.search.corpus import Corpus, Flags, cosines, distinct, products, vectors_of
+from memory_tui.search import lexical_2026_9
+from memory_tui.search.corpus import Corpus, Flags, cosines, distinct, exact_cosines, products, vectors_of
 from memory_tui.search.evidence import Closest, Evidence, Join, KeywordSearch, KeywordSide, Lexical, Rows
-from memory_tui.search.formulas import MOST_CANDIDATES, Floats
 from memory_tui.search.intent import lately_in
 from memory_tui.search.keyword import Matcher
 from memory_tui.search.question_dates import Time, day_at, time_in
-from memory_tui.search.trace import NUMPY, SQLITE_VEC, NearestBy
+from memory_tui.search.score import MOST_CANDIDATES, candidate_limit
+from memory_tui.search.trace import NUMPY, SQLITE_VEC, Floats, NearestBy
 from memory_tui.settings import Settings
 from memory_tui.workspace import chunking_2026_9
 from memory_tui.workspace.notes import span
@@ -65,7 +65,7 @@ class Question(Struct, frozen=True):
         profile, whole = profiles.get(settings.word("profile")), settings.whole
         results, multiplier = whole("query.maxResults"), whole("query.hybrid.candidateMultiplier")
         # Of 2026.9 all, which tell what is never recalled.
-        limit = formulas.candidate_limit(results, multiplier, profile.fewest_candidates)
+        limit = candidate_limit(results, multiplier, profile.fewest_candidates)
         return replace(self, most=MOST_CANDIDATES if profile.exact_paths else limit, join=profile.join)
 
 
@@ -243,7 +243,7 @@ def _compare_shown(
     if cosine is not None and vector is not None:
         rows = np.array(shown, np.int64)
         rows = distinct(rows[corpus.embedded[rows]])
-        cosine[rows] = formulas.cosine(vectors_of(store, corpus, rows), vector)
+        cosine[rows] = exact_cosines(vectors_of(store, corpus, rows), vector)
 
 
 def _copies(
@@ -335,7 +335,7 @@ def _compared(
     nearest = nearest[np.argsort(-cosine[nearest], kind="stable")][: 4 * MOST_CANDIDATES]
     precise = distinct(np.concatenate([nearest, np.array(matched, np.int64)]))
     precise = precise[~np.isnan(cosine[precise])]
-    cosine[precise] = formulas.cosine(vectors_of(store, corpus, precise), vector)
+    cosine[precise] = exact_cosines(vectors_of(store, corpus, precise), vector)
     # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
     nearest = np.sort(nearest)
     nearest = nearest[np.argsort(-cosine[nearest], kind="stable")][:most]

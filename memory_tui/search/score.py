@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ from msgspec import Struct
 
 from memory_tui import profiles
 from memory_tui.profiles import Profile
-from memory_tui.search import formulas, lexical_2026_9, second_stage
+from memory_tui.search import lexical_2026_9, second_stage
 from memory_tui.search.corpus import Ages, by_own_rule, distinct
 from memory_tui.search.evidence import (
     Evidence,
@@ -21,10 +22,9 @@ from memory_tui.search.evidence import (
     Postings,
     Rows,
 )
-from memory_tui.search.formulas import Floats
 from memory_tui.search.intent import LOOKED_AT, asks, holds_value, newness
 from memory_tui.search.second_stage import MEASURES, SecondStage
-from memory_tui.search.trace import Chunks, MeasurePart, Mode, QueryPlan, SecondPart, Table
+from memory_tui.search.trace import Chunks, Floats, MeasurePart, Mode, QueryPlan, SecondPart, Table
 from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.workspace.annotations import NOTHING_SAID
 from memory_tui.workspace.notes import note_date, note_date_2026_9
@@ -76,7 +76,7 @@ class Rules(Struct, frozen=True):
         if profile.fixed:
             # A knob that the release took away turns nothing, whoever turned it.
             values = {**values, **profile.fixed}
-        vector, text = formulas.normalised_weights(
+        vector, text = normalised_weights(
             float(values["query.hybrid.vectorWeight"]), float(values["query.hybrid.textWeight"])
         )
         if profile.second_stage:
@@ -100,7 +100,7 @@ class Rules(Struct, frozen=True):
             vector_weight=vector,
             text_weight=text,
             results=results,
-            limit=formulas.candidate_limit(results, multiplier, profile.fewest_candidates),
+            limit=candidate_limit(results, multiplier, profile.fewest_candidates),
             min_score=float(values["query.minScore"]),
             half_life=float(values["query.hybrid.temporalDecay.halfLifeDays"]),
             decay=decay,
@@ -164,6 +164,43 @@ class Candidates(Struct, frozen=True):
     """What it is measured in."""
 
 
+DEFAULT_WEIGHTS = (0.7, 0.3)
+MOST_CANDIDATES = 200
+
+
+def candidate_limit(max_results: int, multiplier: int, fewest: int) -> int:
+    """Return candidates per side: min(200, max(1, results x multiplier)) (OpenClaw manager), but at least `fewest`."""
+    return min(MOST_CANDIDATES, max(1, max_results * multiplier, fewest))
+
+
+def normalised_weights(vector: float, text: float) -> tuple[float, float]:
+    """Both weights clamped to 0..1 and divided by their sum; 0/0 falls back to 0.7/0.3 (OpenClaw hybrid merge)."""
+    vector, text = min(1.0, max(0.0, vector)), min(1.0, max(0.0, text))
+    total = vector + text
+    return (vector / total, text / total) if total > 0 else DEFAULT_WEIGHTS
+
+
+def clamped(rank: Floats) -> Floats:
+    """Return 1/(1+max(0, rank)): OpenClaw up to 2026.3.2; always 1, because FTS5 ranks are negative."""
+    return np.asarray(1.0 / (1.0 + np.maximum(0.0, rank)), dtype=np.float64)
+
+
+def over_best(values: Floats, best: float) -> Floats:
+    """Each value divided by the query's best, negative ones as 0: max-norm, so that lists of any scale can be added."""
+    return np.maximum(values, 0.0) / best if best > 0 else np.zeros_like(values)
+
+
+def lifted(cosines: Floats, floor: float) -> Floats:
+    """Return each cosine as if one of 0 were `floor`; what is exactly 0 has no vector, or one of zeros, and stays 0."""
+    return np.where(cosines != 0, floor + (1 - floor) * cosines, 0.0) if floor else cosines
+
+
+def decay_factor(age_days: Floats, half_life_days: float | Floats) -> Floats:
+    """Return exp(-ln 2 / half-life x max(0, age)); 1 where the age is not known (OpenClaw temporal decay)."""
+    factor = np.exp(-math.log(2) / half_life_days * np.maximum(0.0, age_days))
+    return np.where(np.isnan(age_days), 1.0, factor)
+
+
 def tuned(settings: Settings) -> dict[str, Scalar]:
     """Return the values that `settings` give to the knobs that rank."""
     return {key: settings.values[key].value for key in TUNE_KEYS}
@@ -225,8 +262,8 @@ _NO_ROWS: Rows = np.empty(0, dtype=np.int64)
 
 def _text_scores(profile: Profile, bm25: Floats, best: float) -> Floats:
     if profile.text_score == "magnitude":
-        return formulas.share(-bm25, best)
-    return formulas.clamped(bm25) if profile.text_score == "clamped" else formulas.saturated(bm25)
+        return over_best(-bm25, best)
+    return clamped(bm25) if profile.text_score == "clamped" else lexical_2026_9.saturated(bm25)
 
 
 def _ranks(pool: Rows, rows: Rows) -> Rows:
@@ -316,7 +353,7 @@ def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared:
         with_vector &= table["vector_rank"] > 0
     values = np.where(with_vector, table["cosine"], 0.0)
     if profile.vector_score == "cosine":
-        table["vector"] = formulas.lifted(values, profile.floor_of(evidence.provider))
+        table["vector"] = lifted(values, profile.floor_of(evidence.provider))
         return 1.0
     scale, closest = 1.0, evidence.closest
     if compared is not None and closest is not None:
@@ -325,7 +362,7 @@ def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared:
         scale = closest.best - closest.median
     elif compared is not None and len(evidence.nearest):
         scale = max(float(compared[evidence.nearest[0]]), 0.0)
-    table["vector"] = formulas.share(values, scale)
+    table["vector"] = over_best(values, scale)
     return scale
 
 
@@ -426,7 +463,7 @@ def score(candidates: Candidates, rules: Sequence[Rules]) -> Table:
     scored["vector_points"] = column([rule.vector_weight for rule in rules]) * table["vector"]
     scored["text_points"] = column([rule.text_weight for rule in rules]) * table["text"]
     scored["hybrid"] = hybrid = scored["vector_points"] + scored["text_points"]
-    fade = formulas.decay_factor(table["age_days"][None, :], column([rule.half_life for rule in rules]))
+    fade = decay_factor(table["age_days"][None, :], column([rule.half_life for rule in rules]))
     multiplies = column([rule.decay and rule.profile.age == "multiply" for rule in rules]) > 0
     scored["age_factor"] = factor = np.where(multiplies, fade, 1.0)
     share = column([rule.share(dated) for rule in rules])

@@ -30,6 +30,7 @@ SQLITE_VEC: NearestBy = "sqlite-vec"
 NUMPY: NearestBy = "numpy"
 
 
+Floats = npt.NDArray[np.float64]
 Table = npt.NDArray[np.void]
 """A structured array: one row a candidate, one column a number."""
 

@@ -20,7 +20,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import why_not, wording
 from memory_tui.notices import Notice
 from memory_tui.providers.builtin import static_table
-from memory_tui.search import keywords, trace
+from memory_tui.search import keyword, trace
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Trace
@@ -258,8 +258,8 @@ def _left_out(claim: Any, case: Case) -> None:
             assert len(word) < 3
         else:
             every = [tokens.stop_words(name) for name in ("en", "es", "pt", "fr", "de", "it", "nl", "ru")]
-            every.append(keywords.every_stop_word())
-            assert not keywords.is_keyword(word) or any(word in known for known in every), word
+            every.append(keyword.every_stop_word())
+            assert not keyword.is_keyword(word) or any(word in known for known in every), word
 
 
 def run(world: World) -> Counter[str]:

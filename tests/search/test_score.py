@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.search import formulas
+from memory_tui.search import lexical_2026_9, score
+from memory_tui.search.corpus import exact_cosines, products
 from memory_tui.search.rank import Likeness, mmr
 
 
@@ -16,13 +17,13 @@ def array(*values):
 
 
 def test_text_score_of_2026_3_is_r_over_one_plus_r():
-    assert formulas.saturated(array(-0.5, -2.0, -4.2, -1e-6, 0.0, 3.0)) == pytest.approx(
+    assert lexical_2026_9.saturated(array(-0.5, -2.0, -4.2, -1e-6, 0.0, 3.0)) == pytest.approx(
         [1 / 3, 2 / 3, 0.807692, 9.99999e-7, 1.0, 0.25], rel=1e-5
     )
 
 
 def test_text_score_of_2026_2_is_one_for_every_match():
-    assert formulas.clamped(array(-9.0, -0.1, -1e-6)) == pytest.approx([1.0, 1.0, 1.0])
+    assert score.clamped(array(-9.0, -0.1, -1e-6)) == pytest.approx([1.0, 1.0, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_text_score_of_2026_2_is_one_for_every_match():
     ],
 )
 def test_weights_are_clamped_and_divided_by_their_sum(given_, expected):
-    assert formulas.normalised_weights(*given_) == pytest.approx(expected)
+    assert score.normalised_weights(*given_) == pytest.approx(expected)
 
 
 def likeness(tokens):
@@ -106,6 +107,19 @@ def test_a_cosine_is_summed_in_the_order_of_its_numbers(rows, dims, seed):
     def total(numbers):
         return float(np.add.accumulate(numbers, dtype=np.float32)[-1])
 
-    for found, own in zip(formulas.cosine(vectors, query).tolist(), vectors, strict=True):
+    for found, own in zip(exact_cosines(vectors, query).tolist(), vectors, strict=True):
         lengths = math.sqrt(total(own * own)) * math.sqrt(total(query * query))
         assert found == 1.0 - float(np.float32(1.0 - total(own * query) / lengths))
+
+
+def test_a_product_is_the_same_to_the_digit_wherever_its_row_stands():
+    generator = np.random.default_rng(7)
+    for dims in (8, 256, 384):
+        rows = generator.standard_normal((23, dims)).astype(np.float32)
+        vector = generator.standard_normal(dims).astype(np.float32)
+        whole = products(rows, vector)
+        for first in range(9):
+            for last in range(first, 24):
+                assert (products(rows[first:last].copy(), vector) == whole[first:last]).all()
+        many = np.concatenate([rows] * 200)
+        assert (products(many, vector) == np.concatenate([whole] * 200)).all()
