@@ -24,8 +24,8 @@ from memory_tui.tui.session import opener_of
 if TYPE_CHECKING:
     from memory_tui.plan import Options
 
-QUIT_SECONDS = 0.2
-"""How long threads that do not hear that the app ends are waited for."""
+QUIT_SECONDS = 0.5
+"""In how many seconds a key that quits ends the app, whatever does not hear of it: nothing is lost by that."""
 HANG_SECONDS = 3.0
 """In how many seconds an app ends by itself after a signal; then the terminal is restored behind its back."""
 LOOK_SECONDS = 1.0
@@ -49,12 +49,7 @@ def run(
     app = TerminalApp(opener_of(options), query=query, suggestions=suggestions, keymap=keymap, doubt=doubt, leads=leads)
     # A full collection walks every widget that is made for the first frame; the app switches it on again.
     gc.disable()
-    with signals_heard(app.handle_signal), screen_alone() as give_back:
-
-        def give_up() -> None:
-            give_back()
-            app.say_goodbye()
-            os._exit(app.code)
+    with signals_heard(app.handle_signal), screen_alone() as app.give_back:
 
         async def show() -> None:
             try:
@@ -66,7 +61,8 @@ def run(
                 # Textual's reader of keys failed before the signal came.
                 app.number = CLOSED
             # The terminal is the shell's again; asyncio would wait for every thread.
-            call_after(QUIT_SECONDS, give_up)
+            app.is_over = True
+            call_after(QUIT_SECONDS, app.abandon)
 
         asyncio.run(show())
     gc.enable()
@@ -84,6 +80,11 @@ class TerminalApp(MemoryApp):
     loop: asyncio.AbstractEventLoop | None = None
     stopped = False
     """Whether Textual heard that the process is stopped."""
+    is_over = False
+    """Whether the terminal is the shell's again."""
+    has_said = False
+    give_back: Callable[[], None] = staticmethod(lambda: None)
+    """Lets stderr be the terminal again."""
 
     @property
     def code(self) -> int:
@@ -108,12 +109,18 @@ class TerminalApp(MemoryApp):
         if self.loop is not None:
             self.loop.call_soon_threadsafe(self.leave, exit_status(number))
 
+    def leave(self, code: int) -> None:
+        """End, and soon: what is written into index and journal is whole at any moment."""
+        super().leave(code)
+        call_after(QUIT_SECONDS, self.abandon)
+
     def abandon(self) -> None:
-        """Restore the terminal and end the process; the app hangs."""
-        if self._driver is not None:
+        """Restore the terminal and end the process, whatever still runs."""
+        if self._driver is not None and not self.is_over:
             self._driver.stop_application_mode()
             self._driver.close()
-        report_signal(self.number)
+        self.give_back()
+        self.say_goodbye()
         os._exit(self.code)
 
     def look(self) -> None:
@@ -127,7 +134,10 @@ class TerminalApp(MemoryApp):
             self.leave(0)
 
     def say_goodbye(self) -> None:
-        """Say what became of unsaved text, and which signal ended the app."""
+        """Say once what became of unsaved text, and which signal ended the app."""
+        if self.has_said:
+            return
+        self.has_said = True
         if self.number:
             report_signal(self.number, self.last_words)
         elif self.last_words:
