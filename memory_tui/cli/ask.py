@@ -50,7 +50,7 @@ def search(args: argparse.Namespace) -> int:
         engine, standing = _asked(own, args)
         answer = _answer(engine, args.query, plan.settings, args.max_characters, args)
         if args.json:
-            print_json(_data(engine, answer, args.explain) | _shared(standing))
+            print_json(_data(engine, answer, args.explain) | shared_data(standing))
         elif isinstance(answer, QmdAnswer):
             for remark in answer.remarks:
                 say(remark.sentence)
@@ -69,7 +69,8 @@ def _asked(own: Engine, args: argparse.Namespace) -> tuple[Engine, Standing | No
     return own.of_scope(args.scope)
 
 
-def _shared(standing: Standing | None) -> dict[str, Any]:
+def shared_data(standing: Standing | None) -> dict[str, Any]:
+    """Return what an answer as JSON says of the mirror that it is of."""
     return {"shared": standing.as_dict()} if standing is not None else {}
 
 
@@ -102,7 +103,7 @@ def _of_line(own: Engine, text: str, args: argparse.Namespace) -> dict[str, Any]
         characters = settings.whole("query.maxCharacters") if chosen_there else args.max_characters
         engine, standing = own.of_scope(args.scope)
         answer = _answer(engine, query, settings, characters, args)
-        return {"id": number, **_data(engine, answer, args.explain), **_shared(standing)}
+        return {"id": number, **_data(engine, answer, args.explain), **shared_data(standing)}
     except MemoryTuiError as error:
         return {"id": number, "error": error.as_dict()}
 
@@ -195,7 +196,7 @@ def get(args: argparse.Namespace) -> int:
         next_step = f"Start with a line from 1 to {note.total_lines:,}." if note.total_lines else "Leave --from out."
         raise SettingError(f"{note.path} {holds}; there is no line {start:,}.", next_step)
     if args.json:
-        return show(args, trace_json.plain(note) | _shared(standing))
+        return show(args, trace_json.plain(note) | shared_data(standing))
     if standing and standing.trouble:
         say(standing.sentence)
     if not note.total_lines:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from memory_tui.cli.ask import shared_data
 from memory_tui.cli.commands import at_least
 from memory_tui.cli.context import opened
 from memory_tui.cli.output import say, show, waiting
@@ -23,14 +24,7 @@ from memory_tui.sanitize import one_line
 from memory_tui.settings import TUNE_KEYS, Settings
 from memory_tui.tune import evaluate as measures
 from memory_tui.tune import judgments, knob_search
-from memory_tui.tune.evaluate import (
-    COSTS,
-    Case,
-    LevelCounts,
-    Scorecard,
-    Scores,
-    Shortfall,
-)
+from memory_tui.tune.evaluate import COSTS, Case, LevelCounts, Scorecard, Scores, Shortfall
 from memory_tui.tune.judgments import Notebook
 from memory_tui.tune.knob_search import Better, Outcome
 from memory_tui.workspace.roots import NoteMissing
@@ -176,7 +170,8 @@ def why(args: argparse.Namespace) -> int:
         answer = engine.search.why(engine.search.gather(query), path, line)
         plan = engine.plan
         changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.search.gather)
-    return show(args, trace_json.why(answer, changes, questions), hit_text.answer(answer, changes, questions))
+    data = trace_json.why(answer, changes, questions) | shared_data(standing)
+    return show(args, data, hit_text.answer(answer, changes, questions))
 
 
 def _place(engine: Engine, query: str, place: str) -> tuple[str, str, int | None]:

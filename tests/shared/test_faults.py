@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 
+import psycopg
 import pytest
 
 from memory_tui.cli import main
@@ -100,6 +102,14 @@ def test_what_a_server_cannot_do_is_named(server, team, tmp_path):
     assert refused(tmp_path, url) == "shared_no_right"
     server.run("alter table memory_tui.about rename column version to edition", team)
     assert refused(tmp_path, server.socket_url(team)) == "shared_altered"
+
+
+def test_a_server_without_a_free_connection_is_named(server, team, tmp_path):
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(psycopg.OperationalError):
+            while True:
+                held.enter_context(server.connected(team, "carl"))
+        assert refused(tmp_path, server.url(team, "anna")) == "shared_connections"
 
 
 def test_a_server_that_is_too_old_is_named(server, team, tmp_path, monkeypatch):

@@ -121,7 +121,9 @@ def test_a_mirror_answers_as_the_index_that_was_published_does_and_goes_on_to_af
 def test_a_command_prints_the_same(laptop, desk, capsys):
     """Of a command sqlite-vec finds the nearest, where an app and a server compare all of them."""
     shared_with_bob(laptop)
-    for question in QUESTIONS[:6]:
+    asks = [("search", question, "--explain") for question in QUESTIONS[:6]]
+    asks += [("why", QUESTIONS[0], f"MEMORY.md:{line}") for line in (1, 3)]
+    for word, question, what in asks:
         answers = []
         for home, more in ((laptop, ()), (desk, ("--scope", "anna/laptop"))):
             o = home.options
@@ -135,7 +137,8 @@ def test_a_command_prints_the_same(laptop, desk, capsys):
                 "--now",
                 "2026-03-20T12:00:00Z",
             )
-            assert main.main(["search", question, "--json", "--explain", *more, *where]) == 0
+            place = f"{WHERE}{what}" if more and word == "why" else what
+            assert main.main([word, question, place, "--json", *more, *where]) == 0
             answers.append(json.loads(capsys.readouterr().out))
         assert answers[1].pop("shared")["state"] == "live"
         assert _bare(answers[1]) == _bare(answers[0]), question

@@ -1,10 +1,11 @@
-"""A database behind a pool, on a replica, and on a disk that is full."""
+"""A database behind a pool, on a replica, on a disk that is full, and one that cuts off who asks or listens."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.shared.test_lives import HALF, until, wrong
 from tests.shared.test_scopes import configure, kept_by, paths, standing
 from tests.support.postgres import POOLER, Server, pooled
 from tests.support.shared_index import Home, shared_database
+from tests.support.waiting import LONG
 
 
 @pytest.mark.skipif(POOLER is None, reason="PgBouncer is not here: apt-get install pgbouncer")
@@ -57,8 +59,44 @@ def test_a_replica_is_mirrored_with_how_far_it_is_behind_and_not_published_to(se
             with pytest.raises(SharedUnavailable, match="it is a replica, or read-only") as caught:
                 act()
             assert caught.value.next_step == "Name the primary in shared.url."
+        with (replica.data / "postgresql.conf").open("a") as settings:
+            settings.write("hot_standby = off\n")
+        replica.stop()
+        replica.start()
+        # It only recovers now, and lets nobody in.
+        assert standing(desk, "all").words[0].startswith("store unreachable since")
     finally:
         replica.remove()
+
+
+_CUT = "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'bob' and "
+
+
+def test_a_question_that_is_cut_off_is_answered_from_the_mirror_with_the_reason(server, team, laptop, desk):
+    assert standing(desk, "all").words == ("live",)
+    laptop.write(bees="# Bees\n\nA new hive called Beatrice.\n")
+    laptop.publish()
+    with server.connected(team) as other, Engine.open(desk.options) as engine, ThreadPoolExecutor() as pool:
+        with other.transaction():
+            other.execute("lock table memory_tui.file in access exclusive mode")
+            asking = pool.submit(engine.of_scope, "all")
+            until(lambda: server.run(f"{_CUT} wait_event_type = 'Lock'", team))
+            answering, state = asking.result(LONG)
+        assert (state.state, "mirror of" in state.words[0]) == ("unreachable", True)
+        assert answering.search.search("Gertrude").recalled
+    assert paths(desk, "all", "Beatrice")[0] == "anna/laptop:memory/bees.md"
+
+
+def test_a_mirror_that_is_kept_goes_on_when_its_listening_was_cut_off(server, team, laptop, desk, monkeypatch):
+    monkeypatch.setattr("memory_tui.engine.engine.KEPT_SECONDS", 0.1)
+    configure(desk, mirror={"scope": "anna/laptop"})
+    with Engine.open(desk.options) as engine:
+        engine.start()
+        until(lambda: server.run(f"{_CUT} query = 'listen memory_tui'", team))
+        laptop.write(news="# News\n\nA heron.\n")
+        laptop.publish()
+        until(lambda: kept_by(desk, "anna/laptop:memory/news.md"))
+        until(lambda: server.run(f"{_CUT} query = 'listen memory_tui'", team))
 
 
 @pytest.fixture
