@@ -318,8 +318,8 @@ class Index:
             fresh = self.freshness(store, seen)
         batches = self.batches if self._chain.batches() else None
         self.batches.idle = self._plan.options.once or (reason == "search" and not self.opener.resident)
-        how = reason, force, accept_shrink, self._stop, self._emit
-        run = SyncRun(store, self._plan.roots, self._plan.settings, seen, batches, *how)
+        roots, settings = self._plan.roots, self._plan.settings
+        run = SyncRun(store, roots, settings, seen, batches, reason, force, accept_shrink, self._stop, self._emit)
         try:
             with locks.wait_for(store.path, self._stop):
                 if self._mark not in (None, mark_of(store)):

@@ -88,7 +88,7 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
 
     Raises ProviderError for what the provider lacks but approval.
     """
-    space, facts, jobs = member.space(), registry.row(member.name), member.settings.jobs
+    space, facts, jobs = member.expected(), registry.row(member.name), member.settings.jobs
     unreadable: list[tuple[str, str]] = []
     texts: dict[str, str] = {}
     pieces: list[tuple[str, NewChunk]] = []

@@ -91,7 +91,7 @@ class Provider:
         """
         raise NotImplementedError
 
-    def expected(self, space: Identity) -> Identity:
+    def expected(self, space: Identity | None = None) -> Identity:
         """Return the space as far as can be told without asking anybody, completed by that of an index."""
         del space
         return self.identity

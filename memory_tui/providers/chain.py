@@ -209,21 +209,18 @@ class ChainMember(Provider):
         """Whether the space of its vectors can be told without asking anybody."""
         return (self._provider or self.make()).identity_known
 
-    def space(self) -> Identity:
-        """Return the space of its vectors as far as can be told without asking anybody: of a local model no key, and no
-        length where only an answer tells. Raises ProviderError for what it lacks but approval.
+    def expected(self, space: Identity | None = None) -> Identity:
+        """Return the space of its vectors as far as can be told without asking anybody, completed by that of an index:
+        of a local model there is no key, and no length where only an answer tells. Raises ProviderError for what it
+        lacks but approval.
         """
+        space = space or Identity("", "", "", 0)
         provider = self._provider
         if provider is None or not provider.identity_known:
             if (wire := registry.wire_of(self.name, self.settings)) is not None:
-                return Identity(self.name, wire.model, wire.key, wire.dims or 0)
+                return Identity(self.name, wire.model, wire.key, wire.dims or space.dims)
             provider = self.make(approved=False)
-        return provider.identity if provider.identity_known else Identity(self.name, self.model, "", 0)
-
-    def expected(self, space: Identity) -> Identity:
-        """Return the same, completed by that of an index."""
-        mine = self.space()
-        return Identity(mine.provider, mine.model, mine.key or space.key, mine.dims or space.dims)
+        return provider.identity if provider.identity_known else replace(space, provider=self.name, model=self.model)
 
     @property
     def max_input_bytes(self) -> int:

@@ -266,22 +266,16 @@ class Walk:
 
     def _list(self, folder: str, prefix: str, root: str) -> list[tuple[str, str]]:
         """Add the notes in `folder`, and return the folders in it with their stored paths."""
-        with _opened(folder) as place:
-            key = _folder_key(place)
-            if (first := self._folders.setdefault(key, prefix)) is prefix:
-                return self._entries(place, key, folder, prefix, root)
-            self.skip(prefix, "duplicate", f"The same folder is read as {first}.")
-        return []
-
-    def _entries(
-        self, place: str | int, key: Inode | str, folder: str, prefix: str, root: str
-    ) -> list[tuple[str, str]]:
         start = "" if prefix == "." else prefix + "/"
         below = folder if folder.endswith(os.sep) else folder + os.sep
-        singles = {name: path for (parent, name), path in self._singles.items() if parent == key}
-        settled = {} if singles else self._settled.get(start, {})
         todo: list[tuple[str, str]] = []
-        with os.scandir(place) as entries:
+        with _opened(folder) as place, os.scandir(place) as entries:
+            key = _folder_key(place)
+            if (first := self._folders.setdefault(key, prefix)) is not prefix:
+                self.skip(prefix, "duplicate", f"The same folder is read as {first}.")
+                return []
+            singles = {name: path for (parent, name), path in self._singles.items() if parent == key}
+            settled = {} if singles else self._settled.get(start, {})
             for entry in entries:
                 name = entry.name
                 if self._excluded(start + storable(name)):

@@ -168,7 +168,7 @@ def test_an_address_that_cannot_be_asked_is_refused(name, address):
 def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name, play, model):
     chosen = settings(name, play, model)
     member = ChainMember(name, "chosen", chosen, lambda member, error, known: False)
-    space, provider = member.space(), registry.create(name, chosen)
+    space, provider = member.expected(), registry.create(name, chosen)
     for kind in ("document", "query"):
         vectors = provider.embed(TEXTS, kind)  # type: ignore[arg-type]
         assert (vectors.shape, vectors.dtype) == ((3, provider.identity.dims), np.float32)
