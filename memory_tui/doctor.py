@@ -195,8 +195,8 @@ def _fresh(engine: Engine) -> CheckOutcome:
             f"{plural(len(pending), 'note')} not searchable as on disk, for instance {pending[0].path}.", _REINDEX
         )
     evidence = f"{fresh.fresh} of {fresh.total} notes are indexed as they are on disk"
-    other = [(fresh.failed, "cannot be read"), (fresh.unsettled, "is being written"), (fresh.missing, "is not there")]
-    if left := [f"{notes[0].path} {why}" for notes, why in other if notes]:
+    whys = {"failed": "cannot be read", "changed while read": "is being written", "missing root": "is not there"}
+    if left := [f"{notes[0].path} {why}" for state, why in whys.items() if (notes := fresh.of(state))]:
         return warning(f"{evidence}: {'; '.join(left)}.", _ALL)
     return ok(f"{evidence}.")
 
@@ -284,7 +284,7 @@ def _all_read(engine: Engine) -> CheckOutcome:
             f"There is no note in {engine.plan.roots.workspace}.{aside}",
             "Write MEMORY.md or memory/YYYY-MM-DD.md, or name another workspace.",
         )
-    read = [f"{note.path}: {note.detail}" for note in status.freshness.failed]
+    read = [f"{note.path}: {note.detail}" for note in status.freshness.of("failed")]
     damaged = [f"{note.path}: {note.detail}" for note in status.in_part]
     left = [f"{note.path}: {note.reason}" for note in status.freshness.left_out if not note.expected]
     for state, notes, evidence, fix in (

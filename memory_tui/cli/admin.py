@@ -360,11 +360,11 @@ def status_lines(value: Status) -> Iterator[str]:
     trust = value.trust if value.trust and value.trust.ledger else None
     groups = (
         ("pending", [(item.path, item.detail) for item in fresh.pending]),
-        ("failed", [(item.path, item.detail) for item in fresh.failed]),
+        ("failed", [(item.path, item.detail) for item in fresh.of("failed")]),
         ("left out", [(item.path, item.reason) for item in fresh.left_out]),
         ("in part", [(item.path, item.detail) for item in value.in_part]),
-        ("changed while read", [(item.path, item.detail) for item in fresh.unsettled]),
-        ("missing root", [(item.path, item.detail) for item in fresh.missing]),
+        ("changed while read", [(item.path, item.detail) for item in fresh.of("changed while read")]),
+        ("missing root", [(item.path, item.detail) for item in fresh.of("missing root")]),
     )
     counts = [f"{len(items)} {state}" for state, items in groups if items or state in _ALWAYS]
     rows = {

@@ -161,7 +161,7 @@ class Freshness(Struct, frozen=True):
     shrink: Shrink | None = None
     moved: frozenset[str] = frozenset()
 
-    def of(self, *states: State) -> tuple[FileState, ...]:
+    def of(self, *states: str) -> tuple[FileState, ...]:
         """Return the notes in one of `states`."""
         return tuple(note for note in self.stale.values() if note.state in states)
 
@@ -169,21 +169,6 @@ class Freshness(Struct, frozen=True):
     def pending(self) -> tuple[FileState, ...]:
         """Notes that the next sync will index or forget."""
         return self.of("pending")
-
-    @property
-    def failed(self) -> tuple[FileState, ...]:
-        """Notes that could not be indexed."""
-        return self.of("failed")
-
-    @property
-    def unsettled(self) -> tuple[FileState, ...]:
-        """Notes that were being written each time they were read."""
-        return self.of("changed while read")
-
-    @property
-    def missing(self) -> tuple[FileState, ...]:
-        """Notes whose folder has vanished; what was indexed of them stays."""
-        return self.of("missing root")
 
     def differs(self, other: Freshness) -> bool:
         """Say whether what a person sees of it is otherwise."""

@@ -119,7 +119,7 @@ def up_to_date(session: Session, status: Status) -> Fact:
         return Fact(vanished, "lamp:fresh", BAD, "up to date", style="bold")
     if session.progress:
         return Fact(one_line(session.progress), "lamp:fresh", WARN, "up to date", style="bold")
-    failed = len(fresh.failed) + len(fresh.unsettled) + len(fresh.missing)
+    failed = len(fresh.of("failed", "changed while read", "missing root"))
     text = {"up to date": "yes"}.get(words, f"no, {words}")
     text += f": {plural(fresh.total, 'note')}, {plural(status.chunks, 'passage')}"
     text += f"; {failed:,} cannot be read" if failed else ""
@@ -150,8 +150,8 @@ def behind_freshness(status: Status) -> Iterator[Fact]:
         words = f"{who}, since {minute(writer.since)}{', writing now' if status.writer else ''}"
         yield Fact(words, label="kept by", indent=2)
     yield Fact(f"{status.embedded:,} of {plural(status.chunks, 'passage')}", label="with meaning", indent=2)
-    groups = ((fresh.failed, BAD), (fresh.unsettled, WARN), (fresh.missing, BAD), (fresh.pending, MUTED))
-    notes = [(item, mark) for group, mark in groups for item in group]
+    marks = {"failed": BAD, "changed while read": WARN, "missing root": BAD, "pending": MUTED}
+    notes = [(item, mark) for state, mark in marks.items() for item in fresh.of(state)]
     for item, mark in notes[:_SHOWN]:
         words = f"{one_line(item.path)}  {item.state}: {one_line(item.detail)}"
         yield Fact(words, f"note:{item.path}", mark, indent=2)

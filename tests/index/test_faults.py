@@ -185,7 +185,7 @@ with Engine.open(Options(workspace=workspace, index=index, provider="scripted"))
     except MemoryTuiError as error:
         print(type(error).__name__, error.message)
     status = engine.status()
-    print(status.chunks, len(status.freshness.failed))
+    print(status.chunks, len(status.freshness.of("failed")))
 """
 
 

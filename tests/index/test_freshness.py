@@ -42,7 +42,7 @@ def test_each_kind_of_difference_is_named(memory):
         "memory/new.md": "new",
         "memory/deleted.md": "deleted",
     }
-    assert [(state.path, state.detail) for state in now.failed] == [("memory/failed.md", "the disk is on fire")]
+    assert [(state.path, state.detail) for state in now.of("failed")] == [("memory/failed.md", "the disk is on fire")]
     assert [left.path for left in now.left_out] == ["memory/picture.png"]
 
     memory.sync()
@@ -72,7 +72,7 @@ def test_a_folder_that_may_not_be_listed_hides_notes_but_deletes_none():
             assert memory.sync().removed == 0
             now = fresh(memory)
             assert now.fresh == 1
-            [state] = now.failed
+            [state] = now.of("failed")
             assert state.path == "memory/private/a.md"
             assert "cannot be listed" in state.detail
         finally:

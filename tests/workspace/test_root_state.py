@@ -114,7 +114,7 @@ def test_a_deleted_workspace_is_told_kept_and_comes_back(workspace, tmp_path):
         status = life.engine.status()
         assert {root.state for root in status.roots} == {"gone"}
         assert status.freshness.fresh == 0
-        assert {item.path for item in status.freshness.missing} == ALL
+        assert {item.path for item in status.freshness.of("missing root")} == ALL
         [notice] = [notice for notice in status.notices if notice.code == "root"]
         assert str(workspace) in notice.message
         assert life.indexed() == ALL
