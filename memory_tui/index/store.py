@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from weakref import WeakValueDictionary
 
 import apsw
 import msgspec
@@ -310,9 +311,8 @@ class FullText:
                 counts[form, word] = self._index.value(sql, (token,)) or 0
             else:
                 sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"
-                counts[form, word] = self._index.value(
-                    sql, (or_query(self._cut_short([word.replace("\0", " ")], form)),)
-                )
+                expression = or_query(self._cut_short([word.replace("\0", " ")], form))
+                counts[form, word] = self._index.value(sql, (expression,))
         return [counts[form, word] for word in words]
 
     def vocabulary(self) -> dict[str, int]:
@@ -393,14 +393,31 @@ OPEN_JOB = "FROM batch_jobs WHERE provider = ? AND model = ? AND provider_key = 
 """The job of a space, the oldest where an earlier version left several; takes provider, model and key."""
 
 
+class NoteRows(dict[str, IndexedNote]):
+    """The rows of all notes of one generation by path, which every connection that reads it shares."""
+
+    @functools.cached_property
+    def settled(self) -> Settled:
+        """Return what the disk has to say of a note for its row to hold without another look, by folder and name."""
+        folders: dict[str, dict[str, tuple[int, int, int]]] = {}
+        for path, row in self.items():
+            read = round(row.indexed_at * 1e9)
+            if row.state == "ok" and row.hash and unmoved(row.mtime_ns, read):
+                folder, slash, name = path.rpartition("/")
+                folders.setdefault(folder + slash, {})[name] = row.size, row.mtime_ns, read
+        return folders
+
+
+_ROWS: WeakValueDictionary[tuple[str, int, int], NoteRows] = WeakValueDictionary()
+"""Those that a connection has, by the index and its generation; what is half written is of its connection alone."""
+
+
 class Store(Database):
     """An index file through one connection."""
 
     def __init__(self, connection: apsw.Connection, path: Path, read_only: bool, vec0_state: Vec0) -> None:
         super().__init__(connection, path, read_only, vec0_state)
-        self._indexed: dict[str, IndexedNote] = {}
-        self._indexed_at = -1
-        self._settled: tuple[Mapping[str, IndexedNote] | None, Settled] = None, {}
+        self._rows = NoteRows()
         self.words = FullText(self, self.generation)
 
     # --- the whole -------------------------------------------------------------------------------------------------
@@ -461,27 +478,19 @@ class Store(Database):
 
     # --- files and chunks ------------------------------------------------------------------------------------------
 
-    def indexed(self) -> Mapping[str, IndexedNote]:
+    def indexed(self) -> NoteRows:
         """Return the row of every note by path; read anew after each change."""
         with self.snapshot(), self.making_sense():
-            if (generation := self.generation()) != self._indexed_at:
-                self._indexed = {note.shown: note for note in map(IndexedNote._make, self.query(FILE))}
-                self._indexed_at = generation
-            return self._indexed
+            key = self.uuid(), self.generation(), self._writing and id(self)
+            if (rows := _ROWS.get(key)) is None:
+                rows = NoteRows((note.shown, note) for note in map(IndexedNote._make, self.query(FILE)))
+            self._rows = _ROWS[key] = rows
+            return rows
 
     def settled(self) -> Settled:
-        """Return what the disk has to say of a note for its row to hold without another look, by folder and name."""
-        notes = self.indexed()
-        if self._settled[0] is not notes:
-            folders: dict[str, dict[str, tuple[int, int, int]]] = {}
-            with self.making_sense():
-                for path, row in notes.items():
-                    read = round(row.indexed_at * 1e9)
-                    if row.state == "ok" and row.hash and unmoved(row.mtime_ns, read):
-                        folder, slash, name = path.rpartition("/")
-                        folders.setdefault(folder + slash, {})[name] = row.size, row.mtime_ns, read
-            self._settled = notes, folders
-        return self._settled[1]
+        """Return what the disk has to say of each note for its row to hold, by folder and name."""
+        with self.making_sense():
+            return self.indexed().settled
 
     def remarked(self) -> list[tuple[str, str]]:
         """Return the notes that were indexed although something in them cannot be, and what."""
@@ -676,9 +685,8 @@ class Store(Database):
 
     def lacking(self, after: int = 0) -> int:
         """Return how many chunks with a rowid above `after` have no vector."""
-        return int(
-            self.value("SELECT count(*) FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ?", (after,))
-        )
+        rows = "FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 AND id > ?"
+        return int(self.value(f"SELECT count(*) {rows}", (after,)))
 
     def waiting(self, space: Identity) -> set[str]:
         """Return the hashes of texts that wait for a batch job for vectors of that space."""

@@ -98,6 +98,8 @@ def test_a_snapshot_is_of_one_generation_whoever_writes(made, store):
         with store.snapshot():
             again = (store.generation(), pages(store), dict(store.indexed()), store.texts([1, 2]), store.uuid())
         assert again == before
+        with made.reader() as late, made.reader() as other:
+            assert late.indexed() is other.indexed() is not store.indexed(), "one generation has one copy of its rows"
         assert store.words.match(["rose"], "plain", "any").rowids.tolist() == found
         assert store.words.frequency(["rose"], "plain") == [1]
     assert store.generation() > before[0]

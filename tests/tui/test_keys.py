@@ -43,22 +43,19 @@ def test_a_key_file_loses_no_key_and_doubles_none(tmp_path_factory, chosen):
     assert {binding.id for _, binding in applied} == set(BY_ID), "no key is lost"
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
+def test_a_faulty_key_file_is_refused(tmp_path):
+    path = tmp_path / "keys.toml"
+    for line, words in (
         ('"note.nothing" = "x"', "no key of the app"),
         ('"app.quit" = "ctr+x"', "which is no key"),
         ('"app.quit" = "bananas"', "which is no key"),
         ('"app.quit" = 7', "which is no key"),
         ('"app.quit" = "e"', "puts both app.quit and note.edit on e"),
         ("app.quit", "cannot be read"),
-    ],
-)
-def test_a_faulty_key_file_is_refused(tmp_path, line, words):
-    path = tmp_path / "keys.toml"
-    path.write_text(line + "\n", "utf-8")
-    with pytest.raises(ConfigError, match=words):
-        read_keymap(path)
+    ):
+        path.write_text(line + "\n", "utf-8")
+        with pytest.raises(ConfigError, match=words):
+            read_keymap(path)
     assert read_keymap(tmp_path / "none.toml") == {}
 
 
