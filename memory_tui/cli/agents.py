@@ -270,7 +270,7 @@ def _recall(args: argparse.Namespace, entry: RecallEntry) -> int:
 def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
     path, line, _ = named_lines(args.why)
     answer = engine.search.why(again.evidence, path, line, again.settings)
-    place = rerun.delivered_place(again.entry, answer.place.path, line)
+    place, said = rerun.delivered(again.entry, answer.place.path, line)
     changes, questions = None, None
     if not answer.recalled:
         changes, questions = remedies(answer, again.settings, engine.plan.with_profile, engine.search.gather)
@@ -278,7 +278,7 @@ def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
         **trace_json.why(answer, changes, questions),
         "log": {"delivered": place, "since": list(again.since)},
     }
-    lines = [rerun.delivered(place), *([f"Since then: {'; '.join(again.since)}."] if again.since else [])]
+    lines = [said, *([f"Since then: {'; '.join(again.since)}."] if again.since else [])]
     return show(args, data, [*lines, *hit_text.answer(answer, changes, questions)])
 
 

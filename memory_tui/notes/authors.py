@@ -411,13 +411,13 @@ def _lines(data: Bytes) -> Counter[str]:
 
 def _differs_by(old: list[str], new: list[str], spoken: str) -> bool:
     """Tell whether what differs between the words of two lines was spoken, the old before the new."""
-    spans = changed_spans(old, new)
+    spans = list(changed_spans(old, new))
     for a, b, c, d in spans:
         if a == b or c == d:
             # Words that only came, or went, count with a neighbour.
             a, b, c, d = (a - 1, b, c - 1, d) if a and c else (a, b + 1, c, d + 1)
-        place = spoken.find(_spoken(old[a:b]))
-        if not 0 <= place < spoken.find(_spoken(new[c:d]), place + 1):
+        _, was, later = spoken.partition(_spoken(old[a:b]))
+        if not was or _spoken(new[c:d]) not in f" {later}":
             return False
     return bool(spans)
 

@@ -145,11 +145,8 @@ def _changes(entry: RecallEntry, now: Trace) -> tuple[HitChange, ...]:
         for place, hit in enumerate(now.recalled, 1)
     }
     none = (None, None)
-    changes = []
-    for key in dict.fromkeys((*new, *old)):
-        then, later = old.get(key, none), new.get(key, none)
-        changes.append(HitChange(*key, then[0], later[0], then[1], later[1]))
-    return tuple(changes)
+    rows = ((key, old.get(key, none), new.get(key, none)) for key in dict.fromkeys((*new, *old)))
+    return tuple(HitChange(*key, then[0], later[0], then[1], later[1]) for key, then, later in rows)
 
 
 def _since(entry: RecallEntry, now: Trace) -> Iterator[str]:
@@ -167,12 +164,6 @@ def _since(entry: RecallEntry, now: Trace) -> Iterator[str]:
     for key, value in entry.settings.items():
         if key in now.settings.values and now.settings.values[key].value != value:
             yield f"{key} was {value}, is {now.settings.values[key].value}"
-
-
-def delivered_place(entry: RecallEntry, path: str, line: int | None) -> int | None:
-    """Return with which of the delivered hits `line` of a note (None: any line) went out first; None: with none."""
-    fits = (hit.path == path and (line is None or hit.lines[0] <= line <= hit.lines[1]) for hit in entry.hits)
-    return next((place for place, fit in enumerate(fits, 1) if fit), None)
 
 
 # --- words -----------------------------------------------------------------------------------------------------------
@@ -209,9 +200,19 @@ def listing(entries: Iterable[RecallEntry], log: Log, place: object) -> Iterator
         yield f"{plural(log.unread, 'line')} of it could not be read."
 
 
-def delivered(place: int | None) -> str:
-    """Return whether a line was delivered, as a sentence."""
-    return f"By the log it was delivered as the {ordinal(place)} hit." if place else "By the log it was not delivered."
+def delivered(entry: RecallEntry, path: str, line: int | None) -> tuple[int | None, str]:
+    """Return with which of the delivered hits `line` of a note (None: any line) went out first, None for with none, and
+    that as a sentence, which names the lines that went out of its chunk.
+    """
+    of_note = [(place, hit) for place, hit in enumerate(entry.hits, 1) if hit.path == path]
+    for place, hit in of_note:
+        if line is None or hit.lines[0] <= line <= hit.lines[1]:
+            return place, f"By the log it was delivered as the {ordinal(place)} hit."
+    for place, hit in of_note:
+        if hit.start_line <= (line or 0) <= hit.end_line:
+            sent = f"the agent got {citation(path, *hit.lines)} of its chunk, as the {ordinal(place)} hit"
+            return None, f"By the log line {line} was not delivered: {sent}."
+    return None, "By the log it was not delivered."
 
 
 def replayed(again: Rerun) -> Iterator[str]:
@@ -219,11 +220,8 @@ def replayed(again: Rerun) -> Iterator[str]:
     entry, level = again.entry, level_of(again.now)
     yield f"{entry.id}  {moment(entry.at)}  {one_line(entry.client)}".rstrip()
     yield f"Asked: {one_line(entry.query)}"
-    knobs = [
-        f"{words}{str(entry.settings[key]).removesuffix('.0')}"
-        for key, words in _KNOBS.items()
-        if key in entry.settings
-    ]
+    logged = ((words, str(entry.settings[key])) for key, words in _KNOBS.items() if key in entry.settings)
+    knobs = [words + value.removesuffix(".0") for words, value in logged]
     way = one_line(entry.mode or ("" if entry.backend else "no search"))
     if knobs or way:
         yield "; ".join(filter(None, (f"Knobs: {one_line(', '.join(knobs))}" if knobs else "", way)))
@@ -244,8 +242,7 @@ def _answers_now(again: Rerun) -> str:
     old = [change for change in again.changes if change.place_then is not None]
     still, others = sum(change.place_now is not None for change in old), len(again.changes) - len(old)
     if again.keeps_back:
-        either = "" if old else " either"
-        return f"An agent would get no hit now{either}: nothing holds these words. Below are the nearest."
+        return f"An agent would get no hit now{'' if old else ' either'}: {NOTHING}. Below are the nearest."
     if again.same:
         return "The same would come now, in the same order."
     if not old:

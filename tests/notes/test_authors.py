@@ -275,6 +275,8 @@ UNPROVED = {
     "echo '- tap' >> MEMORY.md": OLD + b"- tap\n- tap\n",
     "echo '- cup and bowl' >> MEMORY.md": OLD + b"- bowl cup\n",
     "sed -i 's/10.0.0.9/10.0.0.1/' MEMORY.md": NEW,
+    "echo '- router 10.0.0.1' >> MEMORY.md": OLD[:2] + OLD[9:],
+    "echo '- jar' | tee MEMORY.md": OLD[2:],
     "grep -c '- sink' MEMORY.md": OLD + b"- sink\n",
     "echo '- jar' >> ../draft/MEMORY.md": OLD + b"- jar\n",
 }

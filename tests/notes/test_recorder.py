@@ -324,8 +324,8 @@ while time.time() < until:
         is_gone = len(lines) > 60
         note.unlink() if is_gone else note.write_bytes(b"".join(lines))
         lock.write(repr(None if is_gone else b"".join(lines)).encode() + b"\\n")
-        # The next version of this note comes so much later, at the earliest.
-        time.sleep(1.5 if is_gone else 0.5)
+        # The next version comes so much later at the earliest: also a busy machine has seen this one by then.
+        time.sleep(3 if is_gone else 1.5)
     time.sleep(noise.uniform(0, 0.4))
 """
 
