@@ -180,28 +180,23 @@ def test_the_first_question_begins_the_first_index(engine):
     assert engine.search.search("gardens").recalled
 
 
-def test_without_a_watcher_the_interval_finds_what_was_saved(options, heard, workspace, monkeypatch):
+@pytest.mark.parametrize(
+    ("reason", "changes"),
+    [
+        ("interval", (("sync.watch", "off"), ("sync.onSearch", "off"), ("sync.intervalMinutes", "1"))),
+        ("sweep", ()),
+    ],
+)
+def test_the_clock_finds_what_no_watcher_announced(options, heard, workspace, monkeypatch, reason, changes):
     monkeypatch.setattr("memory_tui.engine.index._MINUTE", 0.01)
-    settings = (("sync.watch", "off"), ("sync.onSearch", "off"), ("sync.intervalMinutes", "1"))
-    with Engine.open(with_changes(options, *settings), heard) as engine:
+    monkeypatch.setattr("memory_tui.engine.index.SWEEP_SECONDS", 0.1)
+    monkeypatch.setattr("memory_tui.index.watch.Watcher._announce", lambda watcher: None)
+    with Engine.open(with_changes(options, *changes), heard) as engine:
         engine.start()
         assert engine.index.writer.wait_idle(LONG)
         (workspace / "memory" / "late.md").write_text("a zebra")
         heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/late.md")
-        assert any(isinstance(e, events.SyncStarted) and e.reason == "interval" for e in heard.events)
-
-
-def test_what_a_watcher_missed_is_found_by_the_slow_sweep(engine, heard, workspace, monkeypatch):
-    from memory_tui.index import watch
-
-    monkeypatch.setattr("memory_tui.engine.index.SWEEP_SECONDS", 0.1)
-    monkeypatch.setattr(watch.Watcher, "_announce", lambda watcher: None)
-    engine.start()
-    heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
-    assert engine.index.writer.wait_idle(LONG)
-    (workspace / "memory" / "late.md").write_text("a zebra")
-    heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/late.md")
-    assert any(isinstance(e, events.SyncStarted) and e.reason == "sweep" for e in heard.events)
+        assert any(isinstance(e, events.SyncStarted) and e.reason == reason for e in heard.events)
 
 
 def test_with_every_trigger_off_nothing_is_indexed_by_itself(options, heard):
