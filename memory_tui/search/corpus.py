@@ -69,6 +69,12 @@ class Files(Struct, frozen=True):
     shown: tuple[str, ...]
     titles: tuple[str, ...]
 
+    def written(self, file: int) -> int:
+        """Return the first day of a file's date, or when the file was changed, in nanoseconds."""
+        dated = self.dates[file]
+        days = span(dated)[0].toordinal() - _EPOCH if dated else 0
+        return days * int(DAY_SECONDS) * 10**9 if dated else int(self.mtimes_ns[file])
+
 
 @lru_cache(100_000)
 def by_own_rule(path: str, dated: str) -> NoteDate:

@@ -62,6 +62,8 @@ class KeywordSide(Struct, frozen=True):
     """In how many chunks each word of the plan stands."""
     whole: bool = False
     """Whether all postings are candidates, because what they were merged from was cut already."""
+    newest: Rows = field(default_factory=lambda: np.empty(0, np.int64))
+    """The newest that hold about as much of the question as any, where it asks how things are now."""
 
     @classmethod
     def none(cls) -> KeywordSide:
@@ -180,7 +182,8 @@ class Evidence(Struct, frozen=True, dict=True):
     of_named_time: Mapping[int, float]
     """Files of the days that the query names or of those soon after, with what they count."""
     of_days: Rows
-    """What is of that time, the newest first, where the query says nothing else that a note holds."""
+    """What is of that time, the newest first, where the query says nothing else that a note holds, or is the newest of
+    what holds what is asked for now."""
     titled: Rows
     """The first row of each note whose title or file name the query is, where it names no time."""
     notices: tuple[Notice, ...]

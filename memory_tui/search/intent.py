@@ -19,7 +19,9 @@ from memory_tui.tokens import WORD, function_words, segmented, stems, stop_words
 ALIKE = 0.9
 """What the best line of a chunk holds of what the best of all holds, to say the same (now-images; .7 to .95 alike)."""
 LOOKED_AT = 40
-"""How many of the first candidates are compared (now-images)."""
+"""How many of the first candidates are compared by their values (now-images)."""
+NEWEST = 10
+"""How many of the newest that hold what is asked are candidates where it asks for now (now-images; 10 to 40 alike)."""
 
 UNDATED = 0.5
 """How new a line without a day is: less than the newest that has one, which was written down later (planted pairs)."""
@@ -79,16 +81,18 @@ def words_for_now(question: str) -> str:
 
 
 def newness(held: Floats, age_days: Floats) -> Floats:
-    """Return how new each candidate is among those that say the same, the newest 1; 0 for others, and on one day.
+    """Return how new each candidate is among those that say the same: the newest 1, the next a half, the third a third.
 
-    They say the same whose best line has `held` about as much as the best of all. What has no date counts as new.
+    They say the same whose best line has `held` about as much as the best of all. Others are 0, and all on one day.
+    By equal steps an older one that says it in fewer words came first (now-images whole, and with two values each).
     """
     alike = held >= ALIKE * held.max(initial=0.0)
     days, rank = np.unique(np.floor(-age_days[alike]), return_inverse=True)
     result = np.zeros(len(held))
     dated = np.count_nonzero(~np.isnan(days))
     if dated and len(days) > 1:
-        result[alike] = np.where(np.isnan(age_days[alike]), UNDATED, (rank + 1) / dated)
+        place = dated - rank
+        result[alike] = np.where(np.isnan(age_days[alike]), UNDATED, 1.0 / np.maximum(place, 1))
     return result
 
 

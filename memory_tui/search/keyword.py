@@ -12,6 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import filterfalse
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from memory_tui.index.store import Form, FullText
 from memory_tui.providers.builtin import static_table
 from memory_tui.search.corpus import Corpus, Flags, distinct
 from memory_tui.search.evidence import Join, KeywordSearch, KeywordSide, Postings, Rows
-from memory_tui.search.intent import value_asked, words_for_now
+from memory_tui.search.intent import ALIKE, NEWEST, asks, value_asked, words_for_now
 from memory_tui.search.question_dates import Time, without
 from memory_tui.search.spelling import Correction, corrections
 from memory_tui.search.trace import Floats, QueryPlan, QuestionPart
@@ -100,6 +101,7 @@ class Matcher(Struct, frozen=True):
             frequency.update(zip(words, result, strict=True))
             return result
 
+        for_now = "" if time or not reads_time else words_for_now(query)
         count(every := core_tokens.split(rest))
         terms = core_tokens.terms(every, frequency, len(self.corpus))
         searched = *terms.searched, *terms.common
@@ -113,10 +115,10 @@ class Matcher(Struct, frozen=True):
         # A word that was not counted would weigh as if no chunk held it.
         count([word for word in chosen if word not in frequency])
         count(core_tokens.syllable_pairs(query))
-        dropped, matched = terms.stops + terms.common, _NOTHING
+        dropped, matched, newest = terms.stops + terms.common, _NOTHING, _NOTHING[0]
         if chosen and self.join != "AND":
             matched = self._by_any(chosen, terms.common)
-        for_now = "" if time or not reads_time else words_for_now(query)
+            newest = self._newest_of_same((*chosen, *terms.common)) if for_now else newest
         plan = QueryPlan(
             chosen,
             dropped,
@@ -130,7 +132,7 @@ class Matcher(Struct, frozen=True):
             for_now=for_now,
             value="" if time or for_now else value_asked(query),
         )
-        return KeywordSide(plan, self._postings(matched), frequency)
+        return KeywordSide(plan, self._postings(matched), frequency, newest=newest)
 
     def _by_any(self, words: Sequence[str], common: Sequence[str]) -> tuple[Rows, Floats]:
         """Return the chunks that hold any of `words`, with their bm25 by Lucene's idf, to which `common` words add.
@@ -148,6 +150,16 @@ class Matcher(Struct, frozen=True):
             there = np.append(rowids, -1)[at] == item.rowids
             bm25[at[there]] += item.bm25[there] * factor
         return rowids, bm25
+
+    def _newest_of_same(self, words: Sequence[str]) -> Rows:
+        """Return the newest chunks that hold about as much of `words` as any does, without those that only ask."""
+        held, files = np.zeros(len(self.corpus)), self.corpus.files
+        for word in filterfalse(asks, words):
+            rows = self._postings(self.words.match([word], _STEMMED, "any")).rows
+            held[rows] += lucene_idf(len(rows), len(self.corpus))
+        rows = np.flatnonzero(held >= ALIKE * held.max(initial=0.0)) if held.any() else distinct(_NOTHING[0])
+        written = [files.written(file) for file in self.corpus.file_of[rows].tolist()]
+        return rows[np.argsort(-np.array(written, np.int64), kind="stable")][:NEWEST]
 
     def _repeated(self, result: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
         """Return `result` with the rank of each word counted as many times `more` as the question repeats it.

@@ -403,7 +403,7 @@ class Ranking(Struct, frozen=True):
         # OpenClaw counts what follows the last line end of a note as one more line.
         blank_end = ref.source == MEMORY and text.endswith("\n")
         annotations = evidence.lexical.annotations.get(row, NOTHING_SAID)
-        copies = evidence.copies if rules.profile.one_place else {}
+        copies = {**evidence.copies, **self.candidates.repeats} if rules.profile.one_place else {}
         second = second_part(self.candidates, self.table, at, rules, evidence.refs)
         columns: list[Any] = [None if value != value else value for value in entry[list(_NUMBERS)].item()]
         factors = {"importance": str(annotations.importance or ""), "project": annotations.project}

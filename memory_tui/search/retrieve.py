@@ -118,6 +118,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         cosine, nearest, nearest_by = _compared(store, corpus, vector, eligible, matched, question.most)
         laps.append(time.perf_counter())
         of_time, of_days = _of_time(corpus, named_time, recommended, eligible, question.most)
+        of_days += recommended.newest.tolist()
         named = [*of_days, *(titled := _titled(corpus, recommended, text, eligible))]
         copies = _copies(corpus, [*nearest.tolist(), *matched, *named], of_time, eligible)
         if shown := [*copies.values()]:
@@ -233,7 +234,6 @@ _ASIDE = re.compile(
     re.IGNORECASE,
 )
 """What a folder or a file of copies is called."""
-_UNIX, _DAY_NS = dt.date(1970, 1, 1).toordinal(), 86_400 * 10**9
 
 
 def _compare_shown(
@@ -257,9 +257,8 @@ def _copies(
 
     def order(row: int) -> tuple[float, bool, int, str, int]:
         file = int(corpus.file_of[row])
-        path, dated = files.paths[file], files.dates[file]
-        at = (span(dated)[0].toordinal() - _UNIX) * _DAY_NS if dated else int(files.mtimes_ns[file])
-        return -of_time.get(file, 0.0), bool(_ASIDE.search(path)), -at, path, row
+        path = files.paths[file]
+        return -of_time.get(file, 0.0), bool(_ASIDE.search(path)), -files.written(file), path, row
 
     for group in corpus.copies(rows):
         candidates = (group if eligible is None else group[eligible[group]]).tolist()

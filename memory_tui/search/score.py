@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from memory_tui import profiles
+from memory_tui import profiles, tokens
 from memory_tui.profiles import Profile
 from memory_tui.search import lexical_2026_9, second_stage
 from memory_tui.search.corpus import Ages, by_own_rule, distinct
@@ -22,7 +22,7 @@ from memory_tui.search.evidence import (
     Postings,
     Rows,
 )
-from memory_tui.search.intent import LOOKED_AT, asks, holds_value, newness
+from memory_tui.search.intent import ALIKE, LOOKED_AT, asks, holds_value, newness
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Chunks, Floats, MeasurePart, Mode, QueryPlan, SecondPart, Table
 from memory_tui.settings import TUNE_KEYS, Scalar, Settings
@@ -33,6 +33,10 @@ MODEL_SHARE = 0.1
 """What a language model counts beside everything else. More gains nothing on FAQs (.883/.832; at .3 .875/.830, at 0
 .864/.816; by the table .832/.798) and costs three pairs' chats their order (.747/.683; at .3 .659 of nDCG; by the table
 .727/.686). A fourth pair was kept aside: .739/.720, by the table .746/.727."""
+
+
+FEWEST_SAID = 5
+"""Words of a line that takes one place wherever it stands; shorter ones, as greetings, are no statement (chats)."""
 
 
 class Rules(Struct, frozen=True):
@@ -162,6 +166,8 @@ class Candidates(Struct, frozen=True):
     """What the second stage measures, one for each part of the question; none under a profile without one."""
     texts: Sequence[str] = ()
     """What it is measured in."""
+    repeats: Mapping[int, int] = {}
+    """Rows whose best line another note says word for word, with the row that is shown in their place."""
 
 
 DEFAULT_WEIGHTS = (0.7, 0.3)
@@ -337,13 +343,17 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
     texts = [evidence.texts[rowid] for rowid in refs.rowids[rows].tolist()] if profile.second_stage else []
     stages = _stages(evidence, side, rules, table, texts) if texts else ()
     if stages:
-        _name(stages[0], side.plan, rules, table, texts)
+        _name(stages[0], side.plan, rules, table, texts, np.isin(rows, named[: len(evidence.of_days)]))
         table["named"][np.isin(rows, named[len(evidence.of_days) :])] = 1.0
+    repeats = _repeats(stages[0], rules, table, texts) if stages and profile.one_place else {}
+    if repeats:
+        stay = [at for at, row in enumerate(rows.tolist()) if row not in repeats]
+        table, texts = table[stay], [texts[at] for at in stay]
     matches = int(np.count_nonzero(~np.isnan(every)))
     dated = bool(evidence.of_named_time) or bool(table["named"].any())
     if not profile.one_place:
         pooled = int(np.count_nonzero(table["vector_rank"])), int(np.count_nonzero(table["text_rank"]))
-    return Candidates(table, vector_scale, text_scale, matches, pooled, dated, stages, texts)
+    return Candidates(table, vector_scale, text_scale, matches, pooled, dated, stages, texts, repeats)
 
 
 def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared: Floats | None) -> float:
@@ -366,16 +376,46 @@ def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared:
     return scale
 
 
-def _name(stage: SecondStage, plan: QueryPlan, rules: Rules, table: Table, texts: Sequence[str]) -> None:
+def _name(stage: SecondStage, plan: QueryPlan, rules: Rules, table: Table, texts: Sequence[str], newest: Flags) -> None:
     """Fill in how new those are that say the same, where the query asks for now, or who holds the value it asks for."""
     if not (plan.for_now or plan.value):
         return
-    first = second_stage.first_of(_first_points(rules, table)[None, :], LOOKED_AT)[0]
-    near = [texts[at] for at in first.tolist()]
-    if plan.for_now:
-        table["named"][first] = newness(stage.held_by_lines(near, asks), table["age_days"][first])
-    else:
-        table["named"][first] = holds_value(near, plan.value, plan.words)
+    points = _first_points(rules, table)[None, :]
+    if plan.value:
+        first = second_stage.first_of(points, LOOKED_AT)[0]
+        table["named"][first] = holds_value([texts[at] for at in first.tolist()], plan.value, plan.words)
+        return
+    first = distinct(np.append(second_stage.first_of(points)[0], np.flatnonzero(newest)))
+    held = stage.held_by_lines([texts[at] for at in first.tolist()], asks)
+    table["named"][first] = newness(held, table["age_days"][first])
+
+
+def _repeats(stage: SecondStage, rules: Rules, table: Table, texts: Sequence[str]) -> dict[int, int]:
+    """Return the rows whose best line stands word for word in another note, with the row that is shown for each.
+
+    That is one of the time that is asked for, else the newest. The line holds most of what any holds of the question,
+    and more than a name of two words.
+    """
+    result: dict[int, int] = {}
+    while True:
+        left = np.array([row not in result for row in table["row"].tolist()])
+        points = np.where(left, _first_points(rules, table), -np.inf)[None, :]
+        first = [at for at in second_stage.first_of(points)[0].tolist() if left[at]]
+        rows, own = table["row"][first].tolist(), [texts[at] for at in first]
+        stage.measure(rows, own)
+        best = [text.split("\n")[stage.places(row)[0]] for row, text in zip(rows, own, strict=True)]
+        lines = [tuple(tokens.WORD.findall(line.lower())) for line in best]
+        if len(set(lines)) == len(lines):
+            return result
+        held, before = stage.held_by_lines(own, asks), len(result)
+        age, shown = np.nan_to_num(table["age_days"][first], nan=np.inf), dict[tuple[str, ...], int]()
+        for at in np.lexsort((age, -table["named"][first])).tolist():
+            to = shown.setdefault(lines[at], at)
+            says = len(lines[at]) >= FEWEST_SAID and held[at] >= ALIKE * held.max()
+            if says and table["file"][first[at]] != table["file"][first[to]]:
+                result[rows[at]] = rows[to]
+        if len(result) == before:
+            return result
 
 
 def _first_points(rules: Rules, table: Table) -> Floats:

@@ -50,6 +50,23 @@ def test_copies_take_one_place_and_openclaw_gives_them_all(tmp_path, profile):
             assert (fate.kind, fate.fields["citation"]) == ("copy_of", hits[LOG].chunk.citation)
 
 
+def test_a_sentence_that_many_logs_repeat_takes_one_place(tmp_path):
+    said = "- The bridge club meets at the harbour hall on Thursdays."
+    for day, more in enumerate(("rain", "soup", "a parcel", "the dentist", "jazz", "tax", "cheese"), 1):
+        put(tmp_path, f"memory/2026-03-0{day}.md", text=f"# Log\n\n- Then there was {more}.\n{said}\n")
+    put(tmp_path, "memory/club.md", text="The bridge club has cards with a red back.\n")
+    with opened(tmp_path) as engine:
+        evidence = engine.search.gather("when does the bridge club meet")
+        trace = engine.search.search(evidence.query)
+        assert [hit.chunk.path for hit in trace.recalled] == ["memory/2026-03-07.md", "memory/club.md"]
+        assert trace.recalled[0].also == "also in 6 other notes"
+        fate = engine.search.why(evidence, "memory/2026-03-02.md", 4).fate
+        assert isinstance(fate, Notice)
+        assert (fate.kind, fate.fields["citation"]) == ("copy_of", trace.recalled[0].chunk.citation)
+    with opened(tmp_path, "openclaw-2026.3") as engine:
+        assert not any(hit.copies for hit in engine.search.search("bridge club").recalled)
+
+
 def test_the_newest_is_shown_but_that_of_a_day_that_is_asked_for(tmp_path):
     put(tmp_path, "memory/2026-03-05.md", "memory/2026-03-09.md", "memory/2026-03-07.md", text=SAME)
     with opened(tmp_path) as engine:

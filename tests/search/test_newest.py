@@ -48,7 +48,7 @@ def test_who_asks_for_nothing_but_what_is_new_means_the_last_days(question: str,
 
 def test_the_newest_counts_most_of_those_that_hold_about_the_same_and_undated_ones_half() -> None:
     held, ages = np.array([1.0, 0.95, 0.9, 0.5, 1.0]), np.array([30.0, 2.0, 9.0, 1.0, np.nan])
-    assert newness(held, ages).tolist() == pytest.approx([1 / 3, 1.0, 2 / 3, 0.0, 0.5])
+    assert newness(held, ages).tolist() == pytest.approx([1 / 3, 1.0, 1 / 2, 0.0, 0.5])
     assert not newness(held, np.full(5, 3.0)).any(), "all of them are of one day"
     assert newness(np.ones(2), np.array([np.nan, 40.0])).tolist() == [0.5, 1.0]
 
@@ -78,6 +78,19 @@ def test_the_newest_value_comes_first_by_a_term_that_a_knob_turns(engine: Engine
     assert '"now"' in next(line.detail for line in wording.explain(trace.recalled[0], trace) if line.label == "now")
     assert not any(hit.date_points for hit in ask(engine, "Where does the site run now?", dateBoost=0.0).recalled)
     assert not any(hit.date_points for hit in ask(engine, "Where does the site run?").recalled)
+
+
+def test_the_newest_comes_first_though_eighty_older_logs_say_more_about_it(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    for number in range(80):
+        day = dt.date(2026, 9, 30) - dt.timedelta(number)
+        rest = "" if number else "- Lunch with Ola, then a long walk by the river.\n" * 9
+        (tmp_path / "memory" / f"{day}.md").write_text(f"# {day}\n\n- Terraform 1.{200 - number}\n{rest}")
+    options = Options(workspace=str(tmp_path), index=str(tmp_path / "index.sqlite"), provider="builtin", now=AFTER)
+    with Engine.open(options) as opened:
+        opened.index.sync()
+        trace = ask(opened, "What version is Terraform at?")
+        assert [hit.chunk.path for hit in trace.recalled[:2]] == ["memory/2026-09-30.md", "memory/2026-09-29.md"]
 
 
 @pytest.mark.parametrize("question", ["что было недавно", "最近何があった", "was ist zuletzt passiert"])
