@@ -106,7 +106,12 @@ def newer_values(lines: Sequence[str], ages: Sequence[float | None], words: Sequ
     Both hold all `words` of the question that do not only ask, and few others, of which each has some of its own.
     """
     matter = {stem for word in words if not asks(word) for stem in word_stems(word)}
-    of = [{" ".join(word_stems(word.strip("-*_`\"'.,:;()"))) for word in line.lower().split()} - {""} for line in lines]
+    # Few lines are as short as that, and stems take their time.
+    most = MOST_BESIDE + 2 * len(matter)
+    split = [
+        words if len({*words} - function_words()) <= most else [] for words in (line.lower().split() for line in lines)
+    ]
+    of = [{" ".join(word_stems(word.strip("-*_`\"'.,:;()"))) for word in each} - {""} for each in split]
     beside = [every - matter - function_words() for every in of]
     states = [bool(matter) and matter <= every and 0 < len(beside[at]) <= MOST_BESIDE for at, every in enumerate(of)]
     newest_first = sorted((age, at) for at, age in enumerate(ages) if age is not None and states[at])

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from memory_tui import profiles, tokens
+from memory_tui import profiles
 from memory_tui.profiles import Profile
 from memory_tui.search import lexical_2026_9, second_stage
 from memory_tui.search.corpus import Ages, by_own_rule, distinct
@@ -393,29 +393,29 @@ def _name(stage: SecondStage, plan: QueryPlan, rules: Rules, table: Table, texts
 def _repeats(stage: SecondStage, rules: Rules, table: Table, texts: Sequence[str]) -> dict[int, int]:
     """Return the rows whose best line stands word for word in another note, with the row that is shown for each.
 
-    That is one of the time that is asked for, else the newest. The line holds most of what any holds of the question,
-    and more than a name of two words.
+    That is one of the time that is asked for, else the newest. The line holds most of what any holds of the question.
     """
     result: dict[int, int] = {}
+    left, points = np.ones(len(table), np.bool_), _first_points(rules, table)
+    age = np.nan_to_num(table["age_days"], nan=np.inf)
     while True:
-        left = np.array([row not in result for row in table["row"].tolist()])
-        points = np.where(left, _first_points(rules, table), -np.inf)[None, :]
-        first = [at for at in second_stage.first_of(points)[0].tolist() if left[at]]
-        rows, own = table["row"][first].tolist(), [texts[at] for at in first]
+        first = second_stage.first_of(np.where(left, points, -np.inf)[None, :])[0]
+        first = first[left[first]]
+        # In the order in which one of them is shown.
+        first = first[np.lexsort((age[first], -table["named"][first]))]
+        rows, own, files = table["row"][first].tolist(), [texts[at] for at in first.tolist()], table["file"][first]
         stage.measure(rows, own)
-        best = [text.split("\n")[stage.places(row)[0]] for row, text in zip(rows, own, strict=True)]
-        lines = [tuple(tokens.WORD.findall(line.lower())) for line in best]
-        if len(set(lines)) == len(lines):
+        by_line = defaultdict[str, list[int]](list)
+        for at, (row, text) in enumerate(zip(rows, own, strict=True)):
+            by_line[text.split("\n")[stage.places(row)[0]].strip(" -*").lower()].append(at)
+        said = [(each[0], at) for line, each in by_line.items() if len(line.split()) >= FEWEST_SAID for at in each[1:]]
+        said = [(shown, at) for shown, at in said if files[at] != files[shown]]
+        held = stage.held_by_lines(own, asks) if said else np.empty(0)
+        again = {at: shown for shown, at in said if held[at] >= ALIKE * held.max()}
+        if not again:
             return result
-        held, before = stage.held_by_lines(own, asks), len(result)
-        age, shown = np.nan_to_num(table["age_days"][first], nan=np.inf), dict[tuple[str, ...], int]()
-        for at in np.lexsort((age, -table["named"][first])).tolist():
-            to = shown.setdefault(lines[at], at)
-            says = len(lines[at]) >= FEWEST_SAID and held[at] >= ALIKE * held.max()
-            if says and table["file"][first[at]] != table["file"][first[to]]:
-                result[rows[at]] = rows[to]
-        if len(result) == before:
-            return result
+        result |= {rows[at]: rows[shown] for at, shown in again.items()}
+        left[first[list(again)]] = False
 
 
 def _first_points(rules: Rules, table: Table) -> Floats:

@@ -231,7 +231,7 @@ class _Words:
         # The word of number 0, a line end, has none.
         self._numbers, self._characters = {"\n": 0}, 0
         self._cuts = [(np.empty(0, np.int64), np.zeros(2, np.int64))] * 2
-        """Of stems and of ids all numbers, and where those of each word begin; never changed, only replaced."""
+        """Of stems and of ids all numbers, and where those of each word begin; behind what is used there is room."""
 
     def of(self, text: str) -> list[tuple[Ids, Ids]]:
         """Return the stems of `text`, and its ids, each with how many are of each line."""
@@ -251,18 +251,28 @@ class _Words:
     def _learn(self, words: Sequence[str]) -> None:
         if self._characters > REMEMBERED_CHARACTERS:
             self._forget()
-        fresh = list({*words} - self._numbers.keys())
+        known = len(self._numbers)
+        fresh = [word for word in dict.fromkeys(words) if word not in self._numbers]
         ids = self._table.word_ids(fresh) if self._table else [()] * len(fresh)
-        self._cuts = [
-            (
-                np.append(numbers, np.fromiter(chain.from_iterable(each), np.int64)),
-                np.append(starts, starts[-1] + np.cumsum([len(of_word) for of_word in each])),
-            )
-            for (numbers, starts), each in zip(self._cuts, (_hashes(fresh), ids), strict=True)
-        ]
-        for word in fresh:
-            self._numbers[word] = len(self._numbers)
+        cuts = []
+        for (numbers, starts), each in zip(self._cuts, (_hashes(fresh), ids), strict=True):
+            used, more = int(starts[known]), np.fromiter(chain.from_iterable(each), np.int64)
+            ends = used + np.cumsum([len(of_word) for of_word in each])
+            cuts.append((_with(numbers, used, more), _with(starts, known + 1, ends)))
+        self._cuts = cuts
+        self._numbers.update(zip(fresh, range(known, known + len(fresh)), strict=True))
         self._characters += sum(map(len, fresh))
+
+
+def _with(values: Ids, used: int, more: Ids) -> Ids:
+    """Return `values`, of which so many are `used`, with `more` behind them: in place where there is room.
+
+    Who reads them meanwhile looks at what was used.
+    """
+    if used + len(more) > len(values):
+        values = np.append(values[:used], np.zeros(used + len(more), np.int64))
+    values[used : used + len(more)] = more
+    return values
 
 
 _words = cache(_Words)
