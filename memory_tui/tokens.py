@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import cast
 
 import apsw
@@ -32,7 +32,8 @@ MOST_WORDS = 1_000
 MOST_ALTERNATIVES = 256
 """Different words of a question of which any is enough: FTS5 weighs each place of each word against all of them."""
 
-_STOP_LANGUAGES = ("en", "es", "pt", "fr", "de", "it", "nl", "ru")
+_STOP_LANGUAGES = ("en", "es", "pt", "fr", "de", "it", "nl", "ru", "pl")
+_UNSPACED = "zh", "ja", "ko"
 
 
 def lowered(text: str) -> str:
@@ -135,45 +136,34 @@ def stop_words(language: str) -> frozenset[str]:
     return frozenset(WORD.findall("\n".join(get_stop_words(language)).lower()))
 
 
-_FUNCTION_WORDS = """
-a able about across after all almost also am among an and any are as at be because been but by can cannot could dear
-did do does either else ever every for from get got had has have he her hers him his how however i if in into is it
-its just least let like likely may me might most must my neither no nor not of off often on only or other our own
-rather said say says she should since so some than that the their them then there these they this tis to too twas us
-wants was we were what when where which while who whom why will with would yet you your
-"""
+@functools.cache
+def words_by_use() -> Mapping[str, Mapping[str, str]]:
+    """Return the words of questions by their use, and of each use by language, as alternatives of an expression."""
+    result: dict[str, dict[str, str]] = {}
+    for row in Path(__file__).with_name("words.txt").read_text("utf-8").splitlines():
+        if not row.startswith("#"):
+            use, language, words = row.split(" ", 2)
+            result.setdefault(use, {})[language.rstrip(":")] = words
+    return result
 
 
-_MORE_FUNCTION_WORDS = """
-about above again against aren before being below between both couldn d didn doesn doing don down during each few
-further hadn hasn haven having here herself himself isn itself ll m more mustn myself once ours ourselves out over re s
-same shan shouldn such t themselves those through under up ve very wasn weren won wouldn yours yourself yourselves
-"""
-
-
-_AUXILIARIES = {
-    "de": "ist sind war bin bist wird werden wurde wurden worden hat haben hast habt habe hatte hatten gibt gab kann"
-    " können konnte konnten muss müssen musste mussten soll sollen sollte sollten darf dürfen durfte",
-    "es": "es son era eran fue fueron está están estaba ha han había hay tiene tienen puede pueden debe deben",
-    "fr": "est sont était étaient a ont avait avaient peut peuvent pouvait doit doivent devait fait",
-    "it": "è sono era erano ha hanno aveva può possono deve devono",
-    "nl": "is was zijn wordt worden werd werden heeft hebben had hadden kan kunnen kon konden moet moeten moest",
-    "pt": "é são era foi foram está estão tem têm há pode podem deve devem",
-    "ru": "есть был была было были будет будут может могут можно мог могла могли нужно надо должен должна должны",
-}
-"""By language what says nothing however rare it is in the notes: to be, have, become, do, can and must."""
+def either(use: str) -> str:
+    """Return an expression of all words of a use in any language; only some scripts have ends of words."""
+    by = words_by_use()[use]
+    spaced = "|".join(words for language, words in by.items() if language not in _UNSPACED)
+    return "|".join((rf"\b(?:{spaced})\b", *(by[language] for language in _UNSPACED if language in by)))
 
 
 @functools.cache
 def _own_function_words() -> frozenset[str]:
     """What our own way leaves out of an English question: the short list and Snowball's (BSD licence)."""
-    return function_words() | frozenset(_MORE_FUNCTION_WORDS.split())
+    return function_words() | frozenset(words_by_use()["snowball"]["en"].split("|"))
 
 
 @functools.cache
 def function_words() -> frozenset[str]:
     """The English words that never carry meaning: the 119 stop words of lunr (MIT licence, Oliver Nightingale)."""
-    return frozenset(_FUNCTION_WORDS.split())
+    return frozenset(words_by_use()["lunr"]["en"].split("|"))
 
 
 def language_of(count_of: Mapping[str, int]) -> str:
@@ -199,7 +189,8 @@ def _stop_rule(count_of: Mapping[str, int], chunks: int) -> Callable[[str], bool
     own = min(chunks, 2 * max((count for word, count in count_of.items() if word in listed), default=0))
     frequent = {word for word, count in count_of.items() if count > STOP_SHARE * (own if word in listed else chunks)}
     # English is everywhere: its function words go where they are frequent, or are words of the language too.
-    always = (english & listed).union(_AUXILIARIES[language].split())
+    use = words_by_use()
+    always = (english & listed).union(use["is"][language].split("|"), use["asks"][language].split("|"))
     return ((english | listed) & frequent | always).__contains__
 
 
@@ -272,7 +263,7 @@ def stems(text: str) -> list[tuple[str, int, int]]:
     return spans(text, stemmed=True)
 
 
-@functools.lru_cache(maxsize=1_000)
+@functools.lru_cache(maxsize=8_000)
 def word_stems(word: str) -> tuple[str, ...]:
     """The porter stems of a word of a question, which is compared with many texts."""
     return tuple(tokens(word, stemmed=True))

@@ -241,11 +241,9 @@ class Inquest:
         ref, candidate = self.evidence.refs[row], self.trace.at_row(row)
         if candidate is not None:
             return Account(ref, candidate.verdict, candidate, True, text)
-        shown = self.evidence.copies.get(row) if profiles.get(self.trace.profile).one_place else None
-        place = next((hit.chunk for hit in (*self.trace.recalled, *self.trace.lost) if ref in hit.copies), None)
-        if shown is not None or place is not None:
-            citation = (place or self.evidence.refs[shown]).citation
-            return Account(ref, notice("copy_of", citation=citation), None, False, text)
+        hits = (hit.chunk for hit in (*self.trace.recalled, *self.trace.lost) if ref in hit.copies)
+        if shown := next(hits, None):
+            return Account(ref, notice("copy_of", citation=shown.citation), None, False, text)
         supposed = as_if_proposed(self.evidence, self.trace, row, text)
         if supposed is not None:
             ranks = (self._vector_rank(row) or 0), (self.side.postings.rank_of(row) or (0, 0.0))[0]

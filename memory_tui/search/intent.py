@@ -14,7 +14,7 @@ import numpy as np
 
 from memory_tui.search.question_dates import Time
 from memory_tui.search.trace import Floats
-from memory_tui.tokens import WORD, function_words, segmented, stems, stop_words, word_stems
+from memory_tui.tokens import WORD, either, function_words, is_listed, segmented, stems, word_stems
 
 ALIKE = 0.9
 """What the best line of a chunk holds of what the best of all holds, to say the same (now-images; .7 to .95 alike)."""
@@ -26,33 +26,11 @@ NEWEST = 10
 UNDATED = 0.5
 """How new a line without a day is: less than the newest that has one, which was written down later (planted pairs)."""
 
-# By language, without false friends: "actual" asks for now in Spanish alone, where an article stands before it.
-_NOW = re.compile(
-    r"\b(?:now|current(?:ly)?|latest|newest|still|at the moment|as of today|most recent|versions?"
-    r"|aktuell\w*|derzeit\w*|momentan\w*|jetzt|zurzeit|neuest\w*|versionen"
-    r"|ahora|actualmente|(?<=\b[le][al]\b)[^?]*\bactual(?:es)?|últim[oa]s?|versi[oó]n(?:es)?"
-    r"|agora|atual(?:mente)?|atuais"
-    r"|actuellement|maintenant|derni(?:er|ère)s?|teraz|obecnie"
-    r"|сейчас|теперь|текущ\w+|последн\w+|верси\w+)\b"
-    r"|现在|目前|当前|最新|如今|版本|今の|現在|今は|지금|현재|최신",
-    re.IGNORECASE,
-)
 LATELY = dt.timedelta(days=30)
 """How far back a question goes that asks for what is new and nothing else."""
-_LATELY = re.compile(
-    r"\b(?:recently|lately|of late|these days|zuletzt|neulich|kürzlich|in letzter zeit|recientemente|últimamente"
-    r"|récemment|dernièrement|recentemente|ultimamente|ostatnio|недавно|в последнее время"
-    r"|gần đây|mới đây|dạo này)\b|最近|近来|近頃|최근",
-    re.IGNORECASE,
+_NOW, _LATELY, _HAPPENS, _COMPARES = (
+    re.compile(either(use), re.IGNORECASE) for use in ("now", "lately", "happens", "compares")
 )
-_ONLY_ASKS = re.compile(
-    r"\b(?:happen\w*|new|going|up|passiert\w*|geschehen|neu\w*|los|pas[aoó]\w*|passé|nouveau|было|произошло"
-    r"|случилось|нового|słychać|działo"
-    r"|xảy|ra|chuyện|mới|có|gì|nào)\b|发生|什么|有|过|了|哪些|事情|事|吗|呢|何が|何か|あった|ありました|起きた|の|は|か",
-    re.IGNORECASE,
-)
-_ASKS = re.compile(r"which|what|do|does|did|have|has|moment|recent|installed|used", re.IGNORECASE)
-_LANGUAGES = ("en", "de", "es", "fr", "pt", "it", "pl", "ru")
 
 
 def lately_in(question: str, today: dt.date) -> Time | None:
@@ -63,15 +41,15 @@ def lately_in(question: str, today: dt.date) -> Time | None:
     words = _LATELY.search(question)
     if words is None:
         return None
-    rest = _ONLY_ASKS.sub(" ", f"{question[: words.start()]} {question[words.end() :]}".lower())
-    if any(not any(word in stop_words(each) for each in _LANGUAGES) for word in WORD.findall(rest)):
+    rest = _HAPPENS.sub(" ", f"{question[: words.start()]} {question[words.end() :]}".lower())
+    if not all(map(is_listed, WORD.findall(rest))):
         return None
     return Time(today - LATELY, today, *words.span(), newest=True)
 
 
 def asks(word: str) -> bool:
     """Return whether `word` of a question only asks, so that lines are not compared by it."""
-    return any(pattern.fullmatch(word) for pattern in (_NOW, _ASKS))
+    return any(pattern.fullmatch(word) for pattern in (_NOW, _COMPARES))
 
 
 def words_for_now(question: str) -> str:
@@ -106,12 +84,7 @@ def newer_values(lines: Sequence[str], ages: Sequence[float | None], words: Sequ
     Both hold all `words` of the question that do not only ask, and few others, of which each has some of its own.
     """
     matter = {stem for word in words if not asks(word) for stem in word_stems(word)}
-    # Few lines are as short as that, and stems take their time.
-    most = MOST_BESIDE + 2 * len(matter)
-    split = [
-        words if len({*words} - function_words()) <= most else [] for words in (line.lower().split() for line in lines)
-    ]
-    of = [{" ".join(word_stems(word.strip("-*_`\"'.,:;()"))) for word in each} - {""} for each in split]
+    of = [{" ".join(word_stems(word.strip("-*_`\"'.,:;()"))) for word in line.lower().split()} - {""} for line in lines]
     beside = [every - matter - function_words() for every in of]
     states = [bool(matter) and matter <= every and 0 < len(beside[at]) <= MOST_BESIDE for at, every in enumerate(of)]
     newest_first = sorted((age, at) for at, age in enumerate(ages) if age is not None and states[at])

@@ -252,36 +252,17 @@ def _searched(words: Sequence[str], corrected: Sequence[Correction]) -> tuple[st
 
 
 _MOST_PARTS = 4
-_AND = (
-    ("and", "who|whom|whose|what|when|where|why|how|which"),
-    ("und|sowie", "wer|wen|wem|wessen|was|wann|wo|wohin|woher|womit|warum|weshalb|wieso|wie|welche[mnrs]?"),
-    (
-        "y|e",
-        "quién(?:es)?|qué|cuál(?:es)?|cuándo|a?dónde|cómo|cuánt[ao]s?|quem|quais|qual|quando|onde|chi|cosa|dove|perché",
-    ),
-    ("et", "qui|quand|où|quoi|pourquoi|combien|quel(?:le)?s?"),
-    ("en", "wie|wat|waar|wanneer|waarom|hoe|welke?"),
-    ("и|а", "кто|кого|кому|что|где|когда|почему|зачем|как|как(?:ой|ая|ое|ие|ую|ом)|сколько|куда|откуда|чей"),
-)
-"""The words of a language that join two questions, and those that ask."""
-_ASIAN = (
-    r"谁|誰|什么|什麼|哪|怎|[为為]何|何[时時をがでにかの人]|多少|吗|嗎|いつ|どこ|なぜ|どう|どの|どれ|いくら|いくつ|누구|누가|언제|어디|무엇|뭐|왜|어떻게|얼마|어느"
-    r"|[几幾](?!(?:[天周週年日]|[个個](?:月|星期|小时|小時))之?前)"
-)
-_VERBS = (
-    "did|do|does|is|are|was|were|has|have|had|can|could|should|will|would|shall|may|might|must|hat|habe|haben|hast|habt|ist"
-    "|sind|bin|bist|war|waren|wird|werden|kann|kannst|können|soll|sollen|muss|darf|gibt|est|sont|avons|avez|peut|è|hai"
-    "|heb|heeft|zijn|moet|есть|был|была|было|можно"
-)
-"""Verbs that begin a question."""
+_ASKS = core_tokens.words_by_use()["asks"]
 _ENDS = (
     r"(?<=[?？；;])\s*|(?<=[.!。！])\s+|[，,]\s*(?=(?-i:[\u3400-\u9fff]))|(?:以及|还有)(?=(?-i:[\u3400-\u9fff]))|"
-    + "|".join(rf"\s*,?\s+(?:{words})\s+(?:also\s+|auch\s+)?(?=(?:{asks})\b)" for words, asks in _AND)
+    + "|".join(
+        rf"\s*,?\s+(?:{words})\s+(?:also\s+|auch\s+)?(?=(?:{_ASKS[language]})\b)"
+        for language, words in core_tokens.words_by_use()["joins"].items()
+    )
 )
 # "was" asks in German alone, and is a verb in English.
-_ASKS = "|".join(asks for _, asks in _AND).replace("|was|", "|")
-_QUESTION = rf"\b(?:{_ASKS})\b|{_ASIAN}|¿|か[?？]|^\W*was\b"
-_VERB = rf"\W*(?:{_VERBS})\b"
+_QUESTION = core_tokens.either("asks").replace("|was|", "|") + r"|¿|か[?？]|^\W*was\b"
+_VERB = rf"\W*{core_tokens.either('begins')}"
 
 
 def parts_of(question: str) -> tuple[str, ...]:

@@ -405,17 +405,17 @@ def _repeats(stage: SecondStage, rules: Rules, table: Table, texts: Sequence[str
         first = first[np.lexsort((age[first], -table["named"][first]))]
         rows, own, files = table["row"][first].tolist(), [texts[at] for at in first.tolist()], table["file"][first]
         stage.measure(rows, own)
-        by_line = defaultdict[str, list[int]](list)
+        said, shown = dict[int, int](), dict[str, int]()
         for at, (row, text) in enumerate(zip(rows, own, strict=True)):
-            by_line[text.split("\n")[stage.places(row)[0]].strip(" -*").lower()].append(at)
-        said = [(each[0], at) for line, each in by_line.items() if len(line.split()) >= FEWEST_SAID for at in each[1:]]
-        said = [(shown, at) for shown, at in said if files[at] != files[shown]]
+            line = text.split("\n")[stage.places(row)[0]].strip(" -*").lower()
+            if files[at] != files[to := shown.setdefault(line, at)] and len(line.split()) >= FEWEST_SAID:
+                said[at] = to
         held = stage.held_by_lines(own, asks) if said else np.empty(0)
-        again = {at: shown for shown, at in said if held[at] >= ALIKE * held.max()}
+        again = [at for at in said if held[at] >= ALIKE * held.max()]
         if not again:
             return result
-        result |= {rows[at]: rows[shown] for at, shown in again.items()}
-        left[first[list(again)]] = False
+        result |= {rows[at]: rows[said[at]] for at in again}
+        left[first[again]] = False
 
 
 def _first_points(rules: Rules, table: Table) -> Floats:

@@ -580,15 +580,9 @@ class SecondStage:
         if len(self._syllables[0]):
             keys, share = self._syllables
             at, places = places_in(keys, _pair_keys(passages.stems))
+            of_stem = np.repeat(np.arange(len(lengths)), passages.stem_counts)[places]
             together = np.zeros((len(keys), len(starts)))
-            together[
-                at,
-                np.searchsorted(
-                    np.append(starts[1:], len(lengths)),
-                    np.repeat(np.arange(len(lengths)), passages.stem_counts)[places],
-                    side="right",
-                ),
-            ] = 1.0
+            together[at, np.searchsorted(starts, of_stem, side="right") - 1] = 1.0
             held = share @ together
         lines = searched + others
         above = counts[:, np.arange(len(lengths)) - np.maximum(passages.under, 0)]
