@@ -118,7 +118,6 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         cosine, nearest, nearest_by = _compared(store, corpus, vector, eligible, matched, question.most)
         laps.append(time.perf_counter())
         of_time, of_days = _of_time(corpus, named_time, recommended, eligible, question.most)
-        of_days += recommended.newest.tolist()
         named = [*of_days, *(titled := _titled(corpus, recommended, text, eligible))]
         copies = _copies(corpus, [*nearest.tolist(), *matched, *named], of_time, eligible)
         if shown := [*copies.values()]:
@@ -209,10 +208,11 @@ def _of_time(
 ) -> tuple[dict[int, float], list[int]]:
     """Return the files of the time that was asked about or of soon after it, each with what it counts.
 
-    And `most` rows of them, those first that count most, where the query says nothing else that a note holds.
+    And `most` rows of them, those first that count most, where the query says nothing else that a note holds; the
+    newest of what holds it where it asks for now.
     """
     if time is None:
-        return {}, []
+        return {}, side.newest.tolist()
     dates = enumerate(corpus.files.dates)
     counted = ((file, min(map(time.nearness, span(dated)))) for file, dated in dates if dated)
     files = {file: value for file, value in counted if value}

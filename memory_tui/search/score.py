@@ -320,9 +320,8 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
 
     every = side.postings.spread(evidence.chunks)
     table["bm25"] = bm25 = every[rows]
-    text_scale = 1.0
-    if profile.text_score == "magnitude":
-        text_scale = max(float(-side.postings.bm25[0]), 0.0) if len(matched) else 0.0
+    best = float(-side.postings.bm25[0]) if len(matched) else 0.0
+    text_scale = max(best, 0.0) if profile.text_score == "magnitude" else 1.0
     if hits:
         table["text"] = [_keyword_score(hits.get(row), mode) for row in rows.tolist()]
         table["ordering"] = [_unmatched(hits.get(row)) for row in rows.tolist()]
@@ -336,19 +335,16 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
     if profile.exact_paths:
         table["level"] = [evidence.lexical.levels.get(file, 0) for file in table["file"].tolist()]
     if "importance" in profile.terms:
-        lexical = evidence.lexical
-        notes = [lexical.annotations.get(row, NOTHING_SAID) for row in rows.tolist()]
+        notes = [evidence.lexical.annotations.get(row, NOTHING_SAID) for row in rows.tolist()]
         table["importance"] = [lexical_2026_9.importance_factor(entry.importance) for entry in notes]
-        table["project"] = [lexical_2026_9.project_factor(entry, lexical.active) for entry in notes]
+        table["project"] = [lexical_2026_9.project_factor(entry, evidence.lexical.active) for entry in notes]
     texts = [evidence.texts[rowid] for rowid in refs.rowids[rows].tolist()] if profile.second_stage else []
     stages = _stages(evidence, side, rules, table, texts) if texts else ()
     if stages:
-        _name(stages[0], side.plan, rules, table, texts, np.isin(rows, named[: len(evidence.of_days)]))
-        table["named"][np.isin(rows, named[len(evidence.of_days) :])] = 1.0
+        _name(stages[0], side.plan, rules, table, texts, *np.split(named, [len(evidence.of_days)]))
     repeats = _repeats(stages[0], rules, table, texts) if stages and profile.one_place else {}
-    if repeats:
-        stay = [at for at, row in enumerate(rows.tolist()) if row not in repeats]
-        table, texts = table[stay], [texts[at] for at in stay]
+    stay = [at for at, row in enumerate(rows.tolist()) if row not in repeats]
+    table, texts = table[stay], [texts[at] for at in stay if texts]
     matches = int(np.count_nonzero(~np.isnan(every)))
     dated = bool(evidence.of_named_time) or bool(table["named"].any())
     if not profile.one_place:
@@ -376,16 +372,22 @@ def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared:
     return scale
 
 
-def _name(stage: SecondStage, plan: QueryPlan, rules: Rules, table: Table, texts: Sequence[str], newest: Flags) -> None:
-    """Fill in how new those are that say the same, where the query asks for now, or who holds the value it asks for."""
+def _name(
+    stage: SecondStage, plan: QueryPlan, rules: Rules, table: Table, texts: Sequence[str], newest: Rows, titled: Rows
+) -> None:
+    """Fill in how new those are that say the same, where the query asks for now, or who holds the value it asks for.
+
+    What the query is the title of counts 1, where it asks for neither.
+    """
     if not (plan.for_now or plan.value):
+        table["named"][np.isin(table["row"], titled)] = 1.0
         return
     points = _first_points(rules, table)[None, :]
     if plan.value:
         first = second_stage.first_of(points, LOOKED_AT)[0]
         table["named"][first] = holds_value([texts[at] for at in first.tolist()], plan.value, plan.words)
         return
-    first = distinct(np.append(second_stage.first_of(points)[0], np.flatnonzero(newest)))
+    first = distinct(np.append(second_stage.first_of(points)[0], np.flatnonzero(np.isin(table["row"], newest))))
     held = stage.held_by_lines([texts[at] for at in first.tolist()], asks)
     table["named"][first] = newness(held, table["age_days"][first])
 
