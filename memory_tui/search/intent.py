@@ -28,9 +28,7 @@ UNDATED = 0.5
 
 LATELY = dt.timedelta(days=30)
 """How far back a question goes that asks for what is new and nothing else."""
-_NOW, _LATELY, _HAPPENS, _COMPARES = (
-    re.compile(either(use), re.IGNORECASE) for use in ("now", "lately", "happens", "compares")
-)
+_NOW, _LATELY, _HAPPENS, _COMPARES = (re.compile(either(use), re.I) for use in ("now", "lately", "happens", "compares"))
 
 
 def lately_in(question: str, today: dt.date) -> Time | None:

@@ -399,12 +399,11 @@ def _repeats(stage: SecondStage, rules: Rules, table: Table, texts: Sequence[str
     """
     result: dict[int, int] = {}
     left, points = np.ones(len(table), np.bool_), _first_points(rules, table)
-    age = np.nan_to_num(table["age_days"], nan=np.inf)
     while True:
         first = second_stage.first_of(np.where(left, points, -np.inf)[None, :])[0]
         first = first[left[first]]
         # In the order in which one of them is shown.
-        first = first[np.lexsort((age[first], -table["named"][first]))]
+        first = first[np.lexsort((np.nan_to_num(table["age_days"][first], nan=np.inf), -table["named"][first]))]
         rows, own, files = table["row"][first].tolist(), [texts[at] for at in first.tolist()], table["file"][first]
         stage.measure(rows, own)
         said, shown = dict[int, int](), dict[str, int]()
