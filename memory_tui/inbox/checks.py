@@ -96,7 +96,7 @@ def dead(
     for link, title in _LINK.findall(_CODE.sub("", entry.text)):
         if title and (not wiki or _HOST_MARK.fullmatch(title) or _ATTACHED.search(title)):
             continue
-        target = str(link or title.strip(" \\") + ".md")
+        target = str(link or title.strip(" \\").removesuffix(".md") + ".md")
         if "://" in target or target.startswith(("/", "~")) or (title and _name(target) in names):
             continue
         beside = os.path.normpath(f"{os.path.dirname(entry.note.path)}/{target}")  # noqa: PTH120 - a stored path

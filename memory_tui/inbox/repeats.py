@@ -27,7 +27,7 @@ _MOST_NOTES, _MOST_PLACES = 12, 20
 _COPY_SHARE, _COPY_LINES = 0.75, 5
 _FORM = 3
 """Headings that tell of which kind a note is."""
-_BLOCK, _BLOCK_OF_LOG = 4, 8
+_BLOCK = 4
 _VENDOR = re.compile(
     r"(?:^|/)(?:node_modules|vendor|fixtures|skills|scripts|[Tt]emplates|site-packages|\.venv|\.trash|\.dreams|dreaming/(?:light|rem|deep))/"
 )
@@ -42,8 +42,8 @@ _HOST_LINE = re.compile(
     r"|candidate:|staged)",
     re.IGNORECASE,
 )
-_ASIDE = re.compile(r"\s*>|[\s*_+\d.)-]*(?:\[\[|\[[^\]]*\]\(|https?://\S+\s*$|\[[^\]]*\]\W*$|`[^`\s]+`\W*$)")
-"""Quotations, and what begins with a link or is a name alone: many notes may hold it."""
+_ASIDE = re.compile(r"\W*$|\s*>|[\s*_+\d.)-]*(?:\[\[|\[[^\]]*\]\(|https?://\S+\s*$|\[[^\]]*\]\W*$|`[^`\s]+`\W*$)")
+"""What has no word, quotations, and what begins with a link or is a name alone: many notes may hold it."""
 _FIELD = re.compile(r"\W*([^\W\d][^:：|]{0,40})[:：]")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_]{2,}")
 _ROLE = re.compile(r"\W{0,4}(?:user|assistant|human)\W{0,2}: ", re.IGNORECASE)
@@ -235,14 +235,14 @@ class Repeats:
                 before = at
 
     def _is_block(self, left: int, right: int, start: int, other: int, length: int) -> bool:
-        dated = self._dated[left] + self._dated[right]
-        lines = sum(row.is_long for row in self._rows[left][start : start + length])
-        overlap = left == right and other - start < length
+        lines = len({row.key for row in self._rows[left][start : start + length] if row.is_long})
         return (
-            not overlap
+            (left != right or other - start >= length)
+            # What an archive holds is to stay as it was.
+            and not (self._dated[left] or self._dated[right])
+            and not any(_ARCHIVE.search(self.notes[at].path) for at in (left, right))
             and not self._is_form(left, right)
-            and dated < 2
-            and lines >= (_BLOCK_OF_LOG if dated else _BLOCK)
+            and lines >= _BLOCK
         )
 
     # --- beats of logs ---------------------------------------------------------------------------------------------

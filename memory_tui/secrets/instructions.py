@@ -29,7 +29,8 @@ OVERRIDE, EXFIL, HIDE, RUN = (
 )
 
 _INVISIBLE = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\U000e0000-\U000e007f]")
-_FEWEST_INVISIBLE = 3
+_FEWEST = 3
+"""Invisible signs that are no accident, and lines with who said them that make a talk."""
 _COMMENT = re.compile(
     r"<!--(.*?)(?:-->|$)|\[//\]: # \((.*?)\)\s*$|\]\(\S{1,200} [\"'](.*?)[\"']\)"
     r"|<\w[^<>]*?(?:display:\s?none|hidden|opacity:\s?0|font-size:\s?0)[^<>]*>([^<]*)"
@@ -82,6 +83,8 @@ def find(text: str, cleared: Collection[tuple[str, str]] = (), *, fenced: bool =
     """
     found = []
     fence, comment = False, False
+    # In a talk that a host wrote down the person commands the agent, as is their right; what is hidden still counts.
+    talk = not fenced and sum(map(bool, map(_ROLE.match, text.split("\n")))) >= _FEWEST
     for number, line in enumerate(text.split("\n"), 1):
         if line.lstrip().startswith(("```", "~~~")):
             fence = not fence
@@ -94,7 +97,7 @@ def find(text: str, cleared: Collection[tuple[str, str]] = (), *, fenced: bool =
         cuts = range(0, max(1, len(spoken) - _OVERLAP), _WINDOW - _OVERLAP)
         parts = (part for cut in cuts for part in _carried(spoken[cut : cut + _WINDOW], inside=inside))
         for words, hidden in parts:
-            if kind := _kind(words, hidden=bool(hidden)):
+            if (hidden or not talk) and (kind := _kind(words, hidden=bool(hidden))):
                 found.append(Instruction(kind, number, hidden))
                 break
     return tuple(found)
@@ -124,7 +127,7 @@ def _carried(line: str, *, inside: bool) -> Iterator[tuple[str, str]]:
         yield plain, "a comment"
     for match in _COMMENT.finditer(plain):
         yield match[match.lastindex or 0], "a comment" if match[0].startswith(("<!--", "[//]")) else "markup"
-    yield _COMMENT.sub(" ", plain), "invisible signs" if invisible >= _FEWEST_INVISIBLE else ""
+    yield _COMMENT.sub(" ", plain), "invisible signs" if invisible >= _FEWEST else ""
     for match in _BASE64.finditer(plain):
         try:
             words = base64.b64decode(match[0] + "=" * (-len(match[0]) % 4), validate=True).decode()
@@ -157,9 +160,11 @@ def _kind(text: str, *, hidden: bool) -> str:
         for match in (*orders, *_words(table).finditer(text)):
             if kind != EXFIL or _goes_away(text, match, addressed=addressed or hidden):
                 return kind
+    if not (hidden or addressed):
+        return ""
     plain = _LINK.sub("] ", text)
     thing, away, silent = (_words(name).search(plain) is not None for name in ("thing", "away", "silent"))
-    if (hidden or addressed) and thing + away + silent + hidden >= 2 - addressed and _words("act").search(plain):
+    if thing + away + silent + hidden >= 2 - addressed and _words("act").search(plain):
         return EXFIL if thing or away else RUN
     return ""
 

@@ -43,7 +43,7 @@ _STRONG = (
     r"|wep|wpa2?|netzwerk|network)[ -]?(?:schlüssel|key|psk)|pre-?shared key|community string|[ck]odewort"
     r"|security answer|sicherheits(?:frage|antwort)|(?:секретное|кодовое) слово"
 )
-_DOOR = r"keypad|puk|digi-?code|intercom|cv[vc]2?|code (?:d.accès|secret)|geheimzahl|门禁码"
+_DOOR = r"keypad|puk|digi-?code|cv[vc]2?|code (?:d.accès|secret)|geheimzahl|门禁码"
 _PIN_LABEL = r"(?:karten|giro|bank|sim)?pin(?:[ -]?code)?|пин(?:-?код)?"
 _SHORT = rf"(?<![a-zß-ÿа-яё\d])(?:{_DOOR}|pwd|pw|psk|mdp|пасс|clave|{_PIN_LABEL})\d?(?![a-zß-ÿа-яё\d])"
 _PASS = r"(?:(?<![^\W_])(?:require)?pass)(?=[\"'*_`)\]]{0,4}\s*[:=]|\s+\S*\d)"
@@ -62,13 +62,13 @@ _WEAK = (
 )
 _PHRASE_LABEL = (
     r"(?:seed|recovery|mnemonic|secret|backup)[ -]?(?:phrase|words)|mnemonic|(?<!\w)seed(?:\s+\w{1,12}){0,4}(?=\s*[:=])"
-    r"|wiederherstellungs(?:phrase|wörter)|frase (?:seed|sem\w+|d[ei] recuper\w+|mnemonica)|сид-?фраз\w*"
+    r"|wiederherstellungs(?:phrase|wörter)|frase (?:seed|sem\w+|d[ei] recuper\w+|mnemonica)|с(?:ид|екретн\w+).?фраз\w*"
     r"|phrase (?:de récupération|secrète)|助记词|恢复短语|リカバリーフレーズ|シードフレーズ|복구 구문|니모닉"
     r"|\b(?:12|15|18|21|24)[ -]?(?:words?\b|wörter|palabras|mots\b|слов\w*|个(?:单词|助记词)|個の単語|개 단어)"
 )
-_WALLET = rf"{_PHRASE_LABEL}|trezor|metamask|ledger|electrum|wallet|кошел[её]к\w?|钱包|ウォレット"
+_WALLET = rf"{_PHRASE_LABEL}|trezor|metamask|ledger|electrum|wallet|кошел[её]?[кь]\w*|钱包|ウォレット"
 _CODE_LABEL = (
-    r"(?:backup|recovery|emergency|2fa|scratch|one-time)(?:[ -](?:codes?|backups?)|(?=:))|(?:wiederherstellungs|ersatz"
+    r"(?:backup|recovery|emergency|2fa|scratch|one-time)[ -](?:codes?|backups?)|2fa(?=:)|(?:wiederherstellungs|ersatz"
     r"|backup-?|notfall)codes?|c[oó]d\w{1,4} d[ei] (?:r[eé]cup\w+|respaldo|secours|backup)|kody zapas|tan-?list"
     r"|(?:резервн|запасн|одноразов)\w+ коды|коды восст\w+|(?:备用|恢复)[码碼]|(?:バックアップ|リカバリー)コード"
 )
@@ -158,7 +158,7 @@ _UUID = _pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _GROUPED = _pattern(r"(?:[A-Za-z0-9]{4,6}-){3,7}[A-Za-z0-9]{4,6}")
 _HEX = _pattern(r"(?:0x)?[0-9a-f]{32,64}", re.IGNORECASE)
 _DOCUMENTED = _pattern(
-    r"(?:price|prod|cus|msg|thread|asst|run|dpl|req|sub|evt|file|pk|in|ch|pi)_|sha\d{1,3}[:-]|0x[0-9a-fA-F]{40}$|AAAA[A-Z]"
+    r"(?:ou|oc|om|cli|price|prod|cus|msg|thread|asst|run|dpl|req|sub|evt|file|pk|in|ch|pi)_|sha\d{1,3}[:-]|0x[0-9a-fA-F]{40}$|AAAA[A-Z]"
 )
 """How makers begin the names of what is public: prices, messages, digests, addresses of a chain."""
 _REFERENCE = _pattern(
@@ -176,7 +176,7 @@ _AFTER_LOGIN = _pattern(rf"(?:{_LOGIN}|{_STRONG})(?P<rest>[^/]{{0,20}})$", re.IG
 _USERS = _pattern(rf"{_LOGIN}|{_ADMIN}")
 _WIFI = _pattern(r"(?:wi-?fi|wlan|hotspot|ssid)\W[^/]{0,16}$|network [\"'“`]$", re.IGNORECASE)
 _MAIL = r"[A-Za-z0-9._+-]{2,40}@[A-Za-z0-9-]{1,40}(?:\.[A-Za-z0-9-]{1,20}){1,4}"
-_USER = rf"(?:{_MAIL}|[A-Za-z0-9._+-]{{2,40}}(?!@))"
+_USER = rf"(?!git@)(?:{_MAIL}|[A-Za-z0-9._+-]{{2,40}}(?!@))"
 _PAIRS = {
     sign: _pattern(
         rf"(?<![A-Za-z0-9_/.@+-])(?P<user>{user})[`\"*]{{0,2}}(?P<sep>{between})[`\"*]{{0,2}}(?=(?P<pw>[!-~]{{5,60}}))"
@@ -216,8 +216,7 @@ Span = tuple[int, int, str, Label | None]
 
 def prefix_of(value: str) -> str:
     """Return the letters before the first `_` or `-` of a value, with that sign; empty where there are none."""
-    match = re.match(r"[A-Za-z][A-Za-z0-9]{1,20}[_-]", value)
-    return match[0] if match else ""
+    return match[0] if (match := re.match(r"[A-Za-z][A-Za-z0-9]{1,20}[_-]", value)) else ""
 
 
 _WINDOW, _OVERLAP = 600, 200
@@ -261,8 +260,7 @@ def _labelled(line: str, known: Known) -> Iterator[Span]:
         label = Label(name, prefix_of(value) if match["name"] else "")
         # A short value of a declared constant, or of an example by its words, is none.
         example = len(value) < 16 and _CONSTANT.search(line, max(0, match.start() - 40), match.start())
-        fits = not example and (name, label.prefix) not in known.cleared
-        if fits and _is_value(line, match, name, value, known):
+        if not example and (name, label.prefix) not in known.cleared and _is_value(line, match, name, value, known):
             end = at + len(value)
             yield at, end, LABELLED, label
         elif match["word"] and (further := _further(line, match)):
@@ -334,7 +332,8 @@ def _value(line: str, match: re.Match[str]) -> str:
     ):
         return quoted[0]
     plain = _VALUE.match(line, match.end())
-    if plain is None or _REFERENCE.fullmatch(plain[0][:_LONGEST_VALUE].rstrip(".,;:")):
+    # The text of a link names what it leads to.
+    if plain is None or "](" in plain[0] or _REFERENCE.fullmatch(plain[0][:_LONGEST_VALUE].rstrip(".,;:")):
         return ""
     return plain[0].partition(',"')[0].rstrip(_TRAILING)
 
@@ -365,7 +364,8 @@ def _another_thing(line: str, match: re.Match[str]) -> bool:
     if match["name"] and _NOT_BEFORE.search(line[max(0, match.start() - 14) : match.start()].lower()):
         return True
     joiner = line[match.end("between") : match.start("open")] if match["between"] is not None else ""
-    return "|" in joiner and bool(between.strip())
+    # A cell holds more than the label, or the value is that of another variable.
+    return ("|" in joiner or joiner == "=") and bool(between.strip())
 
 
 def placeholder(value: str) -> bool:
@@ -434,7 +434,8 @@ def _pairs(line: str) -> Iterator[Span]:
             password = match["pw"].rstrip(_TRAILING)
             if len(password) < 5 or "/" in password or placeholder(password.strip("\"'")):
                 continue
-            if _UUID.match(password) or _IDENTIFIER.fullmatch(password):
+            # The id of a user is no password.
+            if _DOCUMENTED.match(password) or _UUID.match(password) or _IDENTIFIER.fullmatch(password):
                 continue
             before = line[max(0, match.start() - 70) : match.start()]
             if _is_pair(sign, match["user"].lower(), password, before, match["sep"]):
@@ -498,8 +499,7 @@ def _is_phrase(text: str, labelled: bool) -> bool:
 
 def _columns(line: str) -> dict[int, str]:
     """Return the cells of a table's first row that are the label of a password: number -> label."""
-    cells = (cell.strip(" *`").lower() for cell in line.split("|"))
-    return {at: cell for at, cell in enumerate(cells) if _COLUMN.fullmatch(cell)}
+    return {at: cell for at, cell in enumerate(re.split(r"[ *`]*\|[ *`]*", line.lower())) if _COLUMN.fullmatch(cell)}
 
 
 def _in_columns(line: str, labels: dict[int, str]) -> Iterator[Span]:

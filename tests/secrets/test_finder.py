@@ -67,7 +67,7 @@ SAMPLES = {
     "Square OAuth Secret": "sq0csp-" + _word(43),
     "Stripe Access Key": "sk_live_" + _word(24),
     "Telegram Bot Token": "123456789:" + _word(35),
-    "Twilio API Key": "AC" + _word(32, _HEX),
+    "Twilio API Key": "SK" + _word(32, _HEX),
 }
 
 

@@ -90,7 +90,7 @@ SERVICES: dict[str, Callable[[Chance], str]] = {
     ),
     "Stripe": _pick(*(shape(kind, (24, ALNUM)) for kind in ("sk_live_", "rk_live_", "sk_test_", "rk_test_"))),
     "Stripe webhook": shape("whsec_", (32, ALNUM)),
-    "Twilio": _pick(shape("AC", (32, HEX)), shape("SK", (32, HEX))),
+    "Twilio": shape("SK", (32, HEX)),
     "SendGrid": shape("SG.", (22, URL), ".", (43, URL)),
     "Mailgun": _pick(shape("key-", (32, HEX)), shape((32, HEX), "-", (8, HEX), "-", (8, HEX))),
     "Mailchimp": shape((32, HEX), "-us12"),
