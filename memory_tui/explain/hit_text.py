@@ -31,8 +31,7 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings |
     """Yield the verdict, its arithmetic, what would change it, and the other chunks that hold the line."""
     yield f"{wording.label(value.fate)}  {_cited(value.best) if value.best is not None else value.place.path}"
     yield wording.sentence(value.fate)
-    if value.place.remark:
-        yield value.place.remark
+    yield from filter(None, (value.place.remark, value.unsent))
     if value.best is not None:
         yield from map(_row, steps(value.best, value.trace))
     if changes is not None:

@@ -142,10 +142,7 @@ def _account(value: Account | None, profile: str) -> dict[str, Any]:
 
 def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | None = None) -> dict[str, Any]:
     """Return why a line was, or was not, recalled, what would change it, and which questions recall it."""
-    claims = [
-        *((changes.none, changes.no_pair) if changes else ()),
-        questions.none if questions else None,
-    ]
+    claims = [*((changes.none, changes.no_pair) if changes else ()), questions.none if questions else None]
     claims += wording.left_out(value.trace.plan, value.trace.profile)
     rephrased = questions.rephrased if questions else ()
     return {
@@ -156,7 +153,7 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | No
         "verdict": verdict(value.fate),
         "claims": [verdict(row) for row in claims if row is not None],
         **_account(value.best, value.trace.profile),
-        "remark": value.place.remark,
+        "remark": " ".join(filter(None, (value.place.remark, value.unsent))),
         "profile": value.trace.profile,
         "mode": value.trace.mode,
         "others": [{**_account(other, value.trace.profile), "verdict": verdict(other.fate)} for other in value.others],

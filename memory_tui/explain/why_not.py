@@ -19,6 +19,7 @@ from memory_tui.index.sync import state_of
 from memory_tui.notices import Notice, notice
 from memory_tui.search import lexical_2026_9, score
 from memory_tui.search.evidence import NO_BOOST, Evidence, Hit, KeywordSide, Postings
+from memory_tui.search.excerpts import unsent
 from memory_tui.search.rank import rank
 from memory_tui.search.score import Rules, tuned
 from memory_tui.search.trace import (
@@ -352,8 +353,13 @@ class WhyNot(Struct, frozen=True):
 
     @property
     def recalled(self) -> bool:
-        """Return whether the agent was given the line."""
+        """Return whether a chunk that holds the line is recalled."""
         return isinstance(self.fate, Recalled)
+
+    @property
+    def unsent(self) -> str:
+        """Return that the line is not in what an agent gets of its recalled chunk, as a sentence; empty where it is."""
+        return unsent(self.trace, self.evidence, self.best.chunk.rowid if self.best is not None else 0, self.place.line)
 
     @property
     def row(self) -> int | None:

@@ -45,10 +45,7 @@ def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
     result = [(len(data[:start].decode("utf-8", "replace")), stem_of[stem]) for start, stem in places]
     # unicode61 sees a whole clause of Chinese as one word, so bigrams are looked up as they are.
     for gram in (word for word in weights if tokens.is_cjk(word)):
-        at = text.find(gram)
-        while at >= 0:
-            result.append((at, gram))
-            at = text.find(gram, at + 1)
+        result += [(match.start(), gram) for match in re.finditer(f"(?={re.escape(gram)})", text)]
     return sorted(result)
 
 
@@ -65,8 +62,7 @@ def window(text: str, weights: Mapping[str, float], length: int = LENGTH) -> Sni
     if not result:
         return Snippet(jsstring.utf16_head(text, length), 0)
     ends = [at + jsstring.utf16_len(word) for at, word in result]
-    best, span, end = -1.0, (0, 0), 0
-    inside: Counter[str] = Counter()
+    best, span, end, inside = -1.0, (0, 0), 0, Counter[str]()
     for i, (start, first) in enumerate(result):
         # The window moves along the words: each enters it once and leaves it once.
         while end < len(result) and (end < i or ends[end] <= start + LENGTH):
@@ -159,6 +155,17 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
     return tuple(result)
 
 
+def unsent(trace: Trace, evidence: Evidence, rowid: int, line: int | None) -> str:
+    """Return that `line` of the recalled chunk `rowid` is in no passage, and what an agent gets of it, as a sentence.
+
+    Empty where the line is sent, or the chunk is not recalled.
+    """
+    for part in excerpts(trace, evidence, trace.settings.whole("query.maxCharacters")):
+        if part.hit.chunk.rowid == rowid and not part.first <= (line or part.first) <= part.last:
+            return f"Line {line} is not sent: an agent gets {part.hit.chunk.path}#L{part.first}-L{part.last} of it."
+    return ""
+
+
 def _cost(lines: Sequence[_Line]) -> int:
     return sum(len(line.text) + 1 for line in lines)
 
@@ -189,13 +196,12 @@ def _grown(core: _Core, room: int, taken: Set[_Line]) -> Sequence[_Line]:
         added = (*lines[start:first], *lines[last + 1 : end + 1])
         return _cost(lines[start : end + 1]) <= room and taken.isdisjoint(added)
 
-    is_growing = True
-    while is_growing:
-        is_growing = False
+    grown: tuple[int, ...] = ()
+    while grown != (grown := (first, last)):
         if (below := _led_to(lines, last + 1)) < len(lines) and fits(first, below):
-            last, is_growing = below, True
+            last = below
         if first and fits(first - 1, last):
-            first, is_growing = first - 1, True
+            first -= 1
     while first < last and _led_to(lines, last) == len(lines):
         last -= 1
     while first < last and not lines[first].text.strip():

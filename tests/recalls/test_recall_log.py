@@ -423,10 +423,13 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path, c
         found = rerun.replay(entry, engine.plan.settings, engine.search.gather)
         assert found.same
         copy = next(other.path for other in found.now.recalled[0].copies if other.path != went[0][0])
+        path, _, last = went[1]
+        lines = range(entry.hits[1].start_line, entry.hits[1].end_line + 1)
+        unsent = [line for line in lines if engine.search.why(found.evidence, path, line).unsent]
     assert rerun.delivered(entry, copy, 1)[0] is None
-    path, _, last = went[1]
     assert rerun.delivered(entry, path, last)[0] == 2
-    for line in range(entry.hits[1].start_line, entry.hits[1].end_line + 1):
+    for line in lines:
         came, said = rerun.delivered(entry, path, line)
         assert came or f"line {line} was not delivered: the agent got {path}#L" in said
         assert bool(came) == any(p == path and first <= line <= end for p, first, end in went)
+    assert unsent == [line for line in lines if not rerun.delivered(entry, path, line)[0]]
