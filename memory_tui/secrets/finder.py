@@ -191,7 +191,7 @@ def _private(text: str) -> Iterator[Span]:
 def _by_maker(text: str) -> Iterator[Span]:
     """Yield keys whose maker gave them a form of their own."""
     small = text.lower()
-    long = " ".join(word for word in small.split() if len(word) >= _LONG)
+    long = " ".join([word for word in small.split() if len(word) >= _LONG])
     # Few texts hold any of these words, and all texts are looked at.
     for form in dict.fromkeys([form for word, form in signs() if word in (small if form.short else long)]):
         for match in _compiled(form).finditer(text):

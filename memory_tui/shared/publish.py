@@ -226,10 +226,10 @@ class _Run:
         changes += [partial(self._drop, path) for path in there.keys() - local.keys()]
         for part in (changes[at : at + _AHEAD] for at in range(0, len(changes), _AHEAD)):
             stop.check()
-            with self._connection.pipeline():
+            with self._connection.pipeline(), self._connection.transaction():
                 for change in part:
-                    with self._connection.transaction():
-                        change()
+                    change()
+                    self._connection.execute("commit and chain")
         changed = bool(report.files or report.removed)
         (report.generation,) = self._call("finish(%s, %s, %s, %s, %s)", self._state, changed).fetchone() or (0,)
         self._memory.put("reached", (str(self._incarnation), report.generation))
