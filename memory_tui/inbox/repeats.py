@@ -29,7 +29,8 @@ _FORM = 3
 """Headings that tell of which kind a note is."""
 _BLOCK = 4
 _VENDOR = re.compile(
-    r"(?:^|/)(?:node_modules|vendor|fixtures|skills|scripts|[Tt]emplates|site-packages|\.venv|\.trash|\.dreams|dreaming/(?:light|rem|deep))/"
+    r"(?:^|/)(?:node_modules|vendor|fixtures|skills|scripts|[Tt]emplates|site-packages|\.venv|\.trash|\.stversions|\.dreams"
+    r"|logseq/(?:bak|version-files)|dreaming/(?:light|rem|deep))/"
 )
 _ARCHIVE = re.compile(
     r"(?:^|[/_. -])(?:archiv\w*|backups?|bak|old|cop(?:y|ies)|conflict\w*|trash)(?=$|[/_. (-])", re.IGNORECASE
