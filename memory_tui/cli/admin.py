@@ -21,15 +21,7 @@ from memory_tui import durable, manual, plan
 from memory_tui.approval import Approval
 from memory_tui.cancel import Stopped
 from memory_tui.cli.commands import full_parser
-from memory_tui.cli.context import (
-    agreed,
-    confirmed,
-    engine_options,
-    moment,
-    opened,
-    require_written,
-    require_yes,
-)
+from memory_tui.cli.context import agreed, confirmed, engine_options, moment, opened, require_written, require_yes
 from memory_tui.cli.output import print_lines, say, show, tell, waiting
 from memory_tui.cli.screen import show_app
 from memory_tui.config import config_patch

@@ -274,10 +274,7 @@ def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
     changes, questions = None, None
     if not answer.recalled:
         changes, questions = remedies(answer, again.settings, engine.plan.with_profile, engine.search.gather)
-    data = {
-        **trace_json.why(answer, changes, questions),
-        "log": {"delivered": place, "since": list(again.since)},
-    }
+    data = {**trace_json.why(answer, changes, questions), "log": {"delivered": place, "since": list(again.since)}}
     lines = [said, *([f"Since then: {'; '.join(again.since)}."] if again.since else [])]
     return show(args, data, [*lines, *hit_text.answer(answer, changes, questions)])
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from memory_tui import notices
 from memory_tui.backends import qmd
 from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.cli.context import opened, planned
@@ -21,7 +22,7 @@ from memory_tui.formatting import plural
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt, excerpts
-from memory_tui.search.trace import Trace, overtaken_words
+from memory_tui.search.trace import Trace
 from memory_tui.settings import Settings
 from memory_tui.shared.scope import workspace_of
 from memory_tui.shared.states import Standing
@@ -29,8 +30,9 @@ from memory_tui.workspace import notes, roots
 
 # --- search --------------------------------------------------------------------------------------------------------
 
+_LOSERS = 10
 Answer = QmdAnswer | tuple[Trace, Evidence, Sequence[Excerpt]]
-"""What QMD answers, or our own index: hits with what they were ranked by, and their passages for a budget."""
+"""What QMD answers, or our own index: hits with what they were ranked by, and what an agent reads of each."""
 
 
 def search(args: argparse.Namespace) -> int:
@@ -48,7 +50,7 @@ def search(args: argparse.Namespace) -> int:
         raise QueryError("There is no query.", 'For instance: memory-tui search "router vlan".')
     with opened(args, plan) as own:
         engine, standing = _asked(own, args)
-        answer = _answer(engine, args.query, plan.settings, args.max_characters, args)
+        answer = _answer(engine, args.query, plan.settings, args)
         if args.json:
             print_json(_data(engine, answer, args.explain) | shared_data(standing))
         elif isinstance(answer, QmdAnswer):
@@ -74,14 +76,14 @@ def shared_data(standing: Standing | None) -> dict[str, Any]:
     return {"shared": standing.as_dict()} if standing is not None else {}
 
 
-def _answer(engine: Engine, query: str, settings: Settings, characters: int | None, args: argparse.Namespace) -> Answer:
+def _answer(engine: Engine, query: str, settings: Settings, args: argparse.Namespace) -> Answer:
     most = settings.whole("query.maxResults") if args.stdin else None
     if (answer := engine.backend.ask(query, most, source=args.source)) is not None:
         return answer
     if not args.stdin and not args.scope:
         engine.index.catch_up()
     trace, evidence = engine.search.ranked(query, settings, source=args.source)
-    return trace, evidence, excerpts(trace, evidence, characters) if characters else ()
+    return trace, evidence, excerpts(trace, evidence, settings.whole("query.maxCharacters"))
 
 
 def _of_line(own: Engine, text: str, args: argparse.Namespace) -> dict[str, Any]:
@@ -98,11 +100,8 @@ def _of_line(own: Engine, text: str, args: argparse.Namespace) -> dict[str, Any]
         budgets = {f"query.{name}": chosen.get(name) for name in ("maxResults", "minScore", "maxCharacters")}
         budgets = {key: value for key, value in budgets.items() if value is not None}
         settings = own.plan.settings.update(budgets, "the question")
-        # A budget of the query goes before that of the command line.
-        chosen_there = "query.maxCharacters" in budgets
-        characters = settings.whole("query.maxCharacters") if chosen_there else args.max_characters
         engine, standing = own.of_scope(args.scope)
-        answer = _answer(engine, query, settings, characters, args)
+        answer = _answer(engine, query, settings, args)
         return {"id": number, **_data(engine, answer, args.explain), **shared_data(standing)}
     except MemoryTuiError as error:
         return {"id": number, "error": error.as_dict()}
@@ -142,37 +141,55 @@ def _print(
     for remark in trace.notices:
         if args.explain or not remark.not_copied:
             tell(remark)
-    if trace.level is not None and trace.recalled and (args.explain or trace.level.level != "found"):
-        say(trace.level.sentence)
+    if (level := trace.level) and trace.recalled and (args.explain or level.level != "found" or level.in_part):
+        say(level.sentence)
     if missing := _missing(trace):
         say(" ".join(missing))
     # What is piped stays plain.
     styled = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    if styled and trace.recalled and not args.explain and not passages:
+    if styled and trace.recalled and not args.explain and args.max_characters is None:
         columns, colour = shutil.get_terminal_size((100, 24)).columns, "NO_COLOR" not in os.environ
-        for line in hit_text.hits(trace, evidence, columns, colour=colour, full=args.full):
+        for line in hit_text.hits(trace, evidence, passages, columns, colour=colour, full=args.full):
             sys.stdout.write(f"{line}\n")
     else:
         print_lines(_lines(trace, evidence, passages, explain=args.explain))
 
 
 def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, explain: bool) -> Iterator[str]:
-    """Yield one answer: its hits, or their passages where a budget of characters was set."""
-    rows = passages or excerpts(trace, evidence, 0)
+    """Yield one answer: what an agent reads of each hit, and whether that is shortened."""
     if explain and trace.level is not None and trace.recalled:
         yield f"level   {trace.level.level}: {trace.level.explanation}"
-    for place, part in enumerate(rows):
+    for place, part in enumerate(passages):
         yield from [""] if place else []
-        hit, overtaken = part.hit, overtaken_words(part.text, part.line)
-        place_of = ", ".join(filter(None, (f"{hit.chunk.path}#L{part.first}-L{part.last}", hit.remarks, overtaken)))
-        yield f"{hit.score:.3f} {one_line(place_of)}"
+        yield f"{part.hit.score:.3f} {one_line(hit_text.place_of(part))}"
         if explain:
-            yield from hit_text.arithmetic(hit, trace, evidence, first=not place)
+            yield from hit_text.arithmetic(part.hit, trace, evidence, first=not place)
         yield from safe(part.text.strip("\n"), keep_newlines=True).split("\n")
-    for place, line in enumerate(hit_text.empty(trace)):
+    for place, line in enumerate(_empty(trace)):
         yield line if place else f"No matches. {line}"
     if explain:
-        yield from hit_text.losers(trace)
+        yield from _losers(trace)
+
+
+def _empty(trace: Trace) -> list[str]:
+    """Return why nothing was recalled, and what to do; nothing where something was."""
+    return [*map(one_line, wording.empty(trace.empty, trace.profile))] if trace.empty is not None else []
+
+
+def _losers(trace: Trace) -> Iterator[str]:
+    """Yield how many candidates there were at each step, and the first of those that lost."""
+    funnel = trace.funnel
+    nearest = f"; nearest by {trace.nearest_by}" if trace.nearest_by else ""
+    yield ""
+    yield (
+        f"{funnel.chunks} chunks > {funnel.vector_pool} by vector + {funnel.text_pool} by text = "
+        f"{funnel.candidates} candidates > {funnel.over_gate} over {trace.floor:g} > {funnel.recalled} recalled   "
+        f"(profile {trace.profile}, {trace.mode}{nearest})"
+    )
+    for loser in trace.lost[:_LOSERS]:
+        yield f"  {loser.score:.3f} {one_line(hit_text.cited(loser))}  {notices.short_reason(loser.verdict)}"
+    if len(trace.lost) > _LOSERS:
+        yield f"  and {len(trace.lost) - _LOSERS} more; --explain --json lists them all"
 
 
 # --- get -----------------------------------------------------------------------------------------------------------

@@ -141,11 +141,11 @@ search  ask:search answers  search the notes as an agent would
   query?                              the query
   --stdin                             one query, or {"id","query","options"}, a line; one JSON answer a line
   -n --max-results N                  how many hits
-  --max-characters N                  print passages of so many characters in all, as agents get
+  --max-characters N                  passages of so many characters in all (default: as agents get; 0: 700 a hit)
   --min-score SCORE                   what a hit has to score
   --source memory|sessions@           only hits of this source
   --scope SCOPE@                      of a shared index: OWNER/NAME, group:ROLE or all, several apart by commas
-  --full                              on a terminal: the whole text of each hit
+  --full                              on a terminal: all that an agent reads of each hit
   --explain                           how each hit got its score, why others were dropped; with --json, all of it
 get  ask:get  print a note, or some of its lines
   path PATH[:LINE[-LINE]]             the note, or lines of it; or a citation, PATH#L3-L9

@@ -152,14 +152,7 @@ def _blamed(number: int, text: str, edit: Edit | None) -> dict[str, Any]:
     if edit is None:
         return {"line": number, "text": text, "id": 0, "at": None, "by": "before the record", "session": ""}
     session = edit.author.session if edit.author is not None else ""
-    return {
-        "line": number,
-        "text": text,
-        "id": edit.id,
-        "at": edit.at,
-        "by": histories.who(edit),
-        "session": session,
-    }
+    return {"line": number, "text": text, "id": edit.id, "at": edit.at, "by": histories.who(edit), "session": session}
 
 
 def restore_notes(args: argparse.Namespace) -> int:

@@ -70,11 +70,7 @@ class Engine:
         self.backend = Backend(plan, approvals, self._events.emit)
         """Who answers: this index, or QMD."""
         self.providers = Providers(
-            plan,
-            chain,
-            approvals,
-            lambda: self.index.request_sync("provider"),
-            self.index.reader_or_empty,
+            plan, chain, approvals, lambda: self.index.request_sync("provider"), self.index.reader_or_empty
         )
         """Who makes vectors, approvals, and what would be sent."""
         # A search needs no notes: they are loaded when some changed.

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Collection
 from functools import cached_property
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.approval import cleared
@@ -23,6 +24,7 @@ from memory_tui.inbox.entries import Decisions, Findings
 from memory_tui.notes import curator, history
 from memory_tui.notes.authors import name_authors
 from memory_tui.notes.curator import Curator
+from memory_tui.notes.journal import JournalEntry
 from memory_tui.notes.recorder import Recorder
 from memory_tui.openclaw.trust import FileTrust, TrustReport
 from memory_tui.plan import Plan
@@ -31,16 +33,24 @@ from memory_tui.workspace.notes import Document, NoteLines, note_lines
 from memory_tui.workspace.roots import NoteMissing, PathVerdict, document, note, reachable, scan, why_path
 
 
+class Past(Struct, frozen=True):
+    """Changes, newest first; which of them can be taken back or made again; `problem` is why there are none.
+
+    With `more` there are older ones.
+    """
+
+    entries: tuple[JournalEntry, ...] = ()
+    more: bool = False
+    undoable: frozenset[int] = frozenset()
+    redoable: frozenset[int] = frozenset()
+    problem: str = ""
+
+
 class Notes:
     """The notes of `plan`, which is the engine's as it is now; `notice` gets what a person should know."""
 
     def __init__(
-        self,
-        plan: Plan,
-        index: Index,
-        search: Search,
-        backend: Backend | None,
-        notice: Callable[[str], None],
+        self, plan: Plan, index: Index, search: Search, backend: Backend | None, notice: Callable[[str], None]
     ) -> None:
         self.plan = plan
         self._index, self._search, self._backend, self._notice = index, search, backend, notice
@@ -136,6 +146,14 @@ class Notes:
         self.attribute()
         if not self.plan.options.read_only and self.curator.journal.unviewed():
             self.curator.journal.view()
+
+    def past(self, path: str = "", most: int = 500) -> Past:
+        """Return what is known of the note `path`, or of all without one. Raises EditRefused."""
+        curator, of = self.curator, path or None
+        known = (entry for entry in history.history(curator.journal, of, most=most) if entry.state in ("done", "draft"))
+        more = len(curator.journal.edits(of, most=most)) == most
+        undoable, redoable = (frozenset(entry.id for entry in curator.stack(way)) for way in ("undo", "redo"))
+        return Past(tuple(known), more, undoable, redoable)
 
     def origins(self, path: str) -> dict[int, str]:
         """Return when and by whom each line of a note came that is in the record. Raises EditRefused."""

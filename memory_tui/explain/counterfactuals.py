@@ -157,11 +157,7 @@ def presses(knob: Knob, was: Scalar, value: Scalar) -> float:
 
 
 def flips(
-    evidence: Evidence,
-    settings: Settings,
-    row: int,
-    with_profile: WithProfile,
-    stop: Stop | None = None,
+    evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile, stop: Stop | None = None
 ) -> Flips:
     """Return every single turn of a knob that recalls the chunk at `row`, or loses it when it is recalled; then sets.
 
@@ -181,14 +177,7 @@ def flips(
 class _Search:
     """One chunk under one evidence, and where it stands now."""
 
-    def __init__(
-        self,
-        evidence: Evidence,
-        settings: Settings,
-        row: int,
-        with_profile: WithProfile,
-        stop: Stop,
-    ) -> None:
+    def __init__(self, evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile, stop: Stop) -> None:
         self.evidence, self.settings, self.row, self.with_profile = evidence, settings, row, with_profile
         self.stop = stop
         self.replay = Reranking(evidence)

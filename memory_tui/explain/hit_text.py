@@ -17,12 +17,12 @@ from memory_tui.formatting import age_words, plural
 from memory_tui.notices import short_reason
 from memory_tui.sanitize import cells, one_line, safe
 from memory_tui.search.evidence import Evidence
-from memory_tui.search.trace import Candidate, ChunkRef, Trace
+from memory_tui.search.excerpts import Excerpt
+from memory_tui.search.trace import Candidate, ChunkRef, Trace, overtaken_words
 from memory_tui.workspace.notes import date_of, heading_on, span, telling, title_of
 
 NAMED = 3
 """Side effects named on a line; the others are counted."""
-_LOSERS = 10
 _WIDEST = 1_000
 """Cells of the words of a row: a query may hold a word of any length."""
 
@@ -85,25 +85,19 @@ def arithmetic(hit: Candidate, trace: Trace, evidence: Evidence, *, first: bool)
     yield from map(_row, [*wording.explain(hit, trace), terms])
 
 
-def losers(trace: Trace) -> Iterator[str]:
-    """Yield how many candidates there were at each step, and the first of those that lost."""
-    funnel = trace.funnel
-    nearest = f"; nearest by {trace.nearest_by}" if trace.nearest_by else ""
-    yield ""
-    yield (
-        f"{funnel.chunks} chunks > {funnel.vector_pool} by vector + {funnel.text_pool} by text = "
-        f"{funnel.candidates} candidates > {funnel.over_gate} over {trace.floor:g} > {funnel.recalled} recalled   "
-        f"(profile {trace.profile}, {trace.mode}{nearest})"
-    )
-    for loser in trace.lost[:_LOSERS]:
-        yield f"  {loser.score:.3f} {one_line(cited(loser))}  {short_reason(loser.verdict)}"
-    if len(trace.lost) > _LOSERS:
-        yield f"  and {len(trace.lost) - _LOSERS} more; --explain --json lists them all"
+def place_of(part: Excerpt) -> str:
+    """Return where a passage stands, as a citation, and what is to be known of it."""
+    hit, chunk = part.hit, part.hit.chunk
+    of = "" if part.is_whole else f"shortened from L{chunk.start_line}-L{hit.last_line}"
+    remarks = of, hit.remarks, overtaken_words(part.text, part.lines[0])
+    return ", ".join(filter(None, (f"{chunk.path}#L{part.first}-L{part.last}", *remarks)))
 
 
-def empty(trace: Trace) -> list[str]:
-    """Return why nothing was recalled, and what to do; nothing where something was."""
-    return [*map(one_line, wording.empty(trace.empty, trace.profile))] if trace.empty is not None else []
+def leaves_out(part: Excerpt, line: int) -> str:
+    """Return that `line` of the hit's chunk is not sent, and what is, in words; empty for one that is sent."""
+    first, last = part.lines
+    sent = f"line {first}" if first == last else f"lines {first}-{last}"
+    return "" if first <= line <= last else f"Line {line} is not sent: of this passage the agent reads {sent}."
 
 
 def cited(hit: Candidate) -> str:
@@ -249,6 +243,13 @@ def age_of(candidate: Candidate, now: float) -> float | None:
     return candidate.age_days
 
 
+def age_in_list(days: float | None) -> str:
+    """Return an age in nine cells: `today`, `14 days`, `7 weeks`, `10 months`, `always`."""
+    if days is None:
+        return "always"
+    return plural(round(days / 7), "week") if 28 <= days < 100 else age_words(days)
+
+
 COLOURS = {"vector": "34", "text": "33", "added": "32", "lost": "2", "muted": "2", "strong": "1", "warn": "33"}
 MATCH = "1;4;33"
 """Matched words are bold and underlined as well, for who sees no colour."""
@@ -258,8 +259,10 @@ BAR, AGE, INDENT, LOST, SHORT = 14, 11, 5, 5, 2
 NARROWEST, WIDEST = 40, 120
 
 
-def hits(trace: Trace, evidence: Evidence, columns: int, *, colour: bool, full: bool) -> Iterator[str]:
-    """Yield what is recalled, two lines a hit, or with `full` its whole snippet; then the first misses."""
+def hits(
+    trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], columns: int, *, colour: bool, full: bool
+) -> Iterator[str]:
+    """Yield what is recalled, two lines a hit, or with `full` what an agent reads of it; then the first misses."""
     codes = {**COLOURS, "match": MATCH} if colour else PLAIN
     words, room = MatchedWords.of(trace), max(NARROWEST, min(WIDEST, columns)) - INDENT
 
@@ -275,21 +278,20 @@ def hits(trace: Trace, evidence: Evidence, columns: int, *, colour: bool, full: 
                 at = min(end, len(text))
         return drawn + style(text[at:], name)
 
-    yield style(trace.count, "strong")
-    for place, hit in enumerate(trace.recalled, 1):
+    yield style(trace.count, "strong") + style("" if full else "; --full prints what an agent reads", "muted")
+    for place, (hit, part) in enumerate(zip(trace.recalled, passages, strict=True), 1):
         row = hit_text(hit, evidence.texts.get(hit.chunk.rowid, hit.snippet), words, trace.now)
         bars = "".join(style(text, kind) for text, kind in score_bar(hit, perfect(trace), BAR))
         age = style(f"{age_words(age_of(hit, trace.now)):<{AGE}}", "muted")
         title = marked(row.title, row.title_marks, "strong")
-        lines = safe(hit.snippet, keep_newlines=True).strip("\n").split("\n") if full else [row.body]
-        parts = [part for line in lines for part in wrapped(line, room)]
-        if not full and len(parts) > SHORT:
-            parts = [*parts[: SHORT - 1], f"{wrapped(parts[SHORT - 1], room - 2)[0]} …"]
+        lines = safe(part.text, keep_newlines=True).strip("\n").split("\n") if full else [row.body]
+        rows = [piece for line in lines for piece in wrapped(line, room)]
+        if not full and len(rows) > SHORT:
+            rows = [*rows[: SHORT - 1], f"{wrapped(rows[SHORT - 1], room - 2)[0]} …"]
         yield ""
         yield f"{style(f'{place:>3}', 'strong')}  {hit.score:.3f} {bars} {age}  {title}"
-        yield from (f"{'':{INDENT}}{marked(part, words.spans(part))}" for part in parts)
-        place_of = ", ".join(filter(None, (cited(hit), hit.remarks, hit.overtaken)))
-        yield f"{'':{INDENT}}{style(one_line(place_of), 'muted')}"
+        yield from (f"{'':{INDENT}}{marked(piece, words.spans(piece))}" for piece in rows)
+        yield f"{'':{INDENT}}{style(one_line(place_of(part)), 'muted')}"
     if trace.lost:
         yield ""
         yield style("Not recalled", "strong")

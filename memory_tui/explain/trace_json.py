@@ -251,9 +251,11 @@ def trace(value: Trace) -> dict[str, Any]:
 
 
 def passage(value: Excerpt, profile: str) -> dict[str, Any]:
-    """Return a hit as `result` does, with the lines and the text of its passage."""
+    """Return a hit as `result` does, with the lines and the text of its passage, where that is not its snippet."""
+    if value.text == value.hit.snippet:
+        return result(value.hit, profile)
     place = replace(value.hit.chunk, start_line=value.first, end_line=value.last)
-    text = {"snippet": value.text, "snippet_line": value.line, "last_line": value.last}
+    text = {"snippet": value.text, "snippet_line": value.first, "last_line": value.last}
     return result(replace(value.hit, chunk=place, **text), profile)
 
 

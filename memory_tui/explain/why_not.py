@@ -22,14 +22,7 @@ from memory_tui.search.evidence import NO_BOOST, Evidence, Hit, KeywordSide, Pos
 from memory_tui.search.excerpts import unsent
 from memory_tui.search.rank import rank
 from memory_tui.search.score import Rules, tuned
-from memory_tui.search.trace import (
-    Candidate,
-    ChunkRef,
-    QueryPlan,
-    Recalled,
-    Trace,
-    Verdict,
-)
+from memory_tui.search.trace import Candidate, ChunkRef, QueryPlan, Recalled, Trace, Verdict
 from memory_tui.settings import Settings
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace.roots import NoteMissing, Roots, named_lines, scan, why_path

@@ -5,10 +5,12 @@ A sum is told line by line, with as many digits as redoing it takes.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import Literal
 
 import numpy as np
@@ -19,31 +21,12 @@ from memory_tui import profiles, tokens
 from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased
 from memory_tui.explain.why_not import Fate, holds
 from memory_tui.formatting import plural
-from memory_tui.notices import (
-    LEFT_OUT,
-    Notice,
-    against,
-    language_label,
-    notice,
-    number,
-    of,
-    ordinal,
-    quoted,
-)
+from memory_tui.notices import LEFT_OUT, Notice, against, language_label, notice, number, of, ordinal, quoted
 from memory_tui.providers import registry
 from memory_tui.sanitize import one_line
 from memory_tui.search.keyword import FEWEST_LETTERS
 from memory_tui.search.score import decay_factor
-from memory_tui.search.trace import (
-    Candidate,
-    ChunkRef,
-    EmptyReason,
-    MeasurePart,
-    Mode,
-    QueryPlan,
-    Recalled,
-    Trace,
-)
+from memory_tui.search.trace import Candidate, ChunkRef, EmptyReason, MeasurePart, Mode, QueryPlan, Recalled, Trace
 from memory_tui.settings import BY_KEY, Scalar, show
 
 
@@ -457,6 +440,31 @@ def floor_of(candidate: Candidate, trace: Trace) -> float:
 
 # --- words in a text ------------------------------------------------------------------------------------------------
 
+
+def sent_of(trace: Trace) -> int:
+    """Return how many passages the agent gets."""
+    return sum(isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back for hit in trace.recalled)
+
+
+def pipeline(trace: Trace) -> str:
+    """Return how many passages are sent, and how many each side found, in one line."""
+    funnel = trace.funnel
+    pools = f"meaning finds {funnel.vector_pool:,}, words {funnel.text_pool:,}"
+    strong = f", {funnel.over_gate:,} strong enough" if funnel.over_gate < funnel.candidates else ""
+    return f"{sent_of(trace):,} of {funnel.chunks:,} passages are sent; {pools}{strong}"
+
+
+def rounded(values: Sequence[float], total: float, digits: int = 2) -> list[int]:
+    """Return `values` in units of the last digit that add up to the rounded `total`, by largest remainders."""
+    unit = 10**digits
+    floors = [math.floor(value * unit) for value in values]
+    missing = round(total * unit) - sum(floors)
+    by_rest = sorted(range(len(values)), key=lambda at: floors[at] - values[at] * unit)
+    for at in by_rest[: max(0, missing)]:
+        floors[at] += 1
+    return floors
+
+
 Span = tuple[int, int]
 """Start and end of a piece of text, in characters."""
 
@@ -524,6 +532,30 @@ class MatchedWords:
             else phrases(words)
             for word, words in self._cut.items()
         }
+
+
+class Spoken(Struct, frozen=True):
+    """A word of the question, as a passage writes it, and how often."""
+
+    word: str
+    form: str
+    count: int
+
+
+def asked_words(trace: Trace, text: str) -> list[Spoken]:
+    """Return each word of the question with its count in `text`, as the index cuts words: `set` stands in Settings."""
+    words = MatchedWords.of(trace)
+    counts, forms = words.counts(text), [text[start:end].lower() for start, end in words.spans(text)]
+
+    def alike(word: str, form: str) -> int:
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, form, strict=False)))
+
+    def form(word: str) -> str:
+        plain = word.lower()
+        best = max(forms, key=lambda each: alike(plain, each), default=plain)
+        return plain if plain in forms or alike(plain, best) < min(3, len(plain)) else best
+
+    return [Spoken(word, one_line(form(word), 30), count) for word, count in counts.items()]
 
 
 def notes_lacking(trace: Trace, reader: str, *, by_itself: bool) -> tuple[str, str] | None:

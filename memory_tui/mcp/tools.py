@@ -296,7 +296,7 @@ def _row(part: Excerpt) -> dict[str, Any]:
         row |= {"copies": len(also), "alsoIn": also}
     if hit.newer:
         row["newerValue"] = hit.newer
-    return row | _overtaken(part.text, part.line)
+    return row | _overtaken(part.text, part.lines[0])
 
 
 def _overtaken(text: str, first: int) -> dict[str, Any]:

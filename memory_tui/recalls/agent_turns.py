@@ -219,7 +219,7 @@ def recall_words(recall: TurnRecall) -> str:
     profile = entry.settings.get("profile")
     what = f"read {entry.query}" if entry.tool == GET else f"asked {entry.query!r}"
     ranked = f"ranked by {profile}" if profile else "" if entry.tool == GET else "ranking not logged"
-    return one_line(", ".join(filter(None, (what, replied(entry), recall.use, ranked))))
+    return one_line(", ".join(filter(None, (replied(entry), recall.use, what, ranked))))
 
 
 def by_note(sessions: Iterable[SessionTurns]) -> list[str]:

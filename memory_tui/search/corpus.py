@@ -354,11 +354,7 @@ def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Indices:
 
 
 def cosines(
-    store: Store,
-    corpus: Corpus,
-    query: Vectors,
-    count: int,
-    also: Indices | Sequence[int] = (),
+    store: Store, corpus: Corpus, query: Vectors, count: int, also: Indices | Sequence[int] = ()
 ) -> tuple[npt.NDArray[np.float64], bool]:
     """Return the cosine of each row with the unit vector `query`, and whether the store told which are the nearest.
 

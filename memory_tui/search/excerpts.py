@@ -99,11 +99,14 @@ class Excerpt(Struct, frozen=True):
     first: int
     last: int
     text: str
+    is_whole: bool = True
+    """Whether it is all of its chunk."""
 
     @property
-    def line(self) -> int:
-        """Return the line at which the text begins."""
-        return self.hit.snippet_line if self.text == self.hit.snippet else self.first
+    def lines(self) -> tuple[int, int]:
+        """Return the first and the last line of the note that an agent reads."""
+        first = self.hit.snippet_line if self.text == self.hit.snippet else self.first
+        return first, min(self.last, first + self.text.count("\n"))
 
 
 class _Line(Struct, frozen=True):
@@ -133,24 +136,27 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
     `evidence` is what `trace` was made of. Without `characters`, or a second stage, they are the snippets.
     """
     stage = kept_stage(evidence, trace.mode)
-    if stage is None or not characters:
-        return tuple(Excerpt(hit, hit.chunk.start_line, hit.last_line, hit.snippet) for hit in trace.recalled)
-    weights, taken, cores = dict.fromkeys(trace.plan.words, 1.0), set[_Line](), list[_Core]()
     texts = [evidence.texts[hit.chunk.rowid] for hit in trace.recalled]
+    if stage is None or not characters:
+        return tuple(
+            Excerpt(hit, hit.chunk.start_line, hit.last_line, hit.snippet, hit.snippet == text)
+            for hit, text in zip(trace.recalled, texts, strict=True)
+        )
+    weights, taken, cores = dict.fromkeys(trace.plan.words, 1.0), set[_Line](), list[_Core]()
     for hit, text, items in zip(trace.recalled, texts, stage.windows(texts), strict=True):
         cores.append(_core(_lines(hit.chunk, text, weights), items, taken))
         taken.update(cores[-1].own)
     # The best line of each hit stays whole up to half its share; the rest goes to the best hits (FAQs, chats, XQuAD).
     share = characters // (2 * len(cores) or 1)
     reserved, result = sum(min(_cost(core.own), share) for core in cores), list[Excerpt]()
-    for hit, core in zip(trace.recalled, cores, strict=True):
+    for hit, text, core in zip(trace.recalled, texts, cores, strict=True):
         reserved -= min(_cost(core.own), share)
         room = characters - reserved
         own = _grown(core, room, taken)
         taken.update(own)
         piece = window("\n".join(line.text for line in own), weights, max(0, room - 1))
         first, last = (own[at].number for at in (piece.lines_before, piece.lines_before + piece.text.count("\n")))
-        result.append(Excerpt(hit, first, last, piece.text))
+        result.append(Excerpt(hit, first, last, piece.text, piece.text.strip() == text.strip()))
         characters -= len(piece.text) + 1
     return tuple(result)
 

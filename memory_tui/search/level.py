@@ -16,6 +16,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui.notices import quoted
 from memory_tui.settings import Settings
 
 Level = Literal["found", "nearby only", "nothing holds these words"]
@@ -32,6 +33,11 @@ SYLLABIC = 0.9
 KANA = 0.7
 """How much of a pair of characters one in a Japanese question is: more of them hold sentences together (JSQuAD by
 whole articles, JaQuAD)."""
+LACKING = 0.3
+"""The weight of words of which a window has nothing, from which on it answers in part (MemoryBank, its own questions
+and those of others)."""
+LIKE = 0.6
+"""From this on a word of a window is as good as one that was asked."""
 DATED = 0.6
 """What is needed where there are notes of the days that are named, whose words stand in no note (MemoryBank)."""
 FUNCTION_PAIRS = 1.0, 0.7, 0.4
@@ -58,13 +64,16 @@ class AnswerSignals(Struct, frozen=True):
     """What the best window of the first candidates has of a question.
 
     It holds the share `held` of the question's weight, of which `known` is of words that the table knows whole, `pairs`
-    of pairs of characters. `cosine` is that of the nearest window, None where no meaning was compared.
+    of pairs of characters. `cosine` is that of the nearest window, None where no meaning was compared. Where it holds
+    the words `has` alone, and nothing like the others, which weigh much, those are what it `lacks`.
     """
 
     held: float
     known: float
     pairs: float
     cosine: float | None
+    has: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
 
     @property
     def share(self) -> float:
@@ -96,10 +105,17 @@ class AnswerLevel(Struct, frozen=True):
         return self.level == "nothing holds these words"
 
     @property
+    def in_part(self) -> str:
+        """Return which words of a question that is found its best window has, and which it lacks; empty for none."""
+        has, lacks = quoted(self.signals.has, 3), quoted(self.signals.lacks, 3)
+        return "" if self.level != "found" or not lacks else f"{has}, not {lacks}" if has else f"words like {lacks}"
+
+    @property
     def sentence(self) -> str:
         """Return the level in words, with what is held."""
         by = "in these words or in like ones" if self.signals.cosine is None else "by words and meaning"
-        return f"{_PHRASES[self.level]}: the best window holds {self.signals.share:.0%} of what was asked, {by}."
+        phrase = f"Found in part ({self.in_part})" if self.in_part else _PHRASES[self.level]
+        return f"{phrase}: the best window holds {self.signals.share:.0%} of what was asked, {by}."
 
     @property
     def explanation(self) -> str:
@@ -121,7 +137,7 @@ def level_of(
 
     A note whose title or name the question is holds all of it, whatever its text says.
     """
-    signals = replace(signals, held=1.0) if is_title else signals
+    signals = replace(signals, held=1.0, lacks=()) if is_title else signals
     needs = (1.0 - (1.0 - PAIRS) * signals.pairs) * (DATED if of_its_days else 1.0)
     doubt, nothing = (needs * settings.number(f"answer.{name}Below") for name in ("doubt", "nothing"))
     # A question by a day shares no word with the line that answers it.

@@ -124,12 +124,6 @@ def collation(path: str) -> tuple[object, ...]:
     return "".join(letters), tuple(accents), cases, path
 
 
-def path_order(paths: Sequence[str]) -> list[int]:
-    """Return where each of `paths` stands among them (6.9)."""
-    place = {path: at for at, path in enumerate(sorted(set(paths), key=collation))}
-    return [place[path] for path in paths]
-
-
 @functools.cache
 def _primary(character: str) -> str:
     """Return two characters, of which the first is the class of `character`: signs, other ones, digits, letters."""
@@ -207,11 +201,6 @@ def limited(hits: Sequence[Hit]) -> list[Hit]:
 
 
 # --- factors (7.2, 7.3) --------------------------------------------------------------------------------------------
-
-
-def importance_factor(importance: int) -> float:
-    """Return what an importance of 1 to 10 multiplies by: 0.80 to 1.25, 1 without one (7.2)."""
-    return 0.75 + 0.05 * importance if importance else 1.0
 
 
 def project_factor(annotations: Annotations, active: Collection[str]) -> float:

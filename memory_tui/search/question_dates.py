@@ -579,10 +579,6 @@ def _days_of_month(p: _Parts) -> Days:
     return first.replace(year=last.year), last
 
 
-def _year(p: _Parts) -> Days:
-    return _months(p.year or 0, 1, 12)
-
-
 Rules = tuple[tuple[Callable[..., Days], str], ...]
 _RULES: Rules = (
     # Counted from today.
@@ -621,7 +617,7 @@ _RULES: Rules = (
     # Months and years.
     (lambda p: p.month, "i <month M>  [Rr] i? <month M>  <month M> POST  i m <month M>(?: ,? i? YEAR)?"),
     (lambda p: p.month, "<month M> ,? i? YEAR  YEAR ,? i? <month M>  <month M>(?= [tu] i* M)  f <month M>(?= & M)"),
-    (_year, "[ij] <year (?:y )?Y(?: y)?>  <year Y>(?= [tu] Y)  f <year Y>(?= & Y)"),
+    (lambda p: _months(p.year or 0, 1, 12), "[ij] <year (?:y )?Y(?: y)?>  <year Y>(?= [tu] Y)  f <year Y>(?= & Y)"),
 )
 
 

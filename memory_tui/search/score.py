@@ -12,16 +12,7 @@ from memory_tui import profiles
 from memory_tui.profiles import Profile
 from memory_tui.search import lexical_2026_9, second_stage
 from memory_tui.search.corpus import Ages, by_own_rule, distinct
-from memory_tui.search.evidence import (
-    Evidence,
-    Flags,
-    Hit,
-    KeywordSearch,
-    KeywordSide,
-    Lexical,
-    Postings,
-    Rows,
-)
+from memory_tui.search.evidence import Evidence, Flags, Hit, KeywordSearch, KeywordSide, Lexical, Postings, Rows
 from memory_tui.search.intent import ALIKE, LOOKED_AT, asks, holds_value, newness
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Chunks, Floats, MeasurePart, Mode, QueryPlan, SecondPart, Table
@@ -336,7 +327,7 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
         table["level"] = [evidence.lexical.levels.get(file, 0) for file in table["file"].tolist()]
     if "importance" in profile.terms:
         notes = [evidence.lexical.annotations.get(row, NOTHING_SAID) for row in rows.tolist()]
-        table["importance"] = [lexical_2026_9.importance_factor(entry.importance) for entry in notes]
+        table["importance"] = [0.75 + 0.05 * entry.importance if entry.importance else 1.0 for entry in notes]
         table["project"] = [lexical_2026_9.project_factor(entry, evidence.lexical.active) for entry in notes]
     texts = [evidence.texts[rowid] for rowid in refs.rowids[rows].tolist()] if profile.second_stage else []
     stages = _stages(evidence, side, rules, table, texts) if texts else ()
@@ -480,7 +471,9 @@ def _in_tie_order(evidence: Evidence, rows: Rows, hits: Mapping[int, Hit], mode:
             return -hit.text_score, path, lexical_2026_9.collation(hit.ref.path), hit.ref.start_line, hit.ref.id
 
         return np.array(sorted(rows.tolist(), key=key), dtype=np.int64)
-    paths = np.array(lexical_2026_9.path_order([evidence.refs[row].path for row in rows.tolist()]), np.int64)
+    names = [evidence.refs[row].path for row in rows.tolist()]
+    place = {name: at for at, name in enumerate(sorted(set(names), key=lexical_2026_9.collation))}
+    paths = np.array([place[name] for name in names], np.int64)
     by_words = np.array([_unmatched(hits.get(row)) for row in rows.tolist()])
     refs = evidence.refs
     return rows[np.lexsort((refs.last_lines[rows], refs.first_lines[rows], paths, -by_words))]

@@ -18,7 +18,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, reduce
-from itertools import chain, pairwise
+from itertools import chain, compress, pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ from memory_tui.errors import ProviderError
 from memory_tui.providers.builtin import REMEMBERED_CHARACTERS, StaticTable, static_table
 from memory_tui.search.corpus import one_blas_thread
 from memory_tui.search.keyword import lucene_idf
-from memory_tui.search.level import FUNCTION_PAIRS, SYLLABIC, AnswerSignals, pair_weight, pairs_of
+from memory_tui.search.level import FUNCTION_PAIRS, LACKING, LIKE, SYLLABIC, AnswerSignals, pair_weight, pairs_of
 from memory_tui.search.trace import Floats
 from memory_tui.workspace.notes import heading_on
 
@@ -395,8 +395,9 @@ class Measured(NamedTuple):
 class _Inside(NamedTuple):
     """What a question finds in every line and every window of some texts.
 
-    `lines` and `windows` are bm25, `held` is the share of the question that a window holds or is like, `grams` tell
-    where the trigrams of the question stand. `answering` is that of lines with the words of their headings.
+    `lines` and `windows` are bm25, `held` is the share of the question that a window holds or is like, `each` how much
+    of each word, `grams` tell where the trigrams of the question stand. `answering` is that of lines with the words of
+    their headings.
     """
 
     lines: Floats
@@ -405,6 +406,7 @@ class _Inside(NamedTuple):
     windows: Floats
     window_cosine: Floats
     held: Floats
+    each: Floats
     grams: tuple[Ids, Ids]
 
 
@@ -525,7 +527,11 @@ class SecondStage:
             known, pairs = 0.0, SYLLABIC
         windows = slice(int(every.windows_from[count]))
         held, cosine = (float(each[windows].max(initial=0.0)) for each in (inside.held, inside.window_cosine))
-        self._signals = AnswerSignals(held, known, pairs, None if self._vectors is None else cosine)
+        best = inside.each[:, int(inside.held[windows].argmax())] if held and not pairs else np.ones(len(self._words))
+        lacking = float(self._share[best < LIKE].sum()) > LACKING
+        parts = (compress(self._words, (self._share > 0) & flags & lacking) for flags in (best >= LIKE, best < LIKE))
+        has, lacks = (tuple(sorted(part, key=lambda word: (self.query.lower().find(word), word))) for part in parts)
+        self._signals = AnswerSignals(held, known, pairs, None if self._vectors is None else cosine, has, lacks)
 
     @property
     def signals(self) -> AnswerSignals:
@@ -576,7 +582,8 @@ class SecondStage:
         grams = gram_places(self._grams, passages.letters)
         spelled = spelled_alike(self._spelled, grams, passages)
         alike = np.maximum(like * self._known[:, None], spelled)
-        held = self._share @ np.where(in_windows > 0, 1.0, alike)
+        each = np.where(in_windows > 0, 1.0, alike)
+        held = self._share @ each
         if len(self._syllables[0]):
             keys, share = self._syllables
             at, places = places_in(keys, _pair_keys(passages.stems))
@@ -587,7 +594,7 @@ class SecondStage:
         lines = searched + others
         above = counts[:, np.arange(len(lengths)) - np.maximum(passages.under, 0)]
         answering = lines + ABOVE * self._idf @ ((counts == 0) & (above > 0))
-        return _Inside(lines, answering, line_cosine, windows, window_cosine, held, grams)
+        return _Inside(lines, answering, line_cosine, windows, window_cosine, held, each, grams)
 
     def _meaning(self, passages: Passages) -> tuple[Floats, Floats, Floats]:
         """Return the cosine of every line and window with the question, 0 for negative ones and without meaning, and

@@ -302,11 +302,6 @@ class Candidate(Numbers, frozen=True, kw_only=True):
         return f"also in {count:,} other note{'' if count == 1 else 's'}" if count else ""
 
     @property
-    def overtaken(self) -> str:
-        """Return which of its lines say that a newer one overtook them, in words; empty for none."""
-        return overtaken_words(self.snippet, self.snippet_line)
-
-    @property
     def share(self) -> float:
         """Return what both stages count for beside what age and a named day add."""
         return self.first_share + (self.second.weight if self.second else 0.0)

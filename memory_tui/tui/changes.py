@@ -18,10 +18,11 @@ from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import plural
 from memory_tui.notes.changes import Change, Conflict, ThreeWay
 from memory_tui.sanitize import one_line, safe
-from memory_tui.tui.dialogs import Confirm, Dialog, Line
+from memory_tui.tui.dialogs import Confirm, Dialog, Line, dialog_width
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import difference
 from memory_tui.tui.rows import Rows
+from memory_tui.tui.view import View
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from memory_tui.notes.journal import JournalEntry
     from memory_tui.notes.merge import Hunk
     from memory_tui.notes.promote import Spot
-    from memory_tui.tui.view import View
 
 PATIENCE = 2.0
 """Seconds that keys typed ahead wait for a question that is being prepared: a slow disk does not hold them longer."""
@@ -95,7 +95,8 @@ async def ask(view: View, change: Change, deed: Deed, then: Then | None = None) 
             make(view, deed, then)
 
     title = one_line(change.title)
-    question = Confirm(title, await asyncio.to_thread(difference, change), _DEEDS.get(change.kind, "Do it"))
+    text = await asyncio.to_thread(difference, change, dialog_width(view.app))
+    question = Confirm(title, text, _DEEDS.get(change.kind, "Do it"))
     await view.app.push_screen(question, answered)
 
 
@@ -127,6 +128,9 @@ def finish(view: View, done: AppliedChange, then: Then | None) -> None:
     title = one_line(change.title)
     words = f"Taken back{title.removeprefix('Undo')}" if entry.undoes else f"Done: {title}"
     view.notify(f"{words}.{others}{back}", markup=False)
+    for each in view.screen.query(View):
+        if each is not view or entry.undoes:
+            each.notes_changed()
     if then is not None:
         then(done)
 

@@ -26,7 +26,7 @@ from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import Settings
 from memory_tui.tui import knobs
 from memory_tui.tui.dialogs import Dialog
-from memory_tui.tui.hits import BAR, MUTED, Row, bar, fit, rows, sent_of, short_reason
+from memory_tui.tui.hits import BAR, MUTED, Row, bar, fit, rows, short_reason
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.knobs import figure, under
 from memory_tui.tui.rows import Rows
@@ -161,7 +161,7 @@ def head(
     if traces is None:
         yield Content.styled(f"{right.name} cuts notes into other passages.", "$warning")
         return
-    only = [sent_of(trace) - count for trace, count in zip(traces, both, strict=True)]
+    only = [wording.sent_of(trace) - count for trace, count in zip(traces, both, strict=True)]
     shared = f"Both send {both[0]}" if both[0] == both[1] else f"B also sends {both[0]} of A's, A also {both[1]} of B's"
     yield Content(f"{shared}; only A sends {only[0]}, only B {only[1]}.")
     for name, trace in zip("AB", traces, strict=True):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from memory_tui.engine.status import FileRow
 
 Answer = TypeVar("Answer")
+
+
+def dialog_width(app: App[object]) -> int:
+    """Return the cells of a line of a dialog: of the window, less its margins, the border and the scrollbar."""
+    return min(110, app.size.width * 9 // 10) - 5
 
 
 class Dialog(ModalScreen[Answer], Generic[Answer]):
@@ -62,46 +67,51 @@ _SHOWN = 12
 """Lines that a preview shows at once on a small screen."""
 
 
-class Confirm(Dialog[bool]):
-    """Shows `text`, for instance a difference, and asks whether `deed` is to be done; only `y` does it."""
+class Paper(Dialog[Answer], Generic[Answer]):
+    """Shows a text to read, or a note with Textual's Markdown, whose links do nothing here."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "agree", "Do it"),
-        Binding("n", "back", "No", show=False),
-    ]
     FOCUS = "#text"
 
-    def __init__(self, title: str, text: Content, deed: str = "Do it") -> None:
+    def __init__(self, title: str, text: Content | str) -> None:
         super().__init__(title)
-        self.text, self.deed = text, deed
+        self.text = text
+
+    def body(self) -> ComposeResult:
+        """Return the text; a string is Markdown."""
+        with VerticalScroll(id="text", can_focus=True):
+            if isinstance(self.text, Content):
+                yield Static(self.text)
+                return
+            # The first frame waits for no parser of Markdown, 20 ms, which few ask for.
+            from textual.widgets import Markdown
+
+            yield Markdown(self.text, open_links=False)
+
+
+class Page(Paper[None]):
+    """Shows a text, which any key that is done with it closes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("q,enter,v", "back", "Close", show=False)]
+
+
+class Confirm(Paper[bool]):
+    """Shows `text`, for instance a difference, and asks whether `deed` is to be done; only `y` does it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "agree", "Do it"), Binding("n", "back", "No", show=False)]
+
+    def __init__(self, title: str, text: Content, deed: str = "Do it") -> None:
+        super().__init__(title, text)
+        self.lines, self.deed = text.plain.rstrip("\n").count("\n") + 1, deed
 
     def body(self) -> ComposeResult:
         """Return the text, and the question under it."""
-        with VerticalScroll(id="text", can_focus=True):
-            yield Static(self.text)
-        lines = self.text.plain.rstrip("\n").count("\n") + 1
-        more = f"   {plural(lines, 'line')} in all" if lines > _SHOWN else ""
+        yield from super().body()
+        more = f"   {plural(self.lines, 'line')} in all" if self.lines > _SHOWN else ""
         yield Static(Content.assemble((f"{self.deed}? ", "bold"), "y yes   n no", more), id="question")
 
     def action_agree(self) -> None:
         """Answer yes."""
         self.dismiss(True)
-
-
-class Page(Dialog[None]):
-    """Shows a text to read."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("q,enter", "back", "Close", show=False)]
-    FOCUS = "#text"
-
-    def __init__(self, title: str, text: Content) -> None:
-        super().__init__(title)
-        self.text = text
-
-    def body(self) -> ComposeResult:
-        """Return the text."""
-        with VerticalScroll(id="text", can_focus=True):
-            yield Static(self.text)
 
 
 class Line(Dialog[str]):
@@ -153,25 +163,6 @@ class Choice(Dialog[str]):
         """Answer with the id."""
         event.stop()
         self.dismiss(event.option.id)
-
-
-class Rendered(Dialog[None]):
-    """Shows a note with Textual's Markdown, whose links do nothing here."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("q,enter,v", "back", "Close", show=False)]
-    FOCUS = "#text"
-
-    def __init__(self, title: str, text: str) -> None:
-        super().__init__(title)
-        self.text = text
-
-    def body(self) -> ComposeResult:
-        """Return the text."""
-        # The first frame waits for no parser of Markdown, 20 ms, which few ask for.
-        from textual.widgets import Markdown
-
-        with VerticalScroll(id="text", can_focus=True):
-            yield Markdown(self.text, open_links=False)
 
 
 class Calendar(Dialog[str]):

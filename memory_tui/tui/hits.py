@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 
 from textual.content import Content
 
@@ -14,12 +12,13 @@ from memory_tui import profiles
 from memory_tui.backends.qmd import QmdAnswer, QmdHit
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased
-from memory_tui.explain.hit_text import age_of, hit_text, perfect
-from memory_tui.explain.wording import MatchedWords
-from memory_tui.formatting import age_words, plural
+from memory_tui.explain.hit_text import age_in_list, age_of, hit_text, leaves_out, perfect
+from memory_tui.explain.wording import MatchedWords, Spoken, rounded, sent_of
+from memory_tui.formatting import plural
 from memory_tui.notices import ordinal, quoted
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.evidence import Evidence
+from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.trace import (
     BelowMinScore,
     BeyondLimit,
@@ -31,6 +30,7 @@ from memory_tui.search.trace import (
     Trace,
 )
 from memory_tui.shared.scope import workspace_of
+from memory_tui.tokens import as_asked
 from memory_tui.tui import knobs
 from memory_tui.tui.knobs import figure, under
 
@@ -47,6 +47,7 @@ LONGEST = 160
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
 LEVELS: Mapping[str, tuple[str, str, str, str]] = {
     "found": ("✓", "$success", "Your notes answer this", "Answered"),
+    "in part": ("~", "$warning", "In part: the best passage has", "In part:"),
     "nearby only": ("?", "$warning", "Perhaps not answered", "Perhaps not"),
     "nothing holds these words": ("✗", "$error", "Your notes do not answer this", "Not answered"),
 }
@@ -67,17 +68,6 @@ class Part:
     glyph: str = ""
     style: str = ""
     figure: str = ""
-
-
-def rounded(values: Sequence[float], total: float, digits: int = 2) -> list[int]:
-    """Return `values` in units of the last digit that add up to the rounded `total`, by largest remainders."""
-    unit = 10**digits
-    floors = [math.floor(value * unit) for value in values]
-    missing = round(total * unit) - sum(floors)
-    by_rest = sorted(range(len(values)), key=lambda at: floors[at] - values[at] * unit)
-    for at in by_rest[: max(0, missing)]:
-        floors[at] += 1
-    return floors
 
 
 def parts(hit: Candidate) -> list[Part]:
@@ -142,6 +132,8 @@ class Row:
     scale: float = 1.0
     marks: tuple[tuple[int, int], ...] = ()
     grade: int | None = None
+    passage: Excerpt | None = None
+    """What the agent reads of it; None where it is not sent."""
     made: dict[tuple[int, int], Content] = field(default_factory=dict, hash=False)
 
     @property
@@ -192,16 +184,11 @@ def marked(text: str, spans: Sequence[tuple[int, int]]) -> Content:
     return content
 
 
-def age_in_list(days: float | None) -> str:
-    """Return an age in nine cells: `today`, `14 days`, `7 weeks`, `10 months`, `always`."""
-    if days is None:
-        return "always"
-    return plural(round(days / 7), "week") if 28 <= days < 100 else age_words(days)
-
-
 def rows(evidence: Evidence, trace: Trace, most: int, grade: Grade = lambda _: None) -> list[Row]:
     """Return what is recalled, and the `most` best of the others."""
     words, scale = MatchedWords.of(trace), perfect(trace)
+    passages = excerpts(trace, evidence, trace.settings.whole("query.maxCharacters"))
+    read = {part.hit.chunk.rowid: part for part in passages}
     result: list[Row] = []
     listed = [*trace.recalled, *trace.lost[:most]]
     texts = [hit_text(hit, evidence.texts.get(hit.chunk.rowid, ""), words, trace.now, LONGEST) for hit in listed]
@@ -226,14 +213,10 @@ def rows(evidence: Evidence, trace: Trace, most: int, grade: Grade = lambda _: N
                 scale,
                 tuple(text.body_marks),
                 grade(hit.chunk),
+                read.get(hit.chunk.rowid) if sent else None,
             )
         )
     return result
-
-
-def sent_of(trace: Trace) -> int:
-    """Return how many passages the agent gets."""
-    return sum(isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back for hit in trace.recalled)
 
 
 def heading(trace: Trace) -> str:
@@ -265,14 +248,15 @@ def divider(trace: Trace) -> str:
 def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     """Return whether the notes answer, what the agent gets, and at the right by which ranking, or what was read."""
     wide, sent = width >= 100, sent_of(trace)
-    mark, style, long, short = LEVELS[trace.level.level] if trace.level else ("", "", "", "")
+    level = trace.level
+    in_part = level.in_part if level else ""
+    mark, style, long, short = LEVELS["in part" if in_part else level.level] if level else ("", "", "", "")
     by, _ = wording.answered_by(trace)
     limits = "" if trace.mode == "hybrid" and by == "by words and vectors" else by.replace("vectors", "meaning")
-    level = trace.level
-    held = f"{level.signals.share:.0%} held" if level and level.level != "found" else ""
+    held = f"{level.signals.share:.0%} held" if level and level.level != "found" else in_part
     head = f"{mark} {long if wide else short}".strip()
     more = ", ".join(filter(None, (held, limits)))
-    head = f"{head}: {more}" if head and more else head or f"{limits[:1].upper()}{limits[1:]}"
+    head = f"{head}{' ' if in_part else ': '}{more}" if head and more else head or f"{limits[:1].upper()}{limits[1:]}"
     head = f"{head}." if head else ""
     passages = f"{trace.funnel.chunks:,} {'passage' if trace.funnel.chunks == 1 else 'passages'}"
     gets = f"Your agent gets the first {sent} of {passages}." if sent else "Your agent gets nothing."
@@ -290,36 +274,13 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
 # --- verdict --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Spoken:
-    """A word of the question, as a passage writes it, and how often."""
-
-    word: str
-    form: str
-    count: int
-
-
-def asked_words(trace: Trace, text: str) -> list[Spoken]:
-    """Return each word of the question with its count in `text`, as the index cuts words: `set` stands in Settings."""
-    words = MatchedWords.of(trace)
-    counts, forms = words.counts(text), [text[start:end].lower() for start, end in words.spans(text)]
-
-    def alike(word: str, form: str) -> int:
-        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, form, strict=False)))
-
-    def form(word: str) -> str:
-        plain = word.lower()
-        best = max(forms, key=lambda each: alike(plain, each), default=plain)
-        return plain if plain in forms or alike(plain, best) < min(3, len(plain)) else best
-
-    return [Spoken(word, one_line(form(word), 30), count) for word, count in counts.items()]
-
-
-def _words_clause(row: Row, spoken: Sequence[Spoken]) -> str:
+def _words_clause(row: Row, spoken: Sequence[Spoken], query: str) -> str:
     if not spoken:
         return "is found by its meaning"
-    holds = [word.form for word in spoken if word.count]
-    lacks = [word.word for word in spoken if not word.count]
+    forms = [word.form for word in spoken if word.count]
+    # Of pairs of characters the longest run is the word.
+    holds = [form for form in forms if not any(form != other and form in other for other in forms)]
+    lacks = list(as_asked((word.word for word in spoken if not word.count), query))
     if not holds:
         if row.hit.text_points > 0:
             return "has the words in its headings or its date"
@@ -333,7 +294,7 @@ def _words_clause(row: Row, spoken: Sequence[Spoken]) -> str:
 
 def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
     """Return why a passage stands where it stands, in one or two sentences."""
-    clause, rank = _words_clause(row, spoken), row.hit.vector_rank
+    clause, rank = _words_clause(row, spoken, trace.query), row.hit.vector_rank
     if row.hit.level:
         clause = f"is named by the question and {clause}"
     near = "" if not rank else ", and is the closest in meaning" if rank == 1 else f"; {ordinal(rank)} in meaning"
@@ -362,10 +323,9 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
 def short_reason(row: Row) -> str:
     """Return why a passage is not sent, in two or three words."""
     match row.hit.verdict:
-        case BelowMinScore(floor=floor):
-            return f"under {figure(floor)}"
-        case LoweredByDecay(floor=floor):
-            return f"age: under {figure(floor)}"
+        case BelowMinScore(floor=floor) | LoweredByDecay(floor=floor):
+            age = "age: " if isinstance(row.hit.verdict, LoweredByDecay) else ""
+            return f"{age}under {figure(floor)}"
         case DisplacedByMmr():
             return "says the same"
         case BeyondLimit(place=place, limit=limit):
@@ -455,19 +415,16 @@ def long_sum(row: Row, trace: Trace, text: str, width: int) -> Content:
     return Content("\n").join(lines)
 
 
-def pipeline(trace: Trace) -> str:
-    """Return how many passages are sent, and how many each side found, in one line."""
-    funnel = trace.funnel
-    pools = f"meaning finds {funnel.vector_pool:,}, words {funnel.text_pool:,}"
-    strong = f", {funnel.over_gate:,} strong enough" if funnel.over_gate < funnel.candidates else ""
-    return f"{sent_of(trace):,} of {funnel.chunks:,} passages are sent; {pools}{strong}"
-
-
-def reads(row: Row) -> Content:
-    """Return the line above the text: where the agent reads it."""
-    chunk = row.hit.chunk
-    place = f"{safe(chunk.path)}:{chunk.start_line}-{row.hit.last_line}"
-    return Content.assemble(("What the agent reads  " if row.sent else "What it says  ", "bold"), place)
+def reads(row: Row, line: int) -> Content:
+    """Return the line above the text: where the agent reads it, and whether that leaves out the `line` asked about."""
+    chunk, part = row.hit.chunk, row.passage
+    whole = f"{chunk.start_line}-{row.hit.last_line}"
+    if part is None:
+        return Content.assemble(("What it says  ", "bold"), f"{safe(chunk.path)}:{whole}")
+    place = f"{safe(chunk.path)}:{'-'.join(map(str, part.lines))}"
+    of = "" if part.is_whole else (f"  of {whole}", MUTED)
+    out = (f"  not line {line}", "$warning") if leaves_out(part, line) else ""
+    return Content.assemble(("The agent reads  ", "bold"), place, of, out)
 
 
 # --- answers of QMD -------------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ TABLE: tuple[Key, ...] = (
     Key("knob.less", "left", "step(-1)", "Less", hint=True),
     Key("knob.more", "right", "step(1)", "More", hint=True),
     Key("change.do", "d", "do", "Do it", hint=True),
-    Key("change.keep", "K", "keep", "Keep as it is"),
+    Key("change.keep", "K", "keep", "Keep as it is", hint=True),
     Key("change.later", "z", "later", "Later"),
     Key("history.restore", "r", "restore", "Restore", hint=True),
     Key("text.save", "ctrl+s", "save", "Save", hint=True),

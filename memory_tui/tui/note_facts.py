@@ -311,8 +311,11 @@ def unsaved(engine: Engine) -> str:
 # --- a change -----------------------------------------------------------------------------------------------------
 
 
-def difference(change: Change) -> Content:
-    """Return a change line by line, in colours and without secrets, below what a person should know of it."""
+def difference(change: Change, width: int = 0) -> Content:
+    """Return a change line by line, in colours and without secrets, below what a person should know of it.
+
+    A line that is wider than `width` goes on below its words, not below its number.
+    """
     styles = {"gone": "$error", "new": "$success", "same": ""}
     marks = {"gone": "-", "new": "+", "same": " "}
     pieces: list[Part] = [(f"{safe(note)}\n", "$warning") for note in change.notes]
@@ -326,7 +329,10 @@ def difference(change: Change) -> Content:
             pieces.append((f"{old} goes\n" if name == "nothing" else f"{name}\n", "bold"))
         elif line.kind != "hunk":
             end = f"  <{line.end}>" if line.end and line.kind != "same" else ""
-            pieces.append((f"{line.new or line.old:>4} {marks[line.kind]} {text}{end}\n", styles[line.kind]))
+            lead = f"{line.new or line.old:>4} {marks[line.kind]} "
+            for part in Content(f"{text}{end}").wrap(max(20, width - len(lead))) if width else (text + end,):
+                pieces.append((f"{lead}{part}\n", styles[line.kind]))
+                lead = " " * len(lead)
         elif pieces and pieces[-1][1] != "bold":
             pieces.append(("╌╌╌\n", "$foreground-muted"))
     if len(lines) > MOST_DIFFERENCE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import ClassVar
 
@@ -147,7 +147,7 @@ class Reader(MarkdownText):
         self.path = ""
         self.numbers: list[int] = []
         """The line of the note in each row; 0 for a ruler."""
-        self.unread = range(0)
+        self.unread: Container[int] = ()
         self.marked: set[int] = set()
         self.overtaken: set[int] = set()
         """The rows that newer lines overtook."""
@@ -162,13 +162,13 @@ class Reader(MarkdownText):
         line: int = 1,
         *,
         path: str = "",
-        unread: range = range(0),
+        unread: Container[int] = (),
         rulers: Mapping[int, str] | None = None,
         decided: bool = False,
     ) -> None:
         """Show `text`, whose first line has the number `first_line` in the note `path`, with the cursor on `line`.
 
-        The host never reads the lines `unread`; a ruler of words stands above each line of `rulers`. With
+        An agent does not read the lines `unread`; a ruler of words stands above each line of `rulers`. With
         `decided` the line of the cursor is the one that made the note a hit. Lines that are overtaken are struck.
         """
         # What reads annotations comes with the first text: the first frame has none.

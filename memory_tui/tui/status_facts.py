@@ -23,14 +23,7 @@ from memory_tui.tui.session import Session, answers, freshness
 
 _SHOWN = 20
 """Notes that a lamp lists; more of them are counted."""
-_LINKS = {
-    "in use": GOOD,
-    "waiting": MUTED,
-    "passed over": MUTED,
-    "failing": BAD,
-    "paused": BAD,
-    "given up": BAD,
-}
+_LINKS = {"in use": GOOD, "waiting": MUTED, "passed over": MUTED, "failing": BAD, "paused": BAD, "given up": BAD}
 _QUIET = frozenset({"sweep", "interval", "search", "start", "watch"})
 """Reasons of syncs that come by themselves; one that changed nothing is no news."""
 _NEWS = 60

@@ -70,6 +70,9 @@ class View(Vertical):
     def show_change(self, done: AppliedChange) -> None:
         """Show what a change of notes did."""
 
+    def notes_changed(self) -> None:
+        """Take note of a change that another view made, or that was taken back."""
+
     def undo(self) -> bool:
         """Take back what was tried in this view; False where nothing was, so that the last change of notes is meant."""
         return False

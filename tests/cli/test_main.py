@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -153,6 +154,10 @@ def test_search_indexes_first_and_prints_hits_with_citations(run):
     code, out, err = run("search", "omada router")
     assert (code, err) == (0, "")
     assert "MEMORY.md#L1-L3" in out, "the note has three lines"
+    agent = json.loads(run("search", "omada router", "--json")[1])["results"]
+    assert all(line in out.splitlines() for hit in agent for line in hit["snippet"].strip("\n").split("\n"))
+    few = run("search", "omada router", "--max-characters", "60")[1]
+    assert re.search(r"^\d\.\d{3} \S+#L\d+-L\d+, shortened from L\d+-L\d+", few, re.M)
     out = run("search", "omada router", "-n", "1", "--explain")[1]
     assert "cosine" in out
     assert "2nd, limit 1" in out

@@ -46,8 +46,10 @@ def test_an_agent_is_connected_and_disconnected_after_its_difference(home, tmp_p
     with Window(make_app(sample(tmp_path / "notes"))) as window:
         window.press("6")
         go(window, "Claude Code").press("d")
-        assert "+" in window.text
-        assert "mcpServers" in window.text
+        lines = [line.strip("│ ") for line in window.text.splitlines()]
+        sentence = next(at for at, line in enumerate(lines) if "Adds this memory to" in line)
+        assert sentence < next(at for at, line in enumerate(lines) if "mcpServers" in line)
+        assert "d on the same row goes back" in " ".join(lines)
         assert not connection.every()
         window.press("n")
         assert not connection.every()
@@ -84,13 +86,14 @@ def asked(workspace):
         yield window
 
 
-@pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
-def test_what_agents_asked_stands_there_the_newest_first(asked, size):
-    asked.resize(*size)
-    go(asked, "omada router")
-    assert "\x1b" not in asked.text
-    rows = [fact.words for fact in asked.app.query_one("#agents-list", Facts).facts if fact.key.startswith("recall:")]
-    assert rows == ["MEMORY.md", "aardvark", "omada router"]
+def test_what_agents_asked_stands_there_the_newest_first_behind_its_verdict(asked):
+    for size in (TINY, SMALL, LARGE):
+        asked.resize(*size)
+        go(asked, "omada router")
+        assert "\x1b" not in asked.text
+        facts = asked.app.query_one("#agents-list", Facts).facts
+        rows = [fact.words for fact in facts if fact.key.startswith("recall:")]
+        assert rows == ["read: MEMORY.md", "nothing holds these words: aardvark", "answered: omada router"]
 
 
 def test_enter_says_why_and_asks_again_with_the_knobs_of_then(asked):
@@ -114,7 +117,7 @@ def test_a_read_opens_the_note(asked):
 )
 def test_a_question_that_was_answered_poorly_is_marked(level, hits, words, mark):
     row = question(RecallEntry("memory_search", "where is it", NOW, level=level, id="1"))
-    assert (words in row.does, row.mark) == (True, mark)
+    assert (words in row.words, row.mark) == (True, mark)
 
 
 # --- what OpenClaw keeps -------------------------------------------------------------------------------------------

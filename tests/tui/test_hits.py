@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from memory_tui import profiles
 from memory_tui.engine.engine import Engine
+from memory_tui.explain import hit_text, wording
 from memory_tui.explain.counterfactuals import WEIGHT, Change, flips
 from memory_tui.explain.why_not import row_of
 from memory_tui.plan import Options
@@ -47,7 +48,7 @@ def rows(evidence, trace):
 
 
 def spoken(evidence, trace, row):
-    return hits.asked_words(trace, evidence.texts[row.hit.chunk.rowid])
+    return wording.asked_words(trace, evidence.texts[row.hit.chunk.rowid])
 
 
 # --- sums -----------------------------------------------------------------------------------------------------------
@@ -55,7 +56,7 @@ def spoken(evidence, trace, row):
 
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=6))
 def test_figures_add_up_exactly_and_each_is_next_to_its_value(values):
-    units = hits.rounded(values, sum(values))
+    units = wording.rounded(values, sum(values))
     assert sum(units) == round(sum(values) * 100)
     assert all(abs(unit - value * 100) < 1 + 1e-6 for unit, value in zip(units, values, strict=True))
 
@@ -141,7 +142,7 @@ def test_a_row_with_an_older_value_says_so_first_and_its_verdict_names_the_newer
     [(None, "always"), (0.5, "today"), (14, "14 days"), (49, "7 weeks"), (300, "10 months"), (-2, "in 2 days")],
 )
 def test_an_age_fits_its_column(days, words):
-    assert hits.age_in_list(days) == words
+    assert hit_text.age_in_list(days) == words
     assert len(words) <= hits.AGE_CELLS
 
 
@@ -160,13 +161,37 @@ def test_the_line_below_what_is_sent_says_why_the_others_are_not(engine, evidenc
 # --- level and verdict ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_the_line_above_says_first_whether_the_notes_answer(trace, width):
-    line = hits.level_line(trace, width, "ranking: recommended")
-    assert line.cell_length <= width
-    assert line.plain.startswith(" ✓ Your notes answer this." if width >= 100 else " ✓ Answered.")
-    assert "Your agent gets the first 6 of" in line.plain
-    assert line.plain.endswith("ranking: recommended ") == (width >= 80)
+def test_the_line_above_says_first_whether_the_notes_answer(trace):
+    for width in (60, 80, 120):
+        line = hits.level_line(trace, width, "ranking: recommended")
+        assert line.cell_length <= width
+        assert line.plain.startswith(" ✓ Your notes answer this." if width >= 100 else " ✓ Answered.")
+        assert "Your agent gets the first 6 of" in line.plain
+        assert line.plain.endswith("ranking: recommended ") == (width >= 80)
+
+
+def test_an_answer_that_lacks_a_word_claims_no_more_than_it_has(engine):
+    trace = engine.search.search("printer price")
+    assert trace.level is not None
+    assert hits.level_line(trace, 80).plain.startswith(' ~ In part: "printer", not "price". Your agent gets')
+    assert hits.level_line(trace, 120).plain.startswith(' ~ In part: the best passage has "printer", not "price".')
+    assert trace.level.sentence.startswith('Found in part ("printer", not "price"): ')
+    named = engine.search.search("network history")
+    assert named.level is not None
+    assert named.level.in_part == "", "a title that is asked for is all of it"
+
+
+def test_the_lines_that_are_sent_are_named_and_so_is_one_that_is_not(engine, evidence):
+    settings = engine.plan.settings.update({"query.maxCharacters": 900}, "test")
+    row = hits.rows(evidence, engine.search.rank(evidence, settings), 0)[0]
+    part, chunk = row.passage, row.hit.chunk
+    assert part is not None
+    assert not part.is_whole
+    first, last = part.lines
+    assert hits.reads(row, first).plain == f"The agent reads  {chunk.path}:{first}-{last}  of 1-{row.hit.last_line}"
+    assert hits.reads(row, last + 1).plain.endswith(f"  not line {last + 1}")
+    assert hit_text.leaves_out(part, last) == ""
+    assert hit_text.leaves_out(part, last + 1).startswith(f"Line {last + 1} is not sent: ")
 
 
 def test_the_line_above_says_what_was_read_otherwise(engine):
@@ -187,7 +212,7 @@ def test_a_verdict_names_words_as_the_passage_writes_them(evidence, trace, rows)
     first = spoken(evidence, trace, rows[0])
     assert {word.word: word.form for word in first}["set"] == "settings"
     assert hits.verdict(rows[0], trace, first) == ("It has the words you asked for; 2nd in meaning.")
-    miss = rows[hits.sent_of(trace)]
+    miss = rows[wording.sent_of(trace)]
     assert hits.verdict(miss, trace, spoken(evidence, trace, miss)).startswith(
         'It is 7th, and the agent gets 6. It has "omada"'
     )
@@ -227,7 +252,7 @@ def test_the_whole_sum_has_every_step_and_fits(evidence, trace, rows):
 
 
 def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
-    miss = rows[hits.sent_of(trace)]
+    miss = rows[wording.sent_of(trace)]
     at = row_of(evidence, miss.hit.chunk.rowid)
     assert at is not None
     found = flips(evidence, engine.plan.settings, at, engine.plan.with_profile)
@@ -303,7 +328,7 @@ def test_the_ranking_in_a_line_fits_and_says_when_it_is_tried(engine, width, num
 
 def test_the_stages_of_a_search_are_counted(trace):
     count = trace.funnel.chunks
-    assert hits.pipeline(trace).startswith(f"6 of {count} passages are sent; meaning finds ")
+    assert wording.pipeline(trace).startswith(f"6 of {count} passages are sent; meaning finds ")
 
 
 def test_score_against_age_halves_at_the_half_life(engine):

@@ -13,7 +13,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.engine.status import FileRow
 from memory_tui.notes import budget
 from memory_tui.notes.changes import Change, FileChange
-from memory_tui.notes.journal import JournalEntry, RecordedNote
+from memory_tui.notes.history import OTHERS
+from memory_tui.notes.journal import Author, JournalEntry, RecordedNote
 from memory_tui.notes.links import NoteLink, NoteLinks
 from memory_tui.notes.merge import merge
 from memory_tui.plan import Options
@@ -23,7 +24,7 @@ from memory_tui.tui import note_facts
 from memory_tui.tui.changes import conflict_rows, resolved
 from memory_tui.tui.editor import command, restored, visible
 from memory_tui.tui.reader import NotePage, runs
-from memory_tui.tui.views.history import versions
+from memory_tui.tui.views.history import Run, joined, versions
 from tests.support.transcripts import claude, claude_file, claude_said
 from tests.support.tui import NOW, TODAY
 
@@ -244,6 +245,11 @@ def test_a_difference_names_the_note_once_and_marks_lines():
         "   2 - two",
         "   2 + ␛three",
     ]
+    wide = Change("edit", "Edit a.md", (FileChange("a.md", b"", b"words " * 8 + b"words\n"),))
+    assert note_facts.difference(wide, 40).plain.split("\n")[1:3] == [
+        f"   1 + {'words ' * 4}words",
+        f"       {'words ' * 3}words",
+    ]
 
 
 def test_a_new_note_and_one_that_goes_have_their_name():
@@ -287,6 +293,23 @@ def test_an_editor_opens_at_the_line(editor, words):
 def test_the_exact_text_of_before_is_the_first_choice():
     entry = JournalEntry(12, 0.0, "done", "edit", "Edit a.md", (RecordedNote("a.md", "x", "y"),))
     assert versions(entry, "") == [("a.md", "a.md exactly as it was before this")]
+
+
+def test_a_busy_writer_is_one_row_whose_text_of_before_is_that_of_its_first_change():
+    def by(host, at, path, before, after):
+        return JournalEntry(
+            at, 60.0 * at, "done", OTHERS, "t", (RecordedNote(path, before, after),), author=Author(host, "", "")
+        )
+
+    mine = JournalEntry(9, 540.0, "done", "edit", "Edit a.md", (RecordedNote("a.md", "u", "v"),))
+    busy = [by("Codex", at, "a.md", str(at), str(at + 1)) for at in (8, 7, 6)]
+    two = [by("Codex", 5, "b.md", "x", "y"), by("somebody", 4, "b.md", "w", "x")]
+    own, run, *others = joined([mine, *busy, *two])
+    assert (own, others) == (mine, two)
+    assert isinstance(run, Run)
+    assert run.parts == tuple(busy)
+    assert run.files == (RecordedNote("a.md", "6", "9"),)
+    assert run.title.startswith("Codex changed a.md 3 times since ")
 
 
 @given(st.sets(st.integers(1, 30)))

@@ -146,9 +146,9 @@ def test_more_opens_what_is_weaker(reader):
 def test_one_pane_at_a_time_where_there_is_room_for_one(workspace):
     with Window(make_app(workspace), TINY) as window:
         window.ask()
-        assert "What the agent reads" not in window.text
+        assert "The agent reads" not in window.text
         window.press("enter")
-        assert "What the agent reads" in window.text
+        assert "The agent reads" in window.text
         assert " 2 ." not in window.text
         window.press("escape").matches("search")
         window.press("right_square_bracket").until(lambda: view(window).remedies).press("enter")

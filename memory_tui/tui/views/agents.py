@@ -19,7 +19,7 @@ from memory_tui.engine.agents import with_known
 from memory_tui.engine.engine import Engine
 from memory_tui.formatting import minute, plural
 from memory_tui.hosts import connection
-from memory_tui.hosts.connection import prove
+from memory_tui.hosts.connection import PlannedFile, prove
 from memory_tui.hosts.wiring import Scope
 from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.recalls.agent_turns import SessionTurns, recall_words
@@ -29,7 +29,7 @@ from memory_tui.recalls.rerun import tally
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Facts, Listing, coloured, heading
-from memory_tui.tui.keys import bindings
+from memory_tui.tui.keys import named
 from memory_tui.tui.machine import MachinePage
 from memory_tui.tui.note_facts import RECALL_SECONDS
 from memory_tui.tui.openclaw import OpenClawPage
@@ -103,11 +103,11 @@ def turns(sessions: Sequence[SessionTurns], problems: Sequence[str]) -> Iterator
     for number, session in enumerate(sessions):
         yield Fact(one_line(session.title), style="bold", does=session.sentence)
         for at, turn in enumerate(session.turns):
-            key, mark, does = "", MUTED, "" if turn.recalls else "did not ask"
+            key, mark, verdict = "", MUTED, "" if turn.recalls else "did not ask: "
             if turn.knew:
                 key, mark = f"turn:{number}:{at}", WARN
-                does = f"did not ask, and should have: {one_line(turn.knew)} answers it"
-            yield Fact(one_line(turn.said, 200), key, mark, minute(turn.at)[5:], 1, does, most=2)
+                verdict = f"should have asked, {one_line(turn.knew)} answers it: "
+            yield Fact(f"{verdict}{one_line(turn.said, 200)}", key, mark, minute(turn.at)[5:], 1, most=2)
             for place, recall in enumerate(turn.recalls):
                 mark = ANSWERED[recall.entry.reply][1] if recall.entry.reply else MUTED
                 yield Fact(recall_words(recall), f"recall:{number}:{at}:{place}", mark, indent=3)
@@ -122,8 +122,16 @@ def question(entry: RecallEntry) -> Fact:
     words, mark = ANSWERED[entry.reply] if entry.reply else ("read" if entry.delivered else "not read", MUTED)
     best = f"best {entry.best:.2f}" if entry.best is not None else ""
     who = one_line(entry.client or entry.agent, 24)
-    told = ", ".join(filter(None, (words, best, who)))
-    return Fact(one_line(entry.query, 200), f"recall:{entry.id}", mark, minute(entry.at)[5:], does=told, most=2)
+    told = ", ".join(filter(None, (best, who)))
+    asked = f"{words}: {one_line(entry.query, 200)}" if words else one_line(entry.query, 200)
+    return Fact(asked, f"recall:{entry.id}", mark, minute(entry.at)[5:], does=told, most=2)
+
+
+def changed(files: Sequence[PlannedFile], words: str) -> list[str]:
+    """Return as a sentence which files change, and how to go back; nothing where none does."""
+    paths = [str(file.path) for file in files if file.now != file.then]
+    back = "Every file is backed up; d on the same row goes back."
+    return [f"{words.format(' and '.join(paths))} {back}", ""] if paths else []
 
 
 class AgentsView(View):
@@ -131,7 +139,7 @@ class AgentsView(View):
 
     NAME = "agents"
     FOCUS = "#agents-list"
-    BINDINGS: ClassVar[list[BindingType]] = bindings("change.do")
+    BINDINGS: ClassVar[list[BindingType]] = named("Connect", "change.do")
 
     @dataclass
     class Read(Message):
@@ -251,8 +259,9 @@ class AgentsView(View):
         def plan(engine: Engine) -> View.Asks:
             wiring = connected_agents.wiring_of(engine.plan, host, scope, project, log=log)
             files = connection.planned(host, wiring)
-            loss = host.loss()
-            lines = [*([loss] if loss else []), *connection.difference(files)]
+            where = _WHERE[scope].format(host.title) + " and logs what it asks" * log
+            head = changed(files, f"Adds this memory to {{}}, {where}.")
+            lines = [*filter(None, [host.loss()]), *head, *connection.difference(files)]
 
             def deed(_engine: Engine) -> str:
                 connection.connect(host, wiring, files)
@@ -277,7 +286,7 @@ class AgentsView(View):
                 connection.restore_files(made)
                 return f"{title} is disconnected."
 
-            text = coloured(connection.difference(files))
+            text = coloured([*changed(files, "Takes this memory out of {}."), *connection.difference(files)])
             return self.Asks(f"Disconnect {title}", text, "Write it", deed, self.reload)
 
         if asks := self.attempt(plan):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import ClassVar, Literal
 
-from msgspec import Struct
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -20,10 +19,12 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from memory_tui.engine.engine import Engine
+from memory_tui.engine.notes import Past
 from memory_tui.errors import EditRefused
+from memory_tui.formatting import plural
 from memory_tui.notes import authors
-from memory_tui.notes.history import OTHERS, exact, history, taken_back
-from memory_tui.notes.journal import JournalEntry
+from memory_tui.notes.history import OTHERS, exact, taken_back
+from memory_tui.notes.journal import JournalEntry, RecordedNote
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Choice, Page
@@ -35,35 +36,11 @@ from memory_tui.tui.view import View
 
 FILTERS = ("all", "by agents", "removed", "mine")
 """What is listed, in the order of the key."""
+FEWEST = 3
+"""So many changes by one author are listed as one."""
 PAGE = 500
 """So many edits are read at first; the last row reads more."""
 _OLDER = "older"
-
-
-class Past(Struct, frozen=True):
-    """Changes, newest first; which of them can be taken back or made again; `problem` is why there are none.
-
-    With `more` there are older ones.
-    """
-
-    entries: tuple[JournalEntry, ...] = ()
-    more: bool = False
-    undoable: frozenset[int] = frozenset()
-    redoable: frozenset[int] = frozenset()
-    problem: str = ""
-
-
-def past(engine: Engine, path: str, most: int = PAGE) -> Past:
-    """Return what is known of the note `path`, or of all without one; for worker threads. Raises MemoryTuiError."""
-    curator = engine.notes.curator
-    listed = history(curator.journal, path or None, most=most)
-    entries = [entry for entry in listed if entry.state in ("done", "draft")]
-    return Past(
-        tuple(sorted(entries, key=lambda entry: -entry.at)),
-        len(curator.journal.edits(path or None, most=most)) == most,
-        frozenset(entry.id for entry in curator.stack("undo")),
-        frozenset(entry.id for entry in curator.stack("redo")),
-    )
 
 
 def fits(entry: JournalEntry, chosen: str) -> bool:
@@ -76,42 +53,93 @@ def fits(entry: JournalEntry, chosen: str) -> bool:
     return by_agent if chosen == "by agents" else entry.kind != OTHERS
 
 
+class Run(JournalEntry, frozen=True):
+    """Changes by somebody else as one, whose files are those before the first and after the last of `parts`."""
+
+    parts: tuple[JournalEntry, ...] = ()
+
+
+def run_of(parts: Sequence[JournalEntry]) -> Run:
+    """Return changes by one author, newest first, as one."""
+    files: dict[str, RecordedNote] = {}
+    for file in (file for part in parts for file in part.files):
+        files[file.path] = RecordedNote(file.path, file.before, files.get(file.path, file).after)
+    last, first = parts[0], parts[-1]
+    what = first.paths[0] if len(files) == 1 else plural(len(files), "note")
+    title = f"{who(last)} changed {what} {len(parts)} times since {dt.datetime.fromtimestamp(first.at):%H:%M}"
+    changed = tuple(file for file in files.values() if file.before != file.after) or last.files
+    return Run(first.id, last.at, "done", OTHERS, title, changed, author=last.author, parts=tuple(parts))
+
+
+def who(entry: JournalEntry) -> str:
+    """Return by whom a change is; empty for one of this program."""
+    return ((entry.author and entry.author.host) or "somebody") if entry.kind == OTHERS else ""
+
+
+def joined(entries: Iterable[JournalEntry]) -> Iterator[JournalEntry]:
+    """Yield changes; as one those by somebody else of one note on a day, or within a minute, with no other between."""
+    runs: list[list[JournalEntry]] = []
+    for entry in entries:
+        last = runs[-1][-1] if runs else entry
+        near = day_of(last) == day_of(entry) and (last.paths == entry.paths or last.at // 60 == entry.at // 60)
+        if runs and near and who(entry) and who(last) == who(entry):
+            runs[-1].append(entry)
+        else:
+            runs.append([entry])
+    for run in runs:
+        yield from [run_of(run)] if len(run) >= FEWEST else run
+
+
+def listed(known: Past, chosen: str, opened: Container[str]) -> Iterator[JournalEntry]:
+    """Yield the changes that a filter lets through, runs as one, and below those that are `opened` their parts."""
+    for entry in joined(each for each in known.entries if fits(each, chosen)):
+        yield entry
+        if isinstance(entry, Run) and key_of(entry) in opened:
+            yield from entry.parts
+
+
+def day_of(entry: JournalEntry) -> dt.date:
+    """Return the day of a change."""
+    return dt.datetime.fromtimestamp(entry.at).date()
+
+
 def key_of(entry: JournalEntry) -> str:
-    """Return the id of a row."""
-    return f"{entry.state} {entry.id}"
+    """Return the id of a row; that of a run stays where the run goes on."""
+    return f"{'run' if isinstance(entry, Run) else entry.state} {entry.id}"
 
 
-def rows(known: Past, width: int, chosen: str = "all") -> Iterator[Option]:
+def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[Option]:
     """Yield the days, and below each its changes: when, what, and what became of it."""
-    listed = [entry for entry in known.entries if fits(entry, chosen)]
-    for day, entries in groupby(listed, lambda entry: dt.datetime.fromtimestamp(entry.at).date()):
+    inside = {id(part) for run in entries if isinstance(run, Run) for part in run.parts}
+    for day, changed in groupby(entries, day_of):
         yield Option(Content.styled(f"{day:%A} {day.day} {day:%B %Y}", "bold"), disabled=True)
-        for entry in entries:
-            time = f"{dt.datetime.fromtimestamp(entry.at):%H:%M} "
+        for entry in changed:
+            time = f"{'  ' * (id(entry) in inside)}{dt.datetime.fromtimestamp(entry.at):%H:%M} "
             if entry.state == "draft":
                 what, style = f"not written, kept: {entry.title}", "$warning"
             elif entry.kind == OTHERS:
                 gone = any(file.after is None for file in entry.files)
-                what, style = entry.title, "$warning" if gone else "$accent"
+                what = entry.title + ", enter lists them" * isinstance(entry, Run)
+                style = "$warning" if gone else "$accent"
             else:
                 what, style = entry.title, "$foreground-muted strike" if entry.id in known.redoable else ""
             row = Content.assemble((time, "$foreground-muted"), (one_line(what), style)).truncate(width, ellipsis=True)
             yield Option(row, id=key_of(entry))
-    others = [entry for entry in listed if entry.kind == OTHERS]
+    others = [entry for entry in entries if entry.kind == OTHERS and id(entry) not in inside]
     if share := authors.unknown_share((entry.author, len(entry.files)) for entry in others):
         yield Option(Content.styled(share, "$foreground-muted"), disabled=True)
     if known.more:
         yield Option(Content.styled("Older changes", "$foreground-muted"), id=_OLDER)
 
 
-def what_changed(engine: Engine, entry: JournalEntry) -> Content:
+def what_changed(engine: Engine, entry: JournalEntry, width: int = 0) -> Content:
     """Return what a change did, in colours; for worker threads. Raises EditRefused where a text is gone."""
     reason = f"{entry.reason[0].upper()}{entry.reason[1:]}.\n" if entry.reason else ""
     reason += f"{authors.sentence(entry.author)}\n" if entry.kind == OTHERS else ""
     head = Content.assemble(
         (f"{one_line(entry.title)}\n", "bold"), (safe(reason, keep_newlines=True), "$foreground-muted")
     )
-    return Content("").join([head, difference(engine.notes.curator.journal.change_of(entry))])
+    return Content("").join([head, difference(engine.notes.curator.journal.change_of(entry), width)])
 
 
 _MOST_OFFERED = 20
@@ -158,6 +186,9 @@ class HistoryView(View):
         self.past = Past()
         self.path = ""
         self.chosen, self.most = FILTERS[0], PAGE
+        self.entries: list[JournalEntry] = []
+        self.opened: set[str] = set()
+        """The runs whose changes are listed."""
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="panes"):
@@ -187,7 +218,7 @@ class HistoryView(View):
 
         def read(engine: Engine) -> Past:
             try:
-                return past(engine, path, most)
+                return engine.notes.past(path, most)
             except EditRefused as error:
                 return Past(problem=f"{error.message} {error.next_step}")
 
@@ -208,14 +239,15 @@ class HistoryView(View):
 
     def show_rows(self) -> None:
         """List what the filter lets through."""
-        listed = self.query_one(Rows)
-        listed.refill(rows(self.past, listed.scrollable_content_region.width or 40, self.chosen))
-        if listed.highlighted_option is not None and listed.highlighted_option.disabled:
-            listed.action_cursor_down()
+        shown = self.query_one(Rows)
+        self.entries = list(listed(self.past, self.chosen, self.opened))
+        shown.refill(rows(self.past, self.entries, shown.scrollable_content_region.width or 40))
+        if shown.highlighted_option is not None and shown.highlighted_option.disabled:
+            shown.action_cursor_down()
         title = f"What changed in {one_line(self.path)}" if self.path else "What changed"
-        listed.border_title = Content(title if self.chosen == FILTERS[0] else f"{title}, {self.chosen}")
-        listed.border_subtitle = "esc all notes" if self.path else None
-        if not listed.option_count:
+        shown.border_title = Content(title if self.chosen == FILTERS[0] else f"{title}, {self.chosen}")
+        shown.border_subtitle = "esc all notes" if self.path else None
+        if not shown.option_count:
             first = "This note did not change yet; esc lists all." if self.path else "No note changed yet."
             words = f"{first}\n\nEach change of a note is kept here, whoever makes it."
             words = (
@@ -227,7 +259,7 @@ class HistoryView(View):
     def entry(self) -> JournalEntry | None:
         """Return what is under the cursor."""
         option = self.query_one(Rows).highlighted_option
-        return next((entry for entry in self.past.entries if option is not None and key_of(entry) == option.id), None)
+        return next((entry for entry in self.entries if option is not None and key_of(entry) == option.id), None)
 
     def cursor_moved(self) -> None:
         """Work out what the change under the cursor did."""
@@ -237,7 +269,8 @@ class HistoryView(View):
     @work(thread=True, exclusive=True, group="compare")
     def compare(self, entry: JournalEntry) -> None:
         """Compare the texts on a worker thread."""
-        text = self.attempt(partial(what_changed, entry=entry))
+        width = self.query_one("#history-right").scrollable_content_region.width
+        text = self.attempt(partial(what_changed, entry=entry, width=width))
         if text is not None:
             self.post_message(self.Compared(key_of(entry), text))
 
@@ -250,8 +283,12 @@ class HistoryView(View):
 
     @on(OptionList.OptionSelected)
     async def open_difference(self, event: OptionList.OptionSelected) -> None:
-        """Show what the change did over the whole screen; the last row lists older ones."""
+        """Show what the change did over the whole screen; of a run list its changes; the last row lists older ones."""
         event.stop()
+        if isinstance(self.entry, Run):
+            self.opened ^= {key_of(self.entry)}
+            self.show_rows()
+            return
         if event.option_id == _OLDER:
             self.most *= 4
             self.gather()

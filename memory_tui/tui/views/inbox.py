@@ -135,7 +135,7 @@ def until(end: float) -> str:
     return "kept for good" if math.isinf(end) else f"put off until {datetime.fromtimestamp(end):%Y-%m-%d %H:%M}"
 
 
-def explained(group: Group, change: Change | str | None, *, is_quiet: bool = False) -> Content:
+def explained(group: Group, change: Change | str | None, width: int = 0, *, is_quiet: bool = False) -> Content:
     """Return why these lines are listed, what `d` would do, and the difference, or why nothing can be done."""
     first, action = group.suggestions[0], group.proposal
     parts: list[Content | str | tuple[str, str]] = [one_line(group.cause.message)]
@@ -153,17 +153,17 @@ def explained(group: Group, change: Change | str | None, *, is_quiet: bool = Fal
     else:
         what = f"rename it to {one_line(first.new_name)}" if action == "rename" else CHANGES[action]
         every = f", all {len(group.suggestions):,}" if len(group.suggestions) > 1 else ""
-        parts += [(f"d would {what}{every}\n", "bold"), _shown(change)]
+        parts += [(f"d would {what}{every}\n", "bold"), _shown(change, width)]
         if first.kind == "secret":
             words = f"The journal keeps the text for {KEEP_DAYS} days, so that u can bring it back. "
             parts.append((f"\n\n{words}It may have been read: change the password or key as well.", WARN))
     return Content.assemble(*parts)
 
 
-def _shown(change: Change | str | None) -> Content:
+def _shown(change: Change | str | None, width: int) -> Content:
     if change is None:
         return Content.styled("Working it out ...", MUTED)
-    return Content.styled(one_line(change), WARN) if isinstance(change, str) else difference(change)
+    return Content.styled(one_line(change), WARN) if isinstance(change, str) else difference(change, width)
 
 
 def decided(count: int, end: float) -> str:
@@ -291,8 +291,9 @@ class InboxView(View):
             return
         key = "".join(item.id for item in group.suggestions)
         change = self.planned.get(key)
-        text.update(explained(group, change, is_quiet=group.suggestions[0].id in self.hidden))
-        self.query_one("#inbox-why").scroll_home(animate=False)
+        pane, is_quiet = self.query_one("#inbox-why"), group.suggestions[0].id in self.hidden
+        text.update(explained(group, change, pane.scrollable_content_region.width, is_quiet=is_quiet))
+        pane.scroll_home(animate=False)
         if change is None and group.proposal in CHANGES:
             self.work_out(key, group)
 
@@ -382,9 +383,8 @@ class InboxView(View):
             self.findings = replace(self.findings, groups=tuple(left))
             self.draw()
 
-    def show_change(self, done: AppliedChange) -> None:
-        """Look again at once when a change is taken back: the index follows later."""
-        del done
+    def notes_changed(self) -> None:
+        """Look again at once: the index follows later."""
         self.checking = True
         self.draw()
         self.look = self.examine()

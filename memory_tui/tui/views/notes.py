@@ -291,14 +291,7 @@ class NotesView(View):
     def show_text(self, line: int) -> None:
         """Show the text of the note with the cursor on `line`."""
         page = self.page
-        self.reader.show(
-            page.text,
-            page.first,
-            line,
-            path=page.path,
-            unread=page.unread,
-            rulers=page.rulers,
-        )
+        self.reader.show(page.text, page.first, line, path=page.path, unread=page.unread, rulers=page.rulers)
         self.trace(page.path)
 
     @work(thread=True, exclusive=True, group="trace")
@@ -457,9 +450,8 @@ class NotesView(View):
         if len(self.page.text) > tui.note_facts.MOST_RENDERED or not self.page.whole:
             self.notify("This note is too long to be rendered: more than 20 KB.", markup=False)
         else:
-            await self.app.push_screen(
-                tui.dialogs.Rendered(one_line(self.path), safe(self.page.text, keep_newlines=True))
-            )
+            page = tui.dialogs.Page(one_line(self.path), safe(self.page.text, keep_newlines=True))
+            await self.app.push_screen(page)
 
     async def action_links(self) -> None:
         """Choose where to go among the links of the note and those to it."""

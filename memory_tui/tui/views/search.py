@@ -32,10 +32,12 @@ from memory_tui.errors import Cancelled, MemoryTuiError
 from memory_tui.events import Event, IndexChanged, SyncFinished
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephrase
+from memory_tui.explain.hit_text import leaves_out
 from memory_tui.explain.why_not import absent, row_of, side_of
 from memory_tui.providers import registry
 from memory_tui.sanitize import one_line, safe
 from memory_tui.search.evidence import Evidence
+from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import Reranking, can_rank, rank
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef, Trace
@@ -252,7 +254,7 @@ class SearchView(View):
         self.notebook = Notebook()
         self.cases: dict[str, Case] = {}
         """What the index knows of the saved questions that were asked already."""
-        self.passage: tuple[str, int, int, str] | None = None
+        self.passage: tuple[object, ...] | None = None
         self.wanted = 0
         """The passage that the cursor is to stand on."""
         self.line_asked = 0, 0
@@ -524,7 +526,7 @@ class SearchView(View):
         if answer.qmd is not None:
             drawn = [Option(hits.qmd_row(hit, width, lines), id=f"q{hit.rank}") for hit in answer.qmd.hits]
             return drawn or [Option(Content(" QMD gives nothing."), disabled=True)]
-        options, sent = [], hits.sent_of(trace)
+        options, sent = [], wording.sent_of(trace)
         for row in answer.rows:
             if row.place == sent + 1:
                 label = Content.styled(f" {hits.divider(trace)} ".center(width, "─"), MUTED)
@@ -570,12 +572,13 @@ class SearchView(View):
         self.why.set_class(False, "-miss")
         self.show_passage("", 1, 1, "")
 
-    def show_passage(self, text: str, first: int, line: int, path: str) -> None:
-        """Show a passage; once for the same."""
-        wanted = (text, first, line, path)
+    def show_passage(self, text: str, first: int, line: int, path: str, part: Excerpt | None = None) -> None:
+        """Show a passage, what the agent reads of it as the lines that are not dim; once for the same."""
+        wanted = (text, first, line, path, part.lines if part is not None else ())
         if wanted != self.passage:
             self.passage = wanted
-            self.query_one(Reader).show(text, first, line, path=path, decided=True)
+            unread = {at for at in range(first, first + text.count("\n") + 1) if part and leaves_out(part, at)}
+            self.query_one(Reader).show(text, first, line, path=path, decided=True, unread=unread)
 
     def moved(self) -> None:
         """Explain the passage under the cursor."""
@@ -595,7 +598,7 @@ class SearchView(View):
             return
         text, trace = answer.evidence.texts.get(row.hit.chunk.rowid, row.hit.snippet), answer.trace
         self.entitle(self.why, hits.title(row))
-        spoken = hits.asked_words(trace, text)
+        spoken = wording.asked_words(trace, text)
         self.write("#verdict", hits.verdict(row, trace, spoken))
         if self.why.has_class("-sum"):
             self.query_one("#steps", Static).update(hits.long_sum(row, trace, text, self.why.size.width - 3))
@@ -603,8 +606,8 @@ class SearchView(View):
             room = self.why.scrollable_content_region.width
             wide = self.size.width >= 100
             self.write("#sums", hits.sums(row, trace, spoken, room) if wide else hits.sums_in_a_line(row, room))
-        self.write("#reads", hits.reads(row))
-        self.show_passage(text, row.hit.chunk.start_line, self.line_of(row), row.hit.chunk.path)
+        self.write("#reads", hits.reads(row, self.line_of(row)))
+        self.show_passage(text, row.hit.chunk.start_line, self.line_of(row), row.hit.chunk.path, row.passage)
         if not (typing := self.box.has_focus):
             self.show_miss(row)
         self.timer = self.set_timer(TYPING_SECONDS if typing else REST_SECONDS, self.rested)
@@ -790,7 +793,7 @@ class SearchView(View):
         """Say what the knob under the cursor is."""
         if (settings := self.session.settings) is not None and self.knobs.key:
             width = self.knobs.size.width
-            lines = [hits.pipeline(self.answer.trace), self.answer.measures] if self.answer is not None else []
+            lines = [wording.pipeline(self.answer.trace), self.answer.measures] if self.answer is not None else []
             below = [Content.styled(f" {line}", MUTED).truncate(width, ellipsis=True) for line in lines]
             self.write("#knob", Content("\n").join([ranking.detail(self.knobs.key, settings, width), *below]))
 
@@ -928,7 +931,7 @@ class SearchView(View):
         """Go to what would have a passage sent: the one under the cursor, then the next one, else the first."""
         if self.answer is None:
             return
-        sent, row = hits.sent_of(self.answer.trace), self.row
+        sent, row = wording.sent_of(self.answer.trace), self.row
         place = row.place + self.query_one(Remedies).has_focus if row is not None and not row.sent else sent + 1
         if (miss := next((each for each in self.answer.rows if each.place == place), None)) is None:
             self.notify("No passage more is listed." if place > sent + 1 else "Nothing is left out.", markup=False)
@@ -1038,9 +1041,12 @@ class SearchView(View):
         if why is None:
             return
         if why.best is not None and why.best.proposed and why.place.gate is None:
-            sent = "sent" if why.recalled and not why.trace.keeps_back else "not sent"
-            self.notify(f"{safe(place.path)}:{place.line} is {sent}, in the passage under the cursor.", markup=False)
-            self.post_message(Placed(why.best.chunk.rowid, place))
+            rowid = why.best.chunk.rowid
+            part = next((row.passage for row in answer.rows if row.hit.chunk.rowid == rowid), None)
+            sent = "sent" if part else "not sent"
+            words = f"{safe(place.path)}:{place.line} is {sent}, in the passage under the cursor."
+            self.notify((leaves_out(part, place.line) if part else "") or words, markup=False)
+            self.post_message(Placed(rowid, place))
         else:
             text = self.attempt(lambda _: explained(answer.engine, why, settings))
             if text is not None:
