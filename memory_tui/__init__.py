@@ -6,4 +6,10 @@ providers, index, search, explain; a change of a note travels notes, workspace. 
 `memory_tui.library` holds what programs may rely on (`memory-tui help library`).
 """
 
+import os
+
+# Before any module imports numpy: a few megabytes of vectors are multiplied fastest by one thread, and more threads
+# would wait for each other when cores are busy.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 __version__ = "0.2.0"

@@ -1,5 +1,10 @@
 """The second stage: its parts, its counterfactuals, and what is left without its table. `tests/golden` has numbers."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -52,6 +57,13 @@ def test_small_products_are_made_by_one_thread_whoever_imported_numpy_first(monk
         assert (inside[-1], library.scipy_openblas_get_num_threads64_()) == (1, 2)
     finally:
         library.scipy_openblas_set_num_threads64_(before)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists() or os.cpu_count() == 1, reason="threads are not counted here")
+def test_numpy_begins_with_one_thread_whatever_module_imports_it():
+    program = "import memory_tui.cli.admin, numpy, os; print(len(os.listdir('/proc/self/task')))"
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    assert subprocess.check_output([sys.executable, "-c", program], env=environment, text=True) == "1\n"
 
 
 def stage_of(query, words, left_out, texts):
