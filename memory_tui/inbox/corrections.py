@@ -1,9 +1,9 @@
 """Corrections: a newer line that says of an older one that it holds no more. The newer line comes first.
 
 The rules know marks and nothing else: an opener ("Correction:"), a value put away ("no longer", "instead of"), a label
-with another value in another note, and a mark on the older line. A bare "now" is news more often than a correction, and
-tells nothing. Two logs that differ are a diary, and no contradiction. A lasting line and another
-that differ in a negation alone contradict each other, and nobody knows which holds.
+with another value in another note, and a mark on the older line. "Now" is news more often than a correction, and tells
+nothing but beside another amount of one unit. Two logs that differ are a diary, no contradiction. A lasting line and
+another that differ in a negation alone contradict each other, and nobody knows which holds.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _CHANGED = re.compile(
     r"|(?:调整|改)[为成到]|に変わった|に変更",
     re.IGNORECASE,
 )
-_AMOUNT = re.compile(r"(?<![\d:.-])\d+(?:[.,]\d+)?\s?([^\W\d_]{1,12}|€|\$)")
+_AMOUNT = re.compile(r"(?<![\d:.-])\d+(?:[.,]\d+)?\s?(?![年月日])([^\W\d_\u3040-\u9fff]+|[\u3040-\u9fff]{1,2}|[€$])")
 SUPERSEDES = re.compile(r"\(supersedes ([^()\s:]+\.md):(\d+)\)")
 _NOW = re.compile(
     r"\b(?:from now on|as of now|currently|now|jetzt|inzwischen|ab sofort|ahora|a partir de ahora|actualmente"
@@ -205,25 +205,25 @@ class Corrections:
 
     def _put_away(self) -> Iterator[Correction]:
         for new, words in self._new_lines():
-            if len(new.terms) > 24 or "`" in words or _LABEL.match(words):
+            if len(new.terms) > 24 or "`" in words or _LABEL.match(_NOW.sub("", words)):
                 continue
             groups = (value for rule in _AWAY for match in rule.finditer(words) for value in match.groups())
             values = [terms(value) for value in groups if value]
-            old = self._best(new, partial(self._is_put_away, values)) if values or _CHANGED.search(words) else None
-            if old is not None:
+            unit = _amount(words) if _CHANGED.search(words) or _NOW.search(words) else ""
+            if (values or unit) and (old := self._best(new, partial(self._is_put_away, values, unit))) is not None:
                 yield Correction(new, old)
 
-    def _is_put_away(self, values: Sequence[frozenset[str]], new: Line, old: Line, s_old: float, _s_new: float) -> bool:
-        whole = self._weight(old.terms)
-        if old.day is not None or s_old < (0.5 if values else 0.4):
+    def _is_put_away(
+        self, values: list[frozenset[str]], unit: str, new: Line, old: Line, s_old: float, _: float
+    ) -> bool:
+        if old.day is not None or s_old < 0.4:
             return False
-        if not values:
-            unit = _amount(new.text)
-            return len(new.terms & old.terms) >= 2 and bool(unit) and unit == _amount(old.text)
-        return any(
+        if unit and unit == _amount(old.text) and len(new.terms & old.terms) >= 3:
+            return True
+        return s_old >= 0.5 and any(
             value
             and self._weight(value & old.terms) >= 0.6 * self._weight(value)
-            and self._weight(old.terms - value) >= 0.25 * whole
+            and self._weight(old.terms - value) >= 0.25 * self._weight(old.terms)
             for value in values
         )
 
@@ -284,9 +284,9 @@ def _is_corrected(new: Line, old: Line, s_old: float, _s_new: float) -> bool:
 
 
 def _amount(text: str) -> str:
-    """Return the unit of the only number of a line; empty where there is none, or more of them."""
-    found = _AMOUNT.findall(text)
-    return found[0].lower()[:4] if len(found) == 1 else ""
+    """Return the unit of all numbers of a line; empty where it has none, or several."""
+    units = {unit.lower()[:3] for unit in _AMOUNT.findall(text)}
+    return units.pop() if len(units) == 1 else ""
 
 
 def _is_older(old: Line, new: Line) -> bool:
