@@ -221,8 +221,8 @@ def terms(every: list[str], frequency: Mapping[str, int], chunks: int) -> Terms:
 
     Function words of the question's own language go. Of languages other than English there are only long stop-word
     lists, which hold many words that carry meaning: a word of theirs goes where it is frequent. A word of more than
-    half the chunks goes because bm25 gives it no weight, but not where notes hold no other pair of characters of the
-    question. Something is always left. Of more than 256 different words the rarest are searched.
+    half the chunks goes because bm25 gives it no weight, but not where notes hold no other word of the question.
+    Something is always left. Of more than 256 different words the rarest are searched.
     """
     words = [word for word in every if not is_cjk(word)]
     if len(every) > MOST_ALTERNATIVES:
@@ -232,11 +232,8 @@ def terms(every: list[str], frequency: Mapping[str, int], chunks: int) -> Terms:
     stops = tuple(filter(_stop_rule({word: frequency[word] for word in words}, chunks), words))
     common = tuple(word for word in every if word not in stops and frequency[word] > chunks / 2)
     if not any(frequency[word] for word in every if word not in stops and word not in common):
-        # Of a run of characters most pairs are no words: where notes hold the common ones alone, these are what counts.
-        common = tuple(word for word in common if not is_cjk(word))
+        common = ()
     searched = tuple(word for word in every if word not in stops and word not in common)
-    if not searched and common:
-        return Terms(common, stops)
     return Terms(searched, stops, common) if searched else Terms(tuple(every))
 
 
