@@ -28,9 +28,10 @@ _COPY_SHARE, _COPY_LINES = 0.75, 5
 _FORM = 3
 """Headings that tell of which kind a note is."""
 _BLOCK = 4
+_FEWEST_WORDS = 10
 _VENDOR = re.compile(
-    r"(?:^|/)(?:node_modules|vendor|fixtures|skills|scripts|[Tt]emplates|site-packages|\.venv|\.trash|\.stversions|\.dreams"
-    r"|logseq/(?:bak|version-files)|dreaming/(?:light|rem|deep))/"
+    r"(?:^|/)(?:node_modules|vendor|fixtures|skills|scripts|[Tt]emplates|site-packages|\.venv|\.trash|\.recycle|\.stversions"
+    r"|\.dreams|logseq/(?:bak|version-files)|dreaming/(?:light|rem|deep))/"
 )
 _ARCHIVE = re.compile(
     r"(?:^|[/_. -])(?:archiv\w*|backups?|bak|old|cop(?:y|ies)|conflict\w*|trash)(?=$|[/_. (-])", re.IGNORECASE
@@ -63,6 +64,7 @@ SHORT = "short lines"
 TALK = "lines of a talk"
 BEATS = "beats of a log"
 FORMS = "lines of notes with the same headings"
+APART = "lines that two sections or two notes say"
 PARTS = "notes that hold most of another, and more"
 VENDOR = "notes in the folder of a program"
 
@@ -301,35 +303,33 @@ class Repeats:
                 holders[self.notes[row.note].path.rpartition("/")[0], label[1].strip()].add(row.note)
         return frozenset(name for name, notes in holders.items() if len(notes) >= 3)
 
-    def _twice(self, left: Sequence[list[_Row]]) -> None:
-        pairs: dict[tuple[int, int], list[int]] = defaultdict(list)
+    def _twice(self, left: Iterable[list[_Row]]) -> None:
         for rows in left:
-            words, notes = _words(rows[0].key), sorted({row.note for row in rows})
-            if rows[0].counts and len(notes) <= _MOST_NOTES:
-                for pair in combinations(notes, 2):
-                    pairs[pair].append(words)
-        edges = [pair for pair, lines in pairs.items() if max(lines) >= 12 or sum(words >= 8 for words in lines) >= 2]
-        family = {at: frozenset(members) for members in _families(edges) for at in members}
-        for rows in left:
-            words = _words(rows[0].key)
-            by_note: dict[int, list[_Row]] = defaultdict(list)
-            for row in rows:
-                by_note[row.note].append(row)
-            alone = len(by_note) == 1
-            headings = {row.heading for row in rows}
-            of = frozenset((rows[0].note,)) if alone else family.get(rows[0].note, frozenset())
-            fits = words >= (10 if len(headings) == 1 else 12) if alone else words >= 6 and by_note.keys() <= of
-            if not rows[0].counts or not fits or len(rows) > _MOST_PLACES:
+            ranked = sorted(rows, key=lambda row: (self._rank(row.note), row.line))
+            if not rows[0].counts or _words(rows[0].key) < _FEWEST_WORDS or len(rows) > _MOST_PLACES:
                 self._silence(SHORT, rows)
                 continue
-            keep, *others = sorted(rows, key=lambda row: (self._rank(row.note), row.line))
-            for row in others:
-                place, twin = self.notes[row.note].path, self.notes[keep.note].path
-                name = self.notes[min(of)].path
-                self.found.append(Repeat("said twice", name, place, row.line, row.line, twin, keep.line, keep.line))
+            pairs = [(row, twin) for twin, row in combinations(ranked, 2) if self._is_twin(row, twin)]
+            # Of several twins the first one stays.
+            twins = dict(reversed(pairs))
+            self._silence(APART, (row for row in rows if row not in twins and row not in twins.values()))
+            for row, twin in twins.items():
+                place, name = self.notes[row.note].path, self.notes[twin.note].path
+                self.found.append(Repeat("said twice", name, place, row.line, row.line, name, twin.line, twin.line))
+
+    def _is_twin(self, row: _Row, twin: _Row) -> bool:
+        """Tell whether MEMORY.md, which sessions read anyway, or the same section says a line already.
+
+        Other notes that share lines are versions, extracts and records, and a heading gives its lines another sense.
+        So does the line above to what is indented.
+        """
+        if row.note != twin.note:
+            return self.notes[twin.note].path == "MEMORY.md"
+        return row.heading == twin.heading and row.text[0] not in " \t|"
 
     def _silence(self, reason: str, rows: Iterable[_Row]) -> None:
-        self.quiet[reason] += [(self.notes[row.note].path, row.line) for row in rows]
+        for row in rows:
+            self.quiet[reason].append((self.notes[row.note].path, row.line))
 
 
 def _words(key: str) -> int:

@@ -33,7 +33,7 @@ def test_a_secret_is_in_no_finding_of_any_kind():
     )
     seed = "hedge pilot lemon orbit cradle swift ivory tenant mosaic galaxy umbrella noble"
     text = f"- {lasting}\n\nseed phrase:\n{seed}\n"
-    findings = checks.examine(inputs({"a.md": text, "memory/b.md": f"- {lasting}\n"}))
+    findings = checks.examine(inputs({"MEMORY.md": text, "memory/b.md": f"- {lasting}\n"}))
     assert {"secret", "said twice"} <= {group.kind for group in findings.groups}
     assert "Kestrel" not in repr(findings)
     assert "umbrella" not in repr(findings)

@@ -263,9 +263,9 @@ def test_an_action_is_made_and_undone_to_the_byte(kind, action, engine, workspac
 @pytest.mark.parametrize("action", ["merge", "merge other"])
 def test_either_of_two_passages_is_what_was_looked_at_to_its_end(tmp_path, action):
     said = f"{TWICE}, " * 12
-    for name in ("a", "b"):
-        (tmp_path / "memory").mkdir(exist_ok=True)
-        (tmp_path / f"memory/{name}.md").write_text(f"- {said}is on VLAN 20\n")
+    (tmp_path / "memory").mkdir()
+    for name in ("MEMORY", "memory/a"):
+        (tmp_path / f"{name}.md").write_text(f"- {said}is on VLAN 20\n")
     with Engine.open(Options(str(tmp_path), index=str(tmp_path / "i.sqlite"), provider="none", now=NOW)) as engine:
         one = of(engine, "said twice")
         assert one.other is not None
