@@ -97,6 +97,18 @@ def test_the_lines_and_the_change_stand_there_and_no_secret_does(inbox, size):
     assert SECRET not in inbox.text
 
 
+def test_a_check_that_is_off_is_named_with_its_reason_and_one_key_runs_it(workspace):
+    (workspace / "MEMORY.md").write_text("- The backup runs at 02:30 from host otter.\n")
+    (workspace / "memory/2026-03-02.md").write_text("- Correction: the backup runs at 03:15 from host otter.\n")
+    with Window(make_app(workspace)) as window:
+        window.press("4").until(lambda: "contradiction is off: few of its pairs" in window.text)
+        assert "contradicts an older line" not in window.text
+        go(window, "contradiction is off").press("enter")
+        window.until(lambda: "contradicts an older line" in window.text)
+        go(window, "contradiction is on").press("enter")
+        window.until(lambda: "contradicts an older line" not in window.text)
+
+
 def test_one_key_makes_the_change_of_a_group_and_one_takes_all_of_it_back(inbox, workspace):
     before = texts(workspace)
     go(inbox, "look like they hold a secret").press("d")
@@ -151,7 +163,7 @@ def test_enter_offers_what_can_be_done_about_a_line_and_that_no_secret_stands_th
     go(inbox, "The NAS password").press("enter")
     for offer in (
         "put ***",
-        "move to the trash",
+        "move it to the trash",
         "this is harmless",
         "never ask again",
         "ask again later",

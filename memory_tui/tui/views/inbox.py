@@ -54,9 +54,11 @@ QUIET = "quiet"
 """The key of the row that shows what was decided."""
 SILENT = "silent"
 """The key of the row that shows what the checks themselves keep silent."""
+OFF = "off"
+"""The key of the rows of checks that are off, which runs them."""
 CHANGES: Mapping[str, str] = {
     "mask": "put *** in the place of the secret",
-    "delete": "move to the trash",
+    "delete": "move it to the trash",
     "trash note": "move the note to the trash",
     "merge": "keep the other one, delete this one",
     "merge other": "keep this one, delete the other one",
@@ -100,18 +102,17 @@ def listed(
         yield from (Fact(line(item), f"line:{item.id}", indent=2, most=1) for item in items)
         if len(items) < len(group.suggestions):
             more = f"{len(group.suggestions) - len(items):,} more"
-            yield Fact(more, f"more:{group.id}", indent=2, style=MUTED)
+            yield Fact(more, f"more:{group.id}", indent=2, style=MUTED, does="enter shows them")
     if not groups:
         yield Fact("Nothing needs a decision.", mark=GOOD)
     yield from _quiet(findings, hidden, unfolded)
 
 
 def _quiet(findings: Findings, hidden: Mapping[str, float], unfolded: set[str]) -> Iterator[Fact]:
-    """Yield what was decided and what is silent, each as a count that opens."""
+    """Yield what was decided and what is silent, each as a count that opens, and which checks are off."""
     kept = [item for item in findings.suggestions if item.id in hidden]
     silent = sum(findings.quiet.values())
-    if kept or silent:
-        yield Fact("")
+    yield Fact("")
     if kept:
         yield Fact(f"{len(kept):,} kept or put off", QUIET, style=MUTED, does="enter shows them")
     for item in kept if QUIET in unfolded else ():
@@ -123,6 +124,9 @@ def _quiet(findings: Findings, hidden: Mapping[str, float], unfolded: set[str]) 
         yield Fact(f"{count:,} {one_line(reason)}", key, indent=2, style=MUTED)
         for item in findings.silent[reason][:_MOST] if key in unfolded else ():
             yield Fact(line(item), indent=4, style=MUTED, most=1)
+    state, other = ("on", "off") if OFF in unfolded else ("off", "on")
+    for check in (check for check in checks.CHECKS if check.off):
+        yield Fact(f"{check.kind} is {state}: {check.off}", OFF, style=MUTED, does=f"enter turns it {other}")
 
 
 def line(item: Suggestion) -> str:
@@ -152,7 +156,7 @@ def explained(group: Group, change: Change | str | None, width: int = 0, *, is_q
         parts.append("Nothing is proposed. K keeps it as it is; enter shows what else can be done.")
     else:
         what = f"rename it to {one_line(first.new_name)}" if action == "rename" else CHANGES[action]
-        every = f", all {len(group.suggestions):,}" if len(group.suggestions) > 1 else ""
+        every = f", for all {len(group.suggestions):,}" if len(group.suggestions) > 1 else ""
         parts += [(f"d would {what}{every}\n", "bold"), _shown(change, width)]
         if first.kind == "secret":
             words = f"The journal keeps the text for {KEEP_DAYS} days, so that u can bring it back. "
@@ -244,7 +248,8 @@ class InboxView(View):
 
         def look(engine: Engine) -> InboxView.Examined:
             begun = time.monotonic()
-            findings = engine.inbox.examine(stopped=lambda: worker.is_cancelled, every=True)
+            kind = "all" if OFF in self.unfolded else ""
+            findings = engine.inbox.examine(stopped=lambda: worker.is_cancelled, every=True, kind=kind)
             hidden = engine.inbox.decisions.hidden(findings.suggestions, engine.plan.clock())
             return self.Examined(findings, hidden, time.monotonic() - begun)
 
@@ -326,6 +331,8 @@ class InboxView(View):
             await self.offer(group)
         elif key:
             self.unfolded ^= {key.removeprefix("more:")}
+            if key == OFF:
+                self.examine()
             self.draw()
 
     async def offer(self, group: Group) -> None:
@@ -335,7 +342,7 @@ class InboxView(View):
         offers: list[tuple[str, str]] = [(action, words[action]) for action in group.actions]
         if first.id in self.hidden:
             offers = [("open", "ask about it again")]
-        show = f"show all {len(group.suggestions):,} lines" if group.id not in self.unfolded else "show fewer lines"
+        show = f"show all {len(group.suggestions):,}" if group.id not in self.unfolded else "show fewer"
         offers.append(("lines", show) if many else ("read", "read the note there"))
 
         async def answered(action: str | None) -> None:
@@ -345,7 +352,7 @@ class InboxView(View):
             elif action == "read":
                 self.post_message(ReadNote(first.place.path, first.place.first))
             elif action == "none":
-                self.clear(group)
+                self.decide(group, math.inf, none=True)
             elif action == "snooze":
                 await self.action_later()
             elif action in ("open", "keep"):
@@ -353,7 +360,7 @@ class InboxView(View):
             elif action is not None:
                 await self.propose(group, next(other for other in group.actions if other == action))
 
-        title = f"{plural(len(group.suggestions), 'line')}" if many else one_line(str(first.place))
+        title = plural(len(group.suggestions), "finding") if many else one_line(str(first.place))
         await self.app.push_screen(Choice(title, offers, one_line(group.cause.message)), answered)
 
     async def action_do(self) -> None:
@@ -412,31 +419,23 @@ class InboxView(View):
 
             await self.app.push_screen(Choice("Ask again", _LATER), answered)
 
-    def decide(self, group: Group, end: float) -> None:
-        """Leave findings alone until `end`, for good where it is infinite, open again where it is 0."""
+    def decide(self, group: Group, end: float, *, none: bool = False) -> None:
+        """Leave findings alone until `end`, for good where it is infinite, open again where it is 0.
+
+        With `none` they are harmless, which is learnt.
+        """
         ends = {item.id: end for item in group.suggestions}
-        self.perform(lambda engine: self.put(engine, ends) or decided(len(ends), end), lambda: self.record(ends))
+        words = f"{plural(len(ends), 'line')} taken for none; u takes it back." if none else decided(len(ends), end)
+        self.perform(lambda engine: self.put(engine, ends, none=none) or words, lambda: self.record(ends, none=none))
 
-    def clear(self, group: Group) -> None:
-        """Take findings for no secrets, and learn from that."""
-
-        def deed(engine: Engine) -> str:
-            for item in group.suggestions:
-                engine.inbox.decisions.none(item)
-            return f"{plural(len(group.suggestions), 'line')} taken for none; u takes it back."
-
-        def then() -> None:
-            self.record({item.id: math.inf for item in group.suggestions})
-            self.examine()
-
-        self.perform(deed, then)
-
-    def record(self, ends: _Decision) -> None:
+    def record(self, ends: _Decision, *, none: bool) -> None:
         """Remember how findings were put off before, and show them where they belong now."""
         self.steps.append({id_: self.hidden.get(id_, 0.0) for id_ in ends})
         self.hide(ends)
+        if none:
+            self.examine()
 
-    def put(self, engine: Engine, ends: _Decision) -> str:
+    def put(self, engine: Engine, ends: _Decision, *, none: bool = False) -> str:
         """Write down until when findings are left alone. Raises EditRefused."""
         decisions = engine.inbox.decisions
         findings = {item.id: item for item in self.findings.suggestions} if self.findings is not None else {}
@@ -444,7 +443,7 @@ class InboxView(View):
             if end == 0:
                 decisions.reopen(id_)
             elif math.isinf(end):
-                decisions.keep(findings[id_])
+                (decisions.none if none else decisions.keep)(findings[id_])
             else:
                 decisions.snooze(findings[id_], end)
         return ""
