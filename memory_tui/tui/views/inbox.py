@@ -145,7 +145,7 @@ def explained(group: Group, change: Change | str | None, width: int = 0, *, is_q
     parts: list[Content | str | tuple[str, str]] = [one_line(group.cause.message)]
     if len(group.suggestions) == 1 and (first.other is not None or not isinstance(change, Change)):
         # The difference shows the line; of two that say the same, both places are enough.
-        told = not (isinstance(change, Change) and first.kind == "said twice")
+        told = not (isinstance(change, Change) and action in ("merge", "trash note"))
         for place in filter(None, (first.place, first.other)):
             text = f"\n{safe(place.text.strip(), keep_newlines=True)}" if told else ""
             parts += ["\n", (one_line(str(place)), MUTED), text]
