@@ -145,7 +145,7 @@ _DIGITS = _pattern(
 _PIN, _CODE_VALUE = _pattern(r"\d{4,12}[#*]?"), _pattern(_CODE_SHAPE)
 _OF_DIGITS = _pattern(rf"(?:{_PIN_LABEL}|passcode|密[码碼]|暗証番号|비밀번호|{_DOOR})\d?$")
 _OF_NET = _pattern(
-    r"(?:fritz|telekom|vodafone|tp-link|netgear|ap[-_]|o2-|wlan-|speedport|rtl|mt\d|bcm).*|.*(?:5|2[.,]4|6)g(?:hz)?"
+    r"(?:fritz|telekom|vodafone|tp-link|netgear|ap[-_]|o2-|wlan-|speedport|rtl|mt\d|bcm|\w{3,12}setup-).*|.*(?:5|2[.,]4|6)g(?:hz)?"
     r"|(?:[0-9a-f]{2}[:-]){2}.*",
     re.IGNORECASE,
 )
@@ -153,12 +153,12 @@ _OF_NET = _pattern(
 _NOT_NET = _pattern(r"driver|chip|card|adapter|firmware|version|channel|kanal|model|interface|mac|speed|name|ssid$")
 _CONSTANT = _pattern(r"\b(?:const|let|var|val)\s[\w ]*$|(?:\be\.g\.|\bz\. ?B\.|\bp\. ?ej\.|例如|например)\W*\w*$")
 _MIXED = _pattern(r"(?=\S*[^\W\d])(?=\S*\d)\S+")
-_IDENTIFIER = _pattern(r"[A-Za-z]+(?:[_.-](?:[a-z]+|[A-Z]+|v?\d{1,4})){2,}")
+_IDENTIFIER = _pattern(r"[A-Za-z]+(?:[_.-](?:[a-z]+|[A-Z]+|v?\d{1,4}[dhm]?)){2,}")
 _UUID = _pattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _GROUPED = _pattern(r"(?:[A-Za-z0-9]{4,6}-){3,7}[A-Za-z0-9]{4,6}")
 _HEX = _pattern(r"(?:0x)?[0-9a-f]{32,64}", re.IGNORECASE)
 _DOCUMENTED = _pattern(
-    r"(?:ou|oc|om|cli|price|prod|cus|msg|thread|asst|run|dpl|req|sub|evt|file|pk|in|ch|pi)_|sha\d{1,3}[:-]|0x[0-9a-fA-F]{40}$|AAAA[A-Z]"
+    r"(?:ou|oc|om|cli|price|prod|cus|msg|thread|asst|run|dpl|req|sub|evt|file|img|pk|in|ch|pi)_|sha\d{1,3}[:-]|0x[0-9a-fA-F]{40}$|AAAA[A-Z]"
 )
 """How makers begin the names of what is public: prices, messages, digests, addresses of a chain."""
 _REFERENCE = _pattern(
@@ -189,7 +189,7 @@ _PAIRS = {
     )
 }
 _ADMINS = frozenset(("root", "admin", "administrator", "user", "postgres", "pi", "ubuntu"))
-_PHRASE = _pattern(r"(?:(?:\d{1,2}[.)]?\s*)?[a-zß-ÿ]{3,8}(?:[\s,]+|$)){12,24}")
+_PHRASE = _pattern(r"(?:1\W+)?[a-zß-ÿ]{3,8}(,?)(?:\s+(?:\d{1,2}[.)]?\s*)?[a-zß-ÿ]{3,8}(?:\1(?=\s)|(?=\W*$))){11,23}")
 _CODE = _pattern(
     r"(?<![\w=-])(?:[A-Za-z0-9]{4,6}(?:-[A-Za-z0-9]{4,6}){1,3}|\d{6,10}|\d{4} \d{4}|[0-9a-f]{16})(?![\w-])"
 )
@@ -343,9 +343,9 @@ def _opening(line: str) -> Iterator[Span]:
     codes = [*_DIGITS.finditer(line)]
     for match in codes if codes and _words("shut").search(line.lower()) else ():
         before = line[max(0, match.start() - 70) : match.start()].lower()
-        around = before + line[match.end() : match.end() + 30].lower()
-        opens = (match[0][-1] in "#*" and "**" not in match[0]) or _words("opens").search(before)
-        if opens and _words("shut").search(around) and not _words("other").search(before):
+        after = line[match.end() : match.end() + 30].lower()
+        opens = (match[0][-1] in "#*" and "**" not in match[0] + after[:1]) or _words("opens").search(before)
+        if opens and _words("shut").search(before + after) and not _words("other").search(before):
             yield *match.span(), LABELLED, Label("code", "")
 
 
