@@ -362,7 +362,7 @@ def test_a_key_that_a_cut_of_a_long_line_would_part_is_found_whole():
         "pin: 13 on the Raspberry Pi, pwd: /srv/projects",
         "clave: hablar con Marta; parola: importante; senha: mudou",
         "Secret Santa: Wednesday; token bucket = rate limit",
-        "postgres://user:password@localhost/db and redis://localhost:6379/0",
+        "postgres://user:password@localhost/db and redis://localhost:6379/0 /the-secret-power-of-later-185832bc6b8",
         "ssh git@github.com:anna/notesOf2026.git, 11:04 USER - weekly-report-2h [22:22 Asia/Ho_Chi_Minh]",
         "sk-learn-style pipelines, pa-vements, task-force-2026, hf_hub_download_everything",
         '{"project_key": null, "token": true}',
