@@ -19,9 +19,11 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import psycopg
 from corpus import questions, write
 from measure import CHUNKS_A_NOTE, Cost, cost_of, middle, ratio, share, show
 from msgspec.structs import replace
@@ -83,9 +85,37 @@ def measured(server: Server, place: Path, files: int, rounds: int) -> None:
             deltas.append(cost_of(run))
         show("a delta of 50 changed and 3 deleted notes", share(deltas, 0.5), "goal <= 500 with the mirror's part")
         publish.allow(home.access, "bob", reads=True)
+        rights(server, home.access.parameters["dbname"])
         mirrored(
             Home(place / "desk", server.url(home.access.parameters["dbname"], "bob"), "bob/desk"), engine, index, run
         )
+
+
+def rights(server: Server, database: str) -> None:
+    """Show what reading the rows of a workspace costs a member, by functions of the owner, beside plain selects."""
+    ((tenant, number),) = server.run("select tenant, ws from memory_tui.workspace", database)
+    paths = [path for (path,) in server.run("select path from memory_tui.file order by path", database)]
+    seqs = [seq for (seq,) in server.run("select seq from memory_tui.vec order by seq", database)]
+    reads = [("files", "file", "generation > %s", [0])]
+    reads += [("chunks", "chunk", "path = any(%s)", [paths[at : at + 400] for at in range(0, len(paths), 400)])]
+    reads += [("vectors", "vec", "seq = any(%s)", [seqs[at : at + 1000] for at in range(0, len(seqs), 1000)])]
+    server.run("analyze", database)
+    with server.connected(database, "bob") as member, server.connected(database) as owner:
+        for function, table, where, parts in reads:
+
+            def read(connection: psycopg.Connection[Any], rows: str, parts: list[Any] = parts) -> None:
+                for part in parts:
+                    connection.execute(f"select * from memory_tui.{rows}", (tenant, number, part)).fetchall()
+
+            costs = [
+                (
+                    cost_of(lambda rows=f"{function}(%s, %s, %s)": read(member, rows)),
+                    cost_of(lambda rows=f"{table} where tenant = %s and ws = %s and {where}": read(owner, rows)),
+                )
+                for _ in range(15)
+            ]
+            ours, plain = (share(list(each), 0.5) for each in zip(*costs, strict=True))
+            show(f"  {function} of it as a member", ours, f"wall {ratio(ours.wall, plain.wall, 'plain select')}")
 
 
 def mirrored(desk: Home, engine: Engine, indexing: Cost, run: Callable[[], object]) -> None:
