@@ -333,9 +333,11 @@ def _here() -> Path | None:
 
 
 def _home(index: str) -> Path:
-    """Return `index` with a home folder for a tilde. Raises IndexRefused where nobody has that name."""
+    """Return `index` with a home folder for a tilde. Raises IndexRefused where nobody has that name, SettingError."""
     try:
-        return Path(index).expanduser()
+        if (path := Path(index).expanduser()).name:
+            return path
+        raise SettingError(f"--index {path} names a folder.", "Name a file in it, for instance index.sqlite.")
     except RuntimeError:
         raise IndexRefused(
             f"{index} cannot be the index: there is no such home folder.", "Name another file."

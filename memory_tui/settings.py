@@ -213,6 +213,15 @@ def parse(knob: Knob, text: str) -> Scalar:
         return check(knob, word)
 
 
+def by_option(option: str, key: str, value: object) -> tuple[str, str]:
+    """Return the change of `key` that an option of the command line asks for. Raises SettingError naming the option."""
+    try:
+        parse(BY_KEY[key], str(value))
+    except SettingError as error:
+        raise SettingError(error.message.replace(key, option), f"Name such a value, or leave {option} out.") from None
+    return key, str(value)
+
+
 def show(knob: Knob, value: Scalar) -> str:
     """Write `value` in the few characters that the screen gives it."""
     if isinstance(value, bool):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
-import json
 import os
 import sys
 import time
@@ -22,7 +21,7 @@ from memory_tui.approval import Approval
 from memory_tui.cancel import Stopped
 from memory_tui.cli.commands import full_parser
 from memory_tui.cli.context import agreed, confirmed, engine_options, moment, opened, require_written, require_yes
-from memory_tui.cli.output import print_lines, say, show, tell, waiting
+from memory_tui.cli.output import dumps, print_lines, say, show, tell, waiting
 from memory_tui.cli.screen import show_app
 from memory_tui.config import config_patch
 from memory_tui.config.config_patch import patch, summary
@@ -121,6 +120,9 @@ def provider(args: argparse.Namespace) -> int:
         if who.fallback is not None and who.retry_at and who.retry_at > time.time():
             lines.append(f"{who.fallback.source} is asked again at {second(who.retry_at)}.")
         lines += [f"Approval withdrawn: {approval.provider} at {approval.host}." for approval in revoked]
+        if args.revoke is not None and not revoked:
+            whose = "no provider" if args.revoke == "all" else args.revoke
+            lines.append(f"Nothing was withdrawn: {whose} had no approval here.")
         for approval in approvals:
             may = _MAY.get(approval.provider, "may get these notes")
             since = f"since {second(approval.at)} ({approval.how}){', just now' if approval == approved else ''}"
@@ -547,15 +549,9 @@ def configured(choices: Plan) -> Iterator[str]:
     # What OpenClaw 2026.9's doctor would change in the file; memory-tui never does.
     yield from (f"Problem: {one_line(str(problem))}" for problem in config.problems)
     for row in rows(config, choices.settings):
-        value_text = (
-            "not set"
-            if row.value is None
-            else row.value
-            if isinstance(row.value, str)
-            else json.dumps(row.value, ensure_ascii=False)
-        )
+        value = "not set" if row.value is None else row.value if isinstance(row.value, str) else dumps(row.value)
         yield ""
-        yield f"{row.key} = {one_line(value_text, 100)}  ({one_line(row.origin)})"
+        yield f"{row.key} = {one_line(value, 100)}  ({one_line(row.origin)})"
         effect = "Takes effect" if row.takes_effect else f"Effect: {one_line(row.effect)}"
         retired = f" Retired in 2026.9: {one_line(row.retired)}." if row.retired else ""
         yield f"    {one_line(row.meaning)}. {effect}.{retired}"

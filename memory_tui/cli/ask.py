@@ -31,6 +31,8 @@ from memory_tui.workspace import notes, roots
 # --- search --------------------------------------------------------------------------------------------------------
 
 _LOSERS = 10
+_OPTIONS = ("maxResults", "minScore", "maxCharacters")
+"""What a line of standard input may choose for its query."""
 Answer = QmdAnswer | tuple[Trace, Evidence, Sequence[Excerpt]]
 """What QMD answers, or our own index: hits with what they were ranked by, and what an agent reads of each."""
 
@@ -49,7 +51,9 @@ def search(args: argparse.Namespace) -> int:
     if args.query is None or not args.query.strip():
         raise QueryError("There is no query.", 'For instance: memory-tui search "router vlan".')
     with opened(args, plan) as own:
-        engine, standing = _asked(own, args)
+        if args.scope:
+            own.index.catch_up()
+        engine, standing = own.of_scope(args.scope)
         answer = _answer(engine, args.query, plan.settings, args)
         if args.json:
             print_json(_data(engine, answer, args.explain) | shared_data(standing))
@@ -62,13 +66,6 @@ def search(args: argparse.Namespace) -> int:
                 say(standing.sentence)
             _print(engine, *answer, args)
     return 0
-
-
-def _asked(own: Engine, args: argparse.Namespace) -> tuple[Engine, Standing | None]:
-    """Return who answers for the scope that is asked, and how its mirror stands."""
-    if args.scope:
-        own.index.catch_up()
-    return own.of_scope(args.scope)
 
 
 def shared_data(standing: Standing | None) -> dict[str, Any]:
@@ -91,14 +88,19 @@ def _of_line(own: Engine, text: str, args: argparse.Namespace) -> dict[str, Any]
     number: object = None
     try:
         try:
-            item = json.loads(text) if text.startswith("{") else {"query": text}
+            item = json.loads(text) if text[0] in "{[" else {"query": text}
         except (ValueError, RecursionError) as error:
-            raise _unreadable(f"not valid JSON: {error}") from error
+            if text[0] == "{":
+                raise _unreadable(f"not valid JSON: {error}") from error
+            item = {"query": text}
+        if not isinstance(item, dict):
+            raise _unreadable("it is a list")
         number, query, chosen = item.get("id"), item.get("query"), item.get("options") or {}
         if not isinstance(query, str) or not isinstance(chosen, dict):
             raise _unreadable("it has no query, or its options are no object")
-        budgets = {f"query.{name}": chosen.get(name) for name in ("maxResults", "minScore", "maxCharacters")}
-        budgets = {key: value for key, value in budgets.items() if value is not None}
+        if unknown := [one_line(name, 40) for name in chosen if name not in _OPTIONS]:
+            raise _unreadable(f"it has no option {unknown[0]!r}", f"An option is one of {', '.join(_OPTIONS)}.")
+        budgets = {f"query.{name}": value for name, value in chosen.items() if value is not None}
         settings = own.plan.settings.update(budgets, "the question")
         engine, standing = own.of_scope(args.scope)
         answer = _answer(engine, query, settings, args)
@@ -107,8 +109,8 @@ def _of_line(own: Engine, text: str, args: argparse.Namespace) -> dict[str, Any]
         return {"id": number, "error": error.as_dict()}
 
 
-def _unreadable(why: str) -> QueryError:
-    return QueryError(f"The query cannot be read: {why}.", 'Write {"id": 1, "query": "..."}.')
+def _unreadable(why: str, next_step: str = 'Write {"id": 1, "query": "..."}.') -> QueryError:
+    return QueryError(f"The query cannot be read: {why}.", next_step)
 
 
 def _data(engine: Engine, answer: Answer, explain: bool) -> dict[str, Any]:
@@ -199,8 +201,10 @@ def get(args: argparse.Namespace) -> int:
     """Print a note, or some of its lines."""
     plan, standing, (path, first, last) = planned(args), None, roots.named_lines(args.path)
     start, lines = getattr(args, "from"), args.lines
+    if first is not None and (last or first) < first:
+        raise SettingError(f"Line {last} of {path} stands before line {first}.", f"Write {path}:{last}-{first}.")
     if first is not None and start == 1:
-        start, lines = max(1, first), lines or max(1, (last or first) - first + 1)
+        start, lines = max(1, first), lines or (last or first) - first + 1
     if plan.backend == "builtin" and not workspace_of(path):
         note = notes.note_lines(roots.note(plan.roots, path), start, lines)
     else:

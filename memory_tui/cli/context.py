@@ -20,6 +20,7 @@ from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code, registry, wiring
 from memory_tui.notices import without_effect
 from memory_tui.plan import Options, Plan
+from memory_tui.settings import by_option
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 _NOTIFYING = ("search", "status", "index")
 """Commands whose answer holds every notice of the engine."""
 _CHANGES = {
-    "profile": "profile",
-    "max_results": "query.maxResults",
-    "max_characters": "query.maxCharacters",
-    "min_score": "query.minScore",
+    "--profile": "profile",
+    "--max-results": "query.maxResults",
+    "--max-characters": "query.maxCharacters",
+    "--min-score": "query.minScore",
 }
 """Options that set one setting."""
 _PASSED_ON = ("citations", "session_key", "max_chars")
@@ -92,8 +93,8 @@ def engine_options(args: argparse.Namespace) -> Options:
         if not equals:
             raise SettingError(f"--set takes KEY=VALUE, not {item!r}.", "For instance --set query.minScore=0.2.")
         changes.append((key, setting))
-    chosen = ((key, getattr(args, name, None)) for name, key in _CHANGES.items())
-    changes += [(key, str(number)) for key, number in chosen if number is not None]
+    chosen = {option: getattr(args, option[2:].replace("-", "_"), None) for option in _CHANGES}
+    changes += [by_option(name, _CHANGES[name], value) for name, value in chosen.items() if value is not None]
     workspace, extra = _with_hosts(args, workspace_named(args))
     return Options(
         workspace=workspace,

@@ -54,10 +54,7 @@ def history(args: argparse.Namespace) -> int:
     with _recorded(args) as notes:
         undoable = {entry.id for entry in notes.stack("undo")}
         if args.show is not None:
-            listed = histories.history(notes.journal, until=args.show + 1, most=1, joined=False)
-            entry = next((entry for entry in listed if entry.id == args.show), None)
-            if entry is None:
-                raise EditRefused(f"The history has no change {args.show}.", "Run memory-tui history to list them.")
+            entry = _entry(notes, args.show)
             text = diff.text(notes.journal.change_of(entry))
             by = [authors.sentence(entry.author)] if entry.kind == OTHERS else []
             lines = [_line(entry, undoable), *by, *text.splitlines()]
@@ -101,6 +98,15 @@ def since(args: argparse.Namespace) -> int:
         lines = [_line(entry, set()) for entry in entries]
         sentence = f"Since {then}: {words}." if words else f"Nobody else changed a note since {then}."
         return show(args, [_row(entry, set()) for entry in entries], [*lines, sentence, *filter(None, [last])])
+
+
+def _entry(notes: Curator, number: int) -> JournalEntry:
+    """Return a change of the history. Raises EditRefused."""
+    listed = histories.history(notes.journal, until=number + 1, most=1, joined=False)
+    entry = next((entry for entry in listed if entry.id == number), None)
+    if entry is None:
+        raise EditRefused(f"There is no change {number}.", "Run memory-tui history to list them.")
+    return entry
 
 
 def _note(notes: Curator, typed: str) -> str:
@@ -165,7 +171,7 @@ def restore_notes(args: argparse.Namespace) -> int:
         if when is None:
             return _versions(args, notes)
         is_number = when.isascii() and when.isdigit()
-        point: dict[str, Any] = {"change": int(when)} if is_number else {"at": _time(when)}
+        point: dict[str, Any] = {"change": _entry(notes, int(when)).id} if is_number else {"at": _time(when)}
         return make(notes, histories.before(notes, args.path, **point), args)
 
 

@@ -7,6 +7,7 @@ import ctypes
 import os
 import re
 import sys
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -43,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report_signal(stopped.number, stopped.more)
         return exit_status(stopped.number)
     except BrokenPipeError:
-        # Whoever read the answer has seen enough. What is left goes nowhere when the interpreter ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read the answer has seen enough.
+        _drop_output()
         return 0
     except (MemoryTuiError, RuntimeError, MemoryError, ImportError, OSError) as error:
         failure = _as_error(error)
@@ -77,6 +78,10 @@ def _as_error(error: BaseException) -> MemoryTuiError | None:
     """Return an error as a person is told it; None for one that is a fault of the program."""
     if isinstance(error, MemoryTuiError):
         return error
+    if isinstance(error, OSError) and _is_of_output(error):
+        _drop_output()
+        why = (error.strerror or str(error)).lower()
+        return MemoryTuiError(f"Standard output cannot be written: {why}.", "Send it to a place that has room.")
     if str(error) == "Could not determine home directory.":
         return SettingError(
             "A path begins with ~ and a name that no user of this machine has.",
@@ -88,6 +93,17 @@ def _as_error(error: BaseException) -> MemoryTuiError | None:
             "Close other programs, or raise the limit of memory; the next start repairs what was cut off.",
         )
     return None
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Return whether standard output refused a write: the modules of the command line write nothing else themselves."""
+    *_, (frame, _line) = traceback.walk_tb(error.__traceback__)
+    return error.filename is None and str(frame.f_globals["__name__"]).startswith("memory_tui.cli.")
+
+
+def _drop_output() -> None:
+    """Have what is left of the output go nowhere when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _share_one_heap() -> None:

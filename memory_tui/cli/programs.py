@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,12 @@ from memory_tui.backends.memories import Memories, MemoryEntry, TableMissing
 from memory_tui.backends.qmd import APPROVED_AS, QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.cli.context import confirmed, engine_options, opened
-from memory_tui.cli.output import print_lines, say, show, waiting
+from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.engine.agents import injected
 from memory_tui.engine.engine import Engine
-from memory_tui.errors import EditRefused, QueryError
+from memory_tui.errors import EditRefused, MemoryTuiError, QueryError
 from memory_tui.explain import trace_json
-from memory_tui.formatting import plural
+from memory_tui.formatting import plural, second
 from memory_tui.openclaw import compare
 from memory_tui.openclaw import flush as flushes
 from memory_tui.openclaw.prompt import injected_lines
@@ -41,11 +40,11 @@ def compare_index(args: argparse.Namespace) -> int:
     with waiting("Reading OpenClaw's index"):
         outcome = compare.compare_configured(chosen.config, chosen.settings, chosen.roots, path)
     lines = [f"{label + ':':<15}{one_line(words)}" for label, words in compare.statements(outcome)]
-    if isinstance(outcome, compare.HostProblem) and not args.json:
-        say(f"{outcome.detail} {outcome.next_step} ({outcome.state})")
-        lines = []
-    code = {"ok": 0, "missing": 2}.get(outcome.state, 1)
-    return show(args, trace_json.plain(outcome), lines, code)
+    if isinstance(outcome, compare.HostProblem):
+        error = MemoryTuiError(outcome.detail, outcome.next_step)
+        error.code, error.exit_status = outcome.state, 2 if outcome.state == "missing" else 1
+        raise error
+    return show(args, trace_json.plain(outcome), lines)
 
 
 def inject(args: argparse.Namespace) -> int:
@@ -141,10 +140,7 @@ def _state(engine: Engine) -> Answer:
         ("Mode", data["searchMode"]),
         *(("Collection", f"{item.name}  {item.path}  {item.pattern}") for item in client.specs),
         ("Index", problem or counts),
-        (
-            "Last update",
-            f"{dt.datetime.fromtimestamp(client.updated):%Y-%m-%d %H:%M:%S}" if client.updated else "never",
-        ),
+        ("Last update", second(client.updated) if client.updated else "never"),
     ]
     return data, [f"{name + ':':14}{one_line(str(text))}" for name, text in rows]
 
@@ -159,20 +155,10 @@ _RUN: dict[str, Callable[[Engine], Answer]] = {
 # --- memories ---------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _opened(args: argparse.Namespace) -> Iterator[Memories]:
-    """Yield the memories that the options name; no workspace has to be there."""
-    choices = plan.choose(engine_options(args))
-    opened = Memories(choices, Approvals(choices.workspace))
-    try:
-        yield opened
-    finally:
-        opened.close()
-
-
 def ltm(args: argparse.Namespace) -> int:
-    """Carry out an action on the long-term memories."""
-    with _opened(args) as opened:
+    """Carry out an action on the long-term memories; no workspace has to be there."""
+    choices = plan.choose(engine_options(args))
+    with closing(Memories(choices, Approvals(choices.workspace))) as opened:
         if args.action in ("store", "forget", "undo") and not args.read_only:
             # A person agrees once; what refuses to write says how to agree.
             question = f"memory-tui has only read the memories in {opened.label} so far. May it write them?"

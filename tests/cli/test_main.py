@@ -93,7 +93,7 @@ def test_a_missing_folder_is_the_only_complaint(run, tmp_path, terminal, monkeyp
 REFUSED: list[tuple[list[str], str]] = [
     (["search"], "There is no query."),
     (["search", "x", "-n", "0"], "is not a whole number from 1"),
-    (["search", "x", "--min-score", "2"], "minScore"),
+    (["search", "x", "--min-score", "2"], "memory-tui: --min-score goes from 0 to 1; 2 is outside."),
     (["search", "x", "--set", "nonsense=1"], "nonsense"),
     (["search", "x", "--set", "minScore"], "--set takes KEY=VALUE"),
     (["search", "x", "--profile", "mine"], "mine"),
@@ -111,6 +111,10 @@ REFUSED: list[tuple[list[str], str]] = [
     *((["get", path], "") for path in ("/etc/passwd", "memory/../../x.md", "MEMORY.txt", "", "memory", "a\0b.md")),
     (["get", "../nope.md"], "outside the places"),
     (["get", "MEMORY.md", "--from", "9999"], "MEMORY.md has 3 lines; there is no line 9,999."),
+    (["get", "MEMORY.md:3-2"], "Line 2 of MEMORY.md stands before line 3."),
+    (["search", "x", "-n", "99999"], "--max-results goes from 1 to 1000; 99999 is outside."),
+    *((["search", "x", "--index", folder], f"--index {folder} names a folder.") for folder in ("/", ".")),
+    (["restore", "MEMORY.md", "--before", "999"], "There is no change 999."),
     (["get", "memory/empty.md", "--from", "9999"], "memory/empty.md is empty; there is no line 9,999."),
     (["status", "extra"], "Unrecognized arguments: extra."),
     (["status", "--config", "/nowhere.json"], "/nowhere.json"),
@@ -166,12 +170,14 @@ def test_search_indexes_first_and_prints_hits_with_citations(run):
 def test_a_question_a_line_gets_an_answer_a_line(run, monkeypatch):
     long = json.dumps({"id": "long", "query": "x" * 60_000})
     lines = f'vlan\n{{"id": "q7", "query": "乌龙茶"}}\n{{"id": 1}}\n{{broken\n\n{long}\n{{"query":{"[" * 100_000}\n'
+    lines += '[1]\n{"query": "vlan", "options": {"maxResults": 1, "bogus": 2}}\n[x] done\n'
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
     code, out, _ = run("search", "--stdin")
     answers = [json.loads(line) for line in out.strip().split("\n")]
-    assert (code, [answer["id"] for answer in answers]) == (0, [None, "q7", 1, None, "long", None])
+    assert (code, [answer["id"] for answer in answers]) == (0, [None, "q7", 1, None, "long", *[None] * 4])
     assert answers[1]["results"][0]["path"] == "MEMORY.md"
-    assert ["error" in answer for answer in answers] == [False, False, True, True, True, True]
+    assert ["error" in answer for answer in answers] == [False, False, *[True] * 6, False]
+    assert "no option 'bogus'" in answers[7]["error"]["message"]
 
 
 def test_a_budget_of_characters_holds_for_questions_a_line(run, monkeypatch):
@@ -373,7 +379,7 @@ def test_version_needs_neither_numpy_nor_a_screen():
     assert done.stdout.split() == ["memory-tui", __version__, "[]"]
 
 
-def test_a_reader_that_has_seen_enough_and_an_ascii_terminal_are_no_errors(workspace, tmp_path):
+def test_a_reader_that_has_seen_enough_and_an_ascii_terminal_are_no_errors_and_a_full_disk_is(workspace, tmp_path):
     where = ["--workspace", str(workspace), "--index", str(tmp_path / "i")]
     words = [sys.executable, "-m", "memory_tui", "search", "乌龙茶", *where]
     program = shlex.join([*words, "--json"])
@@ -383,3 +389,8 @@ def test_a_reader_that_has_seen_enough_and_an_ascii_terminal_are_no_errors(works
     ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
     answer = subprocess.run(words, capture_output=True, check=True, env=ascii_only)
     assert "喜欢乌龙茶" in answer.stdout.decode()
+    for end in ("", " --json"):
+        full = f"{shlex.join(words)}{end} >/dev/full"
+        done = subprocess.run(["sh", "-c", full], capture_output=True, text=True, check=False)
+        said = "memory-tui: Standard output cannot be written: no space left on device.\n  Send it to a place"
+        assert (done.returncode, said in done.stderr, "Traceback" in done.stderr) == (1, True, False), done.stderr

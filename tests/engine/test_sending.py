@@ -263,6 +263,7 @@ def test_the_command_shows_agrees_and_takes_back(play, run, config):
     assert "Approved: openai at embed.example may get these notes" in run("provider")[1]
     assert [made["provider"] for made in told(run, "--revoke")["revoked"]] == ["openai"]
     assert told(run)["approvals"] == []
+    assert "Nothing was withdrawn: openai had no approval here." in run("provider", "--revoke", "openai")[1]
     assert play.asked == []
 
 

@@ -442,9 +442,8 @@ def test_problems_get_a_sentence_and_a_code(db, run, data, state, code):
     got, out, err = run(str(db))
     assert (got, out) == (code, "")
     assert err.startswith("memory-tui: ")
-    assert f"({state})" in err
     got, out, _ = run(str(db), "--json")
-    assert (got, json.loads(out)["state"]) == (code, state)
+    assert (got, json.loads(out)["error"]["code"]) == (code, state)
 
 
 def test_hostile_names_in_their_index_are_shown_and_obeyed_by_nobody(workspace, db, run):
