@@ -166,7 +166,7 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
         yield f"{part.hit.score:.3f} {one_line(hit_text.place_of(part))}"
         if explain:
             yield from hit_text.arithmetic(part.hit, trace, evidence, first=not place)
-        yield from safe(part.text.strip("\n"), keep_newlines=True).split("\n")
+        yield from safe(part.text.strip("\r\n"), keep_newlines=True).split("\n")
     for place, line in enumerate(_empty(trace)):
         yield line if place else f"No matches. {line}"
     if explain:

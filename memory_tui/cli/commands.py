@@ -141,7 +141,7 @@ search  ask:search answers  search the notes as an agent would
   query?                              the query
   --stdin                             one query, or {"id","query","options"}, a line; one JSON answer a line
   -n --max-results N                  how many hits
-  --max-characters N                  passages of so many characters in all (default: as agents get; 0: 700 a hit)
+  --max-characters INT                passages of so many characters in all (default: as agents get; 0: 700 a hit)
   --min-score SCORE                   what a hit has to score
   --source memory|sessions@           only hits of this source
   --scope SCOPE@                      of a shared index: OWNER/NAME, group:ROLE or all, several apart by commas

@@ -93,13 +93,6 @@ def place_of(part: Excerpt) -> str:
     return ", ".join(filter(None, (f"{chunk.path}#L{part.first}-L{part.last}", *remarks)))
 
 
-def leaves_out(part: Excerpt, line: int) -> str:
-    """Return that `line` of the hit's chunk is not sent, and what is, in words; empty for one that is sent."""
-    first, last = part.lines
-    sent = f"line {first}" if first == last else f"lines {first}-{last}"
-    return "" if first <= line <= last else f"Line {line} is not sent: of this passage the agent reads {sent}."
-
-
 def cited(hit: Candidate) -> str:
     """Return where a hit stands, without the blank lines at the end of its chunk."""
     return f"{hit.chunk.path}#L{hit.chunk.start_line}-L{hit.last_line}"
@@ -284,7 +277,7 @@ def hits(
         bars = "".join(style(text, kind) for text, kind in score_bar(hit, perfect(trace), BAR))
         age = style(f"{age_words(age_of(hit, trace.now)):<{AGE}}", "muted")
         title = marked(row.title, row.title_marks, "strong")
-        lines = safe(part.text, keep_newlines=True).strip("\n").split("\n") if full else [row.body]
+        lines = safe(part.text.strip("\r\n"), keep_newlines=True).split("\n") if full else [row.body]
         rows = [piece for line in lines for piece in wrapped(line, room)]
         if not full and len(rows) > SHORT:
             rows = [*rows[: SHORT - 1], f"{wrapped(rows[SHORT - 1], room - 2)[0]} …"]

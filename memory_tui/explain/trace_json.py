@@ -150,6 +150,8 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | No
         "path": value.place.path,
         "line": value.place.line,
         "recalled": value.recalled,
+        "sent": value.sent,
+        "label": wording.label(value.fate),
         "verdict": verdict(value.fate),
         "claims": [verdict(row) for row in claims if row is not None],
         **_account(value.best, value.trace.profile),

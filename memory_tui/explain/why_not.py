@@ -19,7 +19,7 @@ from memory_tui.index.sync import state_of
 from memory_tui.notices import Notice, notice
 from memory_tui.search import lexical_2026_9, score
 from memory_tui.search.evidence import NO_BOOST, Evidence, Hit, KeywordSide, Postings
-from memory_tui.search.excerpts import unsent
+from memory_tui.search.excerpts import excerpts
 from memory_tui.search.rank import rank
 from memory_tui.search.score import Rules, tuned
 from memory_tui.search.trace import Candidate, ChunkRef, QueryPlan, Recalled, Trace, Verdict
@@ -343,6 +343,8 @@ class WhyNot(Struct, frozen=True):
     best: Account | None
     others: tuple[Account, ...]
     more: int = 0
+    unsent: str = ""
+    """That the line is in nothing that an agent gets of its recalled chunks, as a sentence; else empty."""
 
     @property
     def recalled(self) -> bool:
@@ -350,9 +352,9 @@ class WhyNot(Struct, frozen=True):
         return isinstance(self.fate, Recalled)
 
     @property
-    def unsent(self) -> str:
-        """Return that the line is not in what an agent gets of its recalled chunk, as a sentence; empty where it is."""
-        return unsent(self.trace, self.evidence, self.best.chunk.rowid if self.best is not None else 0, self.place.line)
+    def sent(self) -> bool:
+        """Return whether an agent is given the line without asking for the nearest."""
+        return isinstance(self.fate, Recalled) and not self.fate.kept_back and not self.unsent
 
     @property
     def row(self) -> int | None:
@@ -363,17 +365,21 @@ class WhyNot(Struct, frozen=True):
 def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, path: str, line: int | None) -> WhyNot:
     """Return why a line of the note at `path` was, or was not, recalled, as `store` and the disk know it now.
 
-    The best of its chunks speaks, the next best are listed.
+    Of its chunks the one whose passage holds the line speaks, else the best; the next best are listed.
     """
     place = locate(roots, store, path, line)
     rows = {row: ref for ref in place.chunks if (row := row_of(evidence, ref.rowid)) is not None}
     without: list[Rejected | Withheld] = [*store.rejected(), *store.withheld()]
     inquest = Inquest(evidence, settings, {chunk.rowid: str(chunk) for chunk in without})
-    ranked = sorted(rows, key=inquest.merit, reverse=True)
+    parts = excerpts(inquest.trace, evidence, inquest.trace.settings.whole("query.maxCharacters"))
+    sent = {part.hit.chunk.rowid for part in parts if not part.leaves_out(line)}
+    ranked = sorted(rows, key=lambda row: (rows[row].rowid in sent, inquest.merit(row)), reverse=True)
     accounts = [inquest.account(row, place.texts[rows[row].rowid]) for row in ranked[:LISTED]]
     best = accounts[0] if accounts else None
     if best is not None and (best.recalled or place.gate is None):
         fate = best.fate
     else:
         fate = place.gate or notice("changed_since_indexed", change="new")
-    return WhyNot(place, evidence, inquest.trace, fate, best, tuple(accounts[1:]), max(0, len(ranked) - LISTED))
+    unsent = next((part.leaves_out(line) for part in parts if best and part.hit.chunk == best.chunk), "")
+    others, more = tuple(accounts[1:]), max(0, len(ranked) - LISTED)
+    return WhyNot(place, evidence, inquest.trace, fate, best, others, more, unsent)

@@ -103,8 +103,8 @@ def with_trace(entry: RecallEntry, trace: Trace, delivered: Sequence[Excerpt], *
 
 def _logged(part: Excerpt, *, is_cut: bool) -> LoggedHit:
     chunk, scores = part.hit.chunk, (part.hit.score, part.hit.vector, part.hit.text)
-    lines, place = (part.first, part.last), getattr(part.hit.verdict, "place", 0)
-    return LoggedHit(chunk.path, chunk.start_line, chunk.end_line, *scores, chunk.id, is_cut, place, *lines)
+    place = getattr(part.hit.verdict, "place", 0)
+    return LoggedHit(chunk.path, chunk.start_line, chunk.end_line, *scores, chunk.id, is_cut, place, *part.lines)
 
 
 def settings_of(logged: Mapping[str, Scalar], settings: Settings) -> Settings:

@@ -37,6 +37,11 @@ def head(text: str) -> Snippet:
     return Snippet(jsstring.utf16_head(text, LENGTH), 0)
 
 
+def _cut(text: str, length: int) -> str:
+    """Return the first `length` UTF-16 units, no half of a line end among them."""
+    return jsstring.utf16_head(text, length).removesuffix("\r")
+
+
 def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
     """Return where the words of `weights` stand in `text`, as (character, word) in order; words match by stem."""
     stem_of = {stem: word for word in weights for stem in tokens.word_stems(word)}
@@ -56,11 +61,9 @@ _WITHIN_WORD = re.compile(r"[^\W\u2e80-\uffff]{2}")
 def window(text: str, weights: Mapping[str, float], length: int = LENGTH) -> Snippet:
     """`length` UTF-16 units around the words that say most: the window with the greatest sum of distinct weights."""
     units = jsstring.utf16_places(text)
-    if units[-1] <= length:
-        return Snippet(text, 0)
-    result = [(units[at], word) for at, word in matches(text, weights)]
+    result = [(units[at], word) for at, word in matches(text, weights)] if units[-1] > length else []
     if not result:
-        return Snippet(jsstring.utf16_head(text, length), 0)
+        return Snippet(_cut(text, length), 0)
     ends = [at + jsstring.utf16_len(word) for at, word in result]
     best, span, end, inside = -1.0, (0, 0), 0, Counter[str]()
     for i, (start, first) in enumerate(result):
@@ -80,7 +83,7 @@ def window(text: str, weights: Mapping[str, float], length: int = LENGTH) -> Sni
     start = line if span[0] - units[line] <= room else bisect_left(units, middle)
     if start and _WITHIN_WORD.match(text, start - 1):
         start = next((at + 1 for at in range(start, bisect_left(units, span[0])) if text[at].isspace()), start)
-    return Snippet(jsstring.utf16_head(text[start:], length), text.count("\n", 0, start))
+    return Snippet(_cut(text[start:], length), text.count("\n", 0, start))
 
 
 # --- excerpts ------------------------------------------------------------------------------------------------------
@@ -107,6 +110,12 @@ class Excerpt(Struct, frozen=True):
         """Return the first and the last line of the note that an agent reads."""
         first = self.hit.snippet_line if self.text == self.hit.snippet else self.first
         return first, min(self.last, first + self.text.count("\n"))
+
+    def leaves_out(self, line: int | None) -> str:
+        """Return that `line` of the hit's chunk is not sent, and what is, as a sentence; empty for one that is sent."""
+        first, last = self.lines
+        sent = f"an agent gets {self.hit.chunk.path}#L{first}-L{last} of it"
+        return "" if first <= (line or first) <= last else f"Line {line} is not sent: {sent}."
 
 
 class _Line(Struct, frozen=True):
@@ -139,7 +148,7 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
     texts = [evidence.texts[hit.chunk.rowid] for hit in trace.recalled]
     if stage is None or not characters:
         return tuple(
-            Excerpt(hit, hit.chunk.start_line, hit.last_line, hit.snippet, hit.snippet == text)
+            Excerpt(hit, hit.chunk.start_line, hit.last_line, hit.snippet, hit.snippet.strip() == text.strip())
             for hit, text in zip(trace.recalled, texts, strict=True)
         )
     weights, taken, cores = dict.fromkeys(trace.plan.words, 1.0), set[_Line](), list[_Core]()
@@ -159,17 +168,6 @@ def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt
         result.append(Excerpt(hit, first, last, piece.text, piece.text.strip() == text.strip()))
         characters -= len(piece.text) + 1
     return tuple(result)
-
-
-def unsent(trace: Trace, evidence: Evidence, rowid: int, line: int | None) -> str:
-    """Return that `line` of the recalled chunk `rowid` is in no passage, and what an agent gets of it, as a sentence.
-
-    Empty where the line is sent, or the chunk is not recalled.
-    """
-    for part in excerpts(trace, evidence, trace.settings.whole("query.maxCharacters")):
-        if part.hit.chunk.rowid == rowid and not part.first <= (line or part.first) <= part.last:
-            return f"Line {line} is not sent: an agent gets {part.hit.chunk.path}#L{part.first}-L{part.last} of it."
-    return ""
 
 
 def _cost(lines: Sequence[_Line]) -> int:

@@ -12,7 +12,7 @@ from memory_tui import profiles
 from memory_tui.backends.qmd import QmdAnswer, QmdHit
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased
-from memory_tui.explain.hit_text import age_in_list, age_of, hit_text, leaves_out, perfect
+from memory_tui.explain.hit_text import age_in_list, age_of, hit_text, perfect
 from memory_tui.explain.wording import MatchedWords, Spoken, rounded, sent_of
 from memory_tui.formatting import plural
 from memory_tui.notices import ordinal, quoted
@@ -423,7 +423,7 @@ def reads(row: Row, line: int) -> Content:
         return Content.assemble(("What it says  ", "bold"), f"{safe(chunk.path)}:{whole}")
     place = f"{safe(chunk.path)}:{'-'.join(map(str, part.lines))}"
     of = "" if part.is_whole else (f"  of {whole}", MUTED)
-    out = (f"  not line {line}", "$warning") if leaves_out(part, line) else ""
+    out = (f"  not line {line}", "$warning") if part.leaves_out(line) else ""
     return Content.assemble(("The agent reads  ", "bold"), place, of, out)
 
 

@@ -181,19 +181,19 @@ def test_a_question_a_line_gets_an_answer_a_line(run, monkeypatch):
 
 
 def test_a_budget_of_characters_holds_for_questions_a_line(run, monkeypatch):
-    queries = [{"query": "vlan", "options": {"maxCharacters": most}} for most in (60, 0, None)]
+    queries = [{"query": "vlan", "options": {"maxCharacters": most}} for most in (60, None, 0)]
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(json.dumps(query) + "\n" for query in queries)))
     out = run("search", "--stdin", "--max-characters", "900")[1]
     texts = [[each["snippet"] for each in json.loads(line)["results"]] for line in out.splitlines()]
-    small, large = (
+    small, large, whole = (
         [
             each["snippet"]
             for each in json.loads(run("search", "vlan", "--max-characters", most, "--json")[1])["results"]
         ]
-        for most in ("60", "900")
+        for most in ("60", "900", "0")
     )
-    assert (texts[0], texts[2]) == (small, large)
-    assert len(small) == len(large) == len(texts[1])
+    assert texts == [small, large, whole]
+    assert len(small) == len(large) == len(whole)
     assert sum(map(len, small)) <= 60 < sum(map(len, large)) <= 900
 
 

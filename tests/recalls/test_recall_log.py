@@ -417,13 +417,16 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path, c
     place = recall_log.recall_log_path(folder)
     (entry,) = recall_log.read(place).entries
     went = [(row["path"], row["startLine"], row["endLine"]) for row in answer["results"]]
-    assert [(hit.path, *hit.lines) for hit in entry.hits] == went
+    for hit, (path, first, last), row in zip(entry.hits, went, answer["results"], strict=True):
+        assert hit.path == path
+        assert first <= hit.lines[0] <= hit.lines[1] <= last
+        assert hit.lines[1] - hit.lines[0] == row["snippet"].removesuffix("\n").count("\n")
     assert answer["results"][0]["copies"] == 3
     with Engine.open(options) as engine:
         found = rerun.replay(entry, engine.plan.settings, engine.search.gather)
         assert found.same
         copy = next(other.path for other in found.now.recalled[0].copies if other.path != went[0][0])
-        path, _, last = went[1]
+        (path, *_), (_, last) = went[1], entry.hits[1].lines
         lines = range(entry.hits[1].start_line, entry.hits[1].end_line + 1)
         unsent = [line for line in lines if engine.search.why(found.evidence, path, line).unsent]
     assert rerun.delivered(entry, copy, 1)[0] is None
@@ -431,5 +434,5 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path, c
     for line in lines:
         came, said = rerun.delivered(entry, path, line)
         assert came or f"line {line} was not delivered: the agent got {path}#L" in said
-        assert bool(came) == any(p == path and first <= line <= end for p, first, end in went)
+        assert bool(came) == any(h.path == path and h.lines[0] <= line <= h.lines[1] for h in entry.hits)
     assert unsent == [line for line in lines if not rerun.delivered(entry, path, line)[0]]

@@ -102,6 +102,29 @@ def test_no_budget_leaves_a_hit_out(engine, question, characters):
     assert not characters or sum(len(one.text) for one in found) <= characters
 
 
+@pytest.mark.parametrize("characters", [0, 2500, 3600])
+def test_a_line_that_any_passage_holds_is_sent(tmp_path, characters):
+    """Where chunks overlap, another hit of the note may send what this one leaves out."""
+    lines = [f"Line {at} of the long log speaks of the garden, {'word ' * 12}." for at in range(120)]
+    for at in range(3, 120, 9):
+        lines[at] = f"Trombone {at} is kept in the attic."
+    (tmp_path / "MEMORY.md").write_bytes("\r\n".join([*lines, ""]).encode())
+    changes = (("query.maxCharacters", str(characters)), ("query.minScore", "0"))
+    with Engine.open(
+        Options(workspace=str(tmp_path), index=str(tmp_path / "i"), provider="builtin", now=NOW, changes=changes)
+    ) as engine:
+        engine.index.sync()
+        trace, evidence = engine.search.ranked("trombone attic", engine.plan.settings)
+        parts = excerpts(trace, evidence, characters)
+        assert len(parts) > 2
+        assert not any(part.text.endswith("\r") for part in parts)
+        for line in range(1, 121):
+            why = engine.search.why(evidence, "MEMORY.md", line)
+            sent = any(first <= line <= last for first, last in (part.lines for part in parts))
+            assert trace_json.why(why)["sent"] == sent, line
+            assert bool(why.unsent) == (why.recalled and not sent), line
+
+
 def test_without_a_second_stage_they_are_the_snippets(engine):
     evidence = engine.search.gather("router")
     settings = engine.plan.with_profile("openclaw-2026.3")

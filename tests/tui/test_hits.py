@@ -190,8 +190,8 @@ def test_the_lines_that_are_sent_are_named_and_so_is_one_that_is_not(engine, evi
     first, last = part.lines
     assert hits.reads(row, first).plain == f"The agent reads  {chunk.path}:{first}-{last}  of 1-{row.hit.last_line}"
     assert hits.reads(row, last + 1).plain.endswith(f"  not line {last + 1}")
-    assert hit_text.leaves_out(part, last) == ""
-    assert hit_text.leaves_out(part, last + 1).startswith(f"Line {last + 1} is not sent: ")
+    assert part.leaves_out(last) == ""
+    assert part.leaves_out(last + 1).startswith(f"Line {last + 1} is not sent: ")
 
 
 def test_the_line_above_says_what_was_read_otherwise(engine):

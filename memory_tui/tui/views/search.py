@@ -32,7 +32,6 @@ from memory_tui.errors import Cancelled, MemoryTuiError
 from memory_tui.events import Event, IndexChanged, SyncFinished
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephrase
-from memory_tui.explain.hit_text import leaves_out
 from memory_tui.explain.why_not import absent, row_of, side_of
 from memory_tui.providers import registry
 from memory_tui.sanitize import one_line, safe
@@ -577,7 +576,7 @@ class SearchView(View):
         wanted = (text, first, line, path, part.lines if part is not None else ())
         if wanted != self.passage:
             self.passage = wanted
-            unread = {at for at in range(first, first + text.count("\n") + 1) if part and leaves_out(part, at)}
+            unread = {at for at in range(first, first + text.count("\n") + 1) if part and part.leaves_out(at)}
             self.query_one(Reader).show(text, first, line, path=path, decided=True, unread=unread)
 
     def moved(self) -> None:
@@ -1045,7 +1044,7 @@ class SearchView(View):
             part = next((row.passage for row in answer.rows if row.hit.chunk.rowid == rowid), None)
             sent = "sent" if part else "not sent"
             words = f"{safe(place.path)}:{place.line} is {sent}, in the passage under the cursor."
-            self.notify((leaves_out(part, place.line) if part else "") or words, markup=False)
+            self.notify(why.unsent or words, markup=False)
             self.post_message(Placed(rowid, place))
         else:
             text = self.attempt(lambda _: explained(answer.engine, why, settings))
