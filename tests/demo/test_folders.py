@@ -30,7 +30,8 @@ def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(temporary
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     written: list[str] = []
 
-    def screen(chosen, *_more, **_named):
+    def screen(options, *_more, **_named):
+        chosen = options()
         choices = plan.choose(replace(chosen, changes=(*chosen.changes, ("query.minScore", "0.2"))))
         assert choices.settings.values["query.maxResults"].value == 6
         found = patch(choices.config, choices.settings, choices.as_written())
