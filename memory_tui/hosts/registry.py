@@ -249,7 +249,7 @@ def _require(title: str, program: str, place: Path) -> None:
     """Raises ConfigError where an agent program is not on this machine: neither `program`, nor what it keeps."""
     if shutil.which(program) is None and not place.exists():
         raise ConfigError(
-            f"{title} is not set up here: there is no {program} on the PATH and no {place}.",
+            f"{title} is not installed here: there is no {program} on the PATH and no {place}.",
             f"Install {title} and start it once.",
         )
 

@@ -4,7 +4,6 @@ failed last.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,7 +26,7 @@ _NAMED = 3
 
 
 class AgentProgram(Struct, frozen=True):
-    """One agent program: its connection (None for none), what its server gets, what it asked last.
+    """One agent program: its connection (None for none), and what its server gets.
 
     `profile` ranks its answers, empty where that is not known, and `difference` names the settings that differ here.
     `memory` is another workspace that its server serves, empty where it is this one. `lost` names what its files lost,
@@ -40,10 +39,9 @@ class AgentProgram(Struct, frozen=True):
     difference: str
     memory: str
     lost: tuple[str, ...]
-    asked: RecallEntry | None
     failed: RecallEntry | None
     problem: str = ""
-    """Why it is not known what its server gets, as a sentence."""
+    """Why it is not known what its server gets, or why it cannot be connected, as sentences."""
 
     @property
     def logs(self) -> bool:
@@ -72,16 +70,17 @@ def wiring_of(plan: Plan, row: Host, scope: Scope, project: Path, *, log: bool) 
 def _row(row: Host, made: HostConnection | None, plan: Plan) -> AgentProgram:
     lost: tuple[str, ...] = ()
     profile, difference, memory, problem = "", "", "", ""
-    if made is not None:
-        try:
+    try:
+        if made is None:
+            row.edits(wiring_of(plan, row, "user", plan.workspace, log=False))
+        else:
             lost, theirs = tuple(connection.wired(made)), plans.choose(_options(made))
-            same = os.path.realpath(theirs.workspace) == os.path.realpath(plan.workspace)
-            memory = "" if same else str(theirs.workspace)
+            memory = "" if theirs.workspace.resolve() == plan.workspace.resolve() else str(theirs.workspace)
             profile, difference = theirs.settings.word("profile"), _difference(theirs.settings, plan.settings)
-        except MemoryTuiError as error:
-            problem = f"{error.message} {error.next_step}".rstrip()
-    query, failed = newest(row, Path(memory) if memory else plan.roots.workspace)
-    return AgentProgram(row, made, profile, difference, memory, lost, query, failed, problem)
+    except MemoryTuiError as error:
+        problem = f"{error.message} {error.next_step}".rstrip()
+    _, failed = newest(row, Path(memory) if memory else plan.roots.workspace)
+    return AgentProgram(row, made, profile, difference, memory, lost, failed, problem)
 
 
 def newest(row: Host, workspace: Path) -> tuple[RecallEntry | None, RecallEntry | None]:

@@ -220,15 +220,16 @@ def replayed(again: Rerun) -> Iterator[str]:
     entry, level = again.entry, level_of(again.now)
     yield f"{entry.id}  {moment(entry.at)}  {one_line(entry.client)}".rstrip()
     yield f"Asked: {one_line(entry.query)}"
-    logged = ((words, str(entry.settings[key])) for key, words in _KNOBS.items() if key in entry.settings)
-    knobs = [words + value.removesuffix(".0") for words, value in logged]
+    logged = [(name, entry.settings[key]) for key, name in _KNOBS.items() if key in entry.settings]
+    knobs = [f"{name}{value}".removesuffix(".0") for name, value in logged]
     way = one_line(entry.mode or ("" if entry.backend else "no search"))
     if knobs or way:
         yield "; ".join(filter(None, (f"Knobs: {one_line(', '.join(knobs))}" if knobs else "", way)))
     if entry.outcome:
         yield f"Outcome: {one_line(entry.outcome)}"
     if entry.level or level:
-        yield f"Level of the answer: {entry.level or 'none logged'} then, {level or 'none told'} now."
+        now = "then and now" if level == entry.level else f"then, {level or 'none told'} now"
+        yield f"Level of the answer: {entry.level or 'none logged'} {now}."
     if entry.ranked > len(entry.hits):
         bound = f" fit in {entry.most_characters:,} characters" if entry.most_characters else " were delivered"
         yield f"{len(entry.hits)} of {plural(entry.ranked, 'hit')}{bound}."

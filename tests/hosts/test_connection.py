@@ -370,8 +370,8 @@ def test_what_cannot_be_meant_is_refused(home, capsys, monkeypatch):
         (["connect", "codex", "--yes", "--workspace", "NOPE"], "NOPE"),
         (["connect", "claude-code", "--yes", "--workspace", "NOPE"], "NOPE"),
         (["disconnect", "codex"], "Codex was not connected by memory-tui on this machine."),
-        (["connect", "codex", "--yes", "--workspace", "../notes"], "Codex is not set up here"),
-        (["connect", "claude-code", "--yes", "--workspace", "../notes"], "Claude Code is not set up here"),
+        (["connect", "codex", "--yes", "--workspace", "../notes"], "Codex is not installed here"),
+        (["connect", "claude-code", "--yes", "--workspace", "../notes"], "Claude Code is not installed here"),
     ):
         if "../notes" in words:
             monkeypatch.setenv("PATH", "")

@@ -379,7 +379,7 @@ def test_the_command_lists_shows_explains_and_clears(run, host, workspace):
     name = listed["recalls"][0]["id"]
     told = run("recall-log", name)[1]
     assert "The same would come now" in told
-    assert "Level of the answer: found then, found now." in told
+    assert "Level of the answer: found then and now." in told
     assert json.loads(run("recall-log", name, "--json")[1])["same"] is True
     why = json.loads(run("recall-log", name, "--why", "memory/2026-11-18.md", "--json")[1])
     assert why["query"] == "omada router"

@@ -97,7 +97,7 @@ def test_what_agents_asked_stands_there_the_newest_first_behind_its_verdict(aske
 
 
 def test_enter_says_why_and_asks_again_with_the_knobs_of_then(asked):
-    assert "1 question may be worth a look: enter on one says why." in asked.text
+    assert "1 question may be worth a look: enter on one below says why." in asked.text
     go(asked, "omada router").press("enter")
     assert "Knobs" in asked.text
     asked.press("y").until(lambda: asked.app.view.NAME == "search")

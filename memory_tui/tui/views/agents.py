@@ -65,7 +65,9 @@ def programs(rows: Sequence[AgentProgram]) -> Iterator[Fact]:
     for row in rows:
         lost = [*row.lost, *([row.problem] if row.problem else [])]
         if row.connection is None:
-            yield Fact(row.host.title, program_key(row), MUTED, does="not connected; d connects it")
+            absent = one_line(row.problem.partition(":")[0])
+            does = "enter says why" if absent else "not connected; d connects it"
+            yield Fact(absent or row.host.title, program_key(row), MUTED, does=does)
             continue
         state = "no longer connected; d connects it again" if lost else "connected; d disconnects it"
         yield Fact(row.host.title, program_key(row), BAD if lost else GOOD, does=state, style="bold")
@@ -92,7 +94,7 @@ def questions(log: Log) -> Iterator[Fact]:
     poor = sum(entry.is_poor for entry in log.entries)
     yield heading(f"Asked: {tally(log).partition(': ')[2] or plural(len(log.entries), 'recall')}")
     if poor:
-        yield Fact(f"{plural(poor, 'question')} may be worth a look: enter on one says why.", style=MUTED)
+        yield Fact(f"{plural(poor, 'question')} may be worth a look: enter on one below says why.", style=MUTED)
     yield from map(question, log.entries[: -_ENTRIES - 1 : -1])
     if len(log.entries) > _ENTRIES:
         yield Fact(f"{len(log.entries) - _ENTRIES:,} older; memory-tui recall-log lists them.", style=MUTED)
@@ -113,7 +115,7 @@ def turns(sessions: Sequence[SessionTurns], problems: Sequence[str]) -> Iterator
                 yield Fact(recall_words(recall), f"recall:{number}:{at}:{place}", mark, indent=3)
     yield from map(Fact, agent_turns.by_note(sessions))
     if not sessions:
-        yield Fact("No transcript of an agent with this memory was found for the last seven days.", style=MUTED)
+        yield Fact("No transcript of the last seven days uses this memory. Asked counts the log instead.", style=MUTED)
     yield from (Fact(one_line(problem), mark=WARN) for problem in problems)
 
 
@@ -180,7 +182,8 @@ class AgentsView(View):
     def read(self, message: Read) -> None:
         """Show them."""
         self.rows, self.logged = message.rows, message.log
-        self.post_message(Badge(self.NAME, sum(bool(row.lost or row.problem) for row in self.rows)))
+        failed = [row for row in self.rows if row.connection and (row.lost or row.problem)]
+        self.post_message(Badge(self.NAME, len(failed)))
         self.draw()
 
     def draw(self) -> None:
@@ -204,7 +207,9 @@ class AgentsView(View):
         """Offer what can be done with an agent, say why a question was answered so, or open what OpenClaw keeps."""
         event.stop()
         key, row = event.option.id or "", self.program
-        if row is not None:
+        if row is not None and row.connection is None and row.problem:
+            self.notify(one_line(row.problem), markup=False)
+        elif row is not None:
             await self.offer(row)
         elif key == _OPENCLAW.key:
             await self.action_openclaw()
