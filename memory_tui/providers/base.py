@@ -198,20 +198,20 @@ class Cause(Enum):
     NEEDS_APPROVAL = "needs approval"
     NO_KEY = "no key", "Put the key into the environment or into remote.apiKey, or choose another provider."
     BAD_KEY = "bad key", "Check the key, and that it may be used for embeddings."
-    UNKNOWN_MODEL = "unknown model", "Check model and remote.baseUrl."
+    UNKNOWN_MODEL = "unknown model", "Check the model and the address (remote.baseUrl)."
     TOO_LONG = "text too long", "Make chunking.tokens smaller, or choose a model that takes longer text."
     TOO_LARGE = "batch too large", "Nothing to do: smaller batches are sent from now on."
     NO_VECTOR = (
         "no vector for a text",
         "Nothing to do: words still find it. Other words in that note, or another model, may help.",
     )
-    REFUSED = "request refused", "Check model, remote.baseUrl and remote.headers."
+    REFUSED = "request refused", "Check the model, the address (remote.baseUrl) and remote.headers."
     SERVER = "server error", "Wait; memory-tui tries again by itself."
-    NETWORK = "network down", "Check the network, a proxy if there is one, and remote.baseUrl."
+    NETWORK = "network down", "Check the network, a proxy if there is one, and the address (remote.baseUrl)."
     TIMEOUT = "no answer in time", "Check the network, or whether the server is overloaded."
     MALFORMED = (
         "malformed answer",
-        "Check remote.baseUrl and model: this is not what an embedding endpoint answers.",
+        "Check the address (remote.baseUrl) and the model: this is not what an embedding endpoint answers.",
     )
     NOT_INSTALLED = (
         "not installed",

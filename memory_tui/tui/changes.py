@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
+from msgspec.structs import replace
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -159,6 +160,8 @@ async def _step(view: View, kind: Literal["undo", "redo"], number: int | None, t
         step = curator.undo if kind == "undo" else curator.redo
         return step(entry.id, merging=True)
 
+    if number is None and entry.id != view.session.last_change:
+        change = replace(change, notes=("u asks first: this is not a change that you just made here.", *change.notes))
     if kind == "undo" and entry.id == view.session.last_change and not change.notes:
         make(view, deed, then)
     else:
@@ -235,9 +238,8 @@ def conflict_rows(hunks: Sequence[Hunk], sides: Sequence[Side]) -> Iterator[Opti
             lost = " strike" if name not in (side, "before") and side != "both" else ""
             for line in lines or (b"(nothing)",):
                 text = safe(line.decode("utf-8", "replace").rstrip("\r\n"))
-                yield Option(
-                    Content.assemble((f"  {name:<7}", "$foreground-muted"), (text, style + lost)), disabled=True
-                )
+                row = Content.assemble((f"  {name:<7}", "$foreground-muted"), (text, style + lost))
+                yield Option(row, disabled=True)
 
 
 def resolved(hunks: Sequence[Hunk], sides: Sequence[Side]) -> bytes:

@@ -51,6 +51,8 @@ class Session:
 
     made: list[JournalEntry] = field(default_factory=list)
     """The changes of notes that were made on this screen, and what took them back, the last one last."""
+    typed: dict[tuple[str, str], str] = field(default_factory=dict)
+    """What was typed to set up a provider, by its kind and the line of the form."""
     history_of: str = ""
     """The note whose changes the history lists; empty for all."""
 

@@ -82,15 +82,20 @@ class SetUp(Dialog[ProviderSetup]):
         row = registry.row(self.kind)
         self.query_one(".dialog").set_class(bool(row.shape), "-form")
         self.query_one(".dialog").border_title = Content(f"Set up a provider: {self.kind}")
-        self.query_one("#address", Input).value = row.base_url
-        self.query_one("#variable", Input).value = providers.usual_variable(row, row.base_url)
-        model = self.query_one("#model", Input)
-        model.value, model.placeholder = row.model, FIELDS[-1][-1] if row.model else "its name, as the server has it"
+        usual = (row.base_url, providers.usual_variable(row, row.base_url), row.model)
+        for (id_, _, _), value in zip(FIELDS, usual, strict=True):
+            self.query_one(f"#{id_}", Input).value = self.view.session.typed.get((self.kind, id_), value)
+        self.query_one("#model", Input).placeholder = FIELDS[-1][-1] if row.model else "its name, as the server has it"
         if row.shape:
             self.say("Enter goes on; after the model it asks the provider. Nothing is written before you agreed.")
             self.set_focus(self.query_one("#address"))
         else:
             self.test()
+
+    @on(Input.Changed)
+    def keep(self, event: Input.Changed) -> None:
+        """Keep what is typed for the next time that the form is opened."""
+        self.view.session.typed[self.kind, str(event.input.id)] = event.value
 
     @on(Input.Submitted)
     def submitted(self, event: Input.Submitted) -> None:

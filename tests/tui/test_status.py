@@ -266,6 +266,8 @@ def test_a_provider_that_is_down_says_so_and_nothing_is_written(window, play):
     window.press("escape")
     filled(window, f"{play.url}/v1")
     assert "Incorrect API key" in window.text
+    window.press("escape", "enter", "enter")
+    assert f"{play.url}/v1" in window.text
     window.press("escape")
     filled(window, f"{play.url}/v1", variable="sk-0123")
     assert "Name the environment variable" in window.text

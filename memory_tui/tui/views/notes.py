@@ -167,17 +167,11 @@ class NotesView(View):
         if engine is None:
             return
         letters = self.query_one("#notes-filter", Input).value
-        files = [
-            row
-            for row in tui.note_facts.ordered(self.session.files)
-            if tui.note_facts.matches(row, letters, self.use(row.path))
-        ]
+        every = tui.note_facts.ordered(self.session.files)
+        files = [row for row in every if tui.note_facts.matches(row, letters, self.use(row.path))]
         width = rows.scrollable_content_region.width or 30
-        key = (
-            [(row.path, row.state, row.detail, row.title, self.use(row.path)) for row in files],
-            width,
-            frozenset(self.marked),
-        )
+        shown = [(row.path, row.state, row.detail, row.title, self.use(row.path)) for row in files]
+        key = shown, width, frozenset(self.marked)
         if key == self.listed:
             return
         self.listed = key
@@ -664,9 +658,8 @@ class NotesView(View):
                 await tui.changes.propose(self, lambda c: c.plan.rename(path, new), then=self.show_change)
 
         if self.is_there():
-            await self._ask_line(
-                tui.dialogs.Line("Rename the note", value=path, explanation="Links to it follow."), typed
-            )
+            line = tui.dialogs.Line("Rename the note", value=path, explanation="Links to it follow.")
+            await self._ask_line(line, typed)
 
     async def _ask_line(self, dialog: tui.dialogs.Line, then: ScreenResultCallbackType[str]) -> None:
         if tui.changes.is_writable(self):
