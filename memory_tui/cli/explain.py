@@ -114,7 +114,7 @@ def verdict(value: Outcome) -> str:
         sure = f"95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f}"
         return f"On held-out queries, {value.metric} rises by {value.held_out.mean:.3f} beyond chance ({sure})."
     if value.reason == "few labels":
-        return f"No evidence: {plural(value.have, 'query')} with a correct hit; the search starts at {value.needed}."
+        return f"No evidence: {plural(value.have, 'query')} with a correct hit; the search needs {value.needed}."
     if gain is None or not (gain.low or gain.high):
         return "No evidence: the best settings for the half that is searched gain nothing on held-out queries."
     return (

@@ -109,8 +109,8 @@ class Budget(Struct, frozen=True):
         """What is cut out, in words; empty where nothing is."""
         if self.cut is None:
             return ""
-        mark = ", for the mark of the cut takes room, too" if self.cut.lost > self.used - self.limit else ""
-        return f"; it cuts out {self.cut.lines}, {self.cut.lost:,} {self.unit} are not read{mark}"
+        mark = " (its marker needs room, too)" if self.cut.lost > self.used - self.limit else ""
+        return f"; it cuts out {self.cut.lines}: {self.cut.lost:,} {self.unit} are not read{mark}"
 
 
 def _limits(config: Config, total: int) -> tuple[tuple[int, str], tuple[int, str]]:
@@ -150,7 +150,7 @@ def effect(before: bytes | None, after: bytes | None, host: HostLimit) -> str:
     """What a change of the note does to its budget, as a sentence."""
     old, new = measure(before, host), measure(after, host)
     same = old.unit == new.unit
-    words = f"{_NAMES[host.name]}: {f'{old.used:,} to ' if same else ''}{new.used:,} of {new.limit:,} {new.unit}"
+    words = f"{_NAMES[host.name]}: {f'{old.used:,} -> ' if same else ''}{new.used:,} {new.unit} (limit {new.limit:,})"
     return f"{words}{new.loss}."
 
 

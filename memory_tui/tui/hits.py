@@ -47,7 +47,7 @@ LONGEST = 160
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
 LEVELS: Mapping[str, tuple[str, str, str, str]] = {
     "found": ("✓", "$success", "Your notes answer this", "Answered"),
-    "in part": ("~", "$warning", "In part: the best passage has", "In part:"),
+    "in part": ("~", "$warning", "In part: the best passage has", "In part: best has"),
     "nearby only": ("?", "$warning", "Perhaps not answered", "Perhaps not"),
     "nothing holds these words": ("✗", "$error", "Your notes do not answer this", "Not answered"),
 }
@@ -259,7 +259,8 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     head = f"{head}{' ' if in_part else ': '}{more}" if head and more else head or f"{limits[:1].upper()}{limits[1:]}"
     head = f"{head}." if head else ""
     passages = f"{trace.funnel.chunks:,} {'passage' if trace.funnel.chunks == 1 else 'passages'}"
-    gets = f"Your agent gets the first {sent} of {passages}." if sent else "Your agent gets nothing."
+    first = "the first " if wide or not in_part else ""
+    gets = f"Your agent gets {first}{sent} of {passages}." if sent else "Your agent gets nothing."
     left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", gets)
     read = "; ".join(trace.plan.readings)
     right = f"{one_line(read)}  u as written " if read else f"{ranking} "

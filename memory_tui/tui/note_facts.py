@@ -204,7 +204,7 @@ def about(engine: Engine, path: str, row: FileRow | None) -> Iterator[Part]:
 
 
 def age(plan: Plan, row: FileRow) -> str:
-    """Return the age that a search counts, in words; `always` for what does not fade."""
+    """Return the age that a search counts, in words; `never fades` for what does not."""
     profile = profiles.get(plan.settings.word("profile"))
     if profile.exact_paths or profile.age == "multiply":
         dated = (note_date_2026_9 if profile.exact_paths else note_date)(row.path)
@@ -212,7 +212,7 @@ def age(plan: Plan, row: FileRow) -> str:
     else:
         day, evergreen = row.day, row.day is None
     if row.source != SOURCE and evergreen:
-        return "always"
+        return "never fades"
     day = day or dt.datetime.fromtimestamp(row.mtime).date()
     return age_words((today_of(plan) - day).days)
 
@@ -265,8 +265,8 @@ def recall_uses(engine: Engine) -> Callable[[str], str]:
 
     def use(path: str) -> str:
         if recalled[path] >= _OFTEN and path not in used:
-            return "unused"
-        return "often" if total[path] >= _OFTEN else "never" if log.since and not total[path] else ""
+            return "recalled, unused"
+        return "recalled often" if total[path] >= _OFTEN else "never recalled" if log.since and not total[path] else ""
 
     return use
 

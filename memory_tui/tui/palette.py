@@ -72,7 +72,7 @@ TABLE: tuple[Command, ...] = (
     Command("status", "Show the status", "app.status", "index state events news pause watch approve fallback"),
     Command("status", "Examine everything", "page('doctor')", "doctor diagnose check health problem"),
     Command("inbox", "Open the inbox", "app.inbox", "findings secrets duplicates contradictions problems review"),
-    Command("history", "Show what changed", "app.history", "undo versions restore journal git diff"),
+    Command("history", "Show what changed, and restore", "app.history", "undo versions revert journal git diff"),
     Command("agents", "Connect an agent", "app.agents", "claude codex openclaw mcp host install disconnect"),
     Command("agents", "What agents asked", "app.agents", "recalls log questions"),
     Command("agents", "What OpenClaw keeps", "openclaw", "trust dreams sessions flush memories lancedb own index"),

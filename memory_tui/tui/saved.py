@@ -113,16 +113,16 @@ def as_before(question: str, query: Query | None) -> NotebookChange:
 
 
 def result(query: Query, scores: Scores | None) -> str:
-    """Return what a ranking sends for a question: `3 of 4 right, best 2nd, 5 unwanted`."""
+    """Return what a ranking sends for a question: `3 of 4 right, best 2nd, 5 others`."""
     if query.unanswerable:
-        return "nobody knows" if scores is None else f"{scores['noise']:.0f} unwanted"
+        return "nobody knows" if scores is None else f"{scores['noise']:.0f} sent"
     if not query.relevant:
         return "not judged"
     if scores is None:
         return plural(len(query.labels), "mark")
     lines = len(query.relevant)
     first = f", best {ordinal(round(1 / scores['mrr@10']))}" if scores["mrr@10"] else ""
-    return f"{round(scores['recall'] * lines)} of {lines} right{first}, {scores['noise']:.0f} unwanted"
+    return f"{round(scores['recall'] * lines)} of {lines} right{first}, {scores['noise']:.0f} others"
 
 
 def summary(scores: Mapping[str, Scores]) -> str:
@@ -130,28 +130,24 @@ def summary(scores: Mapping[str, Scores]) -> str:
     if not scores:
         return "m marks a passage right or wrong, to measure rankings."
     means = mean([*scores.values()])
-    return (
-        f"{means['recall']:.0%} of the right lines are sent, nDCG {figure(means[METRIC])}, "
-        f"{means['noise']:.1f} unwanted a question."
-    )
+    sent, others = f"{means['recall']:.0%} of the right lines are sent", f"{means['noise']:.1f} others a question"
+    return f"{sent}, nDCG {figure(means[METRIC])}, {others}."
 
 
 def outcome_text(outcome: Outcome) -> Content:
     """Return what the search for better knobs found, without a gain that is none."""
     if not isinstance(outcome, Better):
         if outcome.reason == "few labels":
-            return Content(
-                f"No better setting found: {plural(outcome.have, 'question')} with a right passage, and the search "
-                f"starts at {outcome.needed}. m marks passages."
-            )
+            few = f"{plural(outcome.have, 'question')} with a right passage; the search needs {outcome.needed}"
+            return Content(f"No better setting found: {few}. m marks passages.")
         chance = "the best one tried gains no more than chance would" if outcome.changes else "none gains anything"
-        return Content(f"No better setting found: on the questions that were held out {chance}.")
+        return Content(f"No better setting found: on the half of the questions kept to check it, {chance}.")
     before, after = outcome.before, outcome.after
     lines = [f"{knobs.NAMES[key]} {knobs.shown(key, value)}" for key, value in outcome.changes.items() if key != TEXT]
     effects = (
         ("right lines that are sent", f"{before['recall']:.0%}", f"{after['recall']:.0%}"),
         ("nDCG", figure(before[METRIC]), figure(after[METRIC])),
-        ("unwanted a question", f"{before['noise']:.1f}", f"{after['noise']:.1f}"),
+        ("others sent a question", f"{before['noise']:.1f}", f"{after['noise']:.1f}"),
     )
     gain = outcome.held_out
     return Content("\n").join(

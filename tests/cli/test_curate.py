@@ -56,7 +56,7 @@ def test_nothing_is_written_unless_somebody_says_yes(notes, capsys):
 def test_promote_takes_the_whole_item_and_says_what_it_does_to_the_budget(notes, capsys):
     code, out, _ = run(capsys, "promote", f"{DAY}#L3", "--move", "--yes")
     assert code == 0
-    assert "of 20,000 characters" in out
+    assert "characters (limit 20,000)" in out
     assert (notes / "MEMORY.md").read_text() == (
         f"# Memory\n\n## Home\n- Router: Archer\n- Router one is Omada (from {DAY})\n  with VLANs\n\n"
         "## Food\n- Bread on Friday\n"

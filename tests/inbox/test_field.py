@@ -4,7 +4,7 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
-from memory_tui.inbox import checks
+from memory_tui.inbox import checks, repeats
 from memory_tui.mcp import tools
 from memory_tui.plan import Options
 from memory_tui.secrets import instructions
@@ -78,7 +78,7 @@ def test_records_of_one_kind_and_logs_without_a_day_in_their_name_are_no_repeats
     )
     findings = checks.examine(inputs({**letters, "memory/prices.md": log}))
     assert findings.groups == ()
-    assert {"lines of notes with the same headings", "beats of a log"} <= findings.quiet.keys()
+    assert {"lines of notes with the same headings", repeats.BEATS} <= findings.quiet.keys()
 
 
 def test_a_note_that_holds_more_than_its_twin_is_no_copy():

@@ -114,10 +114,10 @@ def test_openclaw_reads_by_its_own_file_whatever_file_the_search_goes_by(tmp_pat
 
 def test_the_effect_of_a_change_is_a_sentence():
     host = HostLimit("openclaw", 100)
-    assert effect(b"x" * 50, b"x" * 90, host) == "OpenClaw: 50 to 90 of 100 characters."
+    assert effect(b"x" * 50, b"x" * 90, host) == "OpenClaw: 50 -> 90 characters (limit 100)."
     assert effect(b"x" * 50, b"x\n" * 60, host) == (
-        "OpenClaw: 50 to 119 of 100 characters; it cuts out lines 36 to 49, 29 characters are not read, for the mark of"
-        " the cut takes room, too."
+        "OpenClaw: 50 -> 119 characters (limit 100); it cuts out lines 36 to 49: 29 characters are not read (its marker"
+        " needs room, too)."
     )
     assert "lines" in effect(b"x", b"x\n" * 300, CLAUDE_CODE)
     in_one = measure(b"x" * 119, host).cut

@@ -173,7 +173,7 @@ def test_the_line_above_says_first_whether_the_notes_answer(trace):
 def test_an_answer_that_lacks_a_word_claims_no_more_than_it_has(engine):
     trace = engine.search.search("printer price")
     assert trace.level is not None
-    assert hits.level_line(trace, 80).plain.startswith(' ~ In part: "printer", not "price". Your agent gets')
+    assert hits.level_line(trace, 80).plain.startswith(' ~ In part: best has "printer", not "price". Your agent gets')
     assert hits.level_line(trace, 120).plain.startswith(' ~ In part: the best passage has "printer", not "price".')
     assert trace.level.sentence.startswith('Found in part ("printer", not "price"): ')
     named = engine.search.search("network history")
@@ -355,9 +355,9 @@ def test_a_judgment_replaces_the_one_before(evidence, trace, rows):
 def test_a_saved_question_says_what_a_ranking_sends_for_it():
     query = Query("q", (Label("a.md", 1), Label("a.md", 9)))
     scores = {"recall": 0.5, "mrr@10": 0.5, "noise": 5.0, "ndcg@10": 0.4}
-    assert saved.result(query, scores) == "1 of 2 right, best 2nd, 5 unwanted"
+    assert saved.result(query, scores) == "1 of 2 right, best 2nd, 5 others"
     assert saved.result(query, None) == "2 marks"
-    assert "50% of the right lines are sent, nDCG .40, 5.0 unwanted" in saved.summary(
+    assert "50% of the right lines are sent, nDCG .40, 5.0 others" in saved.summary(
         {"q": {**dict.fromkeys(NAMES, 0.0), **scores}}
     )
     assert saved.summary({}).startswith("m marks")
@@ -366,7 +366,7 @@ def test_a_saved_question_says_what_a_ranking_sends_for_it():
 def test_no_better_setting_is_said_without_a_gain():
     few = saved.outcome_text(NoEvidence("few labels", 3, 20, {}, None)).plain
     assert few.startswith("No better setting found: 3 questions")
-    assert "starts at 20" in few
+    assert "needs 20" in few
     assert "-" not in saved.outcome_text(NoEvidence("within chance", 30, 20, {"query.minScore": 0.1}, None)).plain
 
 

@@ -79,7 +79,11 @@ def test_a_row_says_whether_agents_recall_a_note_never_often_or_without_use(engi
         )
     os.utime(claude_file(tmp_path, lines), (now - 900.0, now - 900.0))
     use = note_facts.recall_uses(engine)
-    assert [use(path) for path in ("often.md", "idle.md", "other.md")] == ["often", "unused", "never"]
+    assert [use(f"{name}.md") for name in ("often", "idle", "other")] == [
+        "recalled often",
+        "recalled, unused",
+        "never recalled",
+    ]
     file = row("idle.md", title="Kiln")
     assert note_facts.list_row(file, TODAY, 60, use="unused").plain == "  idle.md  unused  Kiln"
     assert note_facts.matches(file, "unused", "unused")

@@ -27,7 +27,7 @@ from memory_tui.notes.history import OTHERS, exact, taken_back
 from memory_tui.notes.journal import JournalEntry, RecordedNote
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes
-from memory_tui.tui.dialogs import Choice, Page
+from memory_tui.tui.dialogs import Choice, Page, dialog_width
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.note_facts import difference
 from memory_tui.tui.rows import Rows
@@ -165,7 +165,7 @@ class HistoryView(View):
 
     NAME = "history"
     FOCUS = "#history-list"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("history", "text.back"), *named("Filter", "notes.filter")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("history", "text.back"), *named("Next filter", "notes.filter")]
 
     @dataclass
     class Gathered(Message):
@@ -250,9 +250,8 @@ class HistoryView(View):
         if not shown.option_count:
             first = "This note did not change yet; esc lists all." if self.path else "No note changed yet."
             words = f"{first}\n\nEach change of a note is kept here, whoever makes it."
-            words = (
-                words if self.chosen == FILTERS[0] else f'No change passes the filter "{self.chosen}". f lists others.'
-            )
+            if self.chosen != FILTERS[0]:
+                words = f'No change passes the filter "{self.chosen}". f takes the next filter.'
             self.query_one("#history-text", Static).update(safe(self.past.problem or words, keep_newlines=True))
 
     @property
@@ -269,7 +268,7 @@ class HistoryView(View):
     @work(thread=True, exclusive=True, group="compare")
     def compare(self, entry: JournalEntry) -> None:
         """Compare the texts on a worker thread."""
-        width = self.query_one("#history-right").scrollable_content_region.width
+        width = min(self.query_one("#history-right").scrollable_content_region.width, dialog_width(self.app))
         text = self.attempt(partial(what_changed, entry=entry, width=width))
         if text is not None:
             self.post_message(self.Compared(key_of(entry), text))
