@@ -268,13 +268,13 @@ def _recall(args: argparse.Namespace, entry: RecallEntry) -> int:
 
 
 def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
-    path, line, _ = named_lines(args.why)
-    answer = engine.search.why(again.evidence, path, line, again.settings)
-    place, said = rerun.delivered(again.entry, answer.place.path, line)
+    answer = engine.search.why(again.evidence, *named_lines(args.why)[:2], again.settings)
+    place, said = rerun.delivered(again.entry, answer.place.path, answer.place.line)
     changes, questions = None, None
     if not answer.recalled:
         changes, questions = remedies(answer, again.settings, engine.plan.with_profile, engine.search.gather)
-    data = {**trace_json.why(answer, changes, questions), "log": {"delivered": place, "since": list(again.since)}}
+    log = {"delivered": place, "sentence": said, "since": list(again.since)}
+    data = {**trace_json.why(answer, changes, questions), "log": log}
     lines = [said, *([f"Since then: {'; '.join(again.since)}."] if again.since else [])]
     return show(args, data, [*lines, *hit_text.answer(answer, changes, questions)])
 

@@ -18,7 +18,7 @@ from memory_tui.sanitize import one_line
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import rank
-from memory_tui.search.trace import Trace
+from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 
 _AGENT = "the agent"
@@ -30,7 +30,10 @@ _KNOBS = {"profile": "", "query.maxResults": "results ", "query.minScore": "minS
 
 
 class HitChange(Struct, frozen=True):
-    """One hit then and now: its place (1-based, None where it is no hit) and its score; hits of QMD have none then."""
+    """One hit then and now: its place (1-based, None where it is no hit) and its score; hits of QMD have none then.
+
+    `lines` of its chunk went out; of one that was not delivered they are all that it has.
+    """
 
     path: str
     start_line: int
@@ -39,6 +42,7 @@ class HitChange(Struct, frozen=True):
     place_now: int | None
     score_then: float | None
     score_now: float | None
+    lines: tuple[int, int]
 
 
 class Rerun(Struct, frozen=True):
@@ -132,21 +136,23 @@ def replay(entry: RecallEntry, settings: Settings, gather: Callable[..., Evidenc
     return Rerun(entry, evidence, settings, now, _changes(entry, now), tuple(_since(entry, now)))
 
 
+def _key(value: LoggedHit | ChunkRef) -> tuple[str, int, int]:
+    return value.path, value.start_line, value.end_line
+
+
 def _changes(entry: RecallEntry, now: Trace) -> tuple[HitChange, ...]:
     old: dict[tuple[str, int, int], tuple[int, float | None]] = {}
+    new = {_key(hit.chunk): (place, hit.score) for place, hit in enumerate(now.recalled, 1)}
+    lines = {_key(hit.chunk): (hit.chunk.start_line, hit.last_line) for hit in now.recalled}
     for place, hit in enumerate(entry.hits, 1):
+        of_qmd = entry.backend == "qmd"
         # Of several passages of one chunk the first is that of its hit; one from behind the limit was no hit.
-        if entry.backend == "qmd":
-            old.setdefault((hit.path, hit.start_line, hit.end_line), (place, None))
-        elif hit.rank <= (entry.ranked or hit.rank):
-            old.setdefault((hit.path, hit.start_line, hit.end_line), (hit.rank or place, hit.score))
-    new = {
-        (hit.chunk.path, hit.chunk.start_line, hit.chunk.end_line): (place, hit.score)
-        for place, hit in enumerate(now.recalled, 1)
-    }
+        if _key(hit) not in old and (of_qmd or hit.rank <= (entry.ranked or hit.rank)):
+            old[_key(hit)] = (place, None) if of_qmd else (hit.rank or place, hit.score)
+            lines[_key(hit)] = hit.lines
     none = (None, None)
     rows = ((key, old.get(key, none), new.get(key, none)) for key in dict.fromkeys((*new, *old)))
-    return tuple(HitChange(*key, then[0], later[0], then[1], later[1]) for key, then, later in rows)
+    return tuple(HitChange(*key, then[0], later[0], then[1], later[1], lines[key]) for key, then, later in rows)
 
 
 def _since(entry: RecallEntry, now: Trace) -> Iterator[str]:
@@ -204,15 +210,14 @@ def delivered(entry: RecallEntry, path: str, line: int | None) -> tuple[int | No
     """Return with which of the delivered hits `line` of a note (None: any line) went out first, None for with none, and
     that as a sentence, which names the lines that went out of its chunk.
     """
-    of_note = [(place, hit) for place, hit in enumerate(entry.hits, 1) if hit.path == path]
-    for place, hit in of_note:
-        if line is None or hit.lines[0] <= line <= hit.lines[1]:
+    said = ""
+    for place, hit in enumerate(entry.hits, 1):
+        if hit.path == path and (line is None or hit.lines[0] <= line <= hit.lines[1]):
             return place, f"By the log it was delivered as the {ordinal(place)} hit."
-    for place, hit in of_note:
-        if hit.start_line <= (line or 0) <= hit.end_line:
+        if hit.path == path and hit.start_line <= (line or 0) <= hit.end_line and not said:
             sent = f"the agent got {citation(path, *hit.lines)} of its chunk, as the {ordinal(place)} hit"
-            return None, f"By the log line {line} was not delivered: {sent}."
-    return None, "By the log it was not delivered."
+            said = f"By the log line {line} was not delivered: {sent}."
+    return None, said or "By the log it was not delivered."
 
 
 def replayed(again: Rerun) -> Iterator[str]:
@@ -255,7 +260,7 @@ def _answers_now(again: Rerun) -> str:
 
 
 def _line(change: HitChange) -> str:
-    where = one_line(citation(change.path, change.start_line, change.end_line))
+    where = one_line(citation(change.path, *change.lines))
     then = at_place(change.place_then, change.score_then) or "not delivered"
     now = at_place(change.place_now, change.score_now) or "not recalled"
     return f"  {where}  then and now {now}" if then == now else f"  {where}  then {then}, now {now}"

@@ -14,6 +14,7 @@ from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.server import ServedMemory, ServerOptions
 from memory_tui.mcp.wire import Caller
+from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log, rerun
@@ -259,7 +260,7 @@ def test_a_replay_tells_then_from_now_and_what_changed_since(host, workspace):
     }
     told = "\n".join(rerun.replayed(later))
     assert "Of 2 delivered hits 1 would come now, and 1 other.\nSince then: notes were indexed.\n" in told
-    assert "  memory/2026-11-18.md#L1-L2  then 2nd with " in told
+    assert "  memory/2026-11-18.md#L1  then 2nd with " in told
     (workspace.parent / "i.sqlite").unlink()
     assert again(logged, options(workspace)).since == ("the index was made anew",)
     moved = again(logged, replace(options(workspace), provider="builtin"))
@@ -296,7 +297,11 @@ def test_the_log_holds_what_was_delivered_after_the_cut(workspace, run):
     assert said.startswith("By the log it was not delivered.\n")
     first = logged.hits[0]
     said = run("recall-log", logged.id, "--why", f"{first.path}:{first.start_line}", "--json")[1]
-    assert json.loads(said)["log"] == {"delivered": 1, "since": []}
+    assert json.loads(said)["log"] == {
+        "delivered": 1,
+        "sentence": "By the log it was delivered as the 1st hit.",
+        "since": [],
+    }
     told = run("recall-log", logged.id)[1]
     assert "of 6 hits fit in 200 characters" in told
     assert "then not delivered, now 6th" in told
@@ -425,6 +430,8 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path, c
     with Engine.open(options) as engine:
         found = rerun.replay(entry, engine.plan.settings, engine.search.gather)
         assert found.same
+        shown = [line.split()[0] for line in rerun.replayed(found) if line.startswith("  ")]
+        assert shown == [prompt.citation(hit.path, *hit.lines) for hit in entry.hits]
         copy = next(other.path for other in found.now.recalled[0].copies if other.path != went[0][0])
         (path, *_), (_, last) = went[1], entry.hits[1].lines
         lines = range(entry.hits[1].start_line, entry.hits[1].end_line + 1)
