@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,8 +14,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.events import Resize
+from textual.keys import key_to_character
+from textual.message_pump import MessagePump
 from textual.notifications import Notification, Notify
-from textual.widgets import ContentSwitcher, Input, Static, Tab, Tabs, TextArea
+from textual.widgets import ContentSwitcher, Input, Static, Tab, Tabs
 from textual.worker import get_current_worker
 
 from memory_tui import tui
@@ -355,28 +356,33 @@ class MemoryApp(App[int]):
 
     # --- keys ------------------------------------------------------------------------------------------------------
 
-    @property
-    def is_writing(self) -> bool:
-        """Return whether a box of text has the focus."""
-        return isinstance(self.focused, Input) or (isinstance(self.focused, TextArea) and not self.focused.read_only)
-
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
-        """Do what a key means before the next one is looked at, where no box of text takes letters.
+        """Do what a key means before the next one is looked at; letters go to a box of text in their order.
 
         Textual lets it travel up from the focus to this queue, in which what was typed ahead comes first.
         """
         if await super()._check_bindings(key, priority):
             return True
         focus = self.focused
-        if not priority or self.is_writing or not await super()._check_bindings(key):
+        if not priority:
+            return False
+        if focus is not None and focus.check_consume_key("a", "a"):
+            # Of a box of text only its own keys: it may take others before those around it.
+            if key not in focus._bindings.key_to_bindings or focus.check_consume_key(key, key_to_character(key)):
+                return False
+            await self.done_with(focus)
+        if not await super()._check_bindings(key):
             return False
         # A list tells its view that a row was chosen, which opens the dialog that the next keys are for.
-        for node in focus.ancestors_with_self if focus is not None else ():
-            done = asyncio.Event()
-            if node is not self and node.call_later(done.set):
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(done.wait(), tui.changes.PATIENCE)
+        for node in focus.ancestors_with_self[:-1] if focus is not None else ():
+            await self.done_with(node)
         return True
+
+    async def done_with(self, node: MessagePump) -> None:
+        """Wait until `node` has handled what was sent to it."""
+        done = asyncio.Event()
+        if node.call_later(done.set):
+            await tui.changes.in_time(done.wait())
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer other scopes only where there is a shared index, and to close the list of keys where it is open."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
@@ -17,11 +17,12 @@ from textual.widgets.option_list import Option
 
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import plural
-from memory_tui.notes.changes import Change, Conflict, ThreeWay
+from memory_tui.notes.changes import Change, Conflict, ShownLines, ThreeWay
 from memory_tui.sanitize import one_line, safe
-from memory_tui.tui.dialogs import Confirm, Dialog, Line, dialog_width
+from memory_tui.tui.dialogs import Choice, Confirm, Dialog, Line, dialog_width
 from memory_tui.tui.keys import bindings
-from memory_tui.tui.note_facts import difference
+from memory_tui.tui.note_facts import difference, ordered
+from memory_tui.tui.reader import Reader, shown_line
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View
 
@@ -45,6 +46,7 @@ _DEEDS = {
     "restore": "Restore",
 }
 Plan: TypeAlias = "Callable[[Curator], Change]"
+Spots: TypeAlias = "Callable[[Curator], list[Spot]]"
 Deed: TypeAlias = "Callable[[Curator], AppliedChange]"
 Then: TypeAlias = "Callable[[AppliedChange], object]"
 
@@ -52,8 +54,13 @@ Then: TypeAlias = "Callable[[AppliedChange], object]"
 async def ahead(view: View, work: Coroutine[Any, Any, None]) -> None:
     """Do `work`, which ends with a dialog on the screen; keys typed meanwhile wait, and go into the dialog."""
     worker = view.run_worker(work, group="plan", exclusive=True)
+    await in_time(asyncio.shield(worker.wait()))
+
+
+async def in_time(awaited: Awaitable[object]) -> None:
+    """Let keys typed ahead wait for what the key before them needs, but not for ever."""
     with suppress(TimeoutError):
-        await asyncio.wait_for(asyncio.shield(worker.wait()), PATIENCE)
+        await asyncio.wait_for(awaited, PATIENCE)
 
 
 def is_writable(view: View) -> bool:
@@ -71,15 +78,103 @@ async def propose(view: View, plan: Plan, *, then: Then | None = None) -> None:
         await ahead(view, _proposed(view, plan, then))
 
 
-async def overtake(view: View, spot: Callable[[Curator], Spot], then: Then | None = None) -> None:
-    """Ask what holds now, and propose the line that says so and overtakes the one at `spot`, which stays."""
+def spots_of(reader: Reader) -> Spots:
+    """Return what finds the chosen lines, else the item under the cursor; of a whole note where they stand by then."""
+    path, chosen = reader.path, reader.marked or not reader.selection.is_empty
+    lines: Sequence[tuple[int, int | None]] = reader.chosen if chosen else [(reader.line, None)]
+    seen = None if reader.decided else ShownLines(reader.seen, shown_line)
+    return lambda curator: [curator.plan.spot(path, *each, seen) for each in lines]
+
+
+async def overtake(view: View, reader: Reader, then: Then | None = None) -> None:
+    """Ask what holds now, and propose the line that says so and overtakes the chosen one, which stays."""
+    spots = spots_of(reader)
 
     async def typed(text: str | None) -> None:
         if text:
-            await propose(view, lambda curator: curator.plan.supersede(text, spot(curator)), then=then)
+            await propose(view, lambda curator: curator.plan.supersede(text, spots(curator)[0]), then=then)
 
     if is_writable(view):
         await view.app.push_screen(Line("What holds now?", "The older line stays, marked as superseded."), typed)
+
+
+async def promote(view: View, reader: Reader, then: Then) -> None:
+    """Ask below which heading of the curated note the chosen lines go; where that is their note, to which other one."""
+    engine, path, spots = view.session.engine, reader.path, spots_of(reader)
+    if engine is None or not is_writable(view):
+        return
+    if path == engine.notes.curator.plan.memory():
+        await _ask_target(view, path, spots, then)
+    else:
+        await ahead(view, _ask_heading(view, path, spots, then))
+
+
+async def _ask_heading(view: View, path: str, spots: Spots, then: Then) -> None:
+    reply = await asyncio.to_thread(view.attempt, lambda engine: _sections(engine, spots))
+    if reply is None:
+        return
+    facts, titles = reply
+    if len(facts) > 1 or not titles:
+        places = [(fact.path, fact.first, fact.last) for fact in facts]
+        await propose(view, lambda curator: curator.plan.promote_all(places), then=then)
+        return
+    best = [" (fits best)", *[""] * len(titles)]
+    options = [
+        (f"{way} {title}", Content.assemble((f"{way:<5}", "$accent"), one_line(title), (fit, "$foreground-muted")))
+        for way in ("copy", "move")
+        for title, fit in zip(titles, best, strict=False)
+    ]
+    options += [("new", Content("copy below a new heading")), ("note", Content("move to another note"))]
+
+    async def chosen(answer: str | None) -> None:
+        way, _, to = (answer or "").partition(" ")
+        if way == "new":
+            await view.app.push_screen(Line("The new heading", explanation="It is made at the end."), below)
+        elif way == "note":
+            await _ask_target(view, path, spots, then)
+        elif way:
+            await below(to, move=way == "move")
+
+    async def below(title: str | None, move: bool = False) -> None:
+        if title:
+            await propose(view, lambda curator: curator.plan.promote(facts[0], to=title, move=move), then=then)
+
+    words = "A copy names its source; a move takes the lines out of this note."
+    await view.app.push_screen(Choice(f"Promote {facts[0]} below which heading?", options, words), chosen)
+
+
+def _sections(engine: Engine, spots: Spots) -> tuple[list[Spot], Sequence[str]]:
+    """Return the facts that are meant and the headings they could go below, the best first. Raises EditRefused."""
+    curator = engine.notes.curator
+    facts = spots(curator)
+    for fact in facts:
+        fact.facts()
+    from memory_tui.hosts import registry
+
+    is_of_codex = registry.is_codex_memory(engine.plan.roots.workspace)
+    return facts, () if is_of_codex or len(facts) > 1 else curator.plan.choices(facts[0])
+
+
+async def _ask_target(view: View, path: str, spots: Spots, then: Then) -> None:
+    async def move(target: str | None) -> None:
+        if target:
+            await propose(view, lambda curator: curator.plan.demote(_run(spots(curator)), target), then=then)
+
+    async def chosen(target: str | None) -> None:
+        if target == "new":
+            await view.app.push_screen(Line("Move to a new note", "What is it about?"), move)
+        else:
+            await move(target)
+
+    files = [row for row in ordered(view.session.files) if row.path != path and not row.day]
+    options = [("new", Content("a new note")), *((row.path, Content(one_line(row.path))) for row in files)]
+    await view.app.push_screen(Choice("Move these lines to which note?", options), chosen)
+
+
+def _run(spots: Sequence[Spot]) -> Spot:
+    if len(spots) > 1:
+        raise EditRefused("The marked lines do not stand together.", "Move one run of lines after the other.")
+    return spots[0]
 
 
 async def _proposed(view: View, plan: Plan, then: Then | None) -> None:

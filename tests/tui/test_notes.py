@@ -245,8 +245,12 @@ def test_a_newer_line_overtakes_the_one_under_the_cursor(screen, workspace):
     assert screen.app.view.page.path == "memory/people.md"
 
 
-def test_the_deciding_line_of_a_passage_is_overtaken(screen, workspace):
-    screen.ask().press("escape", "o").type("It is an ER8411 now").press("enter")
+def test_the_deciding_line_of_a_passage_is_promoted_and_overtaken(screen):
+    screen.ask().press("escape", "p")
+    assert "Promote memory/2026-03-06.md:4 below which heading?" in screen.text
+    screen.press("enter")
+    assert "(from memory/2026-03-06.md)" in screen.text
+    screen.press("n", "o").type("It is an ER8411 now").press("enter")
     assert "(supersedes " in screen.text
     screen.press("escape")
 

@@ -59,6 +59,8 @@ def test_the_newest_letters_are_answered(reader):
     assert answer is not None
     assert answer.trace.query == "omada vlan"
     assert answer.evidence.query == "omada vlan"
+    reader.burst("enter", "slash", "ctrl+u", *"stopcoc", "backspace", "c", "k", "enter")
+    assert reader.settle().app.query_one("#query", Input).value == "stopcock", "each key is done before the next"
 
 
 def test_an_answer_that_takes_long_is_said_to_be_waited_for(screen, monkeypatch):
@@ -172,8 +174,9 @@ def test_an_index_made_anew_under_the_screen_is_asked_again(screen):
 def test_a_remedy_is_tried_and_taken_back(screen):
     screen.ask()
     before = listed(screen)
-    screen.press("right_square_bracket", "enter")
-    row = view(screen).row
+    # In one go: enter waits for what it is to try.
+    screen.burst("right_square_bracket", "enter")
+    row = view(screen.settle()).row
     assert row is not None
     assert row.sent
     assert "tried" in level(screen)

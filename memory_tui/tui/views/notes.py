@@ -19,20 +19,18 @@ from textual.widgets import Input, OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
 from memory_tui import tui
-from memory_tui.errors import EditRefused, MemoryTuiError
+from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, SyncFinished
 from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.keys import TABLE as KEYS
 from memory_tui.tui.keys import bindings, named
-from memory_tui.tui.reader import NotePage, Reader, shown_line
+from memory_tui.tui.reader import NotePage, Reader
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import OpenView, ReadNote, Session, index_pane, provider_pane
 from memory_tui.tui.view import View
 
 if TYPE_CHECKING:
-    from memory_tui.engine.engine import Engine
-    from memory_tui.notes.curator import AppliedChange, Curator
-    from memory_tui.notes.promote import Spot
+    from memory_tui.notes.curator import AppliedChange
 
 REST = 0.08
 """Seconds for which the cursor rests before its note is read."""
@@ -505,16 +503,6 @@ class NotesView(View):
         elif not gone:
             self.read(self.path, 0)
 
-    def spots(self, curator: Curator) -> list[Spot]:
-        """Return the marked or selected lines, or the item under the cursor, where they stand on disk now."""
-        reader = self.reader
-        from memory_tui.notes.changes import ShownLines
-
-        seen = ShownLines(reader.seen, shown_line)
-        if reader.marked or not reader.selection.is_empty:
-            return [curator.plan.spot(self.path, first, last, seen) for first, last in reader.chosen]
-        return [curator.plan.spot(self.path, reader.line, None, seen)]
-
     @property
     def too_long(self) -> str:
         """Return why lines of this note cannot be changed here; empty where they can."""
@@ -522,108 +510,24 @@ class NotesView(View):
 
     async def action_promote(self) -> None:
         """Copy or move lines, or copy the marked notes, to the curated note."""
-        if not self.is_there(self.too_long if self.is_reading else "") or not tui.changes.is_writable(self):
+        if not self.is_there(self.too_long if self.is_reading else ""):
             return
-        if not self.is_reading:
+        if self.is_reading:
+            await tui.changes.promote(self, self.reader, self.show_change)
+        else:
             places = [(path, 1, 0) for path in self.meant]
             await tui.changes.propose(self, lambda curator: curator.plan.promote_all(places), then=self.show_change)
-        elif self.path == self.curated:
-            await self.ask_target()
-        else:
-            await tui.changes.ahead(self, self._promote())
 
     async def action_overtake(self) -> None:
         """Write what holds now in the place of the line under the cursor, which stays with a mark."""
         if self.is_there(self.too_long if self.is_reading else "Open the note first: o is about one line of it."):
-            await tui.changes.overtake(self, lambda curator: self.spots(curator)[0], self.show_change)
-
-    @property
-    def curated(self) -> str:
-        """Return the path of the curated note."""
-        engine = self.session.engine
-        return engine.notes.curator.plan.memory() if engine is not None else ""
-
-    async def _promote(self) -> None:
-        reply = await asyncio.to_thread(self.attempt, self._sections)
-        if reply is None:
-            return
-        spots, titles = reply
-        if len(spots) > 1 or not titles:
-            places = [(spot.path, spot.first, spot.last) for spot in spots]
-            await tui.changes.propose(self, lambda curator: curator.plan.promote_all(places), then=self.show_change)
-            return
-        spot = spots[0]
-        best = [" (fits best)", *[""] * len(titles)]
-        options = [
-            (f"{way} {title}", Content.assemble((f"{way:<5}", "$accent"), one_line(title), (fit, "$foreground-muted")))
-            for way in ("copy", "move")
-            for title, fit in zip(titles, best, strict=False)
-        ]
-        options += [("new", Content("copy below a new heading")), ("note", Content("move to another note"))]
-
-        async def chosen(answer: str | None) -> None:
-            way, _, to = (answer or "").partition(" ")
-            if way == "new":
-                await self.app.push_screen(
-                    tui.dialogs.Line("The new heading", explanation="It is made at the end."), titled
-                )
-            elif way == "note":
-                await self.ask_target()
-            elif way:
-                await self.promote_to(spot, to, move=way == "move")
-
-        async def titled(title: str | None) -> None:
-            if title:
-                await self.promote_to(spot, title, move=False)
-
-        words = "A copy names its source; a move takes the lines out of this note."
-        await self.app.push_screen(tui.dialogs.Choice(f"Promote {spot} below which heading?", options, words), chosen)
-
-    async def promote_to(self, spot: Spot, to: str, *, move: bool) -> None:
-        """Show and make the promotion of lines below the heading `to`."""
-        await tui.changes.propose(self, lambda c: c.plan.promote(spot, to=to, move=move), then=self.show_change)
-
-    async def ask_target(self) -> None:
-        """Ask which note lines go to, and show and make that."""
-
-        async def move(target: str | None) -> None:
-            if target:
-                await tui.changes.propose(self, lambda c: c.plan.demote(self.spot(c), target), then=self.show_change)
-
-        async def chosen(target: str | None) -> None:
-            if target == "new":
-                await self.app.push_screen(tui.dialogs.Line("Move to a new note", "What is it about?"), move)
-            else:
-                await move(target)
-
-        files = [row for row in tui.note_facts.ordered(self.session.files) if row.path != self.path and not row.day]
-        options = [("new", Content("a new note")), *((row.path, Content(one_line(row.path))) for row in files)]
-        await self.app.push_screen(tui.dialogs.Choice("Move these lines to which note?", options), chosen)
-
-    def spot(self, curator: Curator) -> Spot:
-        """Return the lines that are meant, which stand together. Raises EditRefused."""
-        spots = self.spots(curator)
-        if len(spots) > 1:
-            raise EditRefused("The marked lines do not stand together.", "Move one run of lines after the other.")
-        return spots[0]
-
-    def _sections(self, engine: Engine) -> tuple[list[Spot], Sequence[str]]:
-        """Return the facts that are meant and the headings they could go below, the best first. Raises EditRefused."""
-        curator = engine.notes.curator
-        spots = self.spots(curator)
-        for spot in spots:
-            spot.facts()
-        from memory_tui.hosts import registry
-
-        is_of_codex = registry.is_codex_memory(engine.plan.roots.workspace)
-        return spots, () if is_of_codex or len(spots) > 1 else curator.plan.choices(spots[0])
+            await tui.changes.overtake(self, self.reader, self.show_change)
 
     async def action_delete(self) -> None:
         """Move lines, or the marked notes, to the trash."""
         if self.is_reading and self.is_there(self.too_long):
-            await tui.changes.propose(
-                self, lambda c: c.plan.delete_lines(self.spots(c), kind="trash"), then=self.show_change
-            )
+            spots, then = tui.changes.spots_of(self.reader), self.show_change
+            await tui.changes.propose(self, lambda c: c.plan.delete_lines(spots(c), kind="trash"), then=then)
         elif not self.is_reading and self.meant and self.is_own(self.page.owner):
             await tui.changes.propose(self, lambda c: c.plan.trash(*self.meant), then=self.show_change)
 

@@ -45,7 +45,7 @@ from memory_tui.shared.scope import ALL, OWN, workspace_of
 from memory_tui.shared.states import MirrorFilling, Standing
 from memory_tui.tui import hits, knobs, ranking, saved
 from memory_tui.tui.any_line import AnyLine, Place, explained
-from memory_tui.tui.changes import ahead, overtake, propose
+from memory_tui.tui.changes import ahead, in_time, overtake, promote
 from memory_tui.tui.compare import Compare
 from memory_tui.tui.dialogs import Choice, Confirm, Line, Page
 from memory_tui.tui.facts import WARN
@@ -150,10 +150,7 @@ class Query(Input):
     """The question; a subclass because a letter must lay out nothing and a paste must not draw a megabyte."""
 
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("text.back"),
-        Binding("enter", "enter", "Ask", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("text.back")
 
     def __init__(self) -> None:
         super().__init__(placeholder=ASK, id="query", compact=True)
@@ -183,11 +180,6 @@ class Query(Input):
         else:
             await super()._on_key(event)
 
-    async def action_enter(self) -> None:
-        """Go to the passages at once: keys typed ahead go there, and letters typed before are in the box by then."""
-        self.screen.set_focus(self.screen.query_one("#search-list"))
-        self.call_later(self.action_submit)
-
     def remember(self) -> None:
         """Keep the question for `up`, once."""
         self.back, query = 0, self.value.strip()
@@ -212,7 +204,17 @@ class Hits(Rows):
 class Remedies(Rows):
     """What would have a passage sent; enter tries it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = named("Try", "list.open")
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Try", id="list.open")]
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id=id)
+        self.known = asyncio.Event()
+        """Set where there are some, or none at all."""
+
+    async def action_choose(self) -> None:
+        """Try the one under the cursor, once they are worked out."""
+        await in_time(self.known.wait())
+        self.action_select()
 
 
 class SearchView(View):
@@ -270,7 +272,7 @@ class SearchView(View):
                 with VerticalScroll(id="whole"):
                     yield Static(id="steps", markup=False)
                 yield Static(id="remedies-title", markup=False)
-                yield Remedies(id="remedies")
+                yield Remedies("remedies")
                 yield Static(id="reads", markup=False)
                 yield Reader(id="passage")
                 yield Knobs(id="knobs")
@@ -615,6 +617,7 @@ class SearchView(View):
         """Keep a place for what would have a passage sent, where it is not."""
         self.why.set_class(not row.sent, "-miss")
         if not row.sent:
+            self.query_one(Remedies).known.clear()
             self.show_remedies([], "looking for what would have it sent ...")
 
     def rested(self) -> None:
@@ -671,6 +674,8 @@ class SearchView(View):
         if row.hit.chunk.rowid == message.rowid:
             none = hits.no_remedy(answer.trace) if message.is_last else "looking for a word to add ..."
             self.show_remedies(message.remedies, none)
+            if message.remedies or message.is_last:
+                self.query_one(Remedies).known.set()
 
     def show_remedies(self, remedies: list[Remedy], otherwise: str) -> None:
         """List remedies, else a sentence in their place."""
@@ -941,18 +946,14 @@ class SearchView(View):
         self.screen.set_focus(self.query_one(Remedies))
 
     async def action_promote(self) -> None:
-        """Copy the passage to MEMORY.md, shown first."""
-        if (row := self.row) is not None and self.is_own(self.owner):
-            place = row.hit.chunk.path, row.hit.chunk.start_line, row.hit.last_line
-            await propose(
-                self, lambda curator: curator.plan.promote_all([place]), then=lambda _: self.steps.append(None)
-            )
+        """Copy or move the marked lines, else the deciding one, to MEMORY.md."""
+        if self.row is not None and self.is_own(self.owner):
+            await promote(self, self.query_one(Reader), lambda _: self.steps.append(None))
 
     async def action_overtake(self) -> None:
         """Write what holds now in the place of the deciding line, which stays with a mark."""
-        if (row := self.row) is not None and self.is_own(self.owner):
-            place = row.hit.chunk.path, self.line_of(row)
-            await overtake(self, lambda curator: curator.plan.spot(*place), lambda _: self.steps.append(None))
+        if self.row is not None and self.is_own(self.owner):
+            await overtake(self, self.query_one(Reader), lambda _: self.steps.append(None))
 
     async def action_compare(self) -> None:
         """Compare the ranking in force with another one."""
