@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from textual.widgets import Input
@@ -45,7 +46,8 @@ def test_keys_typed_ahead_go_into_the_dialog_that_opens(screen):
         screen.burst(key, *"40dq")
         assert screen.settle().app.screen.query_one(Input).value == "40dq", key
         assert screen.press("escape").app.view.id == name
-    below = screen.press("6").app.view.query_one(Rows)
+    (Path.home() / ".claude.json").write_text("{}")
+    below = screen.press("6", "down").app.view.query_one(Rows)
     at = below.highlighted
     screen.burst("enter", "down", "up", "down")
     assert screen.settle().app.screen.query_one(Rows).highlighted == 1
