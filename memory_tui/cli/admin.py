@@ -31,7 +31,7 @@ from memory_tui.engine import providers
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import Forecast, ProviderChoice, Providers
 from memory_tui.engine.status import Status, VectorSearch, WordSearch
-from memory_tui.errors import ConfigError, MemoryTuiError, ProviderError, SettingError
+from memory_tui.errors import ConfigError, IndexRefused, IndexUnavailable, MemoryTuiError, ProviderError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import plural, second
@@ -406,7 +406,12 @@ _MARKS = {"ok": "ok  ", "warning": "warn", "failed": "FAIL", "skipped": "-   ", 
 def doctor(args: argparse.Namespace) -> int:
     """Examine machine, notes, index, provider and settings; exit code 1 when something failed."""
     with opened(args) as engine:
-        engine.index.catch_up()
+        try:
+            engine.index.catch_up()
+        except IndexRefused:
+            raise
+        except IndexUnavailable as error:
+            say(error.message)
         checks = checks_of(engine)
         with waiting("Examining"):
             order = [check.key for check in checks]

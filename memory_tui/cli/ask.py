@@ -167,15 +167,11 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
         if explain:
             yield from hit_text.arithmetic(part.hit, trace, evidence, first=not place)
         yield from safe(part.text.strip("\r\n"), keep_newlines=True).split("\n")
-    for place, line in enumerate(_empty(trace)):
-        yield line if place else f"No matches. {line}"
+    if trace.empty is not None:
+        why, *steps = map(one_line, wording.empty(trace.empty, trace.profile))
+        yield from (f"No matches. {why}", *steps)
     if explain:
         yield from _losers(trace)
-
-
-def _empty(trace: Trace) -> list[str]:
-    """Return why nothing was recalled, and what to do; nothing where something was."""
-    return [*map(one_line, wording.empty(trace.empty, trace.profile))] if trace.empty is not None else []
 
 
 def _losers(trace: Trace) -> Iterator[str]:

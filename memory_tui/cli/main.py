@@ -117,8 +117,7 @@ def _share_one_heap() -> None:
 def _speak_utf8() -> None:
     """Print UTF-8 whatever the locale says; a character that is not becomes a question mark, not a crash."""
     for stream in (sys.stdout, sys.stderr, sys.stdin):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
+        if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
             reconfigure(encoding="utf-8", errors="replace")
 
 

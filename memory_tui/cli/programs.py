@@ -145,12 +145,7 @@ def _state(engine: Engine) -> Answer:
     return data, [f"{name + ':':14}{one_line(str(text))}" for name, text in rows]
 
 
-_RUN: dict[str, Callable[[Engine], Answer]] = {
-    "update": _update,
-    "status": _state,
-    "approve": _approve,
-    "revoke": _revoke,
-}
+_RUN = {"update": _update, "status": _state, "approve": _approve, "revoke": _revoke}
 
 # --- memories ---------------------------------------------------------------------------------------------------------
 

@@ -371,6 +371,14 @@ class Index:
                 self._compared_at = time.monotonic()
                 self.wish_search_sync()
 
+    def missing(self) -> IndexUnavailable:
+        """Return why there is no index: what kept the last sync from opening it, else that the first is to come."""
+        request = self._request
+        error = request.exception() if request is not None and request.done() else None
+        if isinstance(error, IndexUnavailable) and not isinstance(error, IndexBusy):
+            return IndexUnavailable(error.message, error.next_step)
+        return IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")
+
     def wish_search_sync(self) -> None:
         """Have an old or missing index made because somebody asks, where `sync.onSearch` allows."""
         if self._plan.settings.on("sync.onSearch") and not self._plan.options.once:

@@ -21,6 +21,7 @@ from memory_tui.formatting import minute
 from memory_tui.inbox import checks
 from memory_tui.inbox.checks import CheckProgress
 from memory_tui.inbox.entries import Decisions, Findings
+from memory_tui.index.store import Store
 from memory_tui.notes import curator, history
 from memory_tui.notes.authors import name_authors
 from memory_tui.notes.curator import Curator
@@ -93,21 +94,16 @@ class Notes:
         """Return why a path is, or is not, part of the memory, and what the index has of it."""
         seen = scan(self.plan.roots)
         verdict = why_path(self.plan.roots, path, seen)
-        return replace(
-            verdict,
-            index=self._search.on_snapshot(
-                lambda store: status.indexed_as(
-                    verdict.path, verdict.included, store, self._index.freshness(store, seen)
-                )
-            ),
-        )
+
+        def indexed(store: Store) -> str:
+            return status.indexed_as(verdict.path, verdict.included, store, self._index.freshness(store, seen))
+
+        return replace(verdict, index=self._search.on_snapshot(indexed))
 
     def trust(self) -> TrustReport | None:
         """Return what OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""
         trust = self.curator.trust
-        if trust is None:
-            return None
-        return trust.report(note.path for note in reachable(self.plan.roots).notes)
+        return None if trust is None else trust.report(note.path for note in reachable(self.plan.roots).notes)
 
     def trust_of(self, path: str) -> FileTrust | None:
         """Return what the ledger says of one note; None where it does not cover it."""

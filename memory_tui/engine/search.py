@@ -92,10 +92,9 @@ class Search:
         try:
             with self.index.reader() as store:
                 if store is None:
+                    missing = self.index.missing()
                     self.index.wish_search_sync()
-                    raise IndexUnavailable(
-                        "Nothing is indexed yet.", "Wait for the first index, or run memory-tui index."
-                    )
+                    raise missing
                 met = store.identified
                 yield store
         except IndexDamaged as error:

@@ -137,10 +137,10 @@ def make_writable(where: Path, notices: list[Notice]) -> None:
             where.unlink()
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(where))
     except OSError as error:
-        full = durable.full(where) if error.errno == errno.ENOSPC else ""
+        full = durable.full(where) if (no_room := error.errno == errno.ENOSPC) else ""
         raise IndexUnavailable(
             f"The index {where} cannot be written: {error.strerror or error}{full}.",
-            "Free some space, or name a file in a folder that can be written with --index.",
+            f"{'Free some space, or name' if no_room else 'Name'} a file in a folder that can be written with --index.",
         ) from None
 
 

@@ -125,8 +125,7 @@ class Handlers(Struct):
         if name in (SEARCH, GET):
             from memory_tui.mcp import tools
 
-            waited = f"No answer within {seconds + LAST_SECONDS:g} seconds."
-            late = IndexUnavailable(waited, "Ask again in a moment.")
+            late = IndexUnavailable(f"No answer within {seconds + LAST_SECONDS:g} seconds.", "Ask again in a moment.")
             return _result(tools.failed(name, args, late, timed_out=True))
         before = "Read the line before you correct it again." if name == CORRECT else "Recall before you store again."
         return _failed(f"No answer within {seconds:g} seconds. {before}")
@@ -380,7 +379,10 @@ class ServedMemory:
             complain(error)
 
 
-def complain(error: Exception) -> None:
+_UNLOGGED = "The recall log cannot be written: {0.strerror}: {0.filename}."
+
+
+def complain(error: MemoryTuiError | OSError) -> None:
     """Say on stderr, which clients keep as the log of the server, what went wrong."""
-    step = error.next_step if isinstance(error, MemoryTuiError) else ""
-    sys.stderr.write(f"memory-tui: {one_line(f'{error} {step}')}\n")
+    words = f"{error} {error.next_step}" if isinstance(error, MemoryTuiError) else _UNLOGGED.format(error)
+    sys.stderr.write(f"memory-tui: {one_line(words)}\n")

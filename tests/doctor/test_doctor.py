@@ -182,6 +182,9 @@ def test_the_command_tells_what_is_wrong_first(workspace, tmp_path, capsys):
     assert "ok   sqlite-vec works" in capsys.readouterr().out
     assert main.main(["doctor", *without]) == 1
     assert "FAIL" in capsys.readouterr().out
+    (tmp_path / "file").touch()
+    assert main.main(["doctor", *place, "--index", str(tmp_path / "file" / "i")]) == 1
+    assert "FAIL The index can be written, by you alone" in capsys.readouterr().out
 
 
 def test_an_index_that_is_damaged_is_said_to_be(open_engine, monkeypatch):

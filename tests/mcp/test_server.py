@@ -157,6 +157,16 @@ def test_a_workspace_that_is_not_there_is_said_and_tried_again(arguments, worksp
     ask(arguments, talk)
 
 
+def test_an_index_that_cannot_be_written_is_said_at_each_question(arguments, workspace):
+    async def talk(session):
+        for _ in range(2):
+            answer = data(await session.call_tool("memory_search", {"query": "omada"}))
+            assert f"The index {workspace / 'MEMORY.md' / 'i.sqlite'} cannot be written" in answer["error"]
+            assert answer["action"] == "Name a file in a folder that can be written with --index."
+
+    ask([*arguments, "--index", str(workspace / "MEMORY.md" / "i.sqlite")], talk)
+
+
 @pytest.fixture(autouse=True)
 def _no_server_is_left_behind():
     yield

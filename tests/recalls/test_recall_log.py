@@ -187,7 +187,7 @@ def test_a_log_that_cannot_be_written_costs_no_answer(host, workspace, capsys):
     place = recall_log.recall_log_path(workspace)
     place.mkdir(parents=True)
     assert ask(host, query="omada")["results"]
-    assert "memory-tui:" in capsys.readouterr().err
+    assert "memory-tui: The recall log cannot be written: " in capsys.readouterr().err
 
 
 NOTHING = "nothing holds these words"
