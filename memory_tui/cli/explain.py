@@ -56,7 +56,7 @@ def scorecard_lines(value: Scorecard) -> Iterator[str]:
     if value.absent:
         text = ", ".join(one_line(path, 60) for path in value.absent[:_NAMED])
         more = f" and {len(value.absent) - _NAMED} more" if len(value.absent) > _NAMED else ""
-        yield f"Labels of {plural(len(value.absent), 'note')} that cannot be read count as not found: {text}{more}."
+        yield f"Labels of notes and lines that cannot be read count as not found: {text}{more}."
     yield _row("", COLUMNS)
     yield from (f"{_scores('', row.scores)}  {row.query.text}" for row in value.rows)
     yield _scores("mean", value.mean)

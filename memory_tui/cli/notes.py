@@ -185,8 +185,8 @@ def _listed(groups: Sequence[Group], findings: Findings, kind: str, *, every: bo
         lines.append(f"    {', '.join(map(_spelled, group.actions))}")
     of_kind = f" of the kind {kind}" if kind else ""
     lines.append(f"Open suggestions{of_kind}: {len(groups)}." if groups else f"Nothing{of_kind} needs attention.")
-    off = [f"Off: {check.kind}, because {check.off}; --kind names it." for check in checks.CHECKS if check.off]
-    lines += [] if kind else off
+    off = {check.kind: check.off for check in checks.CHECKS if check.off and not kind}
+    lines += [f"Off: {name}, because {why}; --kind {name} lists them." for name, why in off.items()]
     silent = sum(findings.quiet.values())
     return [*lines, f"Kept silent: {silent:,}; memory-tui inbox --quiet."] if silent and not kind else lines
 

@@ -483,7 +483,7 @@ _DEAD: tuple[Action, ...] = ("keep", "delete", "snooze")
 _NEVER: tuple[Action, ...] = ("archive note", "trash note", *_LATER)
 _PROMOTION: tuple[Action, ...] = ("keep", "delete", "snooze")
 
-_OFTEN_WRONG = "few of its pairs are of one matter"
+_OFTEN_WRONG = "most of its pairs do not conflict"
 
 CHECKS: tuple[InboxCheck, ...] = (
     InboxCheck("secret", "looks like a secret", ("mask", "delete", *_NONE), _secrets, "secrets", "danger"),

@@ -672,7 +672,7 @@ class ServingProvider(Struct, frozen=True):
             case "not asked":
                 return f"{name} answers; this process has not asked it yet."
             case "not indexed":
-                return f"{name} is chosen; the index has no vectors yet, and words alone are searched."
+                return f"{name} is chosen; no vectors yet. An index run makes them, also the one before a search."
         if self.fallback is None or self.standing not in ("fallback", "fallback starts"):
             return f"Meaning-based recall is off: {self.reason}"
         instead = f"{self.fallback.to} {self.fallback.model}".rstrip()

@@ -140,8 +140,7 @@ def measure(query: Query, hits: Sequence[ChunkRef]) -> Scores:
     noise = float(sum((query.grade(hit) or WRONG) == WRONG for hit in hits))
     wrong = float(sum(query.grade(hit) == WRONG for hit in hits))
     if not grades:
-        good = 0.0 if hits else 1.0
-        return {**dict.fromkeys(NAMES, good), "noise": noise, "wrong": wrong}
+        return {**dict.fromkeys(NAMES, 0.0 if hits else 1.0), "noise": noise, "wrong": wrong}
     seen: set[tuple[str, int]] = set()
     covered, first, gain = [], 0, 0.0
     for place, hit in enumerate(hits, 1):
@@ -151,13 +150,11 @@ def measure(query: Query, hits: Sequence[ChunkRef]) -> Scores:
             gain += sum(grades[at] for at in hit_lines - seen) / math.log2(place + 1)
         seen |= hit_lines
         covered.append(len(seen) / len(grades))
-    ideal = sum(
-        grade / math.log2(place + 1) for place, grade in enumerate(sorted(grades.values(), reverse=True)[:_CUT], 1)
-    )
-    whole = covered[-1] if covered else 0.0
+    best = sorted(grades.values(), reverse=True)[:_CUT]
+    ideal = sum(grade / math.log2(place + 1) for place, grade in enumerate(best, 1))
     return {
         **{f"recall@{k}": covered[min(k, len(covered)) - 1] if covered else 0.0 for k in DEPTHS},
-        "recall": whole,
+        "recall": covered[-1] if covered else 0.0,
         "mrr@10": 1 / first if 0 < first <= _CUT else 0.0,
         "ndcg@10": min(1.0, gain / ideal),
         "noise": noise,

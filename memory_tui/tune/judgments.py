@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -254,19 +255,21 @@ _BLANK = re.compile(r"\{[\w+-]+\}")
 
 
 def absent(notebook: Notebook, read: Callable[[str], Document]) -> tuple[str, ...]:
-    """Return the notes that labels name and that cannot be read, in order; `read` is the engine's.
+    """Return the notes that labels name and that cannot be read, and the lines behind an end; `read` is the engine's.
 
     Raises LabelError for one with a blank to fill in, such as `memory/{date}.md`: nobody wrote that label for a note.
     """
-    unreadable = []
-    for path in sorted({label.path for query in notebook.queries for label in query.labels}):
+    missing: list[str] = []
+    places = sorted({(label.path, label.line) for query in notebook.queries for label in query.labels})
+    for path, labels in groupby(places, lambda place: place[0]):
         try:
-            read(path)
+            text = read(path).text.removesuffix("\n")
+            missing += [f"{path}:{line}" for _, line in labels if line > text.count("\n") + 1]
         except MemoryTuiError as error:
             if blank := _BLANK.search(path):
                 raise LabelError(
                     f"The labels are a template: there is no note {path}.",
                     f"Write the name of the note in the place of {blank[0]}.",
                 ) from error
-            unreadable.append(path)
-    return tuple(unreadable)
+            missing.append(path)
+    return tuple(missing)

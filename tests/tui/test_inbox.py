@@ -101,7 +101,7 @@ def test_a_check_that_is_off_is_named_with_its_reason_and_one_key_runs_it(worksp
     (workspace / "MEMORY.md").write_text("- The backup runs at 02:30 from host otter.\n")
     (workspace / "memory/2026-03-02.md").write_text("- Correction: the backup runs at 03:15 from host otter.\n")
     with Window(make_app(workspace)) as window:
-        window.press("4").until(lambda: "contradiction is off: few of its pairs" in window.text)
+        window.press("4").until(lambda: "contradiction is off: most of its pairs" in window.text)
         assert "contradicts an older line" not in window.text
         go(window, "contradiction is off").press("enter")
         window.until(lambda: "contradicts an older line" in window.text)

@@ -136,13 +136,14 @@ def test_tune_with_few_labels_claims_nothing(run, place, tmp_path):
     assert out.startswith("No evidence: 5 queries")
 
 
-def test_labels_of_notes_that_are_not_there_are_named(run, tmp_path):
+def test_labels_of_notes_and_lines_that_are_not_there_are_named(run, tmp_path):
     labels = tmp_path / "labels.jsonl"
-    rows = [{"path": "MEMORY.md", "line": 1}, {"path": "gone.md", "line": 1}]
+    rows = [{"path": path, "line": line} for path, line in (("MEMORY.md", 1), ("MEMORY.md", 999), ("gone.md", 1))]
     labels.write_text(json.dumps({"query": "omada", "relevant": rows}), "utf-8")
     code, out, _ = run("eval", "--labels", str(labels))
-    assert (code, "Labels of 1 note that cannot be read count as not found: gone.md." in out) == (0, True)
-    assert json.loads(run("eval", "--labels", str(labels), "--json")[1])["absent"] == ["gone.md"]
+    said = "Labels of notes and lines that cannot be read count as not found: MEMORY.md:999, gone.md."
+    assert (code, said in out) == (0, True)
+    assert json.loads(run("eval", "--labels", str(labels), "--json")[1])["absent"] == ["MEMORY.md:999", "gone.md"]
 
 
 def test_the_labels_of_the_sample_are_refused_until_their_dates_are_filled_in(run):
