@@ -602,7 +602,7 @@ TABLE: Mapping[str, Sentence] = {
         brief="not a candidate",
     ),
     "copy_of": Sentence(
-        "The same passage stands at {citation}, which takes its place: an answer gives a passage one place.",
+        "The same {what} stands at {citation}, which takes its place: an answer gives a {what} one place.",
         brief="shown elsewhere",
     ),
     "unreadable_project": Sentence(

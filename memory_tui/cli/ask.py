@@ -185,7 +185,7 @@ def _losers(trace: Trace) -> Iterator[str]:
         f"(profile {trace.profile}, {trace.mode}{nearest})"
     )
     for loser in trace.lost[:_LOSERS]:
-        yield f"  {loser.score:.3f} {one_line(hit_text.cited(loser))}  {notices.short_reason(loser.verdict)}"
+        yield f"  {loser.score:.3f} {one_line(loser.citation)}  {notices.short_reason(loser.verdict)}"
     if len(trace.lost) > _LOSERS:
         yield f"  and {len(trace.lost) - _LOSERS} more; --explain --json lists them all"
 

@@ -266,7 +266,7 @@ class _Search:
 
     def _change(self, values: Values) -> Change:
         """Return what turning these knobs does."""
-        settings, refs = self._with(values), self.evidence.refs
+        settings, refs, texts = self._with(values), self.evidence.refs, self.evidence.texts
         (after,) = self.replay.recalled([tuned(settings)])
         return Change(
             tuple(Turn(key, self._was(key), value) for key, value in sorted(values.items())),
@@ -274,8 +274,8 @@ class _Search:
             settings,
             after.index(self.row) + 1 if self.row in after else None,
             self._presses(values),
-            tuple(refs[row] for row in after if row not in {*self.before, self.row}),
-            tuple(refs[row] for row in sorted({*self.before} - {*after, self.row})),
+            tuple(refs[row].shown(texts) for row in after if row not in {*self.before, self.row}),
+            tuple(refs[row].shown(texts) for row in sorted({*self.before} - {*after, self.row})),
         )
 
     def _nearest(self, values: Values) -> Values | None:

@@ -29,7 +29,7 @@ _WIDEST = 1_000
 
 def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | None = None) -> Iterator[str]:
     """Yield the verdict, its arithmetic, what would change it, and the other chunks that hold the line."""
-    yield f"{wording.label(value.fate)}  {_cited(value.best) if value.best is not None else value.place.path}"
+    yield f"{wording.label(value.fate)}  {value.best.shown.citation if value.best is not None else value.place.path}"
     yield wording.sentence(value.fate)
     yield from filter(None, (value.place.remark, value.unsent))
     if value.best is not None:
@@ -41,7 +41,7 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings |
     elif questions is not None and questions.none is not None:
         yield questions.none.message
     for other in value.others:
-        yield f"Also holds the line: {_cited(other)}  {wording.label(other.fate)}"
+        yield f"Also holds the line: {other.shown.citation}  {wording.label(other.fate)}"
     if value.more:
         yield f"and {plural(value.more, 'chunk')} of the note that score lower"
 
@@ -91,15 +91,6 @@ def place_of(part: Excerpt) -> str:
     of = "" if part.is_whole else f"shortened from L{chunk.start_line}-L{hit.last_line}"
     remarks = of, hit.remarks, overtaken_words(part.text, part.lines[0])
     return ", ".join(filter(None, (f"{chunk.path}#L{part.first}-L{part.last}", *remarks)))
-
-
-def cited(hit: Candidate) -> str:
-    """Return where a hit stands, without the blank lines at the end of its chunk."""
-    return f"{hit.chunk.path}#L{hit.chunk.start_line}-L{hit.last_line}"
-
-
-def _cited(account: Account) -> str:
-    return cited(account.candidate) if account.candidate is not None else account.chunk.citation
 
 
 VECTOR, TEXT, ADDED, FADED = "█", "▒", "+", "·"
@@ -290,7 +281,7 @@ def hits(
         yield style("Not recalled", "strong")
     for hit in trace.lost[:LOST]:
         why = style(short_reason(hit.verdict), "warn")
-        yield f"{'':{INDENT}}{hit.score:.3f}  {style(one_line(cited(hit)), 'muted')}  {why}"
+        yield f"{'':{INDENT}}{hit.score:.3f}  {style(one_line(hit.citation), 'muted')}  {why}"
     if len(trace.lost) > LOST:
         yield style(f"     and {plural(len(trace.lost) - LOST, 'chunk')} more; --explain tells why", "muted")
 

@@ -135,7 +135,7 @@ def candidate(value: Candidate, profile: str) -> dict[str, Any]:
 def _account(value: Account | None, profile: str) -> dict[str, Any]:
     """Return one chunk's part in the answer; `components` with `proposed` false are what they would have been."""
     if value is None or value.candidate is None:
-        return {"chunk": chunk(value.chunk) if value else None, "components": None}
+        return {"chunk": chunk(value.shown) if value else None, "components": None}
     numbers = {"proposed": value.proposed, **components(value.candidate)}
     return {"chunk": _placed(value.candidate, profile), "components": numbers}
 
@@ -161,20 +161,12 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | No
         "others": [{**_account(other, value.trace.profile), "verdict": verdict(other.fate)} for other in value.others],
         "more": value.more,
         "notices": plain(value.trace.notices),
-        "flips": [flip(change) for change in changes.singles] if changes else [],
-        "sets": [change_set(change) for change in changes.sets] if changes else [],
+        "flips": [{**_turn(*change.turns), **_change(change)} for change in changes.singles] if changes else [],
+        "sets": [{"turns": [*map(_turn, change.turns)], **_change(change)} for change in changes.sets]
+        if changes
+        else [],
         "questions": [{**plain(question), "sentence": wording.rephrased(question)} for question in rephrased],
     }
-
-
-def flip(value: Change) -> dict[str, Any]:
-    """Return one change that turns the verdict."""
-    return {**_turn(*value.turns), **_change(value)}
-
-
-def change_set(value: Change) -> dict[str, Any]:
-    """Return several changes that together recall a chunk."""
-    return {"turns": [_turn(turn) for turn in value.turns], **_change(value)}
 
 
 def _turn(value: Turn) -> dict[str, Any]:

@@ -203,6 +203,11 @@ class Account(Struct, frozen=True):
     text: str
 
     @property
+    def shown(self) -> ChunkRef:
+        """Return where the chunk is shown to stand."""
+        return self.chunk.shown({self.chunk.rowid: self.text})
+
+    @property
     def recalled(self) -> bool:
         """Return whether the agent was given the chunk."""
         return isinstance(self.fate, Recalled)
@@ -235,9 +240,14 @@ class Inquest:
         ref, candidate = self.evidence.refs[row], self.trace.at_row(row)
         if candidate is not None:
             return Account(ref, candidate.verdict, candidate, True, text)
-        hits = (hit.chunk for hit in (*self.trace.recalled, *self.trace.lost) if ref in hit.copies)
+        hits = (
+            hit
+            for hit in (*self.trace.recalled, *self.trace.lost)
+            if any(copy.rowid == ref.rowid for copy in hit.copies)
+        )
         if shown := next(hits, None):
-            return Account(ref, notice("copy_of", citation=shown.citation), None, False, text)
+            what = "passage" if row in self.evidence.copies else "line"
+            return Account(ref, notice("copy_of", what=what, citation=shown.citation), None, False, text)
         supposed = as_if_proposed(self.evidence, self.trace, row, text)
         if supposed is not None:
             ranks = (self._vector_rank(row) or 0), (self.side.postings.rank_of(row) or (0, 0.0))[0]

@@ -179,11 +179,6 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         at = np.minimum(np.searchsorted(self.rowids, needed), len(self) - 1)
         return np.where(self.rowids[at] == needed, at, -1)
 
-    @cached_property
-    def files_with_chunks(self) -> int:
-        """Return how many files have a chunk."""
-        return len(distinct(self.file_of))
-
     def once(self, key: str, make: Callable[[], Answer]) -> Answer:
         """Return what `make` makes, which is made once for all questions."""
         if key not in self._once:

@@ -400,8 +400,6 @@ class Ranking(Struct, frozen=True):
         ref = evidence.refs[row]
         text = evidence.texts[ref.rowid]
         snippet = self._snippet(text, isinstance(verdict, Recalled))
-        # OpenClaw counts what follows the last line end of a note as one more line.
-        blank_end = ref.source == MEMORY and text.endswith("\n")
         annotations = evidence.lexical.annotations.get(row, NOTHING_SAID)
         copies = {**evidence.copies, **self.candidates.repeats} if rules.profile.one_place else {}
         second = second_part(self.candidates, self.table, at, rules, evidence.refs)
@@ -413,7 +411,7 @@ class Ranking(Struct, frozen=True):
             verdict=verdict,
             snippet=snippet.text,
             snippet_line=min(ref.end_line, ref.start_line + snippet.lines_before),
-            last_line=max(ref.start_line, ref.end_line - blank_end),
+            last_line=ref.shown(evidence.texts).end_line,
             vector_weight=rules.vector_weight,
             text_weight=rules.text_weight,
             first_share=rules.share(self.candidates.dated) * (1.0 - rules.second_weight if second else 1.0),
@@ -428,7 +426,7 @@ class Ranking(Struct, frozen=True):
             annotations=annotations,
             provenance=self._provenance(row, ref) if rules.profile.exact_paths else None,
             second=second,
-            copies=tuple(evidence.refs[copy] for copy, shown in copies.items() if shown == row),
+            copies=tuple(evidence.refs[copy].shown(evidence.texts) for copy, shown in copies.items() if shown == row),
         )
 
     def _choice(self, entry: np.void) -> MmrPart:
@@ -436,12 +434,11 @@ class Ranking(Struct, frozen=True):
         return MmrPart(float(entry["relevance"]), float(entry["similarity"]), twin, int(entry["chosen"]))
 
     def _provenance(self, row: int, ref: ChunkRef) -> Provenance | None:
-        evidence = self.evidence
         # Where the index was cut by the rules of another release, its lexical search did not run.
-        if ref.source != MEMORY or not evidence.lexical.searches:
+        if ref.source != MEMORY or not self.evidence.lexical.searches:
             return None
-        changed_ms = int(evidence.notes.mtimes_ns[int(evidence.refs.file_of[row])]) // 1_000_000
-        return Provenance(origin_class(ref.path, evidence.lexical.origins), "unknown", changed_ms)
+        changed_ms = int(self.evidence.notes.mtimes_ns[int(self.evidence.refs.file_of[row])]) // 1_000_000
+        return Provenance(origin_class(ref.path, self.evidence.lexical.origins), "unknown", changed_ms)
 
     def _lexical(self, row: int) -> LexicalPart | None:
         """Return how words and paths found a candidate; None where they did not."""

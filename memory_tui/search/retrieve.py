@@ -123,7 +123,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         if shown := [*copies.values()]:
             _compare_shown(store, corpus, shown, vector, cosine)
         language, share = _hardly_known(question)
-        pool = list(dict.fromkeys([*nearest.tolist(), *matched, *named, *shown]))
+        pool = list(dict.fromkeys([*nearest.tolist(), *matched, *named, *shown, *copies]))
         texts = _texts(store, corpus.rowids[pool].tolist(), read)
         spent = 1000 * np.array([question.seconds, *np.diff([*laps, time.perf_counter()])])
         return Evidence(
@@ -133,7 +133,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             provider=corpus.identity.provider if corpus.identity else "none",
             model=corpus.identity.model if corpus.identity else "fts-only",
             refs=corpus.refs,
-            files=corpus.files_with_chunks,
+            files=corpus.once("files", lambda: len(distinct(corpus.file_of))),
             cosine=cosine,
             embedded=int(np.count_nonzero(corpus.embedded)),
             nearest=nearest,
@@ -213,8 +213,7 @@ def _of_time(
     """
     if time is None:
         return {}, side.newest.tolist()
-    dates = enumerate(corpus.files.dates)
-    counted = ((file, min(map(time.nearness, span(dated)))) for file, dated in dates if dated)
+    counted = ((file, min(map(time.nearness, span(dated)))) for file, dated in enumerate(corpus.files.dates) if dated)
     files = {file: value for file, value in counted if value}
     if len(side.postings.rows) and not (side.plan.time_alone or time.newest):
         return files, []
@@ -241,8 +240,7 @@ def _compare_shown(
 ) -> None:
     """Fill in the cosines of those rows that are shown for others, which need not be among the nearest."""
     if cosine is not None and vector is not None:
-        rows = np.array(shown, np.int64)
-        rows = distinct(rows[corpus.embedded[rows]])
+        rows = distinct(np.array([row for row in shown if corpus.embedded[row]], np.int64))
         cosine[rows] = exact_cosines(vectors_of(store, corpus, rows), vector)
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui.index.sync import FileState
 from memory_tui.notices import Notice
@@ -20,6 +21,7 @@ from memory_tui.search.level import AnswerLevel
 from memory_tui.search.spelling import Correction
 from memory_tui.settings import Settings
 from memory_tui.workspace.annotations import Annotations, overtaken_in
+from memory_tui.workspace.roots import MEMORY
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
 NearestBy = Literal["sqlite-vec", "numpy", ""]
@@ -49,6 +51,11 @@ class ChunkRef(Struct, frozen=True):
     def citation(self) -> str:
         """Return `path#Lstart-Lend`."""
         return f"{self.path}#L{self.start_line}-L{self.end_line}"
+
+    def shown(self, texts: Mapping[int, str]) -> ChunkRef:
+        """Return it without the blank line at its end, which its note need not have; `texts` are by rowid."""
+        blank_end = self.source == MEMORY and texts.get(self.rowid, "").endswith("\n")
+        return replace(self, end_line=max(self.start_line, self.end_line - blank_end))
 
 
 class Chunks(Struct, frozen=True):
@@ -288,6 +295,11 @@ class Candidate(Numbers, frozen=True, kw_only=True):
     """Where the same passage stands too; it takes one place in an answer."""
     newer: str = ""
     """The line of another hit that states the same as its best line, with a newer value; empty for none."""
+
+    @property
+    def citation(self) -> str:
+        """Return where it is shown to stand, as a citation."""
+        return replace(self.chunk, end_line=self.last_line).citation
 
     @property
     def remarks(self) -> str:

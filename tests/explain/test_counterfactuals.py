@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memory_tui import profiles
 from memory_tui.cancel import Stop
 from memory_tui.errors import Cancelled
-from memory_tui.explain import trace_json, wording
+from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import (
     FLOOR,
     RESULTS,
@@ -141,9 +141,7 @@ def test_two_changes_together_recall_what_neither_does_alone():
     assert wording.change_sentence(best) == (
         "Recalled as the 9th with results 9 and minScore .21 together; it also brings in 2 others."
     )
-    data = trace_json.change_set(best)
-    assert data["turns"][0] == {"knob": RESULTS, "from": 6, "to": 9}
-    assert [ref["path"] for ref in data["comesIn"]] == ["memory/6.md", "memory/7.md"]
+    assert [ref.path for ref in best.comes_in] == ["memory/6.md", "memory/7.md"]
 
 
 def test_that_no_pair_helps_is_said_where_none_was_found():

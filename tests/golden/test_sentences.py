@@ -98,7 +98,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
             (("a", "b", "c"), ("a", "b", "c"), ("a", "b"), "AND", ("b", "c")),
         )
     ],
-    "copy_of": [{"citation": "memory/2026-03-05.md#L1-L9"}],
+    "copy_of": [{"what": what, "citation": "memory/2026-03-05.md#L1-L9"} for what in ("passage", "line")],
     "outside_text_pool": [{"rank": 70, "pool": 60, "bm25": -1.234, "edge": -2.5}],
     "no_vector": [
         {"cause": "the embedding model knows no word of the query", "text": notices.notice("no_word", dropped=())}

@@ -165,9 +165,9 @@ def _outside_words(claim: Any, case: Case) -> None:
 @checks("copy_of")
 def _copy_of(claim: Any, case: Case) -> None:
     refs, candidates = case.evidence.refs, (*case.trace.recalled, *case.trace.lost)
-    (shown,) = (ref for ref in map(refs.__getitem__, range(len(refs))) if ref.citation == claim.citation)
-    assert case.world.texts[shown.rowid].split() == case.text.split()
-    assert all(refs[case.row] in one.copies for one in candidates if one.chunk == shown)
+    (shown,) = (one for one in candidates if one.citation == claim.citation)
+    assert case.world.texts[shown.chunk.rowid].split() == case.text.split()
+    assert refs[case.row].rowid in [copy.rowid for copy in shown.copies]
 
 
 @checks("no_vector")

@@ -41,13 +41,13 @@ def test_copies_take_one_place_and_openclaw_gives_them_all(tmp_path, profile):
             assert not any(hit.copies for hit in trace.recalled)
             return
         assert hits.keys() == {LOG, "memory/club.md"}
-        assert sorted(copy.path for copy in hits[LOG].copies) == sorted(ASIDE)
+        assert sorted(copy.citation for copy in hits[LOG].copies) == sorted(f"{path}#L1-L3" for path in ASIDE)
         assert (hits[LOG].also, hits["memory/club.md"].also) == ("also in 4 other notes", "")
         evidence = engine.search.gather(trace.query)
         for path in ASIDE:
             fate = engine.search.why(evidence, path, 3).fate
             assert isinstance(fate, Notice)
-            assert (fate.kind, fate.fields["citation"]) == ("copy_of", hits[LOG].chunk.citation)
+            assert (fate.kind, fate.fields["citation"]) == ("copy_of", f"{LOG}#L1-L3")
 
 
 def test_a_sentence_that_many_logs_repeat_takes_one_place(tmp_path):
@@ -62,7 +62,8 @@ def test_a_sentence_that_many_logs_repeat_takes_one_place(tmp_path):
         assert trace.recalled[0].also == "also in 6 other notes"
         fate = engine.search.why(evidence, "memory/2026-03-02.md", 4).fate
         assert isinstance(fate, Notice)
-        assert (fate.kind, fate.fields["citation"]) == ("copy_of", trace.recalled[0].chunk.citation)
+        assert (fate.kind, fate.fields["citation"]) == ("copy_of", "memory/2026-03-07.md#L1-L4")
+        assert fate.fields["what"] == "line", "the rest of the note stands there alone"
     with opened(tmp_path, "openclaw-2026.3") as engine:
         assert not any(hit.copies for hit in engine.search.search("bridge club").recalled)
 
