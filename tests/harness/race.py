@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.journal import JournalEntry
-from memory_tui.tui.views import editor
+from memory_tui.tui import editor
 from tests.support.curate import curator
 from tests.support.waiting import LONG
 
