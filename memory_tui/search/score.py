@@ -406,7 +406,8 @@ def _repeats(stage: SecondStage, rules: Rules, table: Table, texts: Sequence[str
         again = [at for at in said if held[at] >= ALIKE * held.max()]
         if not again:
             return result
-        result |= {rows[at]: rows[said[at]] for at in again}
+        newer = {rows[at]: rows[said[at]] for at in again}
+        result = {row: newer.get(to, to) for row, to in result.items()} | newer
         left[first[again]] = False
 
 

@@ -528,8 +528,7 @@ class SecondStage:
         windows = slice(int(every.windows_from[count]))
         held, cosine = (float(each[windows].max(initial=0.0)) for each in (inside.held, inside.window_cosine))
         best = inside.each[:, int(inside.held[windows].argmax())] if held and not pairs else np.ones(len(self._words))
-        counted = max(1, int((self._share > 0).sum()))
-        lacking = float(self._share[best < LIKE].sum()) + 0.5 / counted > LACKING
+        lacking = float(self._share[best < LIKE].sum()) + 0.5 / max(1, int((self._share > 0).sum())) > LACKING
         parts = (compress(self._words, (self._share > 0) & flags & lacking) for flags in (best >= LIKE, best < LIKE))
         has, lacks = (tuple(sorted(part, key=lambda word: (self.query.lower().find(word), word))) for part in parts)
         self._signals = AnswerSignals(held, known, pairs, None if self._vectors is None else cosine, has, lacks)
