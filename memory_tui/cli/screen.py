@@ -7,7 +7,6 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +20,13 @@ if TYPE_CHECKING:
 
 def open_app(args: argparse.Namespace) -> int:
     """Open the app on a workspace."""
-    # The thread that opens the engine imports this, when the first frame is there.
-    options = lambda: import_module("memory_tui.cli.context").engine_options(args)  # noqa: E731
+
+    def options() -> Options:
+        # The thread that opens the engine imports this, when the first frame is there.
+        from memory_tui.cli.context import engine_options
+
+        return engine_options(args)
+
     return show_app(options, args.path or args.workspace or "", args.query or "")
 
 

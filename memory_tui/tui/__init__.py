@@ -15,4 +15,6 @@ else:
 
     def __getattr__(name: str) -> object:
         """Import a module when it is first used, as `tui.NAME`, because the first frame needs few of them."""
+        if name[0] == "_":
+            raise AttributeError(name)
         return import_module(f"{__name__}.{name}")

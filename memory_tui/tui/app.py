@@ -384,9 +384,8 @@ class MemoryApp(App[int]):
         if node.call_later(done.set):
             await tui.changes.in_time(done.wait())
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Offer other scopes only where there is a shared index, and to close the list of keys where it is open."""
-        del parameters
         if action == "hide_help_panel":
             return bool(self.screen.query("HelpPanel"))
         return action != "scope" or (self.session.engine is not None and self.session.engine.scopes.configured)

@@ -160,9 +160,8 @@ class Listing(Dialog[None]):
         if fact is not None and fact.key:
             await self.act(fact.key)
 
-    async def act(self, key: str) -> None:
+    async def act(self, _key: str) -> None:
         """Do what enter does on the row `key`."""
-        del key
 
     def leave(self, message: Message) -> None:
         """Close every page, and send `message` to the app."""

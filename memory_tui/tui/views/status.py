@@ -69,9 +69,8 @@ class StatusView(View):
         self.draw()
         self.read_approvals()
 
-    def events_arrived(self, events: Sequence[Event]) -> None:
+    def events_arrived(self, _events: Sequence[Event]) -> None:
         """Draw once for a burst of events."""
-        del events
         if not self.due:
             self.due = True
             self.set_timer(_DRAW_SECONDS, self.draw)
