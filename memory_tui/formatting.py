@@ -1,9 +1,112 @@
-"""One way to write values for a person. Counts, scores, ages and names of fields have theirs here."""
+"""One way to write for a person: any text safe to show, and counts, scores, ages and names of fields alike.
+
+A text cannot steer the terminal, hide itself or reorder its neighbours. What has no form of its own gets one: control
+pictures for C0, `<9B>` for C1, `<RLO>` for direction marks, `<ZWSP>` for invisible characters, U+FFFD for halves of
+characters. Joiners that letters and emoji need stay. Markup such as `[b]` is ordinary text here and stays as it is;
+whoever draws it must not interpret it.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
+import unicodedata
+
+TAB = "    "
+
+_NAMES = {
+    0x00AD: "-",  # a soft hyphen is drawn by some terminals and not by others
+    0x061C: "<ALM>", 0x200E: "<LRM>", 0x200F: "<RLM>",
+    0x202A: "<LRE>", 0x202B: "<RLE>", 0x202C: "<PDF>", 0x202D: "<LRO>", 0x202E: "<RLO>",
+    0x2066: "<LRI>", 0x2067: "<RLI>", 0x2068: "<FSI>", 0x2069: "<PDI>",
+    0x180E: "<MVS>", 0x200B: "<ZWSP>", 0x2060: "<WJ>", 0xFEFF: "<BOM>",
+    0x2028: "\u2424", 0x2029: "\u2424", 0x007F: "\u2421", 0x0009: TAB,
+}  # fmt: skip
+
+# A flag such as the one of Scotland is a black flag spelled out in tag characters; elsewhere tags only hide text.
+_FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f"
+_UNSAFE = (
+    "\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    "\ufff0-\ufffb\ud800-\udfff\ufffe\uffff\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
+)
+# One variation selector belongs to the character before it; bytes can be hidden in a row of them.
+_SELECTORS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+_EMOJI = "\ufe0f"
+_HIDDEN = rf"(?<={_SELECTORS}){_SELECTORS}"
+_PRINTABLE_AND_UNSAFE = re.compile(f"[\u034f\u3164\uffa0]|{_HIDDEN}")
+_IN_LINES = re.compile(f"[{_UNSAFE}]|{_HIDDEN}")
+_EACH_IN_LINES = re.compile(f"{_FLAG}|\r\n|[{_UNSAFE}]|{_HIDDEN}")
+_EACH = re.compile(f"{_FLAG}|[{_UNSAFE}\n]|{_HIDDEN}")
+
+
+def safe(text: str, *, keep_newlines: bool = False) -> str:
+    """`text` with every character that could act instead of being seen replaced by a visible stand-in.
+
+    With `keep_newlines` line ends stay (CR LF becomes LF), otherwise they are shown as control pictures. A tab
+    becomes four spaces. Applying it twice changes nothing more.
+    """
+    if text.isprintable() and (text.isascii() or not _PRINTABLE_AND_UNSAFE.search(text)):
+        return text
+    if keep_newlines:
+        return _EACH_IN_LINES.sub(_visible, text) if _IN_LINES.search(text) else text
+    return _EACH.sub(_visible, text)
+
+
+def one_line(text: str, width: int | None = None) -> str:
+    """`text` safe and on one line, white space collapsed, cut with an ellipsis to `width` terminal cells."""
+    line = safe(" ".join(text.split()))
+    if width is None or 2 * len(line) <= width:
+        return line
+    used = 0
+    fits = 0
+    for at, character in enumerate(line):
+        used += cells(character)
+        if used > width:
+            return line[:fits].rstrip() + "…" if width > 0 else ""
+        if used < width:
+            fits = at + 1
+    return line
+
+
+def json_safe(text: str) -> str:
+    """JSON `text` with every character that could act, or hide, as its escape: the same data, safe on a terminal."""
+    return text if text.isascii() and "\x7f" not in text else _IN_LINES.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def _visible(match: re.Match[str]) -> str:
+    text = match[0]
+    if len(text) > 1:
+        return "\n" if text == "\r\n" else text
+    code = ord(text)
+    if code in _NAMES:
+        return _NAMES[code]
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code < 0xA0:
+        return f"<{code:02X}>"
+    if 0xD800 <= code <= 0xDFFF or code in (0xFFFE, 0xFFFF):
+        return "\ufffd"
+    return f"<U+{code:04X}>"
+
+
+def cells(character: str) -> int:
+    """Terminal cells of one character: 0 for marks drawn on the one before, 2 for wide ones.
+
+    The selector of an emoji makes a narrow character before it wide.
+    """
+    if character.isascii() or character == _EMOJI:
+        return 1
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+# --- values ---------------------------------------------------------------------------------------------------------
 
 
 def install_extra(name: str) -> str:

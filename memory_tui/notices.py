@@ -15,8 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from memory_tui import profiles
-from memory_tui.formatting import plural
-from memory_tui.sanitize import one_line
+from memory_tui.formatting import one_line, plural
 from memory_tui.settings import Settings
 
 Template = str | Callable[..., str]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory_tui.sanitize import json_safe, one_line, safe
+from memory_tui.formatting import json_safe, one_line, safe
 
 NASTY = (
     "\x00\x07\x08\t\n\r\x1b\x7f\x85\x9b\x9d\xad\u061c\u200b\u200d\u200e\u2028\u202e\u2066\u2069\ufeff\ud800\U000e0041"

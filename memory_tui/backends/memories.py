@@ -33,13 +33,12 @@ from memory_tui import plan as plans
 from memory_tui.approval import Approvals, cleared
 from memory_tui.config import keys, places
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError, QueryError, SettingError
-from memory_tui.formatting import install_extra
+from memory_tui.formatting import install_extra, one_line, safe
 from memory_tui.locks import WriterLock
 from memory_tui.openclaw.prompt import RECALL, STORE
 from memory_tui.plan import NAMED, Plan
 from memory_tui.providers.chain import NONE, Chain
 from memory_tui.providers.options import ProviderSettings, takes_secrets
-from memory_tui.sanitize import one_line, safe
 from memory_tui.secrets.finder import kinds
 from memory_tui.secrets.labels import Known
 from memory_tui.state_db import Table

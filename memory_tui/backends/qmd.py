@@ -35,10 +35,9 @@ from memory_tui.cancel import Stop
 from memory_tui.config.keys import BY_PATH, QMD
 from memory_tui.config.places import expand
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, PathRefused, StateUnavailable, Unreadable
-from memory_tui.formatting import plural
+from memory_tui.formatting import one_line, plural, safe
 from memory_tui.openclaw.open_foreign import NotSeen, read_foreign
 from memory_tui.plan import Plan
-from memory_tui.sanitize import one_line, safe
 from memory_tui.state_db import Table
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import Document

@@ -34,14 +34,13 @@ from memory_tui.engine.status import Status, VectorSearch, WordSearch
 from memory_tui.errors import ConfigError, IndexRefused, IndexUnavailable, MemoryTuiError, ProviderError, SettingError
 from memory_tui.explain import trace_json
 from memory_tui.explain.trace_json import plain
-from memory_tui.formatting import plural, second
+from memory_tui.formatting import one_line, plural, second
 from memory_tui.index.store import Rejected, Withheld
 from memory_tui.index.sync import SyncReport
 from memory_tui.openclaw.trust import trust_summary
 from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.chain import Chain, MemberState
-from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import beside
 
 # --- index, status -------------------------------------------------------------------------------------------------

@@ -18,8 +18,7 @@ from memory_tui.cli.output import dumps, print_json, print_lines, say, show, tel
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError, QueryError, SettingError
 from memory_tui.explain import hit_text, trace_json, wording
-from memory_tui.formatting import plural
-from memory_tui.sanitize import one_line, safe
+from memory_tui.formatting import one_line, plural, safe
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.trace import Trace

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from memory_tui import __version__
 from memory_tui.errors import MemoryTuiError, SettingError
-from memory_tui.formatting import install_extra
-from memory_tui.sanitize import one_line
+from memory_tui.formatting import install_extra, one_line
 
 # --- types of values -----------------------------------------------------------------------------------------------
 

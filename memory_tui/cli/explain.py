@@ -18,9 +18,8 @@ from memory_tui.errors import LabelError, QueryError, SettingError
 from memory_tui.explain import hit_text, trace_json, why_not
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.explain.trace_json import plain
-from memory_tui.formatting import plural, signed
+from memory_tui.formatting import one_line, plural, signed
 from memory_tui.notices import other_vectors
-from memory_tui.sanitize import one_line
 from memory_tui.settings import TUNE_KEYS, Settings
 from memory_tui.tune import evaluate as measures
 from memory_tui.tune import judgments, knob_search

@@ -14,7 +14,7 @@ from contextlib import suppress
 from memory_tui.cancel import Stopped, exit_status, report_signal, signals_raised
 from memory_tui.cli.commands import COMMANDS, command_parser, main_parser, named
 from memory_tui.errors import MemoryTuiError, SettingError
-from memory_tui.sanitize import one_line
+from memory_tui.formatting import one_line
 
 _NO_ROOM = re.compile("failed to map segment|cannot allocate memory|can.t start new thread", re.IGNORECASE)
 """What the loader of a module, and the start of a thread, say when there is no memory for it."""

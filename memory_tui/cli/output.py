@@ -23,9 +23,8 @@ from memory_tui.events import (
     SyncProgress,
     VectorsMade,
 )
-from memory_tui.formatting import plural
+from memory_tui.formatting import json_safe, one_line, plural, safe
 from memory_tui.notices import Notice
-from memory_tui.sanitize import json_safe, one_line, safe
 
 
 def dumps(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - whatever JSON can hold

@@ -24,12 +24,11 @@ from memory_tui.engine.agents import injected
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused, MemoryTuiError, QueryError
 from memory_tui.explain import trace_json
-from memory_tui.formatting import plural, second
+from memory_tui.formatting import one_line, plural, second
 from memory_tui.openclaw import compare
 from memory_tui.openclaw import flush as flushes
 from memory_tui.openclaw.prompt import injected_lines
 from memory_tui.openclaw.trust import of_plan, trust_lines
-from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import scan
 
 

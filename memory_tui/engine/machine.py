@@ -21,12 +21,11 @@ from memory_tui import durable, plan
 from memory_tui.config import load as configuration
 from memory_tui.config import places
 from memory_tui.errors import Cancelled, ConfigError, EditRefused, MemoryTuiError
-from memory_tui.formatting import age_words, plural
+from memory_tui.formatting import age_words, one_line, plural
 from memory_tui.hosts import claude_code, registry
 from memory_tui.notes import budget
 from memory_tui.notes.git import History
 from memory_tui.plan import Options, Plan
-from memory_tui.sanitize import one_line
 from memory_tui.state_db import Table
 from memory_tui.workspace import roots
 

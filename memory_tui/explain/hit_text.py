@@ -13,9 +13,8 @@ from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Flips, Rephrasings
 from memory_tui.explain.why_not import Account, WhyNot
 from memory_tui.explain.wording import MatchedWords, ScoreLine, Span
-from memory_tui.formatting import age_words, plural
+from memory_tui.formatting import age_words, cells, one_line, plural, safe
 from memory_tui.notices import short_reason
-from memory_tui.sanitize import cells, one_line, safe
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import Candidate, ChunkRef, Trace, overtaken_words

@@ -20,10 +20,9 @@ from msgspec.structs import replace
 from memory_tui import profiles, tokens
 from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased
 from memory_tui.explain.why_not import Fate, holds
-from memory_tui.formatting import plural
+from memory_tui.formatting import one_line, plural
 from memory_tui.notices import LEFT_OUT, Notice, against, language_label, notice, number, of, ordinal, quoted
 from memory_tui.providers import registry
-from memory_tui.sanitize import one_line
 from memory_tui.search.keyword import FEWEST_LETTERS
 from memory_tui.search.score import decay_factor
 from memory_tui.search.trace import Candidate, ChunkRef, EmptyReason, MeasurePart, Mode, QueryPlan, Recalled, Trace

@@ -24,12 +24,12 @@ from msgspec.structs import replace
 from memory_tui import __version__, jsstring
 from memory_tui.cancel import Stop, call_after, exit_status, report_signal, signals_heard
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, QueryError
+from memory_tui.formatting import one_line
 from memory_tui.hosts.wiring import PROFILE
 from memory_tui.mcp import schemas, wire
 from memory_tui.mcp.schemas import CORRECT
 from memory_tui.mcp.wire import INVALID_PARAMS, Caller, Connection, Pipes, Refusal, ServerInterface
 from memory_tui.openclaw.prompt import FORGET, GET, RECALL, SEARCH, STORE, Mode, disabled_rule, mode_of, recall_rule
-from memory_tui.sanitize import one_line
 
 if TYPE_CHECKING:
     from memory_tui.backends.memories import ToolAnswer

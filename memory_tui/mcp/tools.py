@@ -20,6 +20,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.explain import wording
 from memory_tui.explain.trace_json import plain
+from memory_tui.formatting import one_line, safe
 from memory_tui.hosts.wiring import PROOF_CLIENT
 from memory_tui.mcp.schemas import CORRECT, OTHERS, UNTRUSTED, arguments
 from memory_tui.mcp.wire import Caller
@@ -28,7 +29,6 @@ from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
 from memory_tui.recalls import rerun
 from memory_tui.recalls.recall_log import NONE_NEAR, LoggedHit, RecallEntry
-from memory_tui.sanitize import one_line, safe
 from memory_tui.search import excerpts
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import EmptyIndex, Mode, Trace

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from memory_tui.config import places
 from memory_tui.errors import EditRefused
-from memory_tui.formatting import plural
+from memory_tui.formatting import one_line, plural
 from memory_tui.notes import agent_acts
 from memory_tui.notes.agent_acts import HostSession, ToolUse
 from memory_tui.notes.changes import FileChange
@@ -30,7 +30,6 @@ from memory_tui.notes.git import GitFailed, History, Move
 from memory_tui.notes.journal import Author, Edit, Journal
 from memory_tui.notes.merge import changed_spans
 from memory_tui.openclaw.trust import LedgerRow, Trust, text_hash
-from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import Roots
 
 _EARLY, _SLACK, _SHORT = 0.012, 0.003, 0.6

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from memory_tui.config import places
 from memory_tui.config.places import journal_folder
 from memory_tui.errors import EditRefused, MemoryTuiError
+from memory_tui.formatting import one_line
 from memory_tui.notes import budget
 from memory_tui.notes import journal as journals
 from memory_tui.notes.budget import HostLimit
@@ -32,7 +33,6 @@ from memory_tui.openclaw import trust as trusted
 from memory_tui.openclaw.dreaming import require_whole
 from memory_tui.openclaw.trust import Trust
 from memory_tui.plan import Plan
-from memory_tui.sanitize import one_line
 from memory_tui.workspace.roots import Roots, destination
 
 _READ_ONLY = "memory-tui was started with --read-only."

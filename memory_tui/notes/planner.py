@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.errors import EditRefused
-from memory_tui.formatting import plural
+from memory_tui.formatting import one_line, plural
 from memory_tui.hosts import claude_code, registry
 from memory_tui.notes import budget, diff
 from memory_tui.notes import promote as promoting
@@ -40,7 +40,6 @@ from memory_tui.notes.links import LinkIndex, Names, NoteLink, links
 from memory_tui.notes.promote import Spot
 from memory_tui.notes.write import current, standing
 from memory_tui.openclaw.trust import Trust
-from memory_tui.sanitize import one_line
 from memory_tui.secrets.finder import masked
 from memory_tui.workspace.annotations import is_overtaken, marked
 from memory_tui.workspace.notes import shown_day

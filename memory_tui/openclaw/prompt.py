@@ -14,8 +14,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from memory_tui import jsstring
-from memory_tui.formatting import plural
-from memory_tui.sanitize import one_line
+from memory_tui.formatting import one_line, plural
 from memory_tui.workspace.annotations import Annotations
 
 HEADING = "## Memory Recall"

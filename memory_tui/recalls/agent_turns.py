@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from memory_tui.errors import MemoryTuiError
-from memory_tui.formatting import minute, plural
+from memory_tui.formatting import minute, one_line, plural
 from memory_tui.hosts import claude_code, connection
 from memory_tui.notes import agent_acts
 from memory_tui.notes.agent_acts import HostSession, Said, ToolUse
@@ -24,7 +24,6 @@ from memory_tui.openclaw.prompt import GET, SEARCH, citation
 from memory_tui.recalls import connected_agents, recall_log
 from memory_tui.recalls.recall_log import Log, LoggedHit, RecallEntry, is_partial, shortened
 from memory_tui.recalls.rerun import replied
-from memory_tui.sanitize import one_line
 
 _RUN = 4
 """Words in a row that are no chance."""

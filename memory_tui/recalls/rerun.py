@@ -10,11 +10,10 @@ from msgspec.structs import replace
 
 from memory_tui.errors import SettingError
 from memory_tui.explain.trace_json import answer, plain
-from memory_tui.formatting import plural
+from memory_tui.formatting import one_line, plural
 from memory_tui.notices import ordinal
 from memory_tui.openclaw.prompt import GET, SEARCH, citation
 from memory_tui.recalls.recall_log import LOG_RECALLS, NOTHING, Log, LoggedHit, RecallEntry, Reply, moment
-from memory_tui.sanitize import one_line
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import rank

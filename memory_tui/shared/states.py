@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from memory_tui import durable
 from memory_tui.errors import IndexUnavailable, MemoryTuiError
-from memory_tui.formatting import plural
-from memory_tui.sanitize import one_line
+from memory_tui.formatting import one_line, plural
 
 State = Literal["live", "behind", "unreachable", "newer"]
 

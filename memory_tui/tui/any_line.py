@@ -21,7 +21,7 @@ from memory_tui.errors import MemoryTuiError
 from memory_tui.explain import hit_text
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.explain.why_not import WhyNot, named
-from memory_tui.sanitize import one_line, safe
+from memory_tui.formatting import one_line, safe
 from memory_tui.settings import Settings
 from memory_tui.tui.dialogs import Dialog
 from memory_tui.tui.hits import MUTED, fit

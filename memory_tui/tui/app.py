@@ -33,7 +33,7 @@ from memory_tui.events import (
     SyncStarted,
     VectorsMade,
 )
-from memory_tui.sanitize import one_line
+from memory_tui.formatting import one_line
 from memory_tui.tui import themes
 from memory_tui.tui.keys import Hints, bindings
 from memory_tui.tui.session import AskNotes, Badge, OpenEngine, OpenView, ReadNote, Reopen, Session, lamp

@@ -16,9 +16,8 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from memory_tui.errors import EditRefused, MemoryTuiError
-from memory_tui.formatting import plural
+from memory_tui.formatting import one_line, plural, safe
 from memory_tui.notes.changes import Change, Conflict, ShownLines, ThreeWay
-from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.dialogs import Choice, Confirm, Dialog, Line, dialog_width
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import difference, ordered

@@ -24,11 +24,10 @@ from textual.widgets import Footer, Static, TextArea
 
 from memory_tui import profiles
 from memory_tui.errors import EditRefused, MemoryTuiError
-from memory_tui.formatting import minute, plural
+from memory_tui.formatting import minute, one_line, plural, safe
 from memory_tui.notes.changes import editor_text
 from memory_tui.notes.journal import Typing, Unsaved, left
 from memory_tui.notes.merge import changed_spans
-from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Confirm
 from memory_tui.tui.keys import bindings

@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
 
 from memory_tui.engine.engine import Engine
-from memory_tui.sanitize import safe
+from memory_tui.formatting import safe
 from memory_tui.tui.dialogs import Dialog
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.rows import Rows

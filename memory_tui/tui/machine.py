@@ -14,7 +14,7 @@ from textual.widgets import Footer, OptionList
 from memory_tui.engine import machine
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.machine import Memory
-from memory_tui.sanitize import one_line
+from memory_tui.formatting import one_line
 from memory_tui.tui import themes
 from memory_tui.tui.facts import MUTED, WARN, Fact, Facts, Listing, heading
 from memory_tui.tui.session import Reopen, opener_of

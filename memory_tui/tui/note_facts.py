@@ -16,12 +16,11 @@ from textual.content import Content
 
 from memory_tui import profiles
 from memory_tui.errors import MemoryTuiError
-from memory_tui.formatting import age_words, plural
+from memory_tui.formatting import age_words, one_line, plural, safe
 from memory_tui.hosts import claude_code, registry
 from memory_tui.notes import diff
 from memory_tui.notes.journal import left
 from memory_tui.recalls import recall_log
-from memory_tui.sanitize import one_line, safe
 from memory_tui.shared.scope import workspace_of
 from memory_tui.tui.reader import NotePage, Part, shown_line
 from memory_tui.workspace.notes import note_date, note_date_2026_9

@@ -8,13 +8,12 @@ from collections.abc import Iterator, Sequence
 from memory_tui.backends.memories import TableMissing
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Unreadable
-from memory_tui.formatting import plural
+from memory_tui.formatting import one_line, plural
 from memory_tui.openclaw import compare, flush
 from memory_tui.openclaw.dreaming import TITLES, dream_blocks
 from memory_tui.openclaw.flush import Nearness
 from memory_tui.openclaw.prompt import NO_WAY_BACK
 from memory_tui.openclaw.trust import TrustReport, trust_summary
-from memory_tui.sanitize import one_line
 from memory_tui.tui.facts import BAD, MUTED, WARN, Fact, Listing, heading
 from memory_tui.tui.session import ReadNote
 from memory_tui.tui.view import View

@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 
 from memory_tui.config.config_patch import Patch, summary
 from memory_tui.explain.counterfactuals import WEIGHT
-from memory_tui.sanitize import one_line, safe
+from memory_tui.formatting import one_line, safe
 from memory_tui.settings import BY_KEY, Settings
 from memory_tui.tui import knobs
 from memory_tui.tui.hits import MUTED, fit

@@ -18,8 +18,7 @@ from textual.reactive import Reactive
 from textual.strip import Strip
 from textual.widgets import TextArea
 
-from memory_tui.formatting import plural
-from memory_tui.sanitize import safe
+from memory_tui.formatting import plural, safe
 from memory_tui.tui.keys import bindings
 
 LONGEST_LINE = 5_000

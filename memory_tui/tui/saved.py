@@ -21,9 +21,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled
 from memory_tui.explain.counterfactuals import TEXT
 from memory_tui.explain.wording import MatchedWords
-from memory_tui.formatting import plural
+from memory_tui.formatting import one_line, plural
 from memory_tui.notices import ordinal
-from memory_tui.sanitize import one_line
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import Settings

@@ -12,8 +12,7 @@ from textual.content import Content
 from textual.message import Message
 
 from memory_tui.events import Event, Listener, SyncFinished
-from memory_tui.formatting import minute, plural
-from memory_tui.sanitize import one_line
+from memory_tui.formatting import minute, one_line, plural
 
 if TYPE_CHECKING:
     from memory_tui.config.config_patch import ConfigWrite

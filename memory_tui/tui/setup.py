@@ -19,8 +19,8 @@ from memory_tui.engine import providers
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import ProviderSetup
 from memory_tui.errors import MemoryTuiError
+from memory_tui.formatting import one_line
 from memory_tui.providers import registry
-from memory_tui.sanitize import one_line
 from memory_tui.tui.dialogs import Dialog
 from memory_tui.tui.facts import coloured
 from memory_tui.tui.keys import bindings

@@ -12,11 +12,10 @@ from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import Forecast
 from memory_tui.engine.status import Status
 from memory_tui.errors import MemoryTuiError
-from memory_tui.formatting import minute, plural
+from memory_tui.formatting import minute, one_line, plural
 from memory_tui.index.store import Rejected, Withheld
 from memory_tui.providers.chain import MemberState
 from memory_tui.providers.options import SMALL, SMALL_COST
-from memory_tui.sanitize import one_line
 from memory_tui.shared.states import Standing
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, heading
 from memory_tui.tui.session import Session, answers, freshness

@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from memory_tui import tui
 from memory_tui.errors import Cancelled, MemoryTuiError
-from memory_tui.sanitize import one_line
+from memory_tui.formatting import one_line
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine

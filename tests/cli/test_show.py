@@ -12,7 +12,7 @@ import pytest
 from memory_tui.cli import main, output
 from memory_tui.cli.commands import COMMANDS
 from memory_tui.explain.hit_text import wrapped
-from memory_tui.sanitize import cells
+from memory_tui.formatting import cells
 from tests.support.waiting import LONG
 
 SECRET = "sk-proj-" + "Ab3dEf6hIj9kLm2nOp5q" * 2

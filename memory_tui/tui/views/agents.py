@@ -17,7 +17,7 @@ from textual.widgets import OptionList
 
 from memory_tui.engine.agents import with_known
 from memory_tui.engine.engine import Engine
-from memory_tui.formatting import minute, plural
+from memory_tui.formatting import minute, one_line, plural, safe
 from memory_tui.hosts import connection
 from memory_tui.hosts.connection import PlannedFile, prove
 from memory_tui.hosts.wiring import Scope
@@ -26,7 +26,6 @@ from memory_tui.recalls.agent_turns import SessionTurns, recall_words
 from memory_tui.recalls.connected_agents import AgentProgram
 from memory_tui.recalls.recall_log import Log, RecallEntry, Reply
 from memory_tui.recalls.rerun import tally
-from memory_tui.sanitize import one_line, safe
 from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Facts, Listing, coloured, heading
 from memory_tui.tui.keys import named

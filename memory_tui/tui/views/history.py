@@ -21,11 +21,10 @@ from textual.widgets.option_list import Option
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.notes import Past
 from memory_tui.errors import EditRefused
-from memory_tui.formatting import plural
+from memory_tui.formatting import one_line, plural, safe
 from memory_tui.notes import authors
 from memory_tui.notes.history import OTHERS, exact, taken_back
 from memory_tui.notes.journal import JournalEntry, RecordedNote
-from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Choice, Page, dialog_width
 from memory_tui.tui.keys import bindings, named

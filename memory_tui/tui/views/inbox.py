@@ -24,14 +24,13 @@ from textual.worker import Worker, get_current_worker
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, SyncFinished
-from memory_tui.formatting import plural
+from memory_tui.formatting import one_line, plural, safe
 from memory_tui.inbox import checks
 from memory_tui.inbox.checks import BY_KIND
 from memory_tui.inbox.entries import Action, Findings, Group, Suggestion
 from memory_tui.notes.changes import Change
 from memory_tui.notes.curator import AppliedChange
 from memory_tui.notes.journal import KEEP_DAYS
-from memory_tui.sanitize import one_line, safe
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Facts

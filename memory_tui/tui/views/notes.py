@@ -21,7 +21,7 @@ from textual.widgets.option_list import Option
 from memory_tui import tui
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, SyncFinished
-from memory_tui.sanitize import one_line, safe
+from memory_tui.formatting import one_line, safe
 from memory_tui.tui.keys import TABLE as KEYS
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.reader import NotePage, Reader

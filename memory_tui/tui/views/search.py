@@ -33,8 +33,8 @@ from memory_tui.events import Event, IndexChanged, SyncFinished
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephrase
 from memory_tui.explain.why_not import absent, row_of, side_of
+from memory_tui.formatting import one_line, safe
 from memory_tui.providers import registry
-from memory_tui.sanitize import one_line, safe
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import Reranking, can_rank, rank

@@ -19,8 +19,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import ProviderSetup
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event
-from memory_tui.formatting import plural
-from memory_tui.sanitize import one_line
+from memory_tui.formatting import one_line, plural
 from memory_tui.shared.states import Standing
 from memory_tui.tui.facts import Facts, Listing
 from memory_tui.tui.session import OpenView, ReadNote, Reopen, Session, opener_of
