@@ -1,4 +1,4 @@
-"""Findings of the inbox by kind and group: `python tests/bench/field.py [DIR...]`, each DIR a folder of notes.
+"""Findings of the inbox by kind and group: `python -m tests.bench.field [DIR...]`, each DIR a folder of notes.
 
 Without one the labelled notes below `tests/inbox/field` are examined, and precision and recall of each kind are
 printed, with what was wrong or missed. What was kept silent is counted by its reason.

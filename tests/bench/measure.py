@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -45,29 +45,15 @@ def middle(run: Callable[[], object], times: int) -> Cost:
     return share([cost_of(run) for _ in range(times)], 0.5)
 
 
-def cost_of_process(arguments: list[str], environment: Mapping[str, str], inputs: bytes = b"") -> tuple[Cost, bytes]:
-    """What a process costs from its start to its end, and what it writes."""
-    wall = time.perf_counter()
-    before = os.times()
-    done = subprocess.run(arguments, input=inputs, capture_output=True, check=False, env=dict(environment))
+def cost_of_process(arguments: list[str]) -> Cost:
+    """What a process costs from its start to its end."""
+    wall, before = time.perf_counter(), os.times()
+    done = subprocess.run(arguments, capture_output=True, check=False)
     after = os.times()
     if done.returncode:
         raise SystemExit(f"{' '.join(arguments)}: exit {done.returncode}\n{done.stderr.decode()}")
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return Cost(cpu * 1000, (time.perf_counter() - wall) * 1000), done.stdout
-
-
-def installed(place: Path) -> dict[str, str]:
-    """The environment of a program that somebody installed: folders of its own, and modules that stay compiled.
-
-    Where PYTHONDONTWRITEBYTECODE is set, each process would compile every module again; here they stay in `place`.
-    """
-    found = dict(os.environ)
-    if found.pop("PYTHONDONTWRITEBYTECODE", ""):
-        found["PYTHONPYCACHEPREFIX"] = str(place / "compiled")
-    for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
-        found[name] = str(place / "home" / name)
-    return found
+    return Cost(cpu * 1000, (time.perf_counter() - wall) * 1000)
 
 
 def python(*arguments: str) -> list[str]:
@@ -96,12 +82,12 @@ class Watched:
         path = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/schedstat")
         return int(path.read_text("ascii").split()[0]) / 1e6 if path.exists() else 0.0
 
-    def settled(self, quiet: int = 4) -> float:
-        """`cpu` when the process has used none for `quiet` tenths of a second, or a tenth of the time for a minute."""
-        last, still = self.cpu(), 0
-        end = time.monotonic() + 60
-        while still < quiet and time.monotonic() < end:
+    def settled(self, look: Callable[[], object] = lambda: None) -> float:
+        """`cpu` when the process used none for four tenths of a second, or after a minute; `look` is called often."""
+        last, still, end = self.cpu(), 0, time.monotonic() + 60
+        while still < 4 and time.monotonic() < end:
             time.sleep(0.1)
+            look()
             now = self.cpu()
             still = still + 1 if now == last else 0
             last = now
@@ -125,8 +111,12 @@ def ratio(ours: float, other: float, of: str) -> str:
     return f"{ours / other:.2f} x {of}" if other else ""
 
 
-def begin(title: str | None) -> None:
-    """What was run where: the first line of every bench."""
+def begin(title: str | None, place: Path) -> None:
+    """Give the processes of a bench a home in `place`, and say what is run where: the first line of each."""
+    for name in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
+        os.environ[name] = str(place / "home" / name)
+    # Else each process would compile every module again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
     print(
         f"{(title or '').split(chr(10))[0]}\n{time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores, load {load}, ", end=""

@@ -1,7 +1,7 @@
-"""Recall of profiles on labelled sets: `python tests/bench/recall.py SET… [--profile P] [--step N] [--set KEY=VALUE]`.
+"""Recall of profiles on labelled sets: `python -m tests.bench.recall SET… [--profile P]`.
 
 A set is a folder with `workspaces/` and `queries.jsonl`. Measured are recall in the first six and novelty nDCG in the
-first ten, of the profile or, with `--plain`, of bm25 alone. With `--foreign SET…` each workspace is also asked
+first ten. With `--foreign SET…` each workspace is also asked
 questions of those sets, which it does not answer: how many answers are doubted (not "found"), and how many are
 "nothing". With `--halves` the notes are cut in two, and the questions of one half are foreign to the other. `--record`
 writes the figures into recall.json, from which the manual has its table. `--provider P --config FILE` measures another
@@ -25,23 +25,13 @@ from typing import Any
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search.trace import Trace
-from memory_tui.settings import KNOBS, TUNE_KEYS, Settings
 from memory_tui.tune.evaluate import Scores, measure
 from memory_tui.tune.judgments import Label, Query
 
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)\.md$")
-
-
-def plain_words(settings: Settings) -> Settings:
-    """`settings` of profile recommended as plain bm25: every knob that adds or takes points at 0 but that of words."""
-    nothing = {knob.key: 0.0 for knob in KNOBS if knob.key in TUNE_KEYS and isinstance(knob.default, float)}
-    return settings.update(nothing | {"query.hybrid.textWeight": 1.0, "query.hybrid.mmr.enabled": False}, "plain bm25")
 
 
 def day_after(workspace: Path) -> float | None:
@@ -52,10 +42,9 @@ def day_after(workspace: Path) -> float | None:
     return (dt.datetime.fromisoformat(max(days)).replace(tzinfo=dt.UTC) + dt.timedelta(days=1.5)).timestamp()
 
 
-def questions(folder: Path, step: int) -> list[dict[str, Any]]:
-    """Every `step`-th question of a set."""
-    with (folder / "queries.jsonl").open(encoding="utf-8") as file:
-        return [json.loads(line) for line in list(file)[::step]]
+def questions(folder: Path) -> list[dict[str, Any]]:
+    """The questions of a set."""
+    return [json.loads(line) for line in (folder / "queries.jsonl").read_text("utf-8").splitlines()]
 
 
 @dataclass
@@ -87,13 +76,12 @@ def asked_in(
             ("profile", given.profile),
             ("query.maxResults", "20"),
             ("sync.watch", "false"),
-            *(tuple(one.split("=", 1)) for one in given.set),
         ),
     )
     with Engine.open(options) as engine:
         if error := engine.index.sync().error:
             sys.exit(f"{given.provider} made no vectors: {error}")
-        settings = plain_words(engine.plan.settings) if given.plain else engine.plan.settings
+        settings = engine.plan.settings
         for query in own:
             trace = engine.search.rank(engine.search.gather(query["question"]), settings)
             found.answers.append(judged(query, trace))
@@ -106,9 +94,9 @@ def measured(folder: Path, given: argparse.Namespace) -> Found:
     """All questions of a set, asked in its workspaces."""
     found = Found()
     by_workspace: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-    for query in questions(folder, given.step):
+    for query in questions(folder):
         by_workspace[query["workspace"]].append(query)
-    foreign = [query["question"] for other in given.foreign for query in questions(other.resolve(), 1)]
+    foreign = [query["question"] for other in given.foreign for query in questions(other.resolve())]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         for name, queries in by_workspace.items():
             others = random.Random(name).sample(foreign, min(len(foreign), FOREIGN))
@@ -118,7 +106,7 @@ def measured(folder: Path, given: argparse.Namespace) -> Found:
 
 def halved(folder: Path, given: argparse.Namespace) -> Found:
     """Questions of each half of the notes of a set, asked in that half and in the other."""
-    found, every = Found(), questions(folder, 1)
+    found, every = Found(), questions(folder)
     name = every[0]["workspace"]
     every = [query for query in every if query["workspace"] == name]
     notes = sorted({query["evidence"][0]["path"] for query in every})
@@ -190,9 +178,6 @@ def main() -> None:
     parser.add_argument("--profile", default="recommended")
     parser.add_argument("--provider", default="builtin")
     parser.add_argument("--config", help="the openclaw.json that says more about the provider")
-    parser.add_argument("--plain", action="store_true", help="bm25 alone")
-    parser.add_argument("--step", type=int, default=1, help="every Nth question")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--foreign", nargs="*", type=Path, default=[], help="sets with questions that are not answered")
     parser.add_argument("--halves", action="store_true", help="ask each half of the notes what the other answers")
     parser.add_argument("--record", default="", metavar="NAME", help="what the table calls this set")

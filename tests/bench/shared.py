@@ -1,11 +1,9 @@
 """What it costs to publish an index to PostgreSQL on loopback, and to mirror it, beside indexing with cached vectors.
 
-python -m tests.bench.shared [--files 1027] [--rounds 3]
-python -m tests.bench.shared --team 20 [--passages 20000] [--questions 200] [--profiles recommended,openclaw-2026.9]
-python -m tests.bench.shared --changes 20
+python -m tests.bench.shared
+python -m tests.bench.shared --team 20 [--passages 20000]
 
-A team publishes that many workspaces, whose mirror answers beside one index of all their notes; without questions there
-is no such index. Changes are made in one home, and looked for in the mirror of another, which listens.
+A team publishes that many workspaces, whose mirror answers beside one index of all their notes, under each profile.
 """
 
 import argparse
@@ -13,27 +11,22 @@ import datetime as dt
 import re
 import shutil
 import statistics
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import psycopg
-from corpus import questions, write
-from measure import CHUNKS_A_NOTE, Cost, cost_of, middle, ratio, share, show
 from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
 from memory_tui.secrets import finder
 from memory_tui.shared import publish
+from tests.bench.corpus import questions, write
+from tests.bench.measure import CHUNKS_A_NOTE, Cost, cost_of, middle, ratio, share, show
 from tests.support.postgres import Server
 from tests.support.shared_index import Home, shared_database
 
+PROFILES = ("recommended", "openclaw-2026.3", "openclaw-2026.9")
 _NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 """When questions are asked, for a verdict tells the age."""
 
@@ -47,10 +40,10 @@ def changed(notes: Path, count: int, mark: str) -> None:
         path.unlink()
 
 
-def measured(server: Server, place: Path, files: int, rounds: int) -> None:
+def measured(server: Server, place: Path) -> None:
     """Show each cost, indexing and publishing in turns."""
     home = Home(place / "home", server.url(shared_database(server), "anna"), "anna/laptop")
-    write(place / "corpus", files, kind="prose")
+    write(place / "corpus", 1027, kind="prose")
     (home.notes / "memory").rmdir()
     home.notes.rmdir()
     (place / "corpus").rename(home.notes)
@@ -62,7 +55,7 @@ def measured(server: Server, place: Path, files: int, rounds: int) -> None:
             with engine.index.reader_or_empty() as store:
                 return publish.publish(store, home.access, publish.consent(engine.plan, home.access))
 
-        for _ in range(rounds):
+        for _ in range(3):
             indexing.append(cost_of(lambda: engine.index.sync(force=True)))
             home.join()
             publishing.append(cost_of(run))
@@ -79,43 +72,15 @@ def measured(server: Server, place: Path, files: int, rounds: int) -> None:
         show("  of which looking for secrets", look, f"wall {ratio(look.wall, index.wall, 'indexing')}")
         show("nothing new", middle(run, 5))
         deltas = []
-        for number in range(rounds):
+        for number in range(3):
             changed(home.notes, 50, f"change {number}")
             engine.index.sync()
             deltas.append(cost_of(run))
         show("a delta of 50 changed and 3 deleted notes", share(deltas, 0.5), "goal <= 500 with the mirror's part")
         publish.allow(home.access, "bob", reads=True)
-        rights(server, home.access.parameters["dbname"])
         mirrored(
             Home(place / "desk", server.url(home.access.parameters["dbname"], "bob"), "bob/desk"), engine, index, run
         )
-
-
-def rights(server: Server, database: str) -> None:
-    """Show what reading the rows of a workspace costs a member, by functions of the owner, beside plain selects."""
-    ((tenant, number),) = server.run("select tenant, ws from memory_tui.workspace", database)
-    paths = [path for (path,) in server.run("select path from memory_tui.file order by path", database)]
-    seqs = [seq for (seq,) in server.run("select seq from memory_tui.vec order by seq", database)]
-    reads = [("files", "file", "generation > %s", [0])]
-    reads += [("chunks", "chunk", "path = any(%s)", [paths[at : at + 400] for at in range(0, len(paths), 400)])]
-    reads += [("vectors", "vec", "seq = any(%s)", [seqs[at : at + 1000] for at in range(0, len(seqs), 1000)])]
-    server.run("analyze", database)
-    with server.connected(database, "bob") as member, server.connected(database) as owner:
-        for function, table, where, parts in reads:
-
-            def read(connection: psycopg.Connection[Any], rows: str, parts: list[Any] = parts) -> None:
-                for part in parts:
-                    connection.execute(f"select * from memory_tui.{rows}", (tenant, number, part)).fetchall()
-
-            costs = [
-                (
-                    cost_of(lambda rows=f"{function}(%s, %s, %s)": read(member, rows)),
-                    cost_of(lambda rows=f"{table} where tenant = %s and ws = %s and {where}": read(owner, rows)),
-                )
-                for _ in range(15)
-            ]
-            ours, plain = (share(list(each), 0.5) for each in zip(*costs, strict=True))
-            show(f"  {function} of it as a member", ours, f"wall {ratio(ours.wall, plain.wall, 'plain select')}")
 
 
 def mirrored(desk: Home, engine: Engine, indexing: Cost, run: Callable[[], object]) -> None:
@@ -152,14 +117,13 @@ def team(server: Server, place: Path, args: argparse.Namespace) -> None:
         write(home.notes, each, kind="prose", first=each * (args.team - 1 - number))
         if number:
             (home.notes / "MEMORY.md").unlink()
-        if args.questions:
-            shutil.copytree(home.notes, whole.notes, dirs_exist_ok=True)
+        shutil.copytree(home.notes, whole.notes, dirs_exist_ok=True)
         home.join()
         publish.allow(home.access, "bob", reads=True)
         homes.append(home)
     desk = Home(place / "desk", server.url(database, "bob"), "bob/desk")
     desk.write(MEMORY="# Facts\n\nA kettle.\n")
-    for profile in args.profiles.split(","):
+    for profile in PROFILES:
         for home in (*homes, whole, desk):
             home.options = replace(home.options, changes=(("profile", profile),), now=_NOW)
         indexing, publishing = Cost(0, 0), Cost(0, 0)
@@ -182,12 +146,11 @@ def team(server: Server, place: Path, args: argparse.Namespace) -> None:
             first = cost_of(lambda other=other: other.scopes.fill("all"))
             words = f"CPU {ratio(first.cpu, indexing.cpu, 'indexing')}, wall {ratio(first.wall, indexing.wall, 'it')}"
             show("first mirror of all", first, f"{words}, goal <= .6")
-            if args.questions:
-                with Engine.open(whole.options) as engine:
-                    engine.index.sync()
-                    # Who watches the folder need not look at it for each question.
-                    engine.start()
-                    alike(engine, other.of_scope("all")[0], args.questions)
+            with Engine.open(whole.options) as engine:
+                engine.index.sync()
+                # Who watches the folder need not look at it for each question.
+                engine.start()
+                alike(engine, other.of_scope("all")[0], 200)
 
 
 def alike(engine: Engine, mirror: Engine, count: int) -> None:
@@ -214,54 +177,19 @@ def alike(engine: Engine, mirror: Engine, count: int) -> None:
     show("  a search in the mirror", other, f"CPU {ratio(other.cpu, own.cpu, 'one index')}, goal <= 1.05")
 
 
-def changes(server: Server, place: Path, count: int) -> None:
-    """Show how long it takes from a change on disk to a hit elsewhere."""
-    database = shared_database(server)
-    home = Home(place / "home", server.url(database, "anna"), "anna/laptop", publish=True)
-    desk = Home(place / "desk", server.url(database, "bob"), "bob/desk", mirror={"scope": "anna/laptop"})
-    for each in (home, desk):
-        each.write(MEMORY="# Facts\n\nA kettle.\n")
-    home.join()
-    publish.allow(home.access, "bob", reads=True)
-    took = []
-    with Engine.open(home.options) as engine, Engine.open(desk.options) as other:
-        for one in (engine, other):
-            one.index.sync()
-            one.start()
-        home.publish()
-        mirror = other.of_scope("anna/laptop")[0]
-        for number in range(count):
-            word = f"zyx{number}qua"
-            begun = time.monotonic()
-            home.write(**{f"note{number}": f"# News\n\nThe {word} is here.\n"})
-            while not any(word in hit.snippet for hit in mirror.search.search(word).recalled):
-                time.sleep(0.05)
-            took.append((time.monotonic() - begun) * 1000)
-    goal = engine.plan.settings.whole("sync.watchDebounceMs") + 2000
-    words = f"goal <= {goal}, the longest {max(took):,.0f}"
-    show("from a change on disk to a hit elsewhere, median ms", f"{statistics.median(took):,.0f}", words)
-
-
 def main() -> None:
     """Measure, against a server that waits for its disk."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--files", type=int, default=1027)
-    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--team", type=int, default=0)
     parser.add_argument("--passages", type=int, default=20_000)
-    parser.add_argument("--questions", type=int, default=200)
-    parser.add_argument("--profiles", default="recommended,openclaw-2026.3,openclaw-2026.9")
-    parser.add_argument("--changes", type=int, default=0)
     args = parser.parse_args()
     server = Server(hasty=False)
     try:
         with tempfile.TemporaryDirectory() as folder:
             if args.team:
                 team(server, Path(folder), args)
-            elif args.changes:
-                changes(server, Path(folder), args.changes)
             else:
-                measured(server, Path(folder), args.files, args.rounds)
+                measured(server, Path(folder))
     finally:
         server.remove()
 

@@ -263,9 +263,6 @@ def test_a_wrong_answer_of_the_provider_is_never_stored(memory, answer):
     assert memory.store.counts().chunks == 1
 
 
-# --- headings ------------------------------------------------------------------------------------------------------
-
-
 HEADINGS = (
     "# One|text|## Two ##|text|```|# not a heading|```|### Three||## Four|text|# C#|  # Indented|    # code|"
     "#nothing|# |~~~ python|# no|```|# no|~~~|last"

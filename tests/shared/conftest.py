@@ -1,7 +1,5 @@
 """One server for all tests of a process, and a database for each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`memory-tui shared`, as a person runs it: the schema, consent with a preview, a publication, what is wrong there."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Each thing that can be wrong with a database is named by a code, a sentence and a next step, without a secret."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Publishers that die, that are two, that are silent; a server that goes away under them; and vectors of the team."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random
@@ -69,9 +67,6 @@ def wrong(home):
         return verify.verify(home.access, store, publish.consent(engine.plan, home.access), engine.plan.roots)
 
 
-# --- one publisher ---------------------------------------------------------------------------------------------------
-
-
 def take(connection, who, silent=600.0, recipe="r", index="i"):
     row = connection.execute(
         "select epoch from memory_tui.take('default', 'anna/laptop', %s, %s, %s, 's', 0, %s, %s, 0, 'x')",
@@ -119,9 +114,6 @@ def test_a_second_machine_of_the_same_name_waits_for_silence_and_takes_over(
     with pytest.raises(SharedUnavailable) as caught:
         laptop.publish()
     assert caught.value.code == "shared_taken"
-
-
-# --- what dies --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("dies", "when"), [("publisher", 3), ("session", 40), ("server", 90)])
@@ -326,9 +318,6 @@ def test_who_listens_is_told_to_look_and_nothing_else(server, team, laptop):
         assert (notice.channel, notice.payload) == ("memory_tui", "")
         assert laptop.publish().files == 0
         assert list(connection.notifies(timeout=0.2)) == []
-
-
-# --- vectors of the team ----------------------------------------------------------------------------------------------
 
 
 def test_a_second_machine_with_the_same_notes_embeds_nothing(server, team, tmp_path):

@@ -1,7 +1,5 @@
 """What a mirror answers: the same as the index that was published, whatever changed since, and when it was so."""
 
-from __future__ import annotations
-
 import datetime as dt
 import json
 import shutil

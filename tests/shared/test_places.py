@@ -1,7 +1,5 @@
 """A database behind a pool, on a replica, on a disk that is full, and one that cuts off who asks or listens."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What a publisher puts into the shared index: the rows of its own index, nothing else, and what changed since."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

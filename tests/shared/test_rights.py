@@ -1,7 +1,5 @@
 """What a login may do that nobody let: nothing; and that each test of it notices a schema without the guard."""
 
-from __future__ import annotations
-
 import uuid
 
 import psycopg

@@ -1,7 +1,5 @@
 """What `shared init` makes: again, by somebody else, of another version, without pgvector, and for whom."""
 
-from __future__ import annotations
-
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 

@@ -1,7 +1,5 @@
 """Scopes of a shared index, as people and agents ask them: two homes, one server, and every state in its words."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -67,9 +65,6 @@ def kept_by(home, path):
     with closing(Store.open(file, read_only=True)) as store, store.snapshot():
         note = store.note(path)
         return note and store.last_text(note)
-
-
-# --- asking ----------------------------------------------------------------------------------------------------------
 
 
 def test_bob_finds_a_note_of_anna_by_its_citation_and_reads_it(run):
@@ -263,9 +258,6 @@ def test_a_scope_is_read_as_it_is_written():
     assert {workspace_of(path) for path in ("MEMORY.md", "a:b.md", "/x:y", "C:/x/y.md", "a/b/c:d.md", "a/b:")} == {""}
 
 
-# --- states ----------------------------------------------------------------------------------------------------------
-
-
 def test_a_stopped_server_is_told_the_mirror_answers_and_is_live_again(server, run):
     assert run("search", "Gertrude", "--scope", "all")[0] == 0
     server.stop()
@@ -343,9 +335,6 @@ def test_what_is_cut_otherwise_or_too_much_is_not_mirrored_and_told(laptop, desk
     configure(desk, mirror={"maxChunks": 1})
     with pytest.raises(SettingError, match="2 passages, and a mirror at most 1"):
         standing(desk, "bob/desk")
-
-
-# --- what can go wrong -----------------------------------------------------------------------------------------------
 
 
 def _rows(home, scope="all"):

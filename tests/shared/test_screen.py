@@ -1,7 +1,5 @@
 """The screen asks a scope of a shared index: two homes, one server, what is shown of somebody else, what is refused."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -1,7 +1,5 @@
 """The app over the sample workspace: one of its own for a test that changes something, a shared one for readers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -26,9 +26,6 @@ from tests.support.workspace import own_home
 SETTINGS = '{\n  // mine\n  "model": "x"\n}\n'
 
 
-# --- connections ---------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     """A home with Claude Code, in a project."""
@@ -67,9 +64,6 @@ def test_a_connection_that_lost_its_entry_says_so(home, tmp_path):
         (home / ".claude.json").write_text("{}")
         window.press("i").until(lambda: "no longer connected" in window.text)
         assert ".claude.json lost" in window.text
-
-
-# --- what agents asked ---------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -120,9 +114,6 @@ def test_a_question_that_was_answered_poorly_is_marked(level, hits, words, mark)
     assert (words in row.words, row.mark) == (True, mark)
 
 
-# --- what OpenClaw keeps -------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def ledger(tmp_path, monkeypatch):
     """Notes of which one is the agent's, one was edited since, one is untrusted."""
@@ -165,9 +156,6 @@ def test_memories_are_listed(openclaw, tmp_path):
     openclaw.press("escape")
     assert main.main(["ltm", "store", "Ben prefers tabs"]) == 0
     go(openclaw, "Long-term memories").press("enter").until(lambda: "preference Ben prefers tabs" in openclaw.text)
-
-
-# --- turn by turn --------------------------------------------------------------------------------------------------
 
 
 def test_turns_say_who_asked_and_who_should_have(home, tmp_path):

@@ -51,9 +51,6 @@ def spoken(evidence, trace, row):
     return wording.asked_words(trace, evidence.texts[row.hit.chunk.rowid])
 
 
-# --- sums -----------------------------------------------------------------------------------------------------------
-
-
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=6))
 def test_figures_add_up_exactly_and_each_is_next_to_its_value(values):
     units = wording.rounded(values, sum(values))
@@ -93,9 +90,6 @@ def test_a_bar_fills_its_cells_and_no_more(width, points):
     drawn = hits.bar([hits.Part("", value, glyph) for value, glyph in zip(points, glyphs, strict=True)], width)
     assert drawn.cell_length == width
     assert len(drawn.plain.rstrip()) == min(width, round(sum(points) * width))
-
-
-# --- rows -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("width", "lines"), [(55, 2), (95, 2), (79, 1), (58, 1)])
@@ -156,9 +150,6 @@ def test_the_line_below_what_is_sent_says_why_the_others_are_not(engine, evidenc
     assert trace.level is not None
     kept_back = replace(trace, level=replace(trace.level, level="nothing holds these words"))
     assert "no note answers" in hits.divider(kept_back)
-
-
-# --- level and verdict ----------------------------------------------------------------------------------------------
 
 
 def test_the_line_above_says_first_whether_the_notes_answer(trace):
@@ -248,9 +239,6 @@ def test_the_whole_sum_has_every_step_and_fits(evidence, trace, rows):
     assert max(line.cell_length for line in text.split("\n")) <= 54
 
 
-# --- remedies -------------------------------------------------------------------------------------------------------
-
-
 def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
     miss = rows[wording.sent_of(trace)]
     at = row_of(evidence, miss.hit.chunk.rowid)
@@ -270,9 +258,6 @@ def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
         assert ("nothing else drops out" in remedy.effect) == (not gone)
         assert len(gone) != 1 or names[gone.pop()][:20] in remedy.effect
         assert remedy.drawn(54, 30).cell_length == 54
-
-
-# --- knobs ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("profile", [*profiles.PROFILES])
@@ -336,9 +321,6 @@ def test_score_against_age_halves_at_the_half_life(engine):
     assert bars == "█▅▃▂▁▁"
 
 
-# --- saved questions ------------------------------------------------------------------------------------------------
-
-
 def test_a_judgment_replaces_the_one_before(evidence, trace, rows):
     row, before = rows[0], Notebook()
     label = saved.label_of(row, trace, evidence.texts[row.hit.chunk.rowid], 2)
@@ -368,9 +350,6 @@ def test_no_better_setting_is_said_without_a_gain():
     assert few.startswith("No better setting found: 3 questions")
     assert "needs 20" in few
     assert "-" not in saved.outcome_text(NoEvidence("within chance", 30, 20, {"query.minScore": 0.1}, None)).plain
-
-
-# --- comparison, any line -------------------------------------------------------------------------------------------
 
 
 def test_two_rankings_are_aligned_and_coloured_where_they_differ(engine, evidence, rows):

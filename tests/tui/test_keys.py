@@ -65,9 +65,6 @@ def test_the_manual_lists_every_key_as_it_is():
     assert rows == table
 
 
-# --- the palette ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("words", "title"),
     [

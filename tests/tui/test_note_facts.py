@@ -39,9 +39,6 @@ def row(path, *, title="", state="fresh", detail="", source="memory"):
     return FileRow(path, source, state, detail, 1, 100, 0.0, day, "", title)
 
 
-# --- recalls ------------------------------------------------------------------------------------------------------
-
-
 def test_a_note_says_how_often_it_was_recalled_or_since_when_never(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -88,9 +85,6 @@ def test_a_row_says_whether_agents_recall_a_note_never_often_or_without_use(engi
     assert note_facts.list_row(file, TODAY, 60, use="unused").plain == "  idle.md  unused  Kiln"
     assert note_facts.matches(file, "unused", "unused")
     assert not note_facts.matches(file, "unused", "often")
-
-
-# --- the list -----------------------------------------------------------------------------------------------------
 
 
 def test_the_curated_note_comes_first_then_topics_then_days_from_the_newest_then_sessions():
@@ -141,9 +135,6 @@ def test_a_row_fits_its_list(title, width):
 @pytest.mark.parametrize(("letters", "fits"), [("", True), ("5 mar", True), ("03-05 ROUTER", True), ("kiln", False)])
 def test_a_filter_looks_for_every_word_in_path_day_and_title(letters, fits):
     assert note_facts.matches(row("memory/2026-03-05.md", title="Router day"), letters) is fits
-
-
-# --- the note -----------------------------------------------------------------------------------------------------
 
 
 @given(LINES, st.integers(1, 12), st.integers(10, 60))
@@ -233,9 +224,6 @@ def test_the_first_steps_name_two_keys_for_each_host(engine, monkeypatch, tmp_pa
         assert "memory of Codex" in note_facts.first_steps(with_codex.plan).plain
     finally:
         with_codex.close()
-
-
-# --- changes ------------------------------------------------------------------------------------------------------
 
 
 def test_a_difference_names_the_note_once_and_marks_lines():

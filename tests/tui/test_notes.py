@@ -47,9 +47,6 @@ def sync(window):
     return window.settle().until(lambda: not window.app.session.status.freshness.stale).settle()  # type: ignore[union-attr]
 
 
-# --- reading --------------------------------------------------------------------------------------------------------
-
-
 def test_the_note_under_the_cursor_is_read(reader):
     listed = reader.press("1", "home").app.query_one("#notes-list", Rows)
     assert notes(reader).page.path == "MEMORY.md"
@@ -200,9 +197,6 @@ def test_a_folder_without_notes_says_two_keys_and_the_first_works(empty, tmp_pat
     assert "the kiln is hot" in (tmp_path / "notes" / LOG).read_text()
 
 
-# --- changing -------------------------------------------------------------------------------------------------------
-
-
 def test_promoting_is_shown_made_and_taken_back_by_one_key(screen, workspace):
     before = (workspace / "MEMORY.md").read_bytes()
     log = next(row.path for row in screen.app.session.files if row.path == LOG)
@@ -308,9 +302,6 @@ def test_nothing_is_changed_while_read_only(workspace):
     assert before == {path: path.read_bytes() for path in workspace.rglob("*.md")}
 
 
-# --- the editor -------------------------------------------------------------------------------------------------------
-
-
 def edit(window, path, text):
     """Open the editor at the start of a note, and type."""
     read(window, path, 2).press("e")
@@ -405,9 +396,6 @@ def test_a_long_paste_is_one_text(screen):
 def test_your_own_editor_needs_a_terminal(screen):
     read(screen, "memory/people.md").press("E")
     assert "no terminal" in screen.notices[-1]
-
-
-# --- history ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_text_of_before_comes_back_to_the_letter(screen, workspace):

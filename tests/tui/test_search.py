@@ -28,9 +28,6 @@ def level(window: Window) -> str:
     return str(window.app.query_one("#level", Static).content)
 
 
-# --- asking ---------------------------------------------------------------------------------------------------------
-
-
 def test_the_answer_stands_in_frames(reader):
     reader.ask().matches("search", SMALL, LARGE)
 
@@ -168,9 +165,6 @@ def test_an_index_made_anew_under_the_screen_is_asked_again(screen):
     assert "tried" in level(screen)
 
 
-# --- remedies and ranking -------------------------------------------------------------------------------------------
-
-
 def test_a_remedy_is_tried_and_taken_back(screen):
     screen.ask()
     before = listed(screen)
@@ -298,9 +292,6 @@ def test_a_ranking_of_openclaw_has_its_own_terms(workspace):
         window.press("end")
         rows = view(window).answer.rows  # type: ignore[union-attr]
         assert any(part.name == "age takes" for row in rows for part in row.sums)
-
-
-# --- judging, comparing, any line -----------------------------------------------------------------------------------
 
 
 def test_a_judgment_marks_the_row_measures_rankings_and_is_taken_back(screen):

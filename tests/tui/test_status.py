@@ -41,9 +41,6 @@ def words(facts):
     return "\n".join(f"{fact.label} {fact.words}" for fact in facts)
 
 
-# --- sentences -----------------------------------------------------------------------------------------------------
-
-
 def test_the_small_model_is_offered_with_its_cost_where_the_table_answers(status):
     by_table = replace(status, who=replace(status.who, answers="builtin"))
     offer = next(fact for fact in behind_answers(by_table) if fact.label == "better")
@@ -109,9 +106,6 @@ def test_a_row_that_goes_on_does_not_begin_like_the_next_one():
     assert rows == [[" Doctor  checks the machine"], [" Doctor  checks machine,", "   notes and index"]]
 
 
-# --- the view ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
 def test_three_lamps_stand_first_and_enter_opens_one(reader, size):
     reader.resize(*size).press("3")
@@ -164,9 +158,6 @@ def test_the_doctor_shows_each_check_as_it_ends_and_escape_stops_it(screen):
     screen.press("enter")
     assert "sqlite-vec works" in screen.text
     assert "still run" not in screen.text
-
-
-# --- providers -----------------------------------------------------------------------------------------------------
 
 
 def test_a_provider_elsewhere_gets_the_notes_after_a_yes_and_none_after_it_is_withdrawn(workspace):
