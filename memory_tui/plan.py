@@ -23,6 +23,7 @@ from memory_tui.config import keys, model, places, release
 from memory_tui.config import load as configuration
 from memory_tui.config.model import Agent, Config
 from memory_tui.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
+from memory_tui.profiles import Profile
 from memory_tui.providers import registry
 from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits
 from memory_tui.settings import Knob, Settings, Value, find_knob, parse
@@ -91,9 +92,9 @@ class Plan(Struct, frozen=True):
         return time.time() if self.options.now is None else self.options.now
 
     @property
-    def has_ledger(self) -> bool:
-        """Return whether the profile is of a release that keeps a ledger of who notes are from."""
-        return profiles.get(self.settings.word("profile")).exact_paths
+    def profile(self) -> Profile:
+        """Return the rules in force."""
+        return profiles.get(self.settings.word("profile"))
 
     @property
     def projects(self) -> frozenset[str]:
@@ -147,7 +148,7 @@ class Plan(Struct, frozen=True):
 
     def index_cut_by(self, chunking: str) -> Path:
         """Return the index of the same notes whose passages are cut by the rules of `chunking`."""
-        own = profiles.get(self.settings.word("profile")).chunking
+        own = self.profile.chunking
         if chunking == own:
             return self.index
         # A named index is that of the ranking in force, whichever it is.

@@ -12,7 +12,6 @@ from memory_tui import plan, profiles
 from memory_tui.cli.context import agreed, confirmed, engine_options, names_a_memory, opened, passed_on, require_written
 from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.engine import machine
-from memory_tui.engine.agents import DAY_SECONDS, with_known
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingError
 from memory_tui.explain import hit_text, trace_json
@@ -25,6 +24,7 @@ from memory_tui.hosts.wiring import LOG, Scope, ServerStart, Wiring
 from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry, moment
 from memory_tui.recalls.rerun import Rerun
+from memory_tui.search.corpus import DAY_SECONDS
 from memory_tui.workspace.roots import named_lines
 
 # --- connect -------------------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def _sessions(args: argparse.Namespace) -> int:
         engine.index.catch_up()
         since = engine.plan.clock() - args.days * DAY_SECONDS
         sessions, problems = agent_turns.sessions(engine.plan.roots.workspace, since)
-        sessions = [with_known(engine, session) for session in sessions]
+        sessions = [engine.notes.with_known(session) for session in sessions]
     data = {"sessions": trace_json.plain(sessions), "problems": problems}
     lines = agent_turns.listing(sessions, problems)
     return show(args, data, lines if sessions or problems else ["No agent with this memory has a transcript."])

@@ -172,17 +172,17 @@ promote  notes:promote  copy lines of a log to the right heading of MEMORY.md
 archive  notes:archive  move old logs to memory/archive/memory/; a search still finds them
   --older-than! N                     logs of more days ago
   (writing)
-history  history:history  what became of the notes, by whom, newest first
+history  notes:history  what became of the notes, by whom, newest first
   path?                               only changes of this note
   --show N                            the difference that one change made
   --by WHO                            only changes of this author: openclaw, claude-code, git, memory-tui, somebody
   --deleted                           only changes that removed a note
   -n --newest N@100                   how many are listed (default: 100)
-since  history:since  what others changed since you last looked, or since a time
+since  notes:since  what others changed since you last looked, or since a time
   when? WHEN                          a time, or a span like 2h or 3d; without it the next since starts from now
-blame  history:blame  when and by whom each line of a note came
+blame  notes:blame  when and by whom each line of a note came
   place PATH[:LINE]                   the note, or one line of it
-restore  history:restore_notes  bring a note, or all, back to what they were
+restore  notes:restore_notes  bring a note, or all, back to what they were
   path?                               the note; without --before its texts are listed
   --before WHEN                       a time, a span like 2h or 3d, or a change of the history
   --all                               every note, as all were before that time or change

@@ -1,25 +1,36 @@
-"""Commands that change notes: each change is shown first; `undo` reverses it. `inbox` lists what needs a decision."""
+"""Commands about notes: what changes them, shown first; what became of them, and back again; what needs a decision."""
 
 from __future__ import annotations
 
 import argparse
+import datetime as dt
+import difflib
+import re
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import PurePath
+from typing import Any
 
 from msgspec import to_builtins
 
 from memory_tui.cli.context import agreed, curator_of, opened
-from memory_tui.cli.output import say, show, waiting
+from memory_tui.cli.output import print_lines, say, show, waiting
 from memory_tui.engine.engine import Engine
-from memory_tui.errors import EditRefused, QueryError, SettingError
+from memory_tui.errors import EditRefused, PathRefused, QueryError, SettingError
 from memory_tui.explain import trace_json
-from memory_tui.formatting import plural
+from memory_tui.formatting import minute, plural, second
 from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Findings, Group, Suggestion
-from memory_tui.notes import diff
+from memory_tui.notes import authors, diff
+from memory_tui.notes import history as histories
 from memory_tui.notes.changes import Change
 from memory_tui.notes.curator import AppliedChange, Curator
-from memory_tui.workspace.roots import named_lines
+from memory_tui.notes.history import OTHERS, OWN
+from memory_tui.notes.journal import Edit, JournalEntry
+from memory_tui.search.corpus import DAY_SECONDS
+from memory_tui.workspace.roots import MEMORY, NoteMissing, destination, named_lines, scan
 
 
 def remember(args: argparse.Namespace) -> int:
@@ -98,8 +109,6 @@ def _finish(change: Change, done: AppliedChange | None, args: argparse.Namespace
 
 
 # --- the inbox -----------------------------------------------------------------------------------------------------
-
-_DAY_SECONDS = 86_400.0
 
 
 def inbox(args: argparse.Namespace) -> int:
@@ -233,6 +242,219 @@ def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) 
         report = f"Taken for none{many}: the inbox, masks and providers leave it alone, and what is like it; {back}"
     else:
         for each in chosen:
-            decisions.snooze(each, engine.plan.clock() + args.days * _DAY_SECONDS)
+            decisions.snooze(each, engine.plan.clock() + args.days * DAY_SECONDS)
         report = f"Put off for {args.days:g} days{many}; {back}"
     return show(args, data, [report])
+
+
+# --- what became of the notes ---------------------------------------------------------------------------------------
+
+_PAGE = 500
+_SPAN = re.compile(r"(\d{1,6})([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+@contextmanager
+def _recorded(args: argparse.Namespace) -> Iterator[Curator]:
+    """Yield the curator once it is recorded what became of the notes, and by whom."""
+    with opened(args) as engine:
+        notes = engine.notes.curator
+        try:
+            settled = notes.recover()
+        except EditRefused:
+            # What is there can be looked at all the same.
+            settled = ()
+        if not args.json:
+            print_lines(f"{entry.title}: {entry.reason}." for entry in settled)
+        engine.notes.record()
+        for problem in engine.notes.attribute():
+            say(problem)
+        yield notes
+
+
+def history(args: argparse.Namespace) -> int:
+    """List what became of the notes, or show one change."""
+    with _recorded(args) as notes:
+        undoable = {entry.id for entry in notes.stack("undo")}
+        if args.show is not None:
+            entry = _entry(notes, args.show)
+            text = diff.text(notes.journal.change_of(entry))
+            by = [authors.sentence(entry.author)] if entry.kind == OTHERS else []
+            lines = [_line(entry, undoable), *by, *text.splitlines()]
+            return show(args, {**_row(entry, undoable), "diff": text}, lines)
+        filtered = args.by is not None or args.deleted
+        # What is joined may be many.
+        most = -1 if filtered else max(_PAGE, 5 * args.newest)
+        path = args.path and _note(notes, args.path)
+        entries = histories.history(notes.journal, path, most=most, joined=not args.json)
+        names = {_by(entry) or "somebody" for entry in entries}
+        if args.by not in {None, "somebody", OWN, *authors.HOSTS, *names}:
+            those = f"Those who did: {', '.join(sorted(names))}." if names else "Nobody changed one yet."
+            raise SettingError(f"Nobody called {args.by!r} changed a note.", those)
+        chosen = [entry for entry in entries if _fits(entry, args)]
+        none = f"{path} was not changed yet." if path else "No note was changed yet."
+        data = {"folder": str(notes.journal.folder), "changes": [_row(row, undoable) for row in chosen[: args.newest]]}
+        lines = [_line(entry, undoable) for entry in chosen[: args.newest]]
+        if len(chosen) > args.newest:
+            lines.append("There are older changes; -n lists more.")
+        others = ((entry.author, len(entry.files)) for entry in chosen if entry.kind == OTHERS)
+        lines += filter(None, [authors.unknown_share(others)] if args.by is None else [])
+        return show(args, data, lines or ["No change fits." if entries else none])
+
+
+def since(args: argparse.Namespace) -> int:
+    """List what others changed since a person last looked, and remember that they looked; or since a time."""
+    at = None if args.when is None else _time(args.when, "since takes a time")
+    with _recorded(args) as notes:
+        journal, last = notes.journal, ""
+        if at is None:
+            edits, then = journal.unviewed(), "you last looked"
+            if not notes.read_only:
+                journal.view()
+                last = "The next since starts from now; memory-tui since 2h looks back." if edits else ""
+        else:
+            edits, then = tuple(edit for edit in journal.edits() if not edit.kind and edit.at >= at), minute(at)
+            last = f"The record begins at {minute(start)}." if at < (start := journal.start() or at) else ""
+        entries = [histories.entry_of([edit]) for edit in edits] if args.json else histories.joined_edits(edits)
+        entries.sort(key=histories.newest)
+        words = histories.news(edits)
+        lines = [_line(entry, set()) for entry in entries]
+        sentence = f"Since {then}: {words}." if words else f"Nobody else changed a note since {then}."
+        return show(args, [_row(entry, set()) for entry in entries], [*lines, sentence, *filter(None, [last])])
+
+
+def _entry(notes: Curator, number: int) -> JournalEntry:
+    """Return a change of the history. Raises EditRefused."""
+    listed = histories.history(notes.journal, until=number + 1, most=1, joined=False)
+    entry = next((entry for entry in listed if entry.id == number), None)
+    if entry is None:
+        raise EditRefused(f"There is no change {number}.", "Run memory-tui history to list them.")
+    return entry
+
+
+def _note(notes: Curator, typed: str) -> str:
+    """Return the stored path of a note that is there or in the record; its name alone may tell it.
+
+    Raises PathRefused, with what could be meant.
+    """
+    refusal: PathRefused = NoteMissing(f"There is no note {typed}.", "memory-tui history lists those that changed.")
+    try:
+        stored = destination(notes.roots, typed)[2]
+        if notes.journal.edits(stored, most=1) or notes.read(stored) is not None:
+            return stored
+    except PathRefused as error:
+        refusal = error
+    paths = {note.path for note in scan(notes.roots).notes if note.source == MEMORY}
+    paths |= {edit.path for edit in notes.journal.edits()}
+    name = typed.casefold().removesuffix(".md")
+    alike = [path for path in sorted(paths) if f"/{path.casefold().removesuffix('.md')}".endswith(f"/{name}")]
+    if len(alike) == 1:
+        return alike[0]
+    near = {PurePath(path).stem: path for path in paths}
+    meant = alike[:3] or [near[word] for word in difflib.get_close_matches(PurePath(typed).stem, near, cutoff=0.7)]
+    raise NoteMissing(f"There is no note {typed}.", f"Did you mean {' or '.join(meant)}?") if meant else refusal
+
+
+def blame(args: argparse.Namespace) -> int:
+    """Say of each line of a note when and by whom it came."""
+    path, first, last = named_lines(args.place)
+    with _recorded(args) as notes:
+        path = _note(notes, path)
+        data = notes.read(path)
+        if data is None:
+            raise NoteMissing(f"There is no note {path}.", "memory-tui history lists what became of it.")
+        edits = histories.blame(notes.journal, path, data)
+        texts = data.decode("utf-8", "replace").split("\n")
+        numbers = range(first or 1, (last or first or len(edits)) + 1)
+        if first is not None and not 1 <= first <= numbers[-1] <= len(edits):
+            raise QueryError(f"{path} has {plural(len(edits), 'line')}.", f"memory-tui blame {path} shows them.")
+        rows = [_blamed(number, texts[number - 1].rstrip("\r"), edits[number - 1]) for number in numbers]
+        width = max((len(row["by"]) for row in rows), default=0)
+        lines = [
+            f"{second(row['at']) if row['at'] else ' ' * 19}  {row['by']:<{width}}  {row['line']:>4}  {row['text']}"
+            for row in rows
+        ]
+        return show(args, rows, lines)
+
+
+def _blamed(number: int, text: str, edit: Edit | None) -> dict[str, Any]:
+    if edit is None:
+        return {"line": number, "text": text, "id": 0, "at": None, "by": "before the record", "session": ""}
+    session = edit.author.session if edit.author is not None else ""
+    return {"line": number, "text": text, "id": edit.id, "at": edit.at, "by": histories.who(edit), "session": session}
+
+
+def restore_notes(args: argparse.Namespace) -> int:
+    """Bring one note, or all, back to what they were; without a time list the texts that a note had."""
+    if args.all == (args.path is not None):
+        raise SettingError("Which note is to be restored?", "Name one, or say --all --before TIME.")
+    with _recorded(args) as notes:
+        args.path = args.path and _note(notes, args.path)
+        when = args.before
+        if when is None:
+            return _versions(args, notes)
+        is_number = when.isascii() and when.isdigit()
+        point: dict[str, Any] = {"change": _entry(notes, int(when)).id} if is_number else {"at": _time(when)}
+        return make(notes, histories.before(notes, args.path, **point), args)
+
+
+def _versions(args: argparse.Namespace, notes: Curator) -> int:
+    """List the texts that a note had."""
+    if args.path is None:
+        raise SettingError("--all needs a time.", "memory-tui restore --all --before 2h shows what it would change.")
+    versions = histories.versions(notes.journal, args.path, notes.read(args.path))
+    command = f"memory-tui restore {args.path} --before"
+    if args.yes:
+        numbers = ", ".join(str(edit.id) for edit in versions)
+        next_step = f"Choose one of {numbers}: {command}." if versions else "No other text is kept."
+        raise SettingError(f"Which text of {args.path} is to be brought back?", next_step)
+    data = [{"ref": f"{edit.id}", "at": edit.at, "title": f"before: {histories.title_of(edit)}"} for edit in versions]
+    lines = [f"{row['ref']:<4}  {minute(edit.at)}  {row['title']}" for row, edit in zip(data, versions, strict=True)]
+    none = f"The record has no other text of {args.path}."
+    return show(args, data, [*lines, f"{command} N shows what one would change." if versions else none])
+
+
+def _time(words: str, who: str = "--before takes a time or a change") -> float:
+    """Return a time that a person writes, by the clock of this machine. Raises SettingError."""
+    if span := _SPAN.fullmatch(words):
+        return time.time() - int(span[1]) * _SECONDS[span[2]]
+    try:
+        return dt.datetime.fromisoformat(words).astimezone().timestamp()
+    except (ValueError, OverflowError, OSError):
+        number = ", or a number of the history" * who.endswith("change")
+        raise SettingError(f"{who}, not {words!r}.", f"For instance 2026-11-20T12:30, 2h, 3d{number}.") from None
+
+
+# --- rows ----------------------------------------------------------------------------------------------------------
+
+
+def _by(entry: JournalEntry) -> str:
+    if entry.kind != OTHERS:
+        return OWN
+    return entry.author.host if entry.author is not None else ""
+
+
+def _fits(entry: JournalEntry, args: argparse.Namespace) -> bool:
+    by = "" if args.by == "somebody" else args.by
+    gone = any(file.after is None for file in entry.files)
+    return (args.by is None or by == _by(entry)) and (not args.deleted or gone)
+
+
+def _row(entry: JournalEntry, undoable: set[int]) -> dict[str, Any]:
+    names = ("id", "at", "state", "kind", "title", "undoes", "redoes", "reason")
+    row: dict[str, Any] = {name: getattr(entry, name) for name in names}
+    author = to_builtins(entry.author) if entry.author is not None else None
+    paths = list(dict.fromkeys(entry.paths))
+    return row | {"paths": paths, "undoable": entry.id in undoable, "by": _by(entry), "author": author}
+
+
+_STATES = {"intent": " (cut off)", "refused": " (not made)", "draft": " (draft that was not written)"}
+
+
+def _line(entry: JournalEntry, undoable: set[int]) -> str:
+    state = _STATES.get(entry.state, "")
+    mine = entry.kind != OTHERS
+    if entry.state == "done" and mine and not (entry.undoes or entry.redoes or entry.id in undoable):
+        state = " (undone)"
+    reason = entry.reason and f": {entry.reason}"
+    return f"{entry.id:>4}  {second(entry.at)}  {entry.title}{state}{reason}"

@@ -20,7 +20,6 @@ from memory_tui.backends.qmd import APPROVED_AS, QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.cli.context import confirmed, engine_options, opened
 from memory_tui.cli.output import print_lines, show, waiting
-from memory_tui.engine.agents import injected
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused, MemoryTuiError, QueryError
 from memory_tui.explain import trace_json
@@ -51,7 +50,7 @@ def inject(args: argparse.Namespace) -> int:
     with opened(args) as engine:
         if engine.plan.settings.on("sync.onSearch"):
             engine.index.catch_up()
-        entries = injected(engine, args.message)
+        entries = engine.notes.injected(args.message)
     return show(args, [to_builtins(each) for each in entries], injected_lines(entries))
 
 

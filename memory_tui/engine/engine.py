@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
-from memory_tui import events, shared
+from memory_tui import events, profiles, shared
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop
@@ -150,6 +151,26 @@ class Engine:
     def open(cls, options: Options, listener: Listener | None = None) -> Engine:
         """Find workspace, configuration and settings; opens no index yet. Raises MemoryTuiError."""
         return cls(plans.plan(options), listener)
+
+    @contextmanager
+    def by_profile(self, name: str, stop: Stop) -> Iterator[Engine]:
+        """The same memory under the rules of the profile `name`: this engine where it has the chunks of that, else one
+        on the index beside its own, which is made or brought up to date first.
+
+        Raises IndexUnavailable, Cancelled.
+        """
+        plan = self.plan
+        index = plan.index_cut_by(profiles.get(name).chunking)
+        if index == plan.index:
+            yield self
+            return
+        changes, named = (*plan.options.changes, ("profile", name)), str(index) if plan.options.index else None
+        with (
+            Engine.open(replace(plan.options, index=named, changes=changes, once=False)) as other,
+            stop.around(other.index.stop),
+        ):
+            other.index.catch_up()
+            yield other
 
     def __enter__(self) -> Self:
         return self

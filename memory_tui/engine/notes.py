@@ -9,6 +9,7 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui import profiles
 from memory_tui.approval import cleared
 from memory_tui.config.keys import MEMORY_GET
 from memory_tui.engine import status
@@ -16,7 +17,7 @@ from memory_tui.engine.backend import Backend
 from memory_tui.engine.index import Index
 from memory_tui.engine.search import Search
 from memory_tui.engine.status import FileRow
-from memory_tui.errors import EditRefused, Unreadable
+from memory_tui.errors import EditRefused, QueryError, SettingError, Unreadable
 from memory_tui.formatting import minute
 from memory_tui.inbox import checks
 from memory_tui.inbox.checks import CheckProgress
@@ -27,11 +28,18 @@ from memory_tui.notes.authors import name_authors
 from memory_tui.notes.curator import Curator
 from memory_tui.notes.journal import JournalEntry
 from memory_tui.notes.recorder import Recorder
+from memory_tui.openclaw import prompt
+from memory_tui.openclaw.prompt import CuratedEntry, Triggered
 from memory_tui.openclaw.trust import FileTrust, TrustReport
 from memory_tui.plan import Plan
 from memory_tui.recalls import recall_log
+from memory_tui.recalls.agent_turns import AgentTurn, SessionTurns
+from memory_tui.workspace.annotations import CURATED, Annotations
 from memory_tui.workspace.notes import Document, NoteLines, note_lines
 from memory_tui.workspace.roots import NoteMissing, PathVerdict, document, note, reachable, scan, why_path
+
+_LONGEST_SAID, _MOST_UNASKED = 400, 20
+"""Characters of what a person said, beyond which it is no question; turns of a session that are looked up."""
 
 
 class Past(Struct, frozen=True):
@@ -109,6 +117,59 @@ class Notes:
         """Return what the ledger says of one note; None where it does not cover it."""
         trust = self.curator.trust
         return None if trust is None else trust.of(path)
+
+    def injected(self, message: str) -> list[Triggered]:
+        """Return the curated entries that OpenClaw 2026.9 injects for `message`, each with its reason.
+
+        Raises SettingError where the index was cut by another release's rules.
+        """
+        plan, search = self.plan, self._search
+        if plan.profile.chunking != profiles.get(profiles.NEWEST).chunking:
+            raise SettingError(
+                "Only OpenClaw 2026.9 injects entries by their triggers.", f"Use --profile {profiles.NEWEST}."
+            )
+        changes = {"query.maxResults": prompt.SEARCHED, "query.minScore": 0.0}
+        settings = plan.settings.update(changes, "trigger recall")
+        trace = search.rank(search.gather(message, by_words=True), settings)
+        scores = {hit.chunk.id: hit.score for hit in trace.recalled}
+        trust = {path: self.trust_of(path) for path in CURATED}
+        with search.reader() as store, store.snapshot():
+            annotations = {rowid: Annotations(*values) for rowid, values in store.annotations().items()}
+            chunks = [
+                (path, chunk)
+                for path in CURATED
+                for chunk in store.chunks_of(path)
+                if chunk.rowid in annotations and annotations[chunk.rowid].triggers
+            ][: prompt.MOST_CANDIDATES]
+            texts = store.texts([chunk.rowid for _, chunk in chunks])
+        entries = []
+        for path, chunk in chunks:
+            place = path, chunk.start_line, chunk.end_line, texts.get(chunk.rowid, "")
+            state, score = trust[path], scores.get(chunk.chunk_id, 0.0)
+            trusted = state is None or state.state != "untrusted"
+            entries.append(CuratedEntry(*place, annotations[chunk.rowid], score, trusted))
+        return prompt.triggered(message, entries, plan.projects)
+
+    def with_known(self, session: SessionTurns) -> SessionTurns:
+        """Return `session` with what the memory knows for its newest turns without a question: where it is found alone.
+
+        By words, so that nothing of a conversation goes to a provider. Raises IndexUnavailable, Cancelled.
+        """
+        first = len(session.turns) - _MOST_UNASKED
+        turns = (self._known(turn) if number >= first else turn for number, turn in enumerate(session.turns))
+        return replace(session, turns=tuple(turns))
+
+    def _known(self, turn: AgentTurn) -> AgentTurn:
+        if turn.recalls or not turn.said.strip() or len(turn.said) > _LONGEST_SAID:
+            return turn
+        try:
+            trace, _ = self._search.ranked(turn.said, self.plan.with_profile(profiles.OWN), by_words=True)
+        except QueryError:
+            return turn
+        if trace.level is None or trace.level.level != "found" or not trace.recalled:
+            return turn
+        hit = trace.recalled[0]
+        return replace(turn, knew=prompt.citation(hit.chunk.path, hit.chunk.start_line, hit.last_line))
 
     def attribute(self) -> list[str]:
         """Write down who made the changes of which nobody asked yet; return what cannot be read. Raises EditRefused."""

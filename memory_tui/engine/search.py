@@ -71,7 +71,7 @@ class Search:
         self.plan_notices = notices_of(plan)
         """What the configuration has to say, as it is now."""
         # Only a profile of a release that has a ledger knows one.
-        self._trust = trust.of_plan(plan) if plan.has_ledger else None
+        self._trust = trust.of_plan(plan) if plan.profile.exact_paths else None
         self._lock = threading.RLock()
         self._latest: Corpus | None = None
 

@@ -19,7 +19,6 @@ from typing import Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui import profiles
 from memory_tui.approval import cleared
 from memory_tui.errors import Cancelled, EditRefused, Unreadable
 from memory_tui.formatting import plural
@@ -194,7 +193,7 @@ def inputs_of(
         {file.path: file.words for file in files if file.state in ("untrusted", "edited")},
         frozenset(note.path for note in notes if claude_code.in_folders(note.path, claude)),
         claude_code.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
-        trust is not None or profiles.get(plan.settings.word("profile")).chunking == chunking_2026_9.VERSION,
+        trust is not None or plan.profile.chunking == chunking_2026_9.VERSION,
         lost_notes(curator.journal, curator.read, [(note.path, note.text) for note in notes]),
         none,
     )

@@ -16,7 +16,6 @@ from textual.widgets.option_list import Option
 
 from memory_tui import profiles
 from memory_tui.cancel import Stop
-from memory_tui.engine.agents import by_profile
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.formatting import one_line
@@ -254,7 +253,7 @@ class Compare(Dialog[ReadNote]):
 
     def ask(self, engine: Engine, profile: str) -> Evidence:
         """Return what the index by the rules of `profile` knows, which is made first. Raises IndexUnavailable."""
-        with by_profile(engine, profile, self.stop) as other:
+        with engine.by_profile(profile, self.stop) as other:
             return other.search.gather(self.evidence.query, self.stop, self.evidence.source)
 
     @on(Ranked)

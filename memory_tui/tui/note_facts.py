@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.content import Content
 
-from memory_tui import profiles
 from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import age_words, one_line, plural, safe
 from memory_tui.hosts import claude_code, registry
@@ -204,7 +203,7 @@ def about(engine: Engine, path: str, row: FileRow | None) -> Iterator[Part]:
 
 def age(plan: Plan, row: FileRow) -> str:
     """Return the age that a search counts, in words; `never fades` for what does not."""
-    profile = profiles.get(plan.settings.word("profile"))
+    profile = plan.profile
     if profile.exact_paths or profile.age == "multiply":
         dated = (note_date_2026_9 if profile.exact_paths else note_date)(row.path)
         day, evergreen = dated.day, dated.basis == "evergreen"

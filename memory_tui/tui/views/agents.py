@@ -15,7 +15,6 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList
 
-from memory_tui.engine.agents import with_known
 from memory_tui.engine.engine import Engine
 from memory_tui.formatting import minute, one_line, plural, safe
 from memory_tui.hosts import connection
@@ -338,7 +337,7 @@ class TurnsPage(Listing):
         self.sessions, problems = agent_turns.sessions(engine.plan.roots.workspace, since)
         yield list(turns(self.sessions, problems))
         for number, session in enumerate(self.sessions):
-            self.sessions[number] = with_known(engine, session)
+            self.sessions[number] = engine.notes.with_known(session)
             yield list(turns(self.sessions, problems))
 
     async def act(self, key: str) -> None:
