@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -34,13 +33,9 @@ def show_app(
     options: Callable[[], Options], folder: str, query: str, suggestions: Sequence[str] = (), *, leads: bool = False
 ) -> int:
     """Show the app in this terminal, on `folder` where that is not empty. Raises what opening it raises."""
-    # What is imported stays: looking meanwhile for what does not takes a tenth of the start.
-    gc.disable()
     # Textual is heavy, and no other command needs it.
     from memory_tui.tui.run import is_served, run
 
-    gc.freeze()
-    gc.enable()
     # The screen is drawn on stderr.
     terminal = is_served() or (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty())
     if not terminal or not (folder and Path(folder).expanduser().is_dir()):

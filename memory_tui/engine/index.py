@@ -101,7 +101,7 @@ class Index:
         self._emit, self._notice = channel.emit, channel.notice
         self._provider = SyncProvider(plan, chain)
         self.opener = IndexOpener(plan, self._notice)
-        self.readers = Readers(plan.options.once, self.opener.expected)
+        self.readers = Readers(self.opener.expected)
         """Connections that read; an index run never blocks them."""
         self.writer = Writer(self.opener.open, self.opener.close, self._report_failure)
         self._paused = Stop()

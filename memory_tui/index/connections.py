@@ -38,13 +38,13 @@ from memory_tui.plan import Plan
 
 
 class Readers:
-    """Borrowed connections to an index, with sqlite-vec where wished by `vec0`; the last one waits for the next query.
+    """Borrowed connections to an index; the last one waits for the next query.
 
     `expected` tells whether what lies in its place unreadable is, or was, ours.
     """
 
-    def __init__(self, vec0: bool = False, expected: Callable[[], bool] = lambda: False) -> None:
-        self._vec0, self._expected = vec0, expected
+    def __init__(self, expected: Callable[[], bool] = lambda: False) -> None:
+        self._expected = expected
         self._lock = threading.Lock()
         self._idle: Store | None = None
         self._busy: list[Store] = []
@@ -83,7 +83,7 @@ class Readers:
         if not path.exists() or not path.stat().st_size:
             return None
         try:
-            return Store.open(path, read_only=True, vec0=self._vec0, expected=self._expected)
+            return Store.open(path, read_only=True, expected=self._expected)
         except IndexEmpty:
             return None
 
@@ -371,9 +371,9 @@ _WRONG = (
 )
 """What rows that do not fit each other are, and bits that flipped inside sound pages, each with its count."""
 _WRONG_VEC0 = (
-    "{} vectors too many or too few in the table of sqlite-vec",
-    "SELECT abs((SELECT count(*) FROM chunks_vec_rowids) - (SELECT count(*) FROM chunks c JOIN embedding_cache e "
-    "ON e.id = c.embedding_id WHERE c.occurrence = 0 AND e.embedding <> zeroblob(length(e.embedding))))",
+    "{} vectors are others in the table of sqlite-vec",
+    "SELECT count(*) FROM chunks c JOIN embedding_cache e ON e.id = c.embedding_id LEFT JOIN chunks_vec v "
+    "ON v.rowid = c.id WHERE c.occurrence = 0 AND coalesce(v.embedding, zeroblob(4 * e.dims)) <> e.embedding",
 )
 
 
@@ -384,7 +384,7 @@ def problems(store: Store) -> list[str]:
     try:
         if lines := [str(row[0]) for row in store.query("PRAGMA integrity_check(5)") if row[0] != "ok"]:
             return lines
-        checks = [*_WRONG, _WRONG_VEC0] if store.vec0_dims() else _WRONG
+        checks = [*_WRONG, _WRONG_VEC0] if store.finds_nearest() else _WRONG
         return next(([sentence.format(count)] for sentence, sql in checks if (count := store.value(sql))), [])
     except IndexUnavailable as error:
         return [error.message]

@@ -211,7 +211,7 @@ _NO_ROOM = 1 << 17
 _TRIES, _PAUSE_SECONDS = 250, 0.02
 _SPOILED_SCHEMA = re.compile(
     r"no such (fts5 )?(table|column)|has no column|already exists|malformed|vtable constructor failed|"
-    r"(fts5|unsupported) file format"
+    r"(fts5|unsupported) file format|Could not fetch vector|vectors blob"
 )
 """What SQLite says of statements of ours when tables are not what `schema` has made."""
 
@@ -256,11 +256,10 @@ class Database:
         path: str | os.PathLike[str],
         *,
         read_only: bool = False,
-        vec0: bool = False,
         notices: list[Notice] | None = None,
         expected: Callable[[], bool] = lambda: False,
     ) -> Self:
-        """Return the index at `path`, made if it is not there (unless `read_only`); with sqlite-vec if it is written.
+        """Return the index at `path`, made if it is not there (unless `read_only`).
 
         A damaged index is moved aside, which `notices` gets one of. What is not ours stays where it is: by its header,
         or where that is gone unless an index of ours is `expected` there. Raises IndexUnavailable, IndexRefused.
@@ -289,8 +288,7 @@ class Database:
             reports.append(quarantine(where, f"The index {where} {why}."))
             with explaining(where):
                 connection = _connect(create(where))
-        loads = vec0 or not read_only
-        opened = cls(connection, where, read_only, schema.load_vec0(connection) if loads else schema.NO_VEC0)
+        opened = cls(connection, where, read_only, schema.load_vec0(connection))
         opened.frozen = None if locked else seen
         return opened
 

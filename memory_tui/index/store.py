@@ -376,6 +376,7 @@ class Counts(Struct, frozen=True):
 _LIVE = "SELECT c.id, c.file_id, c.start_line, c.end_line, c.passage, c.chunk_id, c.embedding_id IS NOT NULL"
 _LIVE_ALONE = f"{_LIVE}, NULL FROM chunks c WHERE c.occurrence = 0"
 _BY_HASH = "LEFT JOIN embedding_cache e ON e.id = c.embedding_id"
+_BY_VEC0 = "LEFT JOIN chunks_vec e ON e.rowid = c.id"
 _LIVE_IN_VEC0 = f"{_LIVE}, c.id IN (SELECT rowid FROM chunks_vec_rowids) FROM chunks c WHERE c.occurrence = 0"
 """Reads which vectors can be compared in the place of the vectors: vec0 holds none that is all zeros."""
 MOST_WITH_WINDOWS = 10_000
@@ -614,7 +615,7 @@ class Store(Database):
         identity = self.identity()
         blobs: dict[int, bytes] = dict(
             self.query(
-                f"SELECT c.id, e.embedding FROM chunks c {_BY_HASH} "
+                f"SELECT c.id, e.embedding FROM chunks c {self._joined()} "
                 "WHERE c.occurrence = 0 AND c.id IN (SELECT value FROM json_each(?))",
                 (json.dumps(numbers),),
             )
@@ -625,6 +626,10 @@ class Store(Database):
     def finds_nearest(self) -> bool:
         """Say whether vec0 holds the vectors."""
         return self.vec0.ready and self.vec0_dims() > 0
+
+    def _joined(self) -> str:
+        """Return what joins a chunk with its vector: vec0's table, which holds none of zeros, or else the cache."""
+        return _BY_VEC0 if self.finds_nearest() else _BY_HASH
 
     def nearest(self, query: Vectors, count: int) -> RowIds | None:
         """Find the `count` nearest chunks by vec0; None for equals at the edge, and for more than it finds at once."""
@@ -666,7 +671,7 @@ class Store(Database):
         identity = self.identity() if vectors else None
         live = _LIVE_IN_VEC0 if self.finds_nearest() else _LIVE_ALONE
         if vectors:
-            live = f"{_LIVE}, e.embedding FROM chunks c {_BY_HASH} WHERE c.occurrence = 0"
+            live = f"{_LIVE}, e.embedding FROM chunks c {self._joined()} WHERE c.occurrence = 0"
         rows = self.query(f"{live} AND c.id > ? ORDER BY c.id LIMIT ?", (after, count))
         with self.making_sense():
             return ChunkPage.of(rows, identity.dims if identity else 0)

@@ -294,9 +294,9 @@ SPOILED = {
     "lines": "UPDATE chunks SET start_line = 900 WHERE id = 8",
     "file of a chunk": "UPDATE chunks SET file_id = 9999 WHERE id = 8",
     "text": "UPDATE chunks SET text = replace(text, 'gardens', 'hardens')",
-    "vector": "UPDATE embedding_cache SET embedding = zeroblob(7) WHERE id = 2",
-    "vector of no number": "UPDATE embedding_cache SET embedding = "
-    "cast(x'0000c07f' || substr(embedding, 5) AS BLOB) WHERE id = 2",
+    "vector": "UPDATE chunks_vec_vector_chunks00 SET vectors = zeroblob(7)",
+    "vector of no number": "UPDATE chunks_vec_vector_chunks00 SET vectors = "
+    "cast(x'0000c07f' || substr(vectors, 5) AS BLOB)",
     "table": "DROP TABLE chunks_words",
 }
 

@@ -79,7 +79,7 @@ class Made:
             self.store.query("INSERT OR REPLACE INTO withheld VALUES(?, ?)", (sha256_hex(text), kind))
 
     def reader(self) -> AbstractContextManager[Store]:
-        return closing(Store.open(self.path, read_only=True, vec0=True))
+        return closing(Store.open(self.path, read_only=True))
 
     def close(self) -> None:
         self.store.close()
