@@ -82,12 +82,13 @@ def spelled(day: dt.date) -> str:
 _NAME = re.compile(r"(?<![^\W_])[A-Za-z\d]{0,64}?(?:[a-z][A-Z]|[A-Z]{2}[a-z]{2})[A-Za-z\d]*(?![^\W_])")
 """A name in camel case; what joins its parts by `_` FTS5 cuts by itself."""
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_HUMP = re.compile("[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
-"""Without one of these a text holds no such name, and most texts hold none."""
+_HUMP = re.compile("[A-Z](?<=[A-Za-z].)(?:(?<=[a-z].)|[a-z]{2})")
+"""Without one of these a text holds no such name, and most texts hold none: capitals are few, and found at once."""
 
 
 APART = re.compile(r"[^\w\n]+|_+")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_LETTER = re.compile(r"[^\W\d]")
 
 
 def letters_of(text: str) -> str:
@@ -109,14 +110,14 @@ def words_above(path: str, headings: Sequence[str]) -> str:
 
     MEMORY.md is called that whatever it holds, and a name that is a heading too is there already.
     """
-    result = _DAY.search(path)
-    day = result.group() if result else ""
+    date = _DAY.search(path)
+    day = date[0] if date else ""
     with suppress(ValueError):
         day = spelled(dt.date(*map(int, day.split("-"))))
     name = letters_of(_DAY.sub(" ", PurePosixPath(path).stem)).strip()
-    told = ("memory", *(letters_of(each).strip() for each in headings))
-    names = [name] if name not in told and re.search(r"[^\W\d]", name) else []
-    return "\n".join((day, *names, *headings))
+    is_there = name == "memory" or name in {letters_of(heading).strip() for heading in headings}
+    tells = _LETTER.search(name) and not is_there
+    return "\n".join([day, name, *headings] if tells else [day, *headings])
 
 
 def indexed_form(above: str, text: str) -> str:
@@ -170,7 +171,8 @@ def language_of(count_of: Mapping[str, int]) -> str:
     """Return the language whose list knows most of the words; English for a word or two, which tell no language."""
     if len(count_of) < 3:
         return "en"
-    known = {name: sum(count_of[word] for word in count_of.keys() & stop_words(name)) for name in _STOP_LANGUAGES}
+    words = frozenset(count_of)
+    known = {name: sum(map(count_of.__getitem__, words & stop_words(name))) for name in _STOP_LANGUAGES}
     return max(known, key=known.__getitem__)
 
 

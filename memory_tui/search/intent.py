@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from typing import NamedTuple
 
 import numpy as np
 
@@ -76,28 +77,42 @@ MOST_BESIDE, SHARED = 4, 0.5
 """Words of a line beside those of the question, and what two lines share, to state one thing (now-images)."""
 
 
+class Statement(NamedTuple):
+    """The `words` of a line that states something, and its `value`: those that the question does not have."""
+
+    words: Set[str]
+    value: Set[str]
+
+
+def _statement(line: str, question: Set[str]) -> Statement | None:
+    """Return what `line` states, which holds all words of the `question` and a few others; None where it does not."""
+    words = {" ".join(word_stems(word.strip("-*_`\"'.,:;()"))) for word in line.lower().split()} - {""}
+    value = words - question - function_words()
+    return Statement(words, value) if question <= words and 0 < len(value) <= MOST_BESIDE else None
+
+
+def _differ(a: Statement, b: Statement) -> bool:
+    """Return whether two lines state the same with different values: they share much, or both are figures."""
+    if a.value <= b.value or b.value <= a.value:
+        return False
+    shared, figures = len(a.words & b.words) / len(a.words | b.words), re.compile(r"\d")
+    return shared >= SHARED or all(figures.search(" ".join(each.value)) for each in (a, b))
+
+
 def newer_values(lines: Sequence[str], ages: Sequence[float | None], words: Sequence[str]) -> list[int]:
-    """Return for each of `lines` the newest that states the same with another value; -1 for none.
+    """Return for each of `lines` the newest that states the same with another value, a day newer or more; -1 for none.
 
-    Both hold all `words` of the question that do not only ask, and few others, of which each has some of its own.
+    Words that only ask are no part of what is stated.
     """
-    matter = {stem for word in words if not asks(word) for stem in word_stems(word)}
-    of = [{" ".join(word_stems(word.strip("-*_`\"'.,:;()"))) for word in line.lower().split()} - {""} for line in lines]
-    beside = [every - matter - function_words() for every in of]
-    states = [bool(matter) and matter <= every and 0 < len(beside[at]) <= MOST_BESIDE for at, every in enumerate(of)]
-    newest_first = sorted((age, at) for at, age in enumerate(ages) if age is not None and states[at])
-
-    def newer_than(at: int) -> int:
-        for age, other in newest_first:
-            if age + 1 > (ages[at] or 0.0):
-                return -1
-            if beside[at] - beside[other] and beside[other] - beside[at]:
-                alike = len(of[at] & of[other]) >= SHARED * len(of[at] | of[other])
-                if alike or all(re.search(r"\d", " ".join(beside[each])) for each in (at, other)):
-                    return other
-        return -1
-
-    return [newer_than(at) if states[at] else -1 for at in range(len(lines))]
+    question = {stem for word in words if not asks(word) for stem in word_stems(word)}
+    statements = [_statement(line, question) if question else None for line in lines]
+    numbered = zip(ages, range(len(lines)), statements, strict=True)
+    newest_first = sorted((age, at, each) for age, at, each in numbered if each is not None and age is not None)
+    result = []
+    for age, statement in zip(ages, statements, strict=True):
+        newer = ((at, other) for days, at, other in newest_first if days + 1 <= (age or 0.0))
+        result.append(next((at for at, other in newer if statement and _differ(statement, other)), -1))
+    return result
 
 
 # --- values ---------------------------------------------------------------------------------------------------------

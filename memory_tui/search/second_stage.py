@@ -93,24 +93,30 @@ def joined(texts: Sequence[Passages]) -> Joined:
     return Joined(whole, lines_from, windows_from, np.cumsum([len(item.letters) for item in texts]))
 
 
-def stems_of(word: str) -> Sequence[str]:
-    """Return the stems by which a word of a question is looked for; a pair of Chinese characters as it stands."""
-    return [word] if tokens.is_cjk(word) else tokens.word_stems(word)
+_SIEVE = 4096
+
+
+def _sieved(values: Ids) -> Ids:
+    """Return a small number of each of `values`, hashes or trigrams: of different ones mostly another."""
+    return (values ^ values >> 19 ^ values >> 38) & (_SIEVE - 1)
 
 
 def places_in(keys: Ids, values: Ids) -> tuple[Ids, Ids]:
     """Return where values stand among the rising `keys`, and which of `values` those are."""
-    if not len(keys):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    at = np.minimum(np.searchsorted(keys, values), len(keys) - 1)
-    there = np.flatnonzero(keys[at] == values)
-    return at[there], there
+    marks = np.zeros(_SIEVE, np.bool_)
+    marks[_sieved(keys)] = True
+    # Few values are of a key: most need not be looked for.
+    maybe = np.flatnonzero(marks[_sieved(values)])
+    at = np.searchsorted(keys, values[maybe], side="right") - 1
+    there = keys[at] == values[maybe]
+    return at[there], maybe[there]
 
 
 def stem_counts(keys: Ids, passages: Passages) -> Floats:
-    """Count each stem of `keys`, hashes which rise, in each line: (keys, lines)."""
-    at, there = places_in(keys, passages.stems)
-    count = len(passages.stem_counts)
+    """Count each stem of `keys`, hashes, in each line: (keys, lines)."""
+    order = np.argsort(keys)
+    at, there = places_in(keys[order], passages.stems)
+    at, count = order[at], len(passages.stem_counts)
     lines = np.repeat(np.arange(count), passages.stem_counts)[there]
     return np.bincount(at * count + lines, minlength=len(keys) * count).reshape(len(keys), count).astype(np.float64)
 
@@ -151,16 +157,16 @@ def grams_of(word: str) -> set[int]:
 
 def gram_places(keys: Ids, letters: Codes) -> tuple[Ids, Ids]:
     """Return which trigrams of `keys`, which rise, stand in `letters`, and where each of them begins."""
-    codes = letters.astype(np.int64)
     # Few characters are of a key: only where three of them stand side by side is a trigram made.
     mask = (1 << _SHIFT) - 1
-    used = np.zeros(max(int(codes.max(initial=0)), int(keys.max(initial=0)) & mask) + 1, np.bool_)
+    used = np.zeros(max(int(letters.max(initial=0)), int(keys.max(initial=0)) & mask) + 1, np.bool_)
     for shift in (2 * _SHIFT, _SHIFT, 0):
         part = (keys >> shift) & mask
         used[part[part < len(used)]] = True
-    there = used[codes]
+    there = used[letters]
     places = np.flatnonzero(there[:-2] & there[1:-1] & there[2:])
-    at, hit = places_in(keys, codes[places] << 2 * _SHIFT | codes[places + 1] << _SHIFT | codes[places + 2])
+    first, second, third = (letters[places + at].astype(np.int64) for at in range(3))
+    at, hit = places_in(keys, first << 2 * _SHIFT | second << _SHIFT | third)
     return at, places[hit]
 
 
@@ -169,13 +175,15 @@ def gram_counts(keys: Ids, grams: tuple[Ids, Ids], texts: Joined) -> Floats:
 
     Chinese characters and pairs of them count as trigrams too. No key holds the two spaces where texts meet.
     """
-    ends, codes = texts.letter_ends, texts.passages.letters.astype(np.int64)
-    at, places = grams
+    ends, (at, places) = texts.letter_ends, grams
     text = np.searchsorted(ends, places, side="right")
     size = len(keys) * len(ends)
     counts = np.bincount(at * len(ends) + text, minlength=size).reshape(len(keys), len(ends)).astype(np.float64)
+    short = np.flatnonzero(keys < 1 << 2 * _SHIFT).tolist()
+    if not short:
+        return counts
+    codes = texts.passages.letters.astype(np.int64)
     wide = codes >= _CJK_FROM
-    short = np.flatnonzero(keys < 1 << 2 * _SHIFT).tolist() if wide.any() else []
     pairs = np.where(wide[:-1] & wide[1:], codes[:-1] << _SHIFT | codes[1:], -1)
     for row in short:
         result = pairs == keys[row] if keys[row] >= 1 << _SHIFT else wide & (codes == keys[row])
@@ -194,14 +202,16 @@ def spelled_alike(words: Flags, grams: tuple[Ids, Ids], passages: Passages) -> F
     # The first word stands behind the first space; between two texts is one of no letter.
     begins = np.flatnonzero(spaces) + 1
     lengths, of_word = np.diff(begins) - 1, np.cumsum(spaces)[places + 1] - 1
+    of_pair, hit = np.nonzero(words[:, at])
+    counts = np.bincount(of_pair * len(lengths) + of_word[hit])
+    pairs = np.flatnonzero(counts)
+    asked, word = np.divmod(pairs, len(lengths))
+    dice = np.minimum(2.0 * counts[pairs] / np.maximum(words.sum(axis=1)[asked] + lengths[word], 1), 1.0)
+    near = dice >= LEAST_ALIKE
     starts = np.concatenate([[0], np.cumsum(passages.letter_counts)])[passages.window_from]
-    first = np.append(np.searchsorted(begins[:-1], starts), len(lengths))
-    dice = np.zeros((len(words), len(lengths) + 1))
-    for row, has in zip(dice, words, strict=True):
-        shared = np.bincount(of_word[has[at]], minlength=len(lengths))
-        row[:-1] = np.minimum(2.0 * shared / np.maximum(np.count_nonzero(has) + lengths, 1), 1.0)
-    alike = np.maximum.reduceat(np.where(dice >= LEAST_ALIKE, dice, 0.0), first[:-1], axis=1)
-    return np.where(np.diff(first) > 0, alike, 0.0)
+    alike = np.zeros((len(words), len(starts)))
+    np.maximum.at(alike, (asked[near], np.searchsorted(starts, begins[word[near]], side="right") - 1), dice[near])
+    return alike
 
 
 # --- cutting -------------------------------------------------------------------------------------------------------
@@ -448,7 +458,7 @@ class SecondStage:
             self._vocabulary = static_table()
         except ProviderError as error:
             self.problem = error.message if meaning else ""
-        by_key = {hash(stem): word for word in words for stem in stems_of(word)}
+        by_key = {hash(stem): word for word in words for stem in tokens.word_stems(word)}
         self._keys = np.array(sorted(by_key), np.int64)
         self._words = [by_key[key] for key in self._keys.tolist()]
         self._idf = np.array([lucene_idf(frequency.get(word, 0), chunks) for word in self._words])
@@ -466,13 +476,18 @@ class SecondStage:
         """The unit vectors of the question and of each of its words."""
         written = set(tokens.WORD.findall(query.lower()))
         others = {
-            hash(stem) for word in left_out if word in written and not tokens.is_cjk(word) for stem in stems_of(word)
+            hash(stem)
+            for word in left_out
+            if word in written and not tokens.is_cjk(word)
+            for stem in tokens.word_stems(word)
         }
-        self._others = np.array(sorted(others - set(by_key)), np.int64)
+        self._every = np.concatenate([self._keys, np.array(sorted(others - set(by_key)), np.int64)])
+        """The stems of the words, which rise, and those of others behind them."""
         of_words = {word: grams_of(word) for word in words}
         self._grams = np.array(sorted(set().union(*of_words.values())), np.int64)
         spelled = [set() if tokens.is_cjk(word) else of_words[word] for word in self._words]
-        self._spelled = np.array([[gram in each for gram in self._grams.tolist()] for each in spelled], np.bool_)
+        marks = np.array([[gram in each for gram in self._grams.tolist()] for each in spelled], np.bool_)
+        self._spelled = marks.reshape(len(spelled), len(self._grams))
         by = {"words": float(bool(words)), "meaning": meaning if self._vectors is not None else 0.0}
         raw = np.array([item.weight * by[item.by] for item in MEASURES])
         self.weights: Floats = np.asarray(raw / raw.sum() if raw.any() else raw, dtype=np.float64)
@@ -495,9 +510,10 @@ class SecondStage:
             new = {**self._reference, **new}
         if new:
             every = joined(passages_of([*new.values()], self._vocabulary))
+            counts = stem_counts(self._every, every.passages)
             if is_first:
-                self._take_means(every)
-            inside = self._inside(every.passages)
+                self._take_means(every, counts)
+            inside = self._inside(every.passages, counts)
             grams = gram_counts(self._grams, inside.grams, every)
             if is_first:
                 self._look_at_reference(every, inside, grams)
@@ -506,14 +522,14 @@ class SecondStage:
         values = [measured.values[at] for measured, at in map(self._remembered.__getitem__, rows)]
         return np.array(values, dtype=np.float64).reshape(len(rows), len(MEASURES))
 
-    def _take_means(self, every: Joined) -> None:
+    def _take_means(self, every: Joined, counts: Floats) -> None:
         """Take the mean lengths of the reference, which is first of `every`, and how rare its other words are."""
         count, passages = len(self._reference), every.passages
         lines, stems = int(every.lines_from[count]), float(passages.stem_counts[: every.lines_from[count]].sum())
         self._line_length = stems / max(1, lines) or 1.0
         self._window_length = stems / max(1, int(every.windows_from[count])) or 1.0
         self._letters_length = float(every.letter_ends[count - 1]) / count or 1.0
-        holding = (stem_counts(self._others, passages)[:, :lines] > 0).sum(axis=1).tolist()
+        holding = (counts[len(self._keys) :, :lines] > 0).sum(axis=1).tolist()
         self._others_idf = np.array([LEFT_OUT * lucene_idf(number, lines) for number in holding])
 
     def _look_at_reference(self, every: Joined, inside: _Inside, grams: Floats) -> None:
@@ -558,7 +574,8 @@ class SecondStage:
             return []
         self.measure((), ())
         every = joined(passages_of(texts, self._vocabulary))
-        inside, numbers, starts = self._inside(every.passages), every.passages.lines, every.passages.window_from
+        numbers, starts = every.passages.lines, every.passages.window_from
+        inside = self._inside(every.passages, stem_counts(self._every, every.passages))
         words = np.maximum.reduceat(inside.lines, starts)
         values, weights = np.stack([words, inside.window_cosine, inside.held]), np.delete(self.weights, _LETTERS)
         best = values.max(axis=1, keepdims=True)
@@ -570,11 +587,11 @@ class SecondStage:
         result = list(map(Window, *(column.tolist() for column in columns)))
         return [result[a:b] for a, b in pairwise(every.windows_from.tolist())]
 
-    def _inside(self, passages: Passages) -> _Inside:
-        starts = passages.window_from
-        counts, lengths = stem_counts(self._keys, passages), passages.stem_counts.astype(np.float64)
+    def _inside(self, passages: Passages, every: Floats) -> _Inside:
+        starts, lengths = passages.window_from, passages.stem_counts.astype(np.float64)
+        counts, others = np.split(every, [len(self._keys)])
         searched = okapi_bm25(counts, self._idf, lengths, self._line_length)
-        others = okapi_bm25(stem_counts(self._others, passages), self._others_idf, lengths, self._line_length)
+        others = okapi_bm25(others, self._others_idf, lengths, self._line_length)
         in_windows = np.add.reduceat(counts, starts, axis=1)
         windows = okapi_bm25(in_windows, self._idf, np.add.reduceat(lengths, starts), self._window_length)
         with one_blas_thread():
@@ -670,7 +687,7 @@ def _syllables_of(query: str, frequency: Mapping[str, int], chunks: int) -> tupl
     stops = tokens.stop_words("vi") if pairs else ()
     weighs = [FUNCTION_PAIRS[sum(word in stops for word in pair.split())] for pair in pairs]
     share = np.array([lucene_idf(frequency.get(pair, 0), chunks) for pair in pairs]) * np.array(weighs)
-    stems = [[hash(next(iter(stems_of(word)), word)) for word in pair.split()] for pair in pairs]
+    stems = [[hash(next(iter(tokens.word_stems(word)), word)) for word in pair.split()] for pair in pairs]
     keys = np.array([int(_pair_keys(np.array(pair))[0]) for pair in stems], np.int64)
     order = np.argsort(keys)
     return keys[order], (share / (float(share.sum()) or 1.0))[order]
