@@ -17,7 +17,7 @@ from msgspec import Struct, convert, to_builtins
 from memory_tui import durable
 from memory_tui.config.places import journal_folder
 from memory_tui.errors import ApprovalUnsaved, StateUnavailable
-from memory_tui.state_db import Old, ScopedRecords, Table, Tell, nothing_old, warn
+from memory_tui.state_db import Old, ScopedRecords, Table, Tell, warn
 
 
 class Approval(Struct, frozen=True):
@@ -33,7 +33,7 @@ class Approval(Struct, frozen=True):
 _DECISIONS = Table("inbox_decisions")
 
 
-def decisions(folder: Path, old: Old = nothing_old, tell: Tell = warn) -> ScopedRecords:
+def decisions(folder: Path, old: Old = dict, tell: Tell = warn) -> ScopedRecords:
     """Return what was decided in the inbox of the workspace whose changes are kept in `folder`, by finding."""
     return _DECISIONS.of(str(folder), old, tell=tell)
 

@@ -5,7 +5,8 @@ no process loses what another one wrote. Reading makes no file. A file of an ear
 scope is first written, and stays where it is. A database that makes no sense is set aside under another name, and a
 new one is begun: nothing waits for a person.
 
-A connection is opened for each call: calls are rare, and no thread has to be named. The file is 0600 in a folder 0700.
+A connection is opened for each call, or for several in a row of one thread (`kept`), and no thread has to be named. The
+file is 0600 in a folder 0700.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from functools import partial
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 import platformdirs
@@ -30,6 +31,7 @@ from memory_tui.errors import IndexUnavailable, StateUnavailable
 Old = Callable[[], Mapping[str, Any]]
 """Reads what an earlier release kept in a file. May raise OSError, ValueError."""
 Tell = Callable[[str], None]
+T = TypeVar("T")
 _BUSY_MILLISECONDS = 5000
 # A table of another shape, or a value that is no JSON, is as broken as a torn page.
 _SENSELESS = apsw.NotADBError, apsw.CorruptError, apsw.SQLError, json.JSONDecodeError, UnicodeDecodeError
@@ -48,18 +50,13 @@ def warn(text: str) -> None:
         sys.stderr.write(f"memory-tui: {text}\n")
 
 
-def nothing_old() -> Mapping[str, Any]:
-    """Return nothing, where no earlier release kept this."""
-    return {}
-
-
 class Table(Struct, frozen=True):
     """One owner's table; beyond `most` values of one scope the oldest go (0: none does)."""
 
     name: str
     most: int = 0
 
-    def of(self, scope: str, old: Old = nothing_old, *, path: Path | None = None, tell: Tell = warn) -> ScopedRecords:
+    def of(self, scope: str, old: Old = dict, *, path: Path | None = None, tell: Tell = warn) -> ScopedRecords:
         """Return the values of one scope, which may be the path of a folder with any bytes in its name."""
         scope = os.fsencode(scope).decode("utf-8", "backslashreplace")
         return ScopedRecords(self, scope, old, path or default_path(), tell)
@@ -78,10 +75,7 @@ class ScopedRecords(Struct, frozen=True):
         """Return all values, the one written first in front."""
         if not self.path.exists():
             return dict(self._old())
-        for transaction in transactions(self.path, tell=self.tell):
-            with transaction as connection:
-                return self._read(connection)
-        raise AssertionError(_ENDS)
+        return run(self.path, self._read, tell=self.tell)
 
     def put(self, key: str, value: object) -> None:
         """Keep `value` (JSON) under `key`."""
@@ -96,36 +90,35 @@ class ScopedRecords(Struct, frozen=True):
 
         Nobody else writes between the two.
         """
-
         name, scope = self.table.name, self.scope
-        for transaction in transactions(self.path, write=True, tell=self.tell):
-            with transaction as connection:
-                connection.execute(
-                    f"CREATE TABLE IF NOT EXISTS {name} (id INTEGER PRIMARY KEY, scope TEXT NOT NULL, "
-                    "key TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (scope, key)) STRICT"
-                )
-                if not was_taken_over(connection, name, scope):
-                    for old, text in self._old().items():
-                        self._insert(connection, old, text)
-                    mark_taken_over(connection, name, scope)
-                before = self._read(connection).get(key)
-                value = how(before)
-                connection.execute(f"DELETE FROM {name} WHERE scope = ? AND key = ?", (scope, key))
-                if value is not None:
-                    self._insert(connection, key, value)
-                newest = f"SELECT id FROM {name} WHERE scope = ?1 ORDER BY id DESC LIMIT ?2"
-                connection.execute(
-                    f"DELETE FROM {name} WHERE scope = ?1 AND id NOT IN ({newest})", (scope, self.table.most or -1)
-                )
-                return before
-        raise AssertionError(_ENDS)
+
+        def change(connection: apsw.Connection) -> object:
+            connection.execute(
+                f"CREATE TABLE IF NOT EXISTS {name} (id INTEGER PRIMARY KEY, scope TEXT NOT NULL, "
+                "key TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (scope, key)) STRICT"
+            )
+            if not was_taken_over(connection, name, scope):
+                for old, text in self._old().items():
+                    self._insert(connection, old, text)
+                mark_taken_over(connection, name, scope)
+            before = self._read(connection).get(key)
+            value = how(before)
+            connection.execute(f"DELETE FROM {name} WHERE scope = ? AND key = ?", (scope, key))
+            if value is not None:
+                self._insert(connection, key, value)
+            newest = f"SELECT id FROM {name} WHERE scope = ?1 ORDER BY id DESC LIMIT ?2"
+            connection.execute(
+                f"DELETE FROM {name} WHERE scope = ?1 AND id NOT IN ({newest})", (scope, self.table.most or -1)
+            )
+            return before
+
+        return run(self.path, change, write=True, tell=self.tell)
 
     # --- inside a transaction ---
 
     def _read(self, connection: apsw.Connection) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        if not was_taken_over(connection, self.table.name, self.scope):
-            values = dict(self._old())
+        is_new = not was_taken_over(connection, self.table.name, self.scope)
+        values = dict(self._old()) if is_new else {}
         if has_table(connection, self.table.name):
             sql = f"SELECT key, value FROM {self.table.name} WHERE scope = ? ORDER BY id"
             values |= {str(key): json.loads(str(value)) for key, value in connection.execute(sql, (self.scope,))}
@@ -146,40 +139,57 @@ class ScopedRecords(Struct, frozen=True):
 # --- transactions ----------------------------------------------------------------------------------------------------
 
 
-def transactions(
-    path: Path, *, write: bool = False, tell: Tell = warn
-) -> Iterator[AbstractContextManager[apsw.Connection]]:
-    """Yield a transaction on the database `path`, and another one where the first met a database that makes no sense,
-    which is set aside; with `write` nobody else writes meanwhile. Raises StateUnavailable.
-    """
-    for again in (False, True):
-        guard = partial(_mending, path, durable.file_at(path), None if again else tell)
-        with guard():
-            yield _committing(_opened(path, write=write, make=write or again), guard())
+_kept = threading.local()
+"""The `path` whose `connection` to `file` waits for the next transaction of this thread."""
 
 
 @contextmanager
-def _committing(connection: apsw.Connection, guard: AbstractContextManager[None]) -> Iterator[apsw.Connection]:
-    # A transaction that was not committed is rolled back.
-    with guard, closing(connection):
-        yield connection
-        connection.execute("COMMIT")
-
-
-@contextmanager
-def _mending(path: Path, seen: tuple[int, int] | None, tell: Tell | None) -> Iterator[None]:
-    """Set a database aside that makes no sense; without `tell` that is the end of it. Raises StateUnavailable."""
+def kept(path: Path) -> Iterator[None]:
+    """Let the transactions of this thread on `path` share one connection, which is closed at the end."""
+    before, _kept.path = vars(_kept).get("path"), path
     try:
         yield
+    finally:
+        _kept.path = before
+        if before is None and (connection := vars(_kept).pop("connection", None)) is not None:
+            connection.close()
+
+
+def run(path: Path, how: Callable[[apsw.Connection], T], *, write: bool = False, tell: Tell | None = warn) -> T:
+    """Return what `how` does in a transaction on the database `path`; with `write` nobody else writes meanwhile.
+
+    A database that makes no sense is set aside, and `how` is called once more. Raises StateUnavailable.
+    """
+    file = durable.file_at(path)
+    try:
+        mine = vars(_kept)
+        connection: apsw.Connection | None = mine.pop("connection", None)
+        if connection is None or (path, file) != (mine["path"], mine["file"]):
+            connection = _opened(path, make=write or tell is None)
+        try:
+            # Where another process does so at this moment, it is done.
+            with suppress(apsw.BusyError):
+                connection.execute("PRAGMA journal_mode = WAL" if write else "")
+            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            value = how(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            # What was not committed is rolled back.
+            connection.close()
+            raise
+        if path == mine.get("path"):
+            _kept.file, _kept.connection = durable.file_at(path), connection
+        else:
+            connection.close()
     except _SENSELESS as error:
         if tell is None:
             raise _unavailable(path, error) from error
-        _set_aside(path, seen, error, tell)
+        _set_aside(path, file, error, tell)
     except (apsw.Error, OSError) as error:
         raise _unavailable(path, error) from error
-
-
-_ENDS = "the second transaction returns or raises"
+    else:
+        return value
+    return run(path, how, write=write, tell=None)
 
 
 def has_table(connection: apsw.Connection, name: str) -> bool:
@@ -229,22 +239,13 @@ def _unavailable(path: Path, error: Exception) -> StateUnavailable:
     return StateUnavailable(f"{path} cannot be used: {reason}.", "Check permissions and free space.")
 
 
-def _opened(path: Path, *, write: bool, make: bool) -> apsw.Connection:
-    """Open the database in a transaction; `make` it where it is not there."""
+def _opened(path: Path, *, make: bool) -> apsw.Connection:
+    """Open the database; `make` it where it is not there."""
     if make and not path.exists():
         durable.make_folder(path.parent)
         with suppress(FileExistsError):
             os.close(durable.calls.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
             durable.sync_folder(path.parent)
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    try:
-        connection.set_busy_timeout(_BUSY_MILLISECONDS)
-        if make:
-            # Where another process does so at this moment, it is done.
-            with suppress(apsw.BusyError):
-                connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-    except BaseException:
-        connection.close()
-        raise
+    connection.set_busy_timeout(_BUSY_MILLISECONDS)
     return connection

@@ -215,7 +215,8 @@ class Notes:
     def origins(self, path: str) -> dict[int, str]:
         """Return when and by whom each line of a note came that is in the record. Raises EditRefused."""
         data = self.curator.read(path)
-        edits = history.blame(self.curator.journal, path, data) if data else []
+        with self.curator.journal.kept():
+            edits = history.blame(self.curator.journal, path, data) if data else []
         words = {edit: f"{minute(edit.at)} by {history.who(edit)}" for edit in edits if edit}
         return {number: f"line {number}: {words[edit]}" for number, edit in enumerate(edits, 1) if edit}
 
@@ -259,9 +260,8 @@ class Inbox:
         A check that is off runs for its `kind`, or "all".
         `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
         """
-        plan = self._notes.plan
+        plan, curator = self._notes.plan, self._notes.curator
         now = plan.clock()
-        curator = self._notes.curator
         none = cleared(plan.roots.workspace)
         view = checks.inputs_of(plan, now, self._notes.trust(), curator, self.recalled_paths(), none)
         findings = checks.examine(view, progress, stopped, kind)

@@ -486,14 +486,15 @@ def name_authors(journal: Journal, roots: Roots, now: float) -> list[str]:
     problems += [ledger.problem] if ledger.problem else []
     rows = {_real(roots.workspace / row.relative_path): row for row in ledger.rows.values() if row is not None}
     authors, last, named = Authors(sessions, moves, history.made, rows), dict[str, float](), []
-    for edit in edits:
-        since, last[edit.path] = last.get(edit.path, 0.0), edit.at
-        if edit.kind:
-            continue
-        change = change_of(edit, since)
-        author = UNKNOWN if change is None else authors.of(change)
-        if (edit.id, edit.place) in pending and (author.host or edit.at < now - _LATE):
-            named.append((edit.id, edit.place, author))
+    with journal.kept():
+        for edit in edits:
+            since, last[edit.path] = last.get(edit.path, 0.0), edit.at
+            if edit.kind:
+                continue
+            change = change_of(edit, since)
+            author = UNKNOWN if change is None else authors.of(change)
+            if (edit.id, edit.place) in pending and (author.host or edit.at < now - _LATE):
+                named.append((edit.id, edit.place, author))
     journal.set_authors(named)
     return problems
 

@@ -210,7 +210,7 @@ class Curator:
 
     def recover(self) -> tuple[JournalEntry, ...]:
         """Settle what an earlier process left half done; each entry has its reason. Raises EditRefused."""
-        if self.read_only or not self.journal.has_unsettled():
+        if self.read_only or not self.journal.unsettled():
             return ()
         with self.journal.locked():
             settled = journals.recover(self.roots, self.journal)

@@ -164,22 +164,23 @@ def before(curator: Curator, path: str | None = None, *, change: int = 0, at: fl
     A note of which the record does not know that stays. Raises EditRefused where nothing would change, PathRefused.
     """
     when = f"before change {change}" if change else f"on {minute(at)}"
-    start = curator.journal.start() or time.time()
     step = "memory-tui history lists the changes."
     by_path: dict[str, list[Edit]] = {}
-    for edit in reversed(curator.journal.edits(path)):
-        by_path.setdefault(edit.path, []).append(edit)
-    if path is not None and not by_path:
-        raise EditRefused(f"The record has no change of {path}.", step)
     files, unknown = [], 0
-    for name, edits in by_path.items():
-        older = [edit for edit in edits if (edit.id < change if change else edit.at < at)]
-        if not older and not change and at < start:
-            unknown += 1
-            continue
-        now, then = curator.read(name), curator.journal.text(older[-1].after if older else edits[0].before)
-        if now != then:
-            files.append(FileChange(name, now, then))
+    with curator.journal.kept():
+        start = curator.journal.start() or time.time()
+        for edit in reversed(curator.journal.edits(path)):
+            by_path.setdefault(edit.path, []).append(edit)
+        if path is not None and not by_path:
+            raise EditRefused(f"The record has no change of {path}.", step)
+        for name, edits in by_path.items():
+            older = [edit for edit in edits if (edit.id < change if change else edit.at < at)]
+            if not older and not change and at < start:
+                unknown += 1
+                continue
+            now, then = curator.read(name), curator.journal.text(older[-1].after if older else edits[0].before)
+            if now != then:
+                files.append(FileChange(name, now, then))
     if unknown and not files:
         what = f"The record of {path or 'the notes'} begins at {minute(start)}; --before {minute(at)} is older."
         raise EditRefused(what, step)
@@ -295,20 +296,21 @@ def lost_notes(
     Lines that stand in another note now were moved, and are not lost. Raises EditRefused.
     """
     losses: list[LostNote] = []
-    for edit in journal.edits(most=_MOST_LOSSES):
-        try:
-            if not is_loss(journal, edit):
+    with journal.kept():
+        for edit in journal.edits(most=_MOST_LOSSES):
+            try:
+                if not is_loss(journal, edit):
+                    continue
+                now = read(edit.path)
+                before = text_of(journal, edit.before)
+            except MemoryTuiError:
+                # What the journal let go, or what became a link, cannot be restored; the list of changes says so.
                 continue
-            now = read(edit.path)
-            before = text_of(journal, edit.before)
-        except MemoryTuiError:
-            # What the journal let go, or what became a link, cannot be restored; the list of changes says so.
-            continue
-        lines = lost_lines(before, "" if now is None else now.decode("utf-8", "replace"))
-        newer = [line for note in losses if note.path == edit.path for line in note.lines]
-        elsewhere = [text for other, text in texts if other != edit.path]
-        if all(lost_lines("\n".join(lines), text) for text in ("\n".join(newer), *elsewhere)):
-            losses.append(LostNote(edit.path, edit.id, edit.at, tuple(lines), now is None, who(edit)))
+            lines = lost_lines(before, "" if now is None else now.decode("utf-8", "replace"))
+            newer = [line for note in losses if note.path == edit.path for line in note.lines]
+            elsewhere = [text for other, text in texts if other != edit.path]
+            if all(lost_lines("\n".join(lines), text) for text in ("\n".join(newer), *elsewhere)):
+                losses.append(LostNote(edit.path, edit.id, edit.at, tuple(lines), now is None, who(edit)))
     return losses[::-1]
 
 

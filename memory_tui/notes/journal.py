@@ -23,7 +23,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -135,8 +135,9 @@ SELECT json_object(
     ) ORDER BY place) FROM note_edit AS e JOIN note_path AS p ON p.id = e.path
     WHERE e.scope = (SELECT id FROM note_scope WHERE name = c.scope) AND e.id = c.id
   ))
-) FROM note_change AS c WHERE scope = ? AND id > ? ORDER BY id
+) FROM note_change AS c WHERE scope = ? AND id > ? {more} ORDER BY id
 """
+_UNSETTLED = """AND (state = 'intent' OR more <> '{"left": []}')"""
 
 
 class Author(Struct, frozen=True):
@@ -305,14 +306,14 @@ class Journal:
         has = state_db.has_table
         return self._read(lambda c: value(c, sql, self._scope) if has(c, "note_start") else None, None)
 
-    def entries(self, since: int = 0) -> tuple[JournalEntry, ...]:
+    def entries(self, since: int = 0, more: str = "") -> tuple[JournalEntry, ...]:
         """Return all changes of this program after a number, oldest first."""
-        values = self._scope, since
-        return self._read(lambda connection: tuple(map(_entry, connection.execute(_ENTRIES, values))), ())
+        sql, values = _ENTRIES.replace("{more}", more), (self._scope, since)
+        return self._read(lambda connection: tuple(map(_entry, connection.execute(sql, values))), ())
 
-    def has_unsettled(self) -> bool:
-        """Return whether a change was cut off, or left hidden files that a writer still had open."""
-        return any(entry.state == "intent" or entry.left for entry in self.entries())
+    def unsettled(self) -> tuple[JournalEntry, ...]:
+        """Return the changes that were cut off, or left hidden files that a writer still had open, oldest first."""
+        return self.entries(more=_UNSETTLED)
 
     def change_of(self, entry: JournalEntry) -> Change:
         """Return the recorded change with its texts."""
@@ -409,8 +410,12 @@ class Journal:
             raise unusable(f"{self.folder}: {error.strerror or error}") from None
         except IndexUnavailable as error:
             raise EditFailed(error.message, "Check the folder of the journal.") from None
-        with lock:
+        with lock, self.kept():
             yield
+
+    def kept(self) -> AbstractContextManager[None]:
+        """Let what this thread reads and writes meanwhile share one connection."""
+        return state_db.kept(self.database)
 
     def begin(self, change: Change) -> JournalEntry:
         """Write down what is about to be done; its files have mode and time of the notes. Only while `locked`."""
@@ -630,12 +635,9 @@ class Journal:
 
     def _run(self, how: Callable[[apsw.Connection], T], *, write: bool) -> T:
         try:
-            for transaction in state_db.transactions(self.database, write=write):
-                with transaction as connection:
-                    return how(connection)
+            return state_db.run(self.database, how, write=write)
         except StateUnavailable as error:
             raise unusable(error.message.removesuffix(".").replace(" cannot be used", "")) from None
-        raise AssertionError("the second transaction returns or raises")
 
     # --- the journal of 0.2 -------------------------------------------------------------------------------------------
 
@@ -797,11 +799,11 @@ def recover(roots: Roots, journal: Journal) -> tuple[JournalEntry, ...]:
     Returns what was settled, each with its reason; what the disk does not allow to be settled stays an intent.
     """
     settled = []
-    for entry in journal.entries():
+    for entry in journal.unsettled():
         try:
             if entry.state == "intent":
                 settled.append(settle(roots, journal, entry))
-            elif entry.left:
+            else:
                 # Beside notes that were brought back lies what was never written.
                 left = _late(roots, journal, entry) if entry.state == "done" else ()
                 journal.put(replace(entry, left=clear(roots, entry, left)))

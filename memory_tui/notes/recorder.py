@@ -90,7 +90,7 @@ class Recorder:
 
         Not those whose text stands at another path, nor what git did.
         """
-        with self._telling:
+        with self._telling, self._journal.kept():
             edits = [self._untold.popleft() for _ in range(len(self._untold))]
             try:
                 if losses := {edit.id for edit in edits if is_loss(self._journal, edit)}:

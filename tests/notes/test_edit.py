@@ -276,7 +276,7 @@ def test_a_writer_who_keeps_the_old_file_open_is_heard_by_the_next_start(folder,
     curator(folder).recover()
     assert note.read_bytes() == before.replace(b"- one", b"- two") + b"- late\n"
     assert hidden(folder) == []
-    assert not one.journal.has_unsettled()
+    assert not one.journal.unsettled()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="leases are Linux's")
