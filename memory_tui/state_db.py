@@ -32,11 +32,8 @@ Old = Callable[[], Mapping[str, Any]]
 """Reads what an earlier release kept in a file. May raise OSError, ValueError."""
 Tell = Callable[[str], None]
 T = TypeVar("T")
-_BUSY_MILLISECONDS = 5000
 # A table of another shape, or a value that is no JSON, is as broken as a torn page.
 _SENSELESS = apsw.NotADBError, apsw.CorruptError, apsw.SQLError, json.JSONDecodeError, UnicodeDecodeError
-_LITTLE = 1 << 16
-"""With fewer bytes left a failure of SQLite is taken for a full disk."""
 
 
 def default_path() -> Path:
@@ -233,8 +230,8 @@ def _set_aside(path: Path, seen: tuple[int, int] | None, error: Exception, tell:
 
 def _unavailable(path: Path, error: Exception) -> StateUnavailable:
     reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-    # SQLite tells of a full disk in several ways.
-    if durable.room(path) in range(_LITTLE):
+    # SQLite tells of a full disk in several ways: with few bytes left each failure is taken for one.
+    if durable.room(path) in range(1 << 16):
         reason = "No space left on device"
     return StateUnavailable(f"{path} cannot be used: {reason}.", "Check permissions and free space.")
 
@@ -247,5 +244,5 @@ def _opened(path: Path, *, make: bool) -> apsw.Connection:
             os.close(durable.calls.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
             durable.sync_folder(path.parent)
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    connection.set_busy_timeout(_BUSY_MILLISECONDS)
+    connection.set_busy_timeout(5000)
     return connection

@@ -24,6 +24,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import groupby, starmap
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -127,15 +128,10 @@ SELECT coalesce(max(id), 0) FROM (
 _LOCK_SECONDS = 10.0
 State = Literal["intent", "done", "refused", "draft"]
 _ENTRIES = """
-SELECT json_object(
-  'id', id, 'at', at, 'state', state, 'kind', kind, 'title', title, 'undoes', undoes, 'redoes', redoes,
-  'reason', reason, 'more', json(more), 'files', json((
-    SELECT json_group_array(json_object(
-      'path', p.path, 'before', before, 'after', after, 'mode', mode, 'mtime_ns', e.mtime_ns
-    ) ORDER BY place) FROM note_edit AS e JOIN note_path AS p ON p.id = e.path
-    WHERE e.scope = (SELECT id FROM note_scope WHERE name = c.scope) AND e.id = c.id
-  ))
-) FROM note_change AS c WHERE scope = ? AND id > ? {more} ORDER BY id
+SELECT c.id, c.at, state, kind, title, undoes, redoes, more, reason, p.path, before, after, mode, e.mtime_ns
+FROM note_change AS c LEFT JOIN note_scope AS s ON s.name = c.scope
+LEFT JOIN note_edit AS e ON e.scope = s.id AND e.id = c.id LEFT JOIN note_path AS p ON p.id = e.path
+WHERE c.scope = ? AND c.id > ? {more} ORDER BY c.id, place
 """
 _UNSETTLED = """AND (state = 'intent' OR more <> '{"left": []}')"""
 
@@ -292,8 +288,7 @@ class Journal:
             known = {path: Head(*row) for path, *row in rows(connection, sql, self._scope)}
             return known, value(connection, "SELECT began FROM note_scope WHERE name = ?", self._scope)
 
-        nothing: tuple[dict[str, Head], int | None] = {}, None
-        return self._read(heads, nothing)
+        return self._read(heads, ({}, None))
 
     def unviewed(self) -> tuple[Edit, ...]:
         """Return what others changed since a person last looked, newest first; nothing before the first look."""
@@ -308,8 +303,16 @@ class Journal:
 
     def entries(self, since: int = 0, more: str = "") -> tuple[JournalEntry, ...]:
         """Return all changes of this program after a number, oldest first."""
-        sql, values = _ENTRIES.replace("{more}", more), (self._scope, since)
-        return self._read(lambda connection: tuple(map(_entry, connection.execute(sql, values))), ())
+
+        def entry(head: tuple[Any, ...], notes: Iterator[tuple[Any, ...]]) -> JournalEntry:
+            files = tuple(RecordedNote(*row[9:]) for row in notes if row[9] is not None)
+            return JournalEntry(*(*head[:5], files, *head[5:7], tuple(json.loads(head[7])["left"]), head[8]))
+
+        def entries(connection: apsw.Connection) -> tuple[JournalEntry, ...]:
+            every = rows(connection, _ENTRIES.format(more=more), self._scope, since)
+            return tuple(starmap(entry, groupby(every, lambda row: row[:9])))
+
+        return self._read(entries, ())
 
     def unsettled(self) -> tuple[JournalEntry, ...]:
         """Return the changes that were cut off, or left hidden files that a writer still had open, oldest first."""
@@ -777,11 +780,6 @@ def why_not(entries: tuple[JournalEntry, ...], number: int, kind: str) -> str:
     if entry.state != "done" or entry.kind == "trust":
         return f"Change {number} wrote no note."
     return f"Change {number} is {'undone already' if kind == 'undo' else 'not undone, or others came after it'}."
-
-
-def _entry(row: tuple[Any, ...]) -> JournalEntry:
-    fields = json.loads(row[0])
-    return msgspec.convert(fields | fields.pop("more"), JournalEntry)
 
 
 # --- what did not come to its end ------------------------------------------------------------------------------------
