@@ -288,7 +288,8 @@ class Journal:
             known = {path: Head(*row) for path, *row in rows(connection, sql, self._scope)}
             return known, value(connection, "SELECT began FROM note_scope WHERE name = ?", self._scope)
 
-        return self._read(heads, ({}, None))
+        nothing: tuple[dict[str, Head], int | None] = {}, None
+        return self._read(heads, nothing)
 
     def unviewed(self) -> tuple[Edit, ...]:
         """Return what others changed since a person last looked, newest first; nothing before the first look."""
@@ -298,8 +299,7 @@ class Journal:
     def start(self) -> float | None:
         """Return since when (epoch seconds) every change is known that was made; None before the first look."""
         sql = "SELECT at FROM note_start WHERE scope = (SELECT id FROM note_scope WHERE name = ?)"
-        has = state_db.has_table
-        return self._read(lambda c: value(c, sql, self._scope) if has(c, "note_start") else None, None)
+        return self._read(lambda c: value(c, sql, self._scope) if state_db.has_table(c, "note_start") else None, None)
 
     def entries(self, since: int = 0, more: str = "") -> tuple[JournalEntry, ...]:
         """Return all changes of this program after a number, oldest first."""
