@@ -125,7 +125,7 @@ def parse_json5(source: SourceText) -> Node:
     # Raised here because what pyjson5 raises holds all values so far, secrets too.
     place = _PLACE.search(words)
     line, column = source.at(max(0, int(place[1]) - 1) if place else 0)
-    reason = _REASONS.get(name) or f"{what!r} cannot stand here; text needs quotes"
+    reason = _REASONS.get(name) or f"{what if isinstance(what, str) else ','!r} cannot stand here; text needs quotes"
     raise ConfigError(
         f"{source.path} is not valid JSON5 near line {line}, column {column}: {reason}.",
         "Mend that line; nothing was changed.",

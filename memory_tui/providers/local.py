@@ -171,12 +171,12 @@ def _told(model: str) -> Iterator[None]:
     """Turn what the library raises into a sentence. Raises ProviderFailure."""
     # Read once, when it is loaded: what is no model is no business of the hub's.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    import httpx
-    from huggingface_hub.errors import HfHubHTTPError
+    import httpx2
+    from huggingface_hub.errors import EntryNotFoundError
 
     try:
         yield
-    except (HfHubHTTPError, httpx.HTTPError, ValueError) as error:
+    except (httpx2.HTTPError, EntryNotFoundError, ConnectionError, ValueError) as error:
         why = f"The model {model} could not be fetched: {(str(error).strip() or 'no answer').splitlines()[0]}"
         step = "Check the network and local.modelPath; a model that asks for consent needs HF_TOKEN."
         raise ProviderFailure(Cause.NETWORK, why, step) from error

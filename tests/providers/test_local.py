@@ -18,7 +18,7 @@ from memory_tui.providers.base import Cause, ProviderFailure
 from tests.support.embed import Time, quick, settings_for
 from tests.support.local_model import STAND_IN
 from tests.support.paths import MODEL
-from tests.support.provider_server import FileHandler, Shelf, serving
+from tests.support.provider_server import FileHandler, Shelf, refusing, serving
 from tests.support.waiting import LONG
 
 REFERENCE = Path(__file__).parent / "embed_reference.json"
@@ -175,7 +175,7 @@ def places(shelf, tmp_path, monkeypatch):
     return [word for key, name in options.items() for word in (key, str(tmp_path / name))]
 
 
-def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(shelf, places, tmp_path, capsys):
+def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(shelf, places, tmp_path, monkeypatch, capsys):
     def run(*words):
         return main.main(["provider", "--fetch", *words, *places]), *capsys.readouterr()
 
@@ -198,8 +198,11 @@ def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(shelf, plac
     code, _, err = run("--provider", "openai")
     assert (code, "no model to fetch" in err) == (1, True)
     shelf.files.clear()
-    code, _, err = run()
-    assert (code, "could not be fetched" in err, "local.modelPath" in err) == (1, True, True)
+    with refusing() as nobody:
+        for hub in (shelf.url, nobody):
+            monkeypatch.setenv("HF_ENDPOINT", hub)
+            code, _, err = run()
+            assert (code, "could not be fetched" in err, "local.modelPath" in err) == (1, True, True)
 
 
 @pytest.fixture(scope="module")
