@@ -86,7 +86,11 @@ class WriterLock:
                 closing.pop_all()
                 return cls(path, descriptor)
         except OSError as error:
-            raise _unwritable(path, error) from None
+            what = f"The lock file {path} cannot be written: {error.strerror}"
+            if isinstance(error, FileExistsError):
+                raise IndexRefused(f"{what}.", "Name another file with --index; this one stays as it is.") from None
+            full = durable.full(path) if error.errno == errno.ENOSPC else ""
+            raise IndexUnavailable(f"{what}{full}.", "Check its folder.") from None
 
     @property
     def lost(self) -> bool:
@@ -118,13 +122,6 @@ def _write(descriptor: int, text: str) -> None:
     """Write `text` over what is there: as long as always, so that it needs no room on a full disk."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     durable.write_all(descriptor, text.encode().ljust(_HOLDER_BYTES))
-
-
-def _unwritable(path: Path, error: OSError) -> IndexUnavailable:
-    what = f"The lock file {path} cannot be written: {error.strerror}"
-    if isinstance(error, FileExistsError):
-        return IndexRefused(f"{what}.", "Name another file with --index; this one stays as it is.")
-    return IndexUnavailable(f"{what}{durable.full(path) if error.errno == errno.ENOSPC else ''}.", "Check its folder.")
 
 
 def wait_for(index: str | os.PathLike[str], stop: Stop | None = None) -> WriterLock:

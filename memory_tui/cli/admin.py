@@ -221,29 +221,34 @@ def dry_run(engine: Engine, args: argparse.Namespace) -> int:
 
 
 def _forecast(costs: Forecast, command: str) -> Iterator[str]:
+    """Yield what an index run would send, a label and its words a line, then the texts that are doubted."""
     where = f"{costs.provider} {costs.model}".rstrip() + (f" at {costs.host}" if costs.host else "")
     here = ", an address of this machine" if costs.host else ", on this machine: nothing leaves it"
-    yield f"Provider:  {where}{'' if costs.elsewhere else here}"
-    yield f"Notes:     {plural(costs.files, 'file')}, {plural(costs.chunks, 'chunk')}"
-    yield f"Cached:    {plural(costs.cached, 'text')} with a vector already"
-    if costs.waiting:
-        yield f"Waiting:   {plural(costs.waiting, 'text')} sent with a batch job"
     size = f"about {plural(costs.tokens, 'token')}, {plural(costs.bytes, 'byte')}"
-    yield f"To embed:  {plural(costs.send, 'text')}, {size}"
-    if costs.elsewhere:
-        yield f"Price:     {_price(costs)}"
-    if costs.cpu_seconds:
-        yield f"CPU:       about {costs.cpu_seconds:,.0f} s of one core"
+    batch = ""
     if costs.batch_usd is not None and costs.usd is not None:
         saving = _dollars(costs.usd - costs.batch_usd)
-        yield f"Batch:     {_dollars(costs.batch_usd)} by the batch service, which saves {saving} and may take a day"
-    if costs.host:
-        stays = "you said that nothing leaves this machine there"
-        why = stays if costs.takes_secrets else "remote.withholdSecrets is off"
-        count = f"{plural(costs.withheld, 'text')}, for looking like a secret"
-        yield f"Withheld:  {count if costs.withholding else f'none, because {why}'}"
+        batch = f"{_dollars(costs.batch_usd)} by the batch service, which saves {saving} and may take a day"
+    if costs.withholding:
+        withheld = f"{plural(costs.withheld, 'text')}, for looking like a secret"
+    elif costs.takes_secrets:
+        withheld = "none, because you said that nothing leaves this machine there"
+    else:
+        withheld = "none, because remote.withholdSecrets is off"
+    rows = {
+        "Provider": where if costs.elsewhere else f"{where}{here}",
+        "Notes": f"{plural(costs.files, 'file')}, {plural(costs.chunks, 'chunk')}",
+        "Cached": f"{plural(costs.cached, 'text')} with a vector already",
+        "Waiting": f"{plural(costs.waiting, 'text')} sent with a batch job" if costs.waiting else "",
+        "To embed": f"{plural(costs.send, 'text')}, {size}",
+        "Price": _price(costs) if costs.elsewhere else "",
+        "CPU": f"about {costs.cpu_seconds:,.0f} s of one core" if costs.cpu_seconds else "",
+        "Batch": batch,
+        "Withheld": withheld if costs.host else "",
+    }
+    yield from (f"{label + ':':<11}{words}" for label, words in rows.items() if words)
+    fate = "withheld" if costs.withholding else "WOULD BE SENT"
     for chunk in costs.flagged:
-        fate = "withheld" if costs.withholding else "WOULD BE SENT"
         yield f"  {fate}: {chunk.path}:{chunk.start_line}-{chunk.end_line}  {', '.join(chunk.kinds)}"
     yield from (f"  cannot be read: {path}  {reason}" for path, reason in costs.unreadable)
     if costs.elsewhere:

@@ -380,7 +380,9 @@ def _extended(parser: argparse.ArgumentParser, options: list[Option], *, describ
 def command_parser(name: str) -> argparse.ArgumentParser:
     """Return the parser of a command: its own options, and the shared ones, which its help leaves out."""
     command = COMMANDS[name]
-    parser = _Parser(prog=f"memory-tui {name}", description=_sentence(command.help), epilog=SHARED)
+    parser = _Parser(
+        prog=f"memory-tui {name}", description=f"{command.help[:1].upper()}{command.help[1:]}.", epilog=SHARED
+    )
     parser.set_defaults(command=name)
     _extended(parser, COMMANDS[name].options)
     _extended(parser, GLOBAL, described=False)
@@ -414,10 +416,6 @@ def full_parser() -> argparse.ArgumentParser:
         _extended(below, command.options)
         _extended(below, GLOBAL, described=False)
     return parser
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _listed() -> list[str]:

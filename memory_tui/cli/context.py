@@ -77,14 +77,6 @@ def require_yes(does: str, command: str, args: argparse.Namespace) -> None:
 # --- options -------------------------------------------------------------------------------------------------------
 
 
-def workspace_named(args: argparse.Namespace) -> str | None:
-    """Return the workspace that is named, as `--workspace` or as the path of the app. Raises SettingError."""
-    path: str | None = args.path if args.command in ("open", "serve") else None
-    if path is not None and args.workspace is not None:
-        raise SettingError("Both a path and --workspace were given.", "Give one of them.")
-    return path or args.workspace
-
-
 def engine_options(args: argparse.Namespace) -> Options:
     """Return the options of the engine that `args` ask for. Raises SettingError."""
     changes = []
@@ -95,7 +87,10 @@ def engine_options(args: argparse.Namespace) -> Options:
         changes.append((key, setting))
     chosen = {option: getattr(args, option[2:].replace("-", "_"), None) for option in _CHANGES}
     changes += [by_option(name, _CHANGES[name], value) for name, value in chosen.items() if value is not None]
-    workspace, extra = _with_hosts(args, workspace_named(args))
+    path: str | None = args.path if args.command in ("open", "serve") else None
+    if path is not None and args.workspace is not None:
+        raise SettingError("Both a path and --workspace were given.", "Give one of them.")
+    workspace, extra = _with_hosts(args, path or args.workspace)
     return Options(
         workspace=workspace,
         extra=extra,

@@ -24,7 +24,6 @@ from memory_tui.settings import TUNE_KEYS, Settings
 from memory_tui.tune import evaluate as measures
 from memory_tui.tune import judgments, knob_search
 from memory_tui.tune.evaluate import COSTS, Case, LevelCounts, Scorecard, Scores, Shortfall
-from memory_tui.tune.judgments import Notebook
 from memory_tui.tune.knob_search import Better, Outcome
 from memory_tui.workspace.roots import NoteMissing
 
@@ -93,14 +92,6 @@ def shortfall(missed: Shortfall) -> str:
     """Return a metric that misses what was asked of it, as a sentence."""
     side = "above" if missed.metric in COSTS else "below"
     return f"{missed.metric} is {missed.value:.6g}, {side} {missed.bound:g}."
-
-
-def shortfall_data(missed: Sequence[Shortfall]) -> list[dict[str, Any]]:
-    """Return the metrics that miss what was asked of them."""
-    return [
-        {"metric": each.metric, "value": each.value, "wanted": each.bound, "sentence": shortfall(each)}
-        for each in missed
-    ]
 
 
 # --- a search of the knobs -----------------------------------------------------------------------------------------
@@ -207,7 +198,12 @@ def evaluate(args: argparse.Namespace) -> int:
     with opened(args) as engine:
         engine.plan.require_enabled()
         engine.index.catch_up()
-        notebook = _notebook(engine, args.labels)
+        if args.labels is not None:
+            notebook = judgments.parse(_text(args.labels), args.labels)
+        else:
+            notebook = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
+        # Each label where its line stands now.
+        notebook = judgments.settled(notebook, engine.notes.read)
         with waiting("Asking the labelled queries") as tell:
             cases = measures.collect(engine.search.gather, notebook, tell)
         if args.tune:
@@ -223,7 +219,10 @@ def evaluate(args: argparse.Namespace) -> int:
     data = {
         **scorecard_data(card, settings),
         "levels": plain(levels),
-        "failed": shortfall_data(short),
+        "failed": [
+            {"metric": each.metric, "value": each.value, "wanted": each.bound, "sentence": shortfall(each)}
+            for each in short
+        ],
         "notices": plain(notices),
     }
     lines = [*scorecard_lines(card), *([level_words(levels)] if levels else ()), *map(shortfall, short)]
@@ -257,15 +256,6 @@ def _floors(items: list[str]) -> dict[str, float]:
             example = "For instance --fail-under recall=0.8."
             raise SettingError(f"--fail-under takes METRIC=NUMBER, not {item!r}.", example) from None
     return floors
-
-
-def _notebook(engine: Engine, labels: str | None = None) -> Notebook:
-    """Return the labels in the file `labels`, else the workspace's own, each where its line stands now."""
-    if labels is not None:
-        notebook = judgments.parse(_text(labels), labels)
-    else:
-        notebook = judgments.load(judgments.notebook_path(engine.plan.roots.workspace, engine.plan.own_named))
-    return judgments.settled(notebook, engine.notes.read)
 
 
 def _text(path: str) -> str:

@@ -13,16 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from memory_tui.events import (
-    BatchNews,
-    Event,
-    FileFailed,
-    FileIndexed,
-    FileRemoved,
-    SyncFinished,
-    SyncProgress,
-    VectorsMade,
-)
+from memory_tui import events
+from memory_tui.events import Event, SyncProgress, VectorsMade
 from memory_tui.formatting import json_safe, one_line, plural, safe
 from memory_tui.notices import Notice
 
@@ -88,16 +80,16 @@ class Progress:
         match event:
             case SyncProgress() | VectorsMade():
                 self.draw(f"{progress(event)}; ctrl+c stops")
-            case SyncFinished():
+            case events.SyncFinished():
                 self.clear()
-            case BatchNews():
+            case events.BatchNews():
                 detail = event.detail and f", {event.detail}"
                 self._line(f"batch {event.stage}: {event.done:,} of {plural(event.total, 'text')}{detail}")
-            case FileIndexed() if self._each_file:
+            case events.FileIndexed() if self._each_file:
                 self._line(f"indexed {event.path}: {plural(event.chunks, 'chunk')}, {event.embedded:,} embedded")
-            case FileRemoved() if self._each_file:
+            case events.FileRemoved() if self._each_file:
                 self._line(f"removed {event.path}")
-            case FileFailed() if self._each_file:
+            case events.FileFailed() if self._each_file:
                 self._line(f"failed {event.path}: {event.reason}")
             case _:
                 pass

@@ -38,29 +38,35 @@ def show_app(
 
     # The screen is drawn on stderr.
     terminal = is_served() or (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty())
+    dumb, chosen = os.environ.get("TERM") == "dumb", None
     if not terminal or not (folder and Path(folder).expanduser().is_dir()):
         # What is wrong with the workspace comes first: nobody needs a terminal to be told.
-        options = _checked(options(), asks=terminal and not is_served() and os.environ.get("TERM") != "dumb")
-    if not terminal or os.environ.get("TERM") == "dumb":
+        chosen = _with_workspace(options(), asks=terminal and not dumb and not is_served())
+    if not terminal or dumb:
         raise SettingError(
             "This terminal cannot show the app: TERM is dumb."
             if terminal
             else "The app needs a terminal, and this is not one.",
             "Use a command such as memory-tui search; memory-tui --help lists them.",
         )
-    return run(options, query, suggestions, leads=leads)
+    return run(lambda: chosen or options(), query, suggestions, leads=leads)
 
 
-def _checked(chosen: Options, *, asks: bool) -> Callable[[], Options]:
-    """Return options whose workspace is there; where none is meant a person chooses, on a screen of its own."""
+def _with_workspace(chosen: Options, *, asks: bool) -> Options:
+    """Return `chosen` where its workspace is there; a person who named none chooses one, if it `asks`.
+
+    Raises WorkspaceError.
+    """
     from memory_tui import plan
 
     try:
         plan.plan(chosen)
     except WorkspaceError:
+        if not asks or chosen.workspace or chosen.agent or chosen.config:
+            raise
         from memory_tui.tui.machine import choose_memory
 
-        if not asks or chosen.workspace or chosen.agent or chosen.config or (named := choose_memory()) is None:
+        if (folder := choose_memory()) is None:
             raise
-        chosen = replace(chosen, workspace=str(named))
-    return lambda: chosen
+        return replace(chosen, workspace=str(folder))
+    return chosen

@@ -35,13 +35,11 @@ from memory_tui.index.embedding import HERE, SERVER, SLOW, EmbeddingMode
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.index.sync import (
-    DEVICES,
     FileState,
     Freshness,
     SyncReport,
     SyncRun,
     compare,
-    devices_from,
     recipe_of,
     sync,
 )
@@ -335,13 +333,13 @@ class Index:
             # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
             del seen, fresh, run
             fresh = self.freshness(store, scan(self._plan.roots, store.settled()))
-        self._report_outcome(store, before if not report.changed else None, fresh)
+        if not report.changed and before is not None and before.differs(fresh):
+            self._emit(events.NotesChanged(time.time()))
+        self._report_provider(store)
         return report
 
-    def _report_outcome(self, store: Store, before: Freshness | None, fresh: Freshness) -> None:
-        """Tell who makes vectors now; and of notes that differ otherwise than `before`, where nothing was written."""
-        if before is not None and before.differs(fresh):
-            self._emit(events.NotesChanged(time.time()))
+    def _report_provider(self, store: Store) -> None:
+        """Tell who makes vectors now."""
         now = who_answers(store, self._chain, self._plan.settings)
         name, fine = now.answers or now.requested, now.fine or bool(now.answers)
         self._emit(events.ProviderChanged(time.time(), name, fine, now.detail if now.fine else now.sentence))
@@ -406,7 +404,7 @@ class Index:
         every = seen or reachable(roots, None if rebuild else store.settled())
         if rebuild and every.quiet:
             every = reachable(roots)
-        devices = devices_from(store.meta(DEVICES))
+        devices = store.devices()
         now = compare(every, rows, roots, self._plan.settings, rebuild=rebuild, devices=devices)
         waiting = (state for state in now.stale.values() if state.detail != "rebuild")
         self.unsearchable = (*waiting, *(FileState(left.path, "excluded", left.detail) for left in now.left_out))
@@ -433,17 +431,14 @@ class Index:
     def notices(self) -> list[Notice]:
         """Return what a person has to decide, or should know, about index and disk."""
         now, notices = self.compared, list(self.opener.notices)
-        away = lost(self.root_watch.states())
-        notices += [
-            notice("root_lost", path=root.absolute, state=root.state, detail=root.detail, remedy=root.next_step)
-            for root in away
-        ]
+        for root in lost(self.root_watch.states()):
+            place = {"path": root.absolute, "state": root.state}
+            notices.append(notice("root_lost", **place, detail=root.detail, remedy=root.next_step))
         if now is not None and (shrink := now.shrink) is not None:
             notices.append(notice("notes_vanished", missing=shrink.missing, known=shrink.known, reason=shrink.reason))
         if now is not None and now.rebuild:
-            notices.append(
-                notice("rebuild_waits", reasons=now.rebuild, failed=who(self._chain, None).standing == "failed")
-            )
+            failed = who(self._chain, None).standing == "failed"
+            notices.append(notice("rebuild_waits", reasons=now.rebuild, failed=failed))
         if self.batches.waiting:
             notices.append(notice("batch_waits", texts=self.batches.waiting))
         return notices
@@ -606,22 +601,23 @@ class SyncProvider:
         if store.recipe() is None and chain.provider() is not None and chain.space_to_make() is None:
             sync(replace(run, batches=None))
         while True:
-            provider = self.provider(store)
+            if self._restored != chain.restored:
+                self._restored = chain.restored
+                embedding.clear_rejected(store)
+            # None without any, on purpose or because of the chain's error.
+            provider = chain.proven(store.identity())
             batches, outage = (run.batches, "") if provider else (None, str(chain.state().error or ""))
             manner = self.manner(provider)
             report = sync(replace(run, provider=provider, batches=batches, outage=outage, manner=manner))
             moved = provider is not None and chain.provider() not in (provider, None)
             if not report.error or run.stop.is_set() or not moved:
                 break
-        self._settle(store, report)
+        if report.reused:
+            index_write.remember(store, _HITS, str(cache_hits(store) + report.reused))
+        if report.changed:
+            index_write.prune(store, self._most_cached)
+        self._next_try = chain.state().next_try
         return report
-
-    def provider(self, store: Store) -> Provider | None:
-        """Return who makes vectors for `store` now; None without any, on purpose or because of the chain's error."""
-        if self._restored != self._chain.restored:
-            self._restored = self._chain.restored
-            embedding.clear_rejected(store)
-        return self._chain.proven(store.identity())
 
     def has_nothing_to_do(self, store: Store) -> bool:
         """Tell whether a sync of `store` would ask nobody for vectors and write nothing down about who makes them."""
@@ -631,9 +627,8 @@ class SyncProvider:
             return False
         if identity is None or not identity.dims:
             return True
-        return not store.lacking() and not (
-            registry.is_model(identity.provider) and self._windows and store.lacking_windows()
-        )
+        windows = registry.is_model(identity.provider) and self._windows
+        return not store.lacking() and not (windows and store.lacking_windows())
 
     def manner(self, provider: Provider | None) -> EmbeddingMode:
         """Return how texts get to `provider`."""
@@ -649,14 +644,6 @@ class SyncProvider:
             windows=provider.is_model and self._windows,
             team=team_vectors(self._plan) if provider.is_model else None,
         )
-
-    def _settle(self, store: Store, report: SyncReport) -> None:
-        """Count cache hits, keep the cache within `cache.maxEntries`, and plan the next try of who failed."""
-        if report.reused:
-            index_write.remember(store, _HITS, str(cache_hits(store) + report.reused))
-        if report.changed:
-            index_write.prune(store, self._most_cached)
-        self._next_try = self._chain.state().next_try
 
     def due(self) -> bool:
         """Tell once whether a provider that failed may be asked again: at its time, or when it answered another process

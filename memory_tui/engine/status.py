@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import apsw
@@ -15,8 +14,7 @@ from memory_tui.engine.index import Index, cache_hits, who_answers
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code
 from memory_tui.index import database, schema
-from memory_tui.index.schema import Vec0
-from memory_tui.index.store import Counts, Rejected, Store, Withheld
+from memory_tui.index.store import Rejected, Store, Withheld
 from memory_tui.index.sync import Freshness
 from memory_tui.locks import Holder
 from memory_tui.notices import Notice, notice
@@ -222,6 +220,12 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
     who = who_answers(store, chain, plan.settings)
     counts, identity, vec0 = store.counts(), store.identity(), schema.vec0()
     profile, rejected = plan.settings.values["profile"], tuple(store.rejected())
+    sources, most_kept = dict.fromkeys((*plan.roots.sources, *counts.by_source)), plan.config.whole("cache.maxEntries")
+    kept = counts.cached, counts.cached_bytes, most_kept, cache_hits(store)
+    cache = VectorCache(plan.settings.on("cache.enabled"), *kept)
+    engine, problem = (f"sqlite-vec {vec0.detail}", None) if vec0.ready else ("numpy, exact", vec0.detail)
+    vector = VectorSearch(True, vec0.ready, engine, problem, identity.dims if identity else None)
+    reasons = tuple(sorted({row.reason for row in rejected}))
     return Status(
         backend="builtin",
         agent_id=plan.agent.id,
@@ -243,10 +247,10 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
         config_path=str(plan.config.path or ""),
         sources=plan.roots.sources,
         extra_paths=plan.roots.extra,
-        source_counts=_by_source(plan, counts.by_source),
-        cache=_cache(plan, counts, cache_hits(store)),
+        source_counts=tuple(SourceCounts(name, *counts.by_source.get(name, (0, 0))) for name in sources),
+        cache=cache,
         fts=WordSearch(True, True, store.words.cut(), f"fts5 of SQLite {apsw.sqlite_lib_version()}", None),
-        vector=_vector_search(store, vec0),
+        vector=vector,
         fallback=who.instead,
         who=who,
         watching=index.watcher.on,
@@ -255,7 +259,7 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
         freshness=freshness,
         in_part=tuple(PartlyIndexed(*row) for row in store.remarked() if row[0] not in freshness.stale),
         paused=index.paused,
-        notices=_lost(rejected),
+        notices=(notice("vectors_refused", chunks=len(rejected), reasons=reasons),) if rejected else (),
         keeper=locks.living(store.path, "keeper"),
         writer=locks.living(store.path),
         withheld=tuple(store.withheld()),
@@ -263,31 +267,3 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
         links=chain.members(),
         roots=index.root_watch.states(),
     )
-
-
-def _by_source(plan: Plan, counts: Mapping[str, tuple[int, int]]) -> tuple[SourceCounts, ...]:
-    names = dict.fromkeys((*plan.roots.sources, *counts))
-    return tuple(SourceCounts(name, *counts.get(name, (0, 0))) for name in names)
-
-
-def _cache(plan: Plan, counts: Counts, hits: int) -> VectorCache:
-    most = plan.config.value("cache.maxEntries")
-    most = most if isinstance(most, int) else 0
-    return VectorCache(plan.settings.on("cache.enabled"), counts.cached, counts.cached_bytes, most, hits)
-
-
-def _vector_search(store: Store, vec0: Vec0) -> VectorSearch:
-    identity = store.identity()
-    return VectorSearch(
-        enabled=True,
-        available=vec0.ready,
-        engine=f"sqlite-vec {vec0.detail}" if vec0.ready else "numpy, exact",
-        load_error=None if vec0.ready else vec0.detail,
-        dims=identity.dims if identity else None,
-    )
-
-
-def _lost(rejected: Sequence[Rejected]) -> tuple[Notice, ...]:
-    """Return what vectors have to do without."""
-    reasons = tuple(sorted({row.reason for row in rejected}))
-    return (notice("vectors_refused", chunks=len(rejected), reasons=reasons),) if rejected else ()

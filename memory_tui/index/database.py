@@ -456,19 +456,17 @@ def _copied(path: Path) -> apsw.Connection:
         with tempfile.TemporaryDirectory(prefix="memory-tui-") as folder:
             for side in ("", "-wal"):
                 shutil.copyfile(path.with_name(path.name + side), Path(folder, f"index{side}"))
-            _copy(apsw.Connection(str(Path(folder, "index"))), connection)
+            with (
+                closing(apsw.Connection(str(Path(folder, "index")))) as source,
+                connection.backup("main", source, "main") as backup,
+            ):
+                backup.step()
     except OSError as error:
         raise IndexUnavailable(
             f"The index {path} cannot be read where it lies, nor copied to {tempfile.gettempdir()}: {error.strerror}.",
             "Free some space, or make its folder writable.",
         ) from None
     return connection
-
-
-def _copy(source: apsw.Connection, target: apsw.Connection) -> None:
-    """Copy all pages of `source`, which is closed, over those of `target`."""
-    with closing(source), target.backup("main", source, "main") as backup:
-        backup.step()
 
 
 def _sizes(path: Path) -> tuple[int, ...]:

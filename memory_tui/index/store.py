@@ -9,6 +9,7 @@ import functools
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from weakref import WeakValueDictionary
@@ -351,6 +352,8 @@ def _token(word: str, form: Form) -> str | None:
 
 # --- the store -------------------------------------------------------------------------------------------------------
 
+DEVICES = "devices"
+"""Key in `meta` of the devices of the roots."""
 FILE = (
     "SELECT id, path, source, hash, mtime, size, state, detail, indexed_at, title, dated, chunks, workspace, "
     "first_seq FROM files"
@@ -443,6 +446,12 @@ class Store(Database):
     def has_folder(self) -> bool:
         """Whether its notes are files on this machine, which it can be compared with."""
         return self.meta(schema.NO_FOLDER) is None
+
+    def devices(self) -> dict[str, int]:
+        """Return the device that each root was on, by its stored path; none where what is kept makes no sense."""
+        with suppress(msgspec.MsgspecError):
+            return msgspec.json.decode(str(self.meta(DEVICES) or "{}"), type=dict[str, int])
+        return {}
 
     def generation(self) -> int:
         """Return the number of write transactions so far; grows whenever anything changes."""

@@ -13,10 +13,11 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
+from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal
 
-import msgspec
-from msgspec import MsgspecError, Struct, field
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui import events, profiles
@@ -30,7 +31,7 @@ from memory_tui.index.database import Rows, rebuild_of
 from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
 from memory_tui.index.index_write import NewFile, cut, remarks
 from memory_tui.index.schema import Recipe
-from memory_tui.index.store import CHANGED, IndexedNote, Store
+from memory_tui.index.store import CHANGED, DEVICES, IndexedNote, Store
 from memory_tui.providers.base import Identity, Provider
 from memory_tui.settings import Settings
 from memory_tui.workspace import roots, transcripts
@@ -43,10 +44,6 @@ PATIENT = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "t
 """Reasons of syncs that nobody asked for by name."""
 MANY = 5
 """Fewer notes that vanish at once are believed, because a person deletes a few at a time; not so a root with all."""
-DEVICES = "devices"
-"""Where an index keeps the devices of its roots in `meta`."""
-Devices = Mapping[str, int]
-"""The device (`st_dev`) that each root was on, by its stored path."""
 
 
 # --- one note -------------------------------------------------------------------------------------------------------
@@ -77,8 +74,6 @@ def waits(file: NoteFile, row: IndexedNote | None, settings: Settings) -> str:
     )
 
 
-Difference = Literal["", "new", "changed", "rebuild", "unsure", "failed"]
-
 State = Literal["pending", "failed", "changed while read", "missing root", "excluded"]
 
 
@@ -97,7 +92,7 @@ class FileState(Struct, frozen=True):
     patient: bool = False
 
 
-def difference(file: NoteFile, row: IndexedNote | None) -> Difference:
+def difference(file: NoteFile, row: IndexedNote | None) -> str:
     """Return how a note on disk differs from its row by size and time; unsure when only its text can tell."""
     if row is None:
         return "new"
@@ -200,7 +195,7 @@ def compare(
     settings: Settings | None = None,
     *,
     rebuild: tuple[str, ...] = (),
-    devices: Devices | None = None,
+    devices: Mapping[str, int] = MappingProxyType({}),
 ) -> Freshness:
     """Return the freshness of every note of `scan`, given the `rows` of the index by path.
 
@@ -257,21 +252,20 @@ def sort_out(
     scan: Scan,
     rows: Mapping[str, IndexedNote],
     roots: Roots,
-    devices: Devices | None = None,
+    devices: Mapping[str, int],
     accepted: bool = False,
 ) -> VanishedNotes:
     """Sort the `rows` whose notes `scan` lacks; `accepted` says that a person agreed to forget them.
 
-    A root that lies on another device than in `devices`, or did before it was read, was mounted or unmounted.
+    A root that lies on another device (`st_dev`) than in `devices`, by stored path, or did before it was read, was
+    mounted or unmounted.
     """
     vanished = VanishedNotes()
     missing = _missing(scan, rows, roots)
     if not missing:
         return vanished
     looks = scan.devices, devices_of(roots)
-    moved = {
-        path for path, device in (devices or {}).items() if any(look.get(path, device) != device for look in looks)
-    }
+    moved = {path for path, device in devices.items() if any(look.get(path, device) != device for look in looks)}
     moved = set() if accepted else moved
     why = "is on another device than before: was something mounted or unmounted?"
     doubts = {path: FileState(path, "missing root", f"{path} {why}") for path in moved} | _unreachable(
@@ -308,13 +302,6 @@ def in_scope(roots: Roots, path: str) -> bool:
     places = (FOLDER, *(roots.stored(extra) for extra in roots.extra))
     inside = path in roots.root_notes or any(place in _upwards(path) for place in places)
     return inside and MEMORY in roots.sources and not any(map(roots.excludes, _upwards(path)))
-
-
-def devices_from(text: object) -> dict[str, int]:
-    """Return the devices that an index keeps as `text` (JSON); none where that makes no sense."""
-    with suppress(MsgspecError):
-        return msgspec.json.decode(str(text or "{}"), type=dict[str, int])
-    return {}
 
 
 def _doubt(vanished: VanishedNotes, rows: Mapping[str, IndexedNote], roots: Roots, absent: set[str]) -> None:
@@ -596,7 +583,7 @@ class _Pass:
 
     def _forget(self, scan: Scan) -> None:
         store, run, report = self._store, self._run, self._report
-        before, now = devices_from(store.meta(DEVICES)), devices_of(run.roots)
+        before, now = store.devices(), devices_of(run.roots)
         self.vanished = sort_out(scan, store.indexed(), run.roots, before, run.accept_shrink)
         if (shrink := self.vanished.shrink) is not None:
             report.shrink = report.shrink if self._rebuilding else shrink
@@ -664,23 +651,25 @@ class _Pass:
 
     def give_vectors(self) -> None:
         """Make the missing vectors, or leave them to a batch job."""
-        run, space, wait = self._run, None, False
+        run, store, wait, read = self._run, self._store, False, self._store.without_vector
         # A batch service takes texts alone.
         if run.batches and run.roots.media is None and self.embedder.working:
             if self._rebuilding:
                 return
-            space = self._recipe.identity
-            for texts in map(_texts, self._without_vector(space)):
+            read = partial(read, unclaimed=self._recipe.identity)
+            for texts in map(_texts, self._pieces(read, run.manner.texts)):
                 # What looks like a secret is noted, although somebody else asks for the others.
                 self.embedder.lacking(texts, self.embedder.cached(texts))
-            wait = run.batches.step(self._store, space, run.manner)
+            wait = run.batches.step(store, self._recipe.identity, run.manner)
             self.embedder.embedded += run.batches.embedded
             self._report.claimed = run.batches.waiting
         if not wait:
-            self._make(self._without_vector(space), self._attach, self._store.lacking)
+            self._make(self._pieces(read, run.manner.texts), self._attach, store.lacking)
         # A batch service is there to save money: the windows, as much text again, would cost more than it saves.
-        if run.manner.windows and run.batches is None and self._store.lacking_windows():
-            self._make(self._without_windows(), self._attach_windows, self._store.lacking_windows)
+        if run.manner.windows and run.batches is None and store.lacking_windows():
+            # A quarter as many: of each there are some.
+            pieces = self._pieces(store.without_windows, max(1, run.manner.texts // 4))
+            self._make(pieces, self._attach_windows, store.lacking_windows)
 
     def _make(self, pieces: Iterator[Rows], attach: Callable[[Rows], None], lacking: Callable[[int], int]) -> None:
         """Have `attach` make the vectors of each of `pieces`, and tell how far that is."""
@@ -718,17 +707,10 @@ class _Pass:
                 },
             )
 
-    def _without_vector(self, space: Identity | None) -> Iterator[Rows]:
-        """Read the chunks that lack a vector, in pieces, for as long as one can be made."""
+    def _pieces(self, read: Callable[[int, int], Rows], count: int) -> Iterator[Rows]:
+        """Yield what `read` gives behind a row, `count` rows at a time, for as long as a vector can be made."""
         after = 0
-        while self.embedder.working and (rows := self._store.without_vector(after, self._run.manner.texts, space)):
-            after = rows[-1][0]
-            yield rows
-
-    def _without_windows(self) -> Iterator[Rows]:
-        """Read the chunks whose windows lack vectors in the same way, a quarter as many: of each there are some."""
-        after, count = 0, max(1, self._run.manner.texts // 4)
-        while self.embedder.working and (rows := self._store.without_windows(after, count)):
+        while self.embedder.working and (rows := read(after, count)):
             after = rows[-1][0]
             yield rows
 

@@ -186,22 +186,6 @@ def _failed(message: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": jsstring.well_formed(message)}], "isError": True}
 
 
-def _serve(host: ServedMemory, pipes: Pipes) -> None:
-    def answered(method: str) -> None:
-        if method in ("tools/list", "tools/call"):
-            host.warm()
-        else:
-            call_after(_OPENING_SECONDS, host.warm)
-
-    requests = ThreadPoolExecutor(_THREADS, "mcp-request")
-    connection = Connection(Handlers(host).interface(), pipes.send, answered, requests)
-    pipes.start(connection.hear)
-    pipes.ended.wait()
-    # A client that sent all its questions and closed its end still reads the answers.
-    while connection.running and not pipes.unread.wait(_LAST_LOOK_SECONDS):
-        pass
-
-
 def serve(host: ServedMemory) -> None:
     """Serve until the input ends, nobody reads the output any more, or a signal says so."""
 
@@ -212,10 +196,15 @@ def serve(host: ServedMemory) -> None:
         report_signal(number)
         os._exit(exit_status(number))
 
-    pipes = Pipes()
+    pipes, requests = Pipes(), ThreadPoolExecutor(_THREADS, "mcp-request")
+    connection = Connection(Handlers(host).interface(), pipes.send, host.prepare, requests)
     with signals_heard(stop):
         try:
-            _serve(host, pipes)
+            pipes.start(connection.hear)
+            pipes.ended.wait()
+            # A client that sent all its questions and closed its end still reads the answers.
+            while connection.running and not pipes.unread.wait(_LAST_LOOK_SECONDS):
+                pass
         finally:
             host.close()
     pipes.close(_GOODBYE_SECONDS)
@@ -278,6 +267,13 @@ class ServedMemory:
                 memory.start()
                 self._memory = memory
             return self._memory
+
+    def prepare(self, method: str) -> None:
+        """Open the memory for who asked `method`: at once where a question is near, else soon."""
+        if method in ("tools/list", "tools/call"):
+            self.warm()
+        else:
+            call_after(_OPENING_SECONDS, self.warm)
 
     def warm(self) -> None:
         """Open the memory in the background, so that the first question finds everything in place."""

@@ -61,15 +61,11 @@ def read_annotations(lines: Sequence[str], path: str) -> Annotations:
     importance, triggers = 0, ""
     if path in CURATED:
         closed = [line for line in lines if line.rstrip(jsstring.WHITESPACE).endswith("-->")]
-        importance = _importance(closed)
+        written = (jsstring.trim(value) for line in closed for value in _IMPORTANCE.findall(line))
+        numbers = (int(value) for value in written if re.fullmatch("[0-9]{1,9}", value))
+        importance = max((number for number in numbers if 1 <= number <= MOST_IMPORTANT), default=0)
         triggers = _joined(_split(r"[,;]", (trigger for line in closed for trigger in _TRIGGER.findall(line))))
     return Annotations(importance, triggers, "" if path == "USER.md" else _project("\n".join(lines)))
-
-
-def _importance(lines: Iterable[str]) -> int:
-    values = (jsstring.trim(value) for line in lines for value in _IMPORTANCE.findall(line))
-    fitting = (int(value) for value in values if re.fullmatch("[0-9]{1,9}", value))
-    return max((value for value in fitting if 1 <= value <= MOST_IMPORTANT), default=0)
 
 
 def _split(signs: str, values: Iterable[str]) -> list[str]:

@@ -31,8 +31,6 @@ VERSION = "2026.9"
 """What an index that is cut by these rules is marked with."""
 WEIGHT = 1600
 OVERLAP = 320
-BY_ENTRIES = CURATED
-"""Notes of which each entry is a chunk of its own, with its own annotations."""
 _HEADING = re.compile(r"#{1,6}(?:\s|$)")
 
 # (first, last code point, weight); anything else below U+10000 weighs 1, above it 2.
@@ -98,7 +96,7 @@ def chunk_note(
     clean = text if plain else without_markers(text)
     raw = text.replace("\r\n", "\n").split("\n")
     by_chunk: dict[Chunk, Annotations] = {}
-    for block in blocks(clean.split("\n"), by_entries=path in BY_ENTRIES):
+    for block in blocks(clean.split("\n"), by_entries=path in CURATED):
         of_entry = read_annotations(raw[block.first - 1 : block.last], path) if block.entry else None
         of_entry = NOTHING_SAID if plain else of_entry
         for start, end, piece in _packed(block):

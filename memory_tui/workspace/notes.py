@@ -89,7 +89,15 @@ def snapshot(note: NoteFile) -> tuple[bytes, int]:
 
 def _snapshot(note: NoteFile) -> tuple[bytes, os.stat_result] | None:
     """Return the file's bytes and stat, or None when it changed in between."""
-    descriptor = _open(note)
+    if os.open in os.supports_dir_fd:
+        folder, name = os.path.split(note.absolute)
+        at = descend(note.root, folder, _FOLDER)
+        try:
+            descriptor = os.open(name, _FILE, dir_fd=at)
+        finally:
+            os.close(at)
+    else:
+        descriptor = os.open(note.absolute, _FILE)
     try:
         before = os.fstat(descriptor)
         if not stat.S_ISREG(before.st_mode):
@@ -107,17 +115,6 @@ def _snapshot(note: NoteFile) -> tuple[bytes, os.stat_result] | None:
         os.close(descriptor)
     same = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
     return (data, after) if same and len(data) == after.st_size else None
-
-
-def _open(note: NoteFile) -> int:
-    if os.open not in os.supports_dir_fd:
-        return os.open(note.absolute, _FILE)
-    folder, name = os.path.split(note.absolute)
-    at = descend(note.root, folder, _FOLDER)
-    try:
-        return os.open(name, _FILE, dir_fd=at)
-    finally:
-        os.close(at)
 
 
 def descend(root: str, folder: str, flags: int) -> int:
@@ -150,9 +147,6 @@ def of_bytes(path: str, data: bytes, mtime_ns: int) -> Document:
     return Document(path, text, digest, len(data), mtime_ns, replaced, "\0" in text)
 
 
-_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
 def utf16_of(data: bytes) -> str:
     """Return the codec by which `data` looks like UTF-16 or UTF-32; empty where it does not.
 
@@ -160,7 +154,7 @@ def utf16_of(data: bytes) -> str:
     """
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         return "utf-32"
-    if data.startswith(_BOMS):
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     even, odd = data[::2].count(0), data[1::2].count(0)
     if max(even, odd) * 4 <= len(data) or min(even, odd) * 20 > max(even, odd):
@@ -228,14 +222,13 @@ _ENDINGS: Mapping[Modality, tuple[str, ...]] = {
 }
 _TYPES = {"jpg": "jpeg", "mp3": "mpeg", "m2a": "mpeg", "m4a": "mp4"}
 """Types of content that are not called like the ending of a name."""
-_MOST_MEDIA_BYTES = 10_485_760
 
 
 class MediaRules(Struct, frozen=True):
     """Which files are media: of these `modalities`, and of `most_bytes` at most."""
 
     modalities: tuple[Modality, ...] = ("image", "audio")
-    most_bytes: int = _MOST_MEDIA_BYTES
+    most_bytes: int = 10_485_760
 
     def limit(self, name: str) -> int:
         """Return how many bytes a file called `name` may have; 0 for one that is no media."""

@@ -288,9 +288,15 @@ class Walk:
                         if (status.st_size, status.st_mtime_ns) == row[:2] and status.st_ctime_ns <= row[2]:
                             self._quiet += 1
                             continue
+                    self._room -= 1
+                    if self._room < 0:
+                        raise _TooManyError
                     if entry.is_dir(follow_symlinks=False):
-                        self._count()
-                        todo.append((below + name, self._nearer(below + name, start + storable(name))))
+                        nearer = start + storable(name)
+                        if self._base.startswith(below + name) and self._base[len(below + name) :][:1] in ("", os.sep):
+                            # On the way from an extra path down to the workspace, with fewer "..".
+                            nearer = storable(os.path.relpath(below + name, self._base))
+                        todo.append((below + name, nearer))
                     else:
                         self._sort(entry, below + name, start + storable(name), root, singles)
                 except FileNotFoundError:
@@ -300,19 +306,14 @@ class Walk:
                     self.skip(start + storable(name), "unreadable", f"It cannot be looked at: {error.strerror}.")
         return todo
 
-    def _count(self) -> None:
-        self._room -= 1
-        if self._room < 0:
-            raise _TooManyError
-
     def _sort(
         self, entry: os.DirEntry[str], absolute: str, stored: str, root: str, singles: Mapping[Inode | str, str]
     ) -> None:
         """Keep `entry` if it is a note, or tell why it is none."""
-        self._count()
         name = entry.name
         if not self._limit(name):
-            self.skip(stored, *(_odd(stat.S_IFLNK) if entry.is_symlink() else ("not markdown", _spelled(name))))
+            spelled = _SMALL_LETTERS if name.lower().endswith(".md") else _NOT_MARKDOWN
+            self.skip(stored, *(_odd(stat.S_IFLNK) if entry.is_symlink() else ("not markdown", spelled)))
         elif not entry.is_file(follow_symlinks=False):
             self.skip(stored, *_odd(entry.stat(follow_symlinks=False).st_mode))
         elif self._extra and self._admits is not None and not self._admits(absolute):
@@ -324,11 +325,6 @@ class Walk:
                 self._keep(stored, absolute, status, root)
             elif first != stored:
                 self.skip(stored, "duplicate", _DUPLICATE)
-
-    def _nearer(self, folder: str, stored: str) -> str:
-        """Return how `folder` is stored: on the way from an extra path down to the workspace, with fewer ".."."""
-        above = self._base.startswith(folder) and self._base[len(folder) : len(folder) + 1] in ("", os.sep)
-        return storable(os.path.relpath(folder, self._base)) if above else stored
 
 
 class _TooManyError(Exception):
@@ -353,6 +349,7 @@ _TEXTS = (".md", ".markdown", ".mdown", ".mdx", ".txt", ".org", ".rst")
 _DUPLICATE = "The same file is read under another path already."
 _EXCLUDED = "A pattern of the setting exclude leaves it out, or it is hidden in a folder that is memory as a whole."
 _NOT_MARKDOWN = "Only names that end in .md are notes."
+_SMALL_LETTERS = "Only names that end in .md in small letters are notes."
 
 
 @contextmanager
@@ -377,10 +374,6 @@ def _folder_key(folder: str | int) -> Inode | str:
 def _key(status: os.stat_result, name: str) -> Inode | str:
     """Return what tells a file from others in its folder; one link with two names means letter case does not count."""
     return (status.st_dev, status.st_ino) if status.st_nlink == 1 and status.st_ino else name
-
-
-def _spelled(name: str) -> str:
-    return "Only names that end in .md in small letters are notes." if name.lower().endswith(".md") else _NOT_MARKDOWN
 
 
 def _odd(mode: int) -> tuple[Rule, str]:

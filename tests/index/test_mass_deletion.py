@@ -6,7 +6,8 @@ import pytest
 
 from memory_tui import events
 from memory_tui.errors import Unreadable
-from memory_tui.index import index_write, sync
+from memory_tui.index import index_write
+from memory_tui.index.store import DEVICES
 from memory_tui.index.sync import compare
 from memory_tui.workspace import roots
 from memory_tui.workspace.roots import scan
@@ -76,7 +77,7 @@ def test_a_few_deletions_are_believed(memory):
 
 
 def test_a_root_on_another_device_is_not_believed_even_if_few_vanish(memory):
-    index_write.remember(memory.store, sync.DEVICES, '{"memory": 1}')
+    index_write.remember(memory.store, DEVICES, '{"memory": 1}')
     (memory.folder / "memory/1.md").unlink()
     assert memory.sync().removed == 0
     assert memory.sync().removed == 0, "the new device is not remembered while a note is held"
