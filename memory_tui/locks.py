@@ -58,7 +58,7 @@ class Holder(Struct, frozen=True):
         return {"pid": self.pid, "since": self.since, "ours": self.here}
 
 
-class WriterLock:
+class WriterLock(contextlib.AbstractContextManager["WriterLock"]):
     """The right to write an index, until `release` or the end of the process."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -77,7 +77,10 @@ class WriterLock:
             with contextlib.ExitStack() as closing:
                 descriptor = open_beside(path, os.O_RDWR | os.O_CREAT)
                 closing.callback(os.close, descriptor)
-                if not _is_ours(os.read(descriptor, LONGEST + 1)):
+                data = os.read(descriptor, LONGEST + 1)
+                # What is written below, or what is left of that when the power fails.
+                begins, text = b'{"pid"', data.strip(b" ")
+                if len(data) > LONGEST or not (text.startswith(begins) or begins.startswith(text) or not any(text)):
                     raise foreign(path)
                 if not _lock(descriptor):
                     return None
@@ -110,9 +113,6 @@ class WriterLock:
                     _write(descriptor, "")
             finally:
                 os.close(descriptor)
-
-    def __enter__(self) -> WriterLock:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         self.release()
@@ -162,12 +162,6 @@ def holder(index: str | os.PathLike[str], role: Role = "lock") -> Holder | None:
         return Holder(int(fields["pid"]), str(fields["started"]), float(fields["since"]))
     except (OSError, ValueError, TypeError, KeyError):
         return None
-
-
-def _is_ours(data: bytes) -> bool:
-    """Whether a lock file holds what `acquire` writes, or what is left of that when the power fails."""
-    begins, text = b'{"pid"', data.strip(b" ")
-    return len(data) <= LONGEST and (text.startswith(begins) or begins.startswith(text) or not any(text))
 
 
 def is_alive(who: Holder) -> bool:

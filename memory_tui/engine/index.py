@@ -29,9 +29,8 @@ from memory_tui.errors import (
 )
 from memory_tui.events import Channel
 from memory_tui.index import embedding, index_write, schema
-from memory_tui.index.batch_jobs import BatchJobs
 from memory_tui.index.connections import IndexOpener, Readers, Writer, condemn
-from memory_tui.index.embedding import HERE, SERVER, SLOW, EmbeddingMode
+from memory_tui.index.embedding import HERE, SERVER, SLOW, BatchJobs, EmbeddingMode
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.index.sync import (

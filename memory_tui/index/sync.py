@@ -26,9 +26,8 @@ from memory_tui.durable import unmoved
 from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError, Unreadable
 from memory_tui.events import Listener
 from memory_tui.index import embedding, index_write, rebuild, schema
-from memory_tui.index.batch_jobs import BatchJobs
 from memory_tui.index.database import Rows, rebuild_of
-from memory_tui.index.embedding import BATCH, HERE, Embedder, EmbeddingMode
+from memory_tui.index.embedding import BATCH, HERE, BatchJobs, Embedder, EmbeddingMode
 from memory_tui.index.index_write import NewFile, cut, remarks
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import CHANGED, DEVICES, IndexedNote, Store
@@ -261,9 +260,13 @@ def sort_out(
     mounted or unmounted.
     """
     vanished = VanishedNotes()
-    missing = _missing(scan, rows, roots)
-    if not missing:
+    paths = {note.path for note in scan.notes}
+    if scan.quiet + sum(path in rows for path in paths) == len(rows):
         return vanished
+    if scan.quiet:
+        # Which are quiet is not listed; to find out who is missing, everything is.
+        paths = {note.path for note in reachable(roots).notes}
+    missing = [row for path, row in rows.items() if path not in paths]
     looks = scan.devices, devices_of(roots)
     moved = {path for path, device in devices.items() if any(look.get(path, device) != device for look in looks)}
     moved = set() if accepted else moved
@@ -282,17 +285,6 @@ def sort_out(
     if not accepted:
         _doubt(vanished, rows, roots, {left.path for left in scan.left_out if left.rule == "missing root"})
     return vanished
-
-
-def _missing(scan: Scan, rows: Mapping[str, IndexedNote], roots: Roots) -> list[IndexedNote]:
-    """Return the rows whose notes are not on disk."""
-    paths = {note.path for note in scan.notes}
-    if scan.quiet + sum(path in rows for path in paths) == len(rows):
-        return []
-    if scan.quiet:
-        # Which are quiet is not listed; to find out who is missing, everything is.
-        paths = {note.path for note in reachable(roots).notes}
-    return [row for path, row in rows.items() if path not in paths]
 
 
 def in_scope(roots: Roots, path: str) -> bool:

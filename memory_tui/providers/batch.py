@@ -1,6 +1,6 @@
 """Ask a batch service, which turns a file of texts into a file of vectors within hours, at a lower price.
 
-The index remembers the job (`memory_tui/index/batch_jobs.py`). A call blocks on the network; `close` ends it at once,
+The index remembers the job (`memory_tui/index/embedding.py`). A call blocks on the network; `close` ends it at once,
 and the job goes on at the provider.
 """
 

@@ -299,7 +299,7 @@ def test_after_two_failures_texts_go_directly(world, state):
 
 
 def test_one_job_runs_at_a_time_until_all_texts_have_their_vector(world, monkeypatch):
-    monkeypatch.setattr("memory_tui.index.batch_jobs.MOST_TEXTS", 5)
+    monkeypatch.setattr("memory_tui.index.embedding.MOST_TEXTS", 5)
     world.play.states = ("in_progress", "completed")
     world.write(14)
     with world.open() as engine:
