@@ -144,18 +144,13 @@ def _vec0(_: Engine) -> CheckOutcome:
 
 
 def _index_folder(engine: Engine) -> CheckOutcome:
-    folder = _folder_of(engine.plan.index)
+    folder = next(folder for folder in engine.plan.index.parents if folder.exists())
     if not os.access(folder, os.W_OK | os.X_OK):
         return failed(f"{folder} cannot be written.", "Name another file with --index, or change its permissions.")
     index = engine.plan.index
     if index.exists() and os.name == "posix" and stat.S_IMODE(index.stat().st_mode) & 0o077:
         return warning(f"{index} can be read by others; it holds your notes.", f"chmod 600 {index}")
     return ok(f"{engine.plan.index.parent} can be written, and nobody else reads the index.")
-
-
-def _folder_of(index: Path) -> Path:
-    """Return the folder of an index, or the nearest one above it that is there."""
-    return next(folder for folder in index.parents if folder.exists())
 
 
 def _sees_a_save(_: Engine) -> CheckOutcome:

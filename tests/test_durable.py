@@ -204,7 +204,7 @@ def _write_config(folder):
 
 
 def _undo_config(folder):
-    done = config_patch.last(_config(folder))
+    done = config_patch.last()
     assert done is not None
     return config_patch.undo(done)
 

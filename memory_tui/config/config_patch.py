@@ -275,19 +275,18 @@ def _require_same(path: Path, before: bytes | None) -> None:
         )
 
 
-def last(path: Path | None = None) -> ConfigWrite | None:
-    """Return the newest write of `path`, or of any file, that was not undone. Raises ConfigError.
+def last() -> ConfigWrite | None:
+    """Return the newest write that was not undone. Raises ConfigError.
 
     A file that holds what it held before a write does not count as written: that write was cut off, or taken back.
     """
-    real = os.path.realpath(path) if path else None
     for line in reversed((read(backups() / "log.jsonl") or b"").split(b"\n")):
         try:
             done = msgspec.json.decode(line, type=ConfigWrite)
         except msgspec.MsgspecError:
             # A line that was cut off, or that an earlier release wrote about an undo.
             continue
-        if real in (None, done.path) and digest(read(Path(done.path))) != done.before:
+        if digest(read(Path(done.path))) != done.before:
             return done
     return None
 

@@ -227,7 +227,8 @@ def insert(parent: Node, members: Mapping[str, object]) -> list[Splice]:
     newline, outer, step = _newline(text), _indent(text, parent.start), _step(text)
     indent = _indent(text, siblings[-1].start) if siblings else outer + step
     whole = json.dumps(members, ensure_ascii=False, indent=step if broken else None)
-    whole = whole if _quoted(text) else _KEY.sub(r"\1:", whole)
+    # Keys are written in quotes where they all are, and where none is seen.
+    whole = _KEY.sub(r"\1:", whole) if re.search(r"[{,]\s*[A-Za-z_$][\w$]*\s*:", text) else whole
     lines = [line.removeprefix(step) for line in whole.split("\n")[1:-1]] if broken else [whole[1:-1]]
     inside = f"{newline}{indent}".join(lines)
     if siblings:
@@ -305,11 +306,6 @@ def _step(text: str) -> str:
     """Return one level of indentation, as the first indented line of the file has it."""
     match = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
     return match[1] if match else "  "
-
-
-def _quoted(text: str) -> bool:
-    """Tell whether keys are written in quotes; so they are where none is seen."""
-    return re.search(r"[{,]\s*[A-Za-z_$][\w$]*\s*:", text) is None
 
 
 def _comma_after(text: str, at: int) -> int | None:

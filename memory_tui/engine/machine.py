@@ -10,7 +10,7 @@ import os
 import shlex
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -75,7 +75,8 @@ def memories(*here: Path) -> list[Memory]:
     """
     named: dict[str, tuple[str, Path, str]] = {}
     projects = _projects()
-    for host, folder, project in (*_of_openclaw(), *_of_claude(projects), *_of_folders(here)):
+    opened = [("Folder", Path(folder), "") for folder in (*map(str, here), *_KNOWN.of(_SCOPE).read())]
+    for host, folder, project in (*_of_openclaw(), *_of_claude(projects), *opened):
         named.setdefault(os.path.realpath(folder), (host, folder, project))
     until = time.monotonic() + _PATIENCE_SECONDS
     every = [_memory(*each, projects, until) for each in named.values() if each[1].is_dir()]
@@ -106,12 +107,6 @@ def _of_claude(projects: Mapping[Path, list[Path]]) -> Iterator[tuple[str, Path,
     for folder, seen in projects.items():
         yield "Claude Code", folder, str(next((each for each in seen if each.is_dir()), seen[0])) if seen else ""
     yield "Codex", registry.codex_memory(), ""
-
-
-def _of_folders(here: Iterable[Path]) -> Iterator[tuple[str, Path, str]]:
-    """Yield the folders that were opened here, or are open."""
-    for folder in (*map(str, here), *_KNOWN.of(_SCOPE).read()):
-        yield "Folder", Path(folder), ""
 
 
 def _projects() -> dict[Path, list[Path]]:

@@ -262,8 +262,10 @@ class Inbox:
         """
         plan, curator = self._notes.plan, self._notes.curator
         now = plan.clock()
-        none = cleared(plan.roots.workspace)
-        view = checks.inputs_of(plan, now, self._notes.trust(), curator, self.recalled_paths(), none)
+        none, log = cleared(plan.roots.workspace), recall_log.read(recall_log.recall_log_path(plan.roots.workspace))
+        # Where too few recalls were logged nothing can be told.
+        delivered = frozenset(log.delivered) if log.since else None
+        view = checks.inputs_of(plan, now, self._notes.trust(), curator, delivered, none)
         findings = checks.examine(view, progress, stopped, kind)
         if every:
             return findings
@@ -271,8 +273,3 @@ class Inbox:
         return replace(
             findings, groups=tuple(checks.grouped(row for row in findings.suggestions if row.id not in hidden))
         )
-
-    def recalled_paths(self) -> frozenset[str] | None:
-        """Return the paths that logged recalls and reads delivered; None where too few were logged to tell."""
-        log = recall_log.read(recall_log.recall_log_path(self._notes.plan.roots.workspace))
-        return frozenset(log.delivered) if log.since else None

@@ -56,14 +56,6 @@ def _carry_vectors(beside: Store, stop: Stop) -> None:
         beside.query("INSERT OR REPLACE INTO refused SELECT * FROM old.refused")
 
 
-def _succeed(beside: Store, generation: int) -> None:
-    """Let `beside` follow the old index at `generation`, with its jobs, because what was sent away is paid for."""
-    with beside.writing():
-        beside.query("INSERT OR REPLACE INTO batch_jobs SELECT * FROM old.batch_jobs")
-        beside.query("INSERT OR IGNORE INTO batch_texts SELECT * FROM old.batch_texts")
-        beside.query("UPDATE meta SET value = ? WHERE key = 'generation'", (generation + 1,))
-
-
 def waits(store: Store, recipe: Recipe) -> bool:
     """Say whether a rebuild after `recipe` was begun and not finished."""
     path = rebuild_of(store.path)
@@ -100,8 +92,11 @@ def publish(store: Store, beside: Store, stop: Stop) -> bool:
         raise IndexUnavailable(
             f"The new index is not whole ({flaws[0]}); the old one stays.", "It is made again with the next sync."
         )
-    with _attached(beside, store):
-        _succeed(beside, store.generation())
+    with _attached(beside, store), beside.writing():
+        # With its jobs, because what was sent away is paid for.
+        beside.query("INSERT OR REPLACE INTO batch_jobs SELECT * FROM old.batch_jobs")
+        beside.query("INSERT OR IGNORE INTO batch_texts SELECT * FROM old.batch_texts")
+        beside.query("UPDATE meta SET value = ? WHERE key = 'generation'", (store.generation() + 1,))
     beside.close()
     done = _copy(rebuild_of(store.path), store, stop)
     if done:

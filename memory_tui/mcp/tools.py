@@ -559,10 +559,8 @@ def _entry_tool(memory: Engine, call: Call) -> ToolAnswer:
     request = arguments(call.tool, call.args)
     try:
         answer = memories.answer(memory.memories, call.tool, request)
-    except QueryError:
-        raise
     except MemoryTuiError as error:
-        if call.tool == RECALL:
+        if call.tool == RECALL and not isinstance(error, QueryError):
             call.log(call.entry(memory, request["query"], error.message))
         raise
     if call.tool == RECALL:

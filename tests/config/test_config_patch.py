@@ -245,17 +245,17 @@ def test_undo_brings_back_every_byte_unless_the_file_changed_since(commented):
     before, mode = commented.read_bytes(), 0o640
     commented.chmod(mode)
     plan_of(commented, ("query.minScore", "0.2")).write()
-    done = config_patch.last(commented)
+    done = config_patch.last()
     assert done is not None
     assert Path(done.backup).read_bytes() == before
     assert stat.S_IMODE(Path(done.backup).stat().st_mode) == 0o600
     config_patch.undo(done)
     assert (commented.read_bytes(), stat.S_IMODE(commented.stat().st_mode)) == (before, mode)
-    assert config_patch.last(commented) is None
+    assert config_patch.last() is None
     plan_of(commented, ("query.minScore", "0.2")).write()
     commented.write_text(commented.read_text() + " ")
     with pytest.raises(ConfigError, match="nothing was undone"):
-        config_patch.undo(config_patch.last(commented))
+        config_patch.undo(config_patch.last())
 
 
 def test_no_key_is_in_the_difference(commented):
