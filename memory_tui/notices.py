@@ -14,9 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from memory_tui import profiles
 from memory_tui.formatting import one_line, plural
-from memory_tui.settings import Settings
+from memory_tui.settings import OWN_PROFILE, Settings, profile_named
 
 Template = str | Callable[..., str]
 """A text with fields in braces, or a function of the fields."""
@@ -123,7 +122,7 @@ class _Words(Formatter):
             case "quoted":
                 return quoted(value)
             case "title":
-                return profiles.get(value).title
+                return profile_named(value).title
         if format_spec.startswith("join"):
             return format_spec.removeprefix("join").join(map(str, value))
         return str(format(value, format_spec))
@@ -190,13 +189,13 @@ def _vectors_refused(chunks: int, reasons: tuple[str, ...]) -> str:
 
 
 def _setting_ignored(key: str, profile: str) -> str:
-    why = profiles.get(profile).ignores[key]
+    why = profile_named(profile).ignores[key]
     return f"{key} as set has no effect under profile {profile}: {why}."
 
 
 def _setting_elsewhere(key: str, profile: str) -> str:
     del profile
-    recommended = profiles.get(profiles.OWN)
+    recommended = profile_named(OWN_PROFILE)
     return "" if key in recommended.ignores else f"Set it with --profile {recommended.name}, or leave it out."
 
 
@@ -230,7 +229,7 @@ def _zero_vectors(count: int, profile: str = "") -> str:
     chunks = f"Chunks whose vector is all zeros, for want of a known word: {count}."
     if not profile:
         return f"{chunks} Their cosine counts 0 here; OpenClaw counts it 1."
-    title = profiles.get(profile).title
+    title = profile_named(profile).title
     return f"{chunks} They count 0 here; {title} loses its whole vector side by one of them."
 
 
@@ -240,7 +239,7 @@ def foreign_vectors(provider: str) -> str:
 
 
 def _cut_otherwise(chunking: str, profile: str) -> str:
-    other = profiles.get(profile)
+    other = profile_named(profile)
     words = ", and finds words otherwise" if other.exact_paths else ""
     cut = "end at headings" if chunking == "headings" else f"are cut as OpenClaw {chunking} cuts them"
     return f"These chunks {cut}; {other.title} has others{words}."
@@ -249,7 +248,7 @@ def _cut_otherwise(chunking: str, profile: str) -> str:
 def _never_recalled(profile: str, citations: tuple[str, ...]) -> str:
     where = f"{', '.join(citations[:3])}{' and more' if len(citations) > 3 else ''}"
     return (
-        f"{profiles.get(profile).title} never recalls these chunks, because a project marker in them is not closed or "
+        f"{profile_named(profile).title} never recalls these chunks, because a project marker in them is not closed or "
         f"names no project: {where}."
     )
 
@@ -570,7 +569,7 @@ TABLE: Mapping[str, Sentence] = {
     "zero_vectors": Sentence(_zero_vectors, code="zero_vector", not_copied=True),
     "other_vectors": Sentence(
         lambda profile, provider: (
-            f"{profile} ranks here {foreign_vectors(provider)}: {profiles.get(profile).title} itself gives other hits."
+            f"{profile} ranks here {foreign_vectors(provider)}: {profile_named(profile).title} itself gives other hits."
         ),
         "memory-tui openclaw compare-index shows its own index; --provider NAME embeds as it does.",
     ),
@@ -688,7 +687,7 @@ TABLE: Mapping[str, Sentence] = {
 
 def without_effect(keys: Iterable[str], settings: Settings) -> tuple[Notice, ...]:
     """Return a notice of each of `keys` that has no effect under the profile of `settings`."""
-    profile = profiles.get(settings.word("profile"))
+    profile = settings.profile
     return tuple(notice("setting_ignored", key=key, profile=profile.name) for key in keys if key in profile.ignores)
 
 

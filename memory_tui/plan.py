@@ -17,16 +17,14 @@ import platformdirs
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import profiles
 from memory_tui.approval import Approvals
 from memory_tui.config import keys, model, places, release
 from memory_tui.config import load as configuration
 from memory_tui.config.model import Agent, Config
 from memory_tui.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
-from memory_tui.profiles import Profile
 from memory_tui.providers import registry
 from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits
-from memory_tui.settings import Knob, Settings, Value, find_knob, parse
+from memory_tui.settings import NEWEST_OPENCLAW, OWN_PROFILE, Knob, Profile, Settings, Value, compose, find_knob, parse
 from memory_tui.state_db import ScopedRecords, Table
 from memory_tui.workspace.annotations import active_project
 from memory_tui.workspace.notes import media_rules
@@ -94,7 +92,7 @@ class Plan(Struct, frozen=True):
     @property
     def profile(self) -> Profile:
         """Return the rules in force."""
-        return profiles.get(self.settings.word("profile"))
+        return self.settings.profile
 
     @property
     def projects(self) -> frozenset[str]:
@@ -177,7 +175,7 @@ class Plan(Struct, frozen=True):
     def openclaw_index(self) -> Path:
         """Return where OpenClaw keeps its index: in the agent's database from 2026.8 on, in a file before."""
         database, file = places.agent_database(self.agent.id), self.config.store_path
-        newest = self.settings.word("profile") == profiles.NEWEST and not file.is_file()
+        newest = self.settings.word("profile") == NEWEST_OPENCLAW and not file.is_file()
         return database if self.config.kind == "openclaw" and (newest or database.is_file()) else file
 
 
@@ -214,7 +212,7 @@ def choose(options: Options) -> Plan:
     named = chosen.get("profile") or config.values.get("profile")
     settings = _compose(str(named.value) if named else "auto", config, rules, chosen)
     provider = DEFAULT_PROVIDER if automatic else provider
-    chunking = profiles.get(settings.word("profile")).chunking
+    chunking = settings.profile.chunking
     return Plan(
         options=options,
         config=config,
@@ -285,7 +283,7 @@ def _roots(options: Options, config: Config, workspace: Path, provider: str, set
         sources=sources or ["memory"],
         sessions=(places.session_copies if copied else places.session_folder)(config.agent.id),
         archives=settings.on("sessions.archives"),
-        chunking=profiles.get(settings.word("profile")).chunking,
+        chunking=settings.profile.chunking,
         media=media_rules(config, provider),
         exclude=exclude,
     )
@@ -315,8 +313,8 @@ def _compose(name: str, config: Config, rules: dict[str, Value], chosen: dict[st
     meaning = release.meant(name, config)
     profile = meaning.profile
     # What a person wrote for this program holds under any profile, or beside OpenClaw's file under our own rules.
-    mine = rules if config.kind == "own" or profile == profiles.OWN else {}
-    settings = profiles.compose(profile, config.values, {**mine, **chosen})
+    mine = rules if config.kind == "own" or profile == OWN_PROFILE else {}
+    settings = compose(profile, config.values, {**mine, **chosen})
     if meaning.reason:
         concluded = Value(profile, f"auto: {meaning.reason}")
         settings = Settings({**settings.values, "profile": concluded})

@@ -2,9 +2,20 @@
 
 import pytest
 
-from memory_tui import profiles
 from memory_tui.errors import SettingError
-from memory_tui.settings import BY_KEY, KNOBS, TUNE_KEYS, Settings, Value, check, find_knob, parse, show
+from memory_tui.settings import (
+    BY_KEY,
+    KNOBS,
+    PROFILES,
+    TUNE_KEYS,
+    Settings,
+    Value,
+    check,
+    compose,
+    find_knob,
+    parse,
+    show,
+)
 
 
 def test_every_default_is_accepted_by_its_own_knob():
@@ -43,17 +54,17 @@ def test_a_short_name_finds_its_knob_and_a_wrong_one_suggests():
 
 
 def test_profiles_set_only_known_knobs_within_range():
-    for profile in profiles.PROFILES.values():
-        assert profiles.compose(profile.name, {}, {}).word("profile") == profile.name
+    for profile in PROFILES.values():
+        assert compose(profile.name, {}, {}).word("profile") == profile.name
         assert set(profile.ignores) <= set(BY_KEY)
 
 
 def test_a_profile_beats_the_configuration_only_where_it_says_something():
     written = {"query.minScore": Value(0.5, "openclaw.json"), "query.maxResults": Value(9, "openclaw.json")}
-    ours = profiles.compose("recommended", written, {})
+    ours = compose("recommended", written, {})
     assert (ours.number("query.minScore"), ours.whole("query.maxResults")) == (0.0, 9)
-    assert profiles.compose("openclaw-2026.3", written, {}).number("query.minScore") == 0.5
-    chosen = profiles.compose("recommended", written, {"query.minScore": Value(0.1, "--set")})
+    assert compose("openclaw-2026.3", written, {}).number("query.minScore") == 0.5
+    chosen = compose("recommended", written, {"query.minScore": Value(0.1, "--set")})
     assert chosen.values["query.minScore"] == Value(0.1, "--set")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from memory_tui import plan, profiles
+from memory_tui import plan
 from memory_tui.cli.context import agreed, confirmed, engine_options, names_a_memory, opened, passed_on, require_written
 from memory_tui.cli.output import print_lines, show, waiting
 from memory_tui.engine import machine
@@ -25,6 +25,7 @@ from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry, moment
 from memory_tui.recalls.rerun import Rerun
 from memory_tui.search.corpus import DAY_SECONDS
+from memory_tui.settings import OWN_PROFILE
 from memory_tui.workspace.roots import named_lines
 
 # --- connect -------------------------------------------------------------------------------------------------------
@@ -90,7 +91,7 @@ def _host_and_scope(args: argparse.Namespace) -> tuple[Host, Scope]:
 def _arguments(args: argparse.Namespace, row: Host) -> tuple[str, ...]:
     """Return the words that name the memory of `args` to the host's server. Raises MemoryTuiError."""
     # Where memory-tui is the memory of an agent, its own ranking holds; the profiles of OpenClaw are for comparing.
-    args.profile = args.profile or profiles.OWN
+    args.profile = args.profile or OWN_PROFILE
     if row.name == "openclaw":
         return registry.openclaw_arguments(args.profile)
     memory = claude_code.workspace(Path.cwd()) if row.name == "claude-code" and not names_a_memory(args) else None

@@ -15,7 +15,7 @@ import msgspec
 import platformdirs
 from msgspec import Struct
 
-from memory_tui import durable, profiles
+from memory_tui import durable
 from memory_tui.config import json5, release
 from memory_tui.config import load as configuration
 from memory_tui.config.json5 import Node, SourceText, parse_json5
@@ -25,7 +25,7 @@ from memory_tui.config.places import own_path
 from memory_tui.errors import ConfigError, ConfigUnsaved
 from memory_tui.secrets.discreet import Discreet
 from memory_tui.secrets.finder import redact
-from memory_tui.settings import BY_KEY, Scalar, Settings, show
+from memory_tui.settings import BY_KEY, OWN_PROFILE, Scalar, Settings, profile_named, show
 
 _OURS_ALONE = frozenset(key.path for key in OWN_KEYS)
 _NO_PROFILE = "beside OpenClaw's configuration it is asked for at each start: --profile NAME"
@@ -33,7 +33,7 @@ _RELOADS = "OpenClaw reads it when its gateway starts or reloads."
 _ALL_WORKSPACES = "This file holds for every workspace that is opened without --config."
 _OWN_RULES = (
     "These values belong to memory-tui's own rules, and hold where they are asked for (--profile "
-    f"{profiles.OWN}); the agent itself keeps recalling by OpenClaw's."
+    f"{OWN_PROFILE}); the agent itself keeps recalling by OpenClaw's."
 )
 
 
@@ -94,8 +94,8 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
         before["profile"] = named
     values = {key: value.value for key, value in tuned.values.items() if value.value != before[key]}
     notes, left = list[str](), list[tuple[str, str]]()
-    if config.kind == "openclaw" and profile != profiles.OWN:
-        values = {key: value for key, value in values.items() if key not in profiles.get(profile).fixed}
+    if config.kind == "openclaw" and profile != OWN_PROFILE:
+        values = {key: value for key, value in values.items() if key not in profile_named(profile).fixed}
         for key in _OURS_ALONE & values.keys():
             left.append((key, _NO_PROFILE if key == "profile" else f"OpenClaw has no {BY_KEY[key].label}"))
             del values[key]

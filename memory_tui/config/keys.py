@@ -14,10 +14,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import profiles
 from memory_tui.providers import registry
 from memory_tui.providers.base import MOST_DIMS
-from memory_tui.settings import OPENCLAW_KNOBS, OWN_KNOBS, Knob
+from memory_tui.settings import OPENCLAW_KNOBS, OWN_KNOBS, OWN_PROFILE, PROFILES, Knob
 
 Kind = Literal[
     "knob", "switch", "whole", "choice", "choices", "text", "path", "paths", "secret", "headers", "size", "zone", "any"
@@ -242,7 +241,7 @@ FILE: tuple[Key, ...] = (
     *_below(LANCEDB, *_LANCEDB),
     *_below(
         "plugins.entries.",
-        Key("memory-tui.config.profile", "choice", profiles.OWN, _RANKED, choices=tuple(profiles.PROFILES)),
+        Key("memory-tui.config.profile", "choice", OWN_PROFILE, _RANKED, choices=tuple(PROFILES)),
         Key("memory-core.config.dreaming", "any", None, "promotion of memories at night (2026.8)", _NO_AGENT),
         Key("active-memory", "any", None, "recall before each answer (2026.8)", _NO_AGENT),
     ),

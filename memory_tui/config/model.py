@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct, field
 
-from memory_tui import profiles
 from memory_tui.config.json5 import Node, read_json5, word_of
 from memory_tui.config.keys import BACKEND, BY_PATH, FILE, OWN_KEYS, PROVIDERS, QMD, SEARCH, Key, retired
 from memory_tui.config.places import ExtraPath, default_workspace, expand, state_folder
@@ -23,7 +22,7 @@ from memory_tui.errors import ConfigError
 from memory_tui.providers import registry
 from memory_tui.providers.options import Secret, Shared
 from memory_tui.secrets.discreet import Discreet
-from memory_tui.settings import BY_KEY, Scalar, Settings, Value
+from memory_tui.settings import BY_KEY, Scalar, Settings, Value, profile_named
 
 _REFERENCE = re.compile(r"(\$?)\$\{([A-Z_][A-Z0-9_]*)\}")
 _SHORT = re.compile(
@@ -450,7 +449,7 @@ def _effect(key: Key, config: Config, settings: Settings) -> str:
         idle = key.path.startswith(QMD) and config.value(BACKEND) != "qmd"
         return key.effect or ("none while memory.backend is builtin; --backend qmd asks QMD" if idle else "")
     profile, value = settings.word("profile"), settings.values[key.path]
-    if why := profiles.get(profile).ignores.get(key.path):
+    if why := profile_named(profile).ignores.get(key.path):
         return f"none under profile {profile}: {why}"
     entry = config.entries.get(key.path)
     if entry is not None and entry.value != value.value and key.path != "profile":

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from memory_tui import profiles
 from memory_tui.config.model import Config
 from memory_tui.config.places import state_folder
+from memory_tui.settings import NEWEST_OPENCLAW, OLDER_OPENCLAW, OWN_PROFILE
 
 _VERSION = re.compile(r"(\d{4})\.(\d{1,2})(?:\.(\d{1,3}))?")
 _NEWER_LAYOUT = "memory.search"
@@ -40,7 +40,7 @@ def meant(name: str, config: Config) -> Release:
     if name != "auto":
         return Release(name, "")
     if config.kind != "openclaw":
-        return Release(profiles.OWN, "")
+        return Release(OWN_PROFILE, "")
     if is_agents_memory(config):
         return Release(config.text(AGENT_PROFILE), f"memory-tui is the agent's memory ({SLOT})")
     return installed() or by_files(config)
@@ -74,22 +74,22 @@ def profile_of(version: str) -> str:
         return ""
     numbers = tuple(int(part or 0) for part in match.groups())
     if numbers >= (2026, 8, 0):
-        return profiles.NEWEST
-    return profiles.OPENCLAW if numbers >= (2026, 3, 7) else "openclaw-2026.2"
+        return NEWEST_OPENCLAW
+    return OLDER_OPENCLAW if numbers >= (2026, 3, 7) else "openclaw-2026.2"
 
 
 def by_files(config: Config) -> Release:
     """Return the release that wrote what is there: its database, its older index, its section of the configuration."""
     state = state_folder()
     if (state / "agents" / config.agent.id / "agent" / "openclaw-agent.sqlite").is_file():
-        return Release(profiles.NEWEST, "the agent has a database of 2026.8 or later")
+        return Release(NEWEST_OPENCLAW, "the agent has a database of 2026.8 or later")
     if config.layout == _NEWER_LAYOUT:
-        return Release(profiles.NEWEST, "the configuration has memory.search, as from 2026.8 on")
+        return Release(NEWEST_OPENCLAW, "the configuration has memory.search, as from 2026.8 on")
     wrote = config.text(WRITER)
     if profile := profile_of(wrote):
         return Release(profile, f"OpenClaw {wrote} wrote the configuration last")
     if config.sections:
-        return Release(profiles.OPENCLAW, f"the configuration has {config.sections[-1][0]}, as up to 2026.7")
+        return Release(OLDER_OPENCLAW, f"the configuration has {config.sections[-1][0]}, as up to 2026.7")
     if config.store_path.is_file():
-        return Release(profiles.OPENCLAW, "the agent has an index of its own, as up to 2026.7")
-    return Release(profiles.NEWEST, "nothing shows an older release")
+        return Release(OLDER_OPENCLAW, "the agent has an index of its own, as up to 2026.7")
+    return Release(NEWEST_OPENCLAW, "nothing shows an older release")

@@ -19,14 +19,14 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from memory_tui import durable, locks, profiles
+from memory_tui import durable, locks
 from memory_tui.config.places import journal_folder
 from memory_tui.errors import EditRefused, IndexUnavailable, WorkspaceError
 from memory_tui.notes.journal import Journal
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit
-from memory_tui.settings import TUNE_KEYS
+from memory_tui.settings import OWN_PROFILE, TUNE_KEYS, compose
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Query
 
@@ -182,7 +182,7 @@ def keep_recalls(workspace: Path, today: dt.date) -> None:
     Its index of then is named by no id, because the demo makes its own; `tests/demo/demo_log.py` made the answers.
     """
     place = recall_log.recall_log_path(workspace)
-    values = profiles.compose(profiles.OWN, {}, {}).values
+    values = compose(OWN_PROFILE, {}, {}).values
     knobs = {key: values[key].value for key in TUNE_KEYS}
     lines = (files(__name__) / "asked.jsonl").read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(lines, 1):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
-from memory_tui import events, profiles, shared
+from memory_tui import events, shared
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop
@@ -36,6 +36,7 @@ from memory_tui.index.store import Store
 from memory_tui.notices import Notice, other_vectors
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain, ServingProvider
+from memory_tui.settings import profile_named
 from memory_tui.shared.scope import OWN, Scope, workspace_of
 from memory_tui.shared.states import Record, Standing
 
@@ -160,7 +161,7 @@ class Engine:
         Raises IndexUnavailable, Cancelled.
         """
         plan = self.plan
-        index = plan.index_cut_by(profiles.get(name).chunking)
+        index = plan.index_cut_by(profile_named(name).chunking)
         if index == plan.index:
             yield self
             return

@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager
 
 from msgspec.structs import replace
 
-from memory_tui import events, locks, profiles
+from memory_tui import events, locks
 from memory_tui.approval import cleared
 from memory_tui.cancel import Stop
 from memory_tui.errors import (
@@ -659,7 +659,7 @@ class SyncProvider:
 
 def compares_windows(settings: Settings) -> bool:
     """Tell whether the windows of chunks get vectors, as far as the profile decides it."""
-    return profiles.get(settings.word("profile")).vector_score == "share"
+    return settings.profile.vector_score == "share"
 
 
 def who_answers(store: Store, chain: Chain, settings: Settings) -> ServingProvider:

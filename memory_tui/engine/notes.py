@@ -9,7 +9,6 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import profiles
 from memory_tui.approval import cleared
 from memory_tui.config.keys import MEMORY_GET
 from memory_tui.engine import status
@@ -34,6 +33,7 @@ from memory_tui.openclaw.trust import FileTrust, TrustReport
 from memory_tui.plan import Plan
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.agent_turns import AgentTurn, SessionTurns
+from memory_tui.settings import NEWEST_OPENCLAW, OWN_PROFILE, profile_named
 from memory_tui.workspace.annotations import CURATED, Annotations
 from memory_tui.workspace.notes import Document, NoteLines, note_lines
 from memory_tui.workspace.roots import NoteMissing, PathVerdict, document, note, reachable, scan, why_path
@@ -124,9 +124,9 @@ class Notes:
         Raises SettingError where the index was cut by another release's rules.
         """
         plan, search = self.plan, self._search
-        if plan.profile.chunking != profiles.get(profiles.NEWEST).chunking:
+        if plan.profile.chunking != profile_named(NEWEST_OPENCLAW).chunking:
             raise SettingError(
-                "Only OpenClaw 2026.9 injects entries by their triggers.", f"Use --profile {profiles.NEWEST}."
+                "Only OpenClaw 2026.9 injects entries by their triggers.", f"Use --profile {NEWEST_OPENCLAW}."
             )
         changes = {"query.maxResults": prompt.SEARCHED, "query.minScore": 0.0}
         settings = plan.settings.update(changes, "trigger recall")
@@ -163,7 +163,7 @@ class Notes:
         if turn.recalls or not turn.said.strip() or len(turn.said) > _LONGEST_SAID:
             return turn
         try:
-            trace, _ = self._search.ranked(turn.said, self.plan.with_profile(profiles.OWN), by_words=True)
+            trace, _ = self._search.ranked(turn.said, self.plan.with_profile(OWN_PROFILE), by_words=True)
         except QueryError:
             return turn
         if trace.level is None or trace.level.level != "found" or not trace.recalled:

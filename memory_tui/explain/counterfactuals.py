@@ -15,7 +15,7 @@ from itertools import chain, combinations, islice, zip_longest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import profiles, tokens
+from memory_tui import tokens
 from memory_tui.cancel import Stop
 from memory_tui.explain.why_not import WhyNot
 from memory_tui.notices import Notice, notice
@@ -24,7 +24,7 @@ from memory_tui.search.rank import Reranking, Standing, Values, can_rank, rank
 from memory_tui.search.retrieve import MAX_QUERY
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef
-from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings
+from memory_tui.settings import BY_KEY, PROFILES, TUNE_KEYS, Knob, Scalar, Settings
 
 WEIGHT, TEXT = "query.hybrid.vectorWeight", "query.hybrid.textWeight"
 """The weights are one knob: they add up to 1, as the tune strip turns them."""
@@ -140,7 +140,7 @@ def spread(key: str, now: Scalar, count: int) -> list[Scalar]:
 
 def points(settings: Settings) -> list[tuple[str, Scalar]]:
     """Return the knobs that count, each at its switch or at some values of its grid, to be tried with one another."""
-    ignored = profiles.get(settings.word("profile")).ignores
+    ignored = settings.profile.ignores
     keys = [key for key in TUNE_KEYS if key != TEXT and key not in ignored and not BY_KEY[key].choices]
     return [(key, value) for key in keys for value in spread(key, settings.values[key].value, POINTS)]
 
@@ -188,7 +188,7 @@ class _Search:
         """Return the change to the nearest value of `knob` that turns the verdict; None where none does."""
         was = self._was(knob.key)
         # An index is cut for some of the profiles; the others have evidence of their own.
-        others = (name for name in profiles.PROFILES if name != was and can_rank(self.evidence, name))
+        others = (name for name in PROFILES if name != was and can_rank(self.evidence, name))
         for value, standing in self._walk(knob, others if knob.choices else outwards(knob, was)):
             if standing.recalled != self.now.recalled:
                 return self._change({knob.key: value})

@@ -15,9 +15,9 @@ from memory_tui.explain.counterfactuals import Change, Flips, Rephrasings, Turn
 from memory_tui.explain.why_not import Account, Fate, WhyNot
 from memory_tui.formatting import camel
 from memory_tui.notices import Notice, kind
-from memory_tui.profiles import OWN
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
+from memory_tui.settings import OWN_PROFILE
 from memory_tui.workspace.annotations import overtaken_in
 
 
@@ -59,7 +59,7 @@ def chunk(value: ChunkRef) -> dict[str, Any]:
 
 def _placed(value: Candidate, profile: str) -> dict[str, Any]:
     """Return where a candidate stands; OpenClaw counts what follows the last line end of a note as one more line."""
-    return chunk(replace(value.chunk, end_line=value.last_line) if profile == OWN else value.chunk)
+    return chunk(replace(value.chunk, end_line=value.last_line) if profile == OWN_PROFILE else value.chunk)
 
 
 def result(candidate: Candidate, profile: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import profiles, tokens
+from memory_tui import tokens
 from memory_tui.errors import PathRefused, Unreadable
 from memory_tui.index.store import Rejected, Store, Withheld
 from memory_tui.index.sync import state_of
@@ -23,7 +23,7 @@ from memory_tui.search.excerpts import excerpts
 from memory_tui.search.rank import rank
 from memory_tui.search.score import Rules, tuned
 from memory_tui.search.trace import Candidate, ChunkRef, QueryPlan, Recalled, Trace, Verdict
-from memory_tui.settings import Settings
+from memory_tui.settings import Settings, profile_named
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace.roots import NoteMissing, Roots, named_lines, scan, why_path
 from memory_tui.workspace.scan import NoteFile
@@ -167,7 +167,7 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
     supposed = replace(evidence, texts={**evidence.texts, ref.rowid: text})
     if not by_words:
         supposed = replace(supposed, nearest=np.append(evidence.nearest[:room], row))
-    if not profiles.get(trace.profile).exact_paths:
+    if not profile_named(trace.profile).exact_paths:
         side = side_of(supposed, trace.settings)
         bm25 = min((place[1] for each in _postings(supposed, side) if (place := each.rank_of(row))), default=None)
         if bm25 is not None or by_words:
@@ -225,7 +225,7 @@ class Inquest:
 
     @property
     def _newest(self) -> bool:
-        return profiles.get(self.trace.profile).exact_paths
+        return profile_named(self.trace.profile).exact_paths
 
     def merit(self, row: int) -> tuple[int, float]:
         """How far a chunk got, to sort by: candidates in their order, then others, the nearest by cosine first."""

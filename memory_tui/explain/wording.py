@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import profiles, tokens
+from memory_tui import tokens
 from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased
 from memory_tui.explain.why_not import Fate, holds
 from memory_tui.formatting import one_line, plural
@@ -26,7 +26,7 @@ from memory_tui.providers import registry
 from memory_tui.search.keyword import FEWEST_LETTERS
 from memory_tui.search.score import decay_factor
 from memory_tui.search.trace import Candidate, ChunkRef, EmptyReason, MeasurePart, Mode, QueryPlan, Recalled, Trace
-from memory_tui.settings import BY_KEY, Scalar, show
+from memory_tui.settings import BY_KEY, OWN_PROFILE, Scalar, profile_named, show
 
 
 def as_notice(fate: Fate) -> Notice:
@@ -61,7 +61,7 @@ def age(days: float) -> str:
 
 def left_out(plan: QueryPlan, profile: str) -> tuple[Notice, ...]:
     """Return the words of a question that were not searched for, pairs of characters one by one, by reason."""
-    any_word = profiles.get(profile).join == "OR"
+    any_word = profile_named(profile).join == "OR"
 
     def reason(word: str) -> str:
         if any_word:
@@ -84,8 +84,8 @@ def with_reason(words: Sequence[str], reason: str) -> str:
 def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
     """Return why nothing was recalled under `profile`, and what to do next."""
     row = of(reason)
-    if row.kind in ("all_below_gate", "nothing_matched") and profile != profiles.OWN:
-        return row.message, f"{row.next_step.removesuffix('.')}, or try the profile {profiles.OWN}."
+    if row.kind in ("all_below_gate", "nothing_matched") and profile != OWN_PROFILE:
+        return row.message, f"{row.next_step.removesuffix('.')}, or try the profile {OWN_PROFILE}."
     return row.message, row.next_step
 
 
@@ -185,7 +185,7 @@ def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
         if factor.term == "project" or not named:
             marker = f"{factor.term} {factor.said}" if factor.said else f"no {factor.term} marker"
             lines.append(ScoreLine("factor", marker, "x", factor.value))
-    if profiles.get(trace.profile).exact_paths and not candidate.hybrid and candidate.merit and not named:
+    if profile_named(trace.profile).exact_paths and not candidate.hybrid and candidate.merit and not named:
         how = f"its score is 0; among such chunks its words place it, with {candidate.merit:.3f}"
         lines.append(ScoreLine("order", how))
     if candidate.date_points:
@@ -246,7 +246,7 @@ def _weight(weight: float) -> str:
 
 
 def _vector(candidate: Candidate, trace: Trace) -> ScoreLine:
-    cosine, score, profile = candidate.cosine, candidate.vector, profiles.get(trace.profile)
+    cosine, score, profile = candidate.cosine, candidate.vector, profile_named(trace.profile)
     if cosine is None:
         return ScoreLine("vector", _no_cosine(trace), "+", 0.0)
     if not candidate.vector_points:
@@ -306,14 +306,14 @@ def _unmatched(trace: Trace) -> str:
     plan = trace.plan
     if not plan.words:
         return "no word to look for"
-    if profiles.get(trace.profile).join == "OR" or " OR " in plan.fts_query:
+    if profile_named(trace.profile).join == "OR" or " OR " in plan.fts_query:
         return "no word that counts matched" if plan.dropped else "no word matched"
     # Of Chinese, Japanese and Korean text one word may have been searched in pieces.
     return "not all words matched" if len(tokens.as_asked(plan.words, trace.query)) > 1 else "the word did not match"
 
 
 def _text(candidate: Candidate, trace: Trace) -> ScoreLine:
-    rules, score = profiles.get(trace.profile), candidate.text
+    rules, score = profile_named(trace.profile), candidate.text
     if trace.mode == "vectors only":
         return ScoreLine("text", _WORDS_OFF, "+", 0.0)
     if candidate.lexical is not None:
@@ -402,7 +402,7 @@ def _age(candidate: Candidate, trace: Trace) -> ScoreLine:
     half_life = trace.settings.whole("query.hybrid.temporalDecay.halfLifeDays")
     if candidate.age_basis == "off":
         return ScoreLine("age", "decay is off")
-    days, multiplies = candidate.age_days, profiles.get(trace.profile).age == "multiply"
+    days, multiplies = candidate.age_days, profile_named(trace.profile).age == "multiply"
     # What age adds is a weight times what age leaves of 1.
     most = trace.settings.number("recency.weight") * candidate.share
     left = float(decay_factor(np.array(np.nan if days is None else days), half_life))
@@ -475,7 +475,7 @@ class MatchedWords:
     """The words of one query, to be found in any text."""
 
     def __init__(self, plan: QueryPlan, profile: str) -> None:
-        self._stemmed = profiles.get(profile).join == "OR"
+        self._stemmed = profile_named(profile).join == "OR"
         self._cut: dict[str, list[str] | None] = {
             word: None
             if plan.inside or (self._stemmed and tokens.is_cjk(word))
@@ -490,7 +490,7 @@ class MatchedWords:
     def of(cls, trace: Trace | None) -> MatchedWords:
         """Return the words that `trace` was answered by; none where no words answered."""
         if trace is None or trace.mode in ("vectors only", "nothing"):
-            return cls(QueryPlan((), (), ""), profiles.OWN)
+            return cls(QueryPlan((), (), ""), OWN_PROFILE)
         return cls(trace.plan, trace.profile)
 
     def __bool__(self) -> bool:
@@ -584,7 +584,7 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
 
     With `chunk`, what is indexed with its text counts as well: its file name, the day in it, the headings above it.
     """
-    plan, any_word = trace.plan, profiles.get(trace.profile).join == "OR"
+    plan, any_word = trace.plan, profile_named(trace.profile).join == "OR"
     words = MatchedWords(plan, trace.profile)
     added = chunk is not None and any_word and not plan.inside and trace.mode != "vectors only"
     counts = words.counts(text)

@@ -26,7 +26,7 @@ import platformdirs
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import plan, profiles
+from memory_tui import plan
 from memory_tui.config import json5, places, release
 from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.model import Config
@@ -35,6 +35,7 @@ from memory_tui.errors import ConfigError, SettingError
 from memory_tui.hosts import claude_code
 from memory_tui.hosts.wiring import SERVER, Scope, ServerStart, Wiring
 from memory_tui.plan import Options
+from memory_tui.settings import NEWEST_OPENCLAW
 
 _UNCHANGED = "Mend it; nothing was changed."
 _BY_HAND = "Take it out by hand, or bring back what was written."
@@ -399,7 +400,7 @@ def dreams(config: Config) -> bool:
     """Return whether memory-core dreams beside this memory."""
     core = ("entries", "memory-core")
     switches = (plugin_value(config, *core, "enabled"), plugin_value(config, *core, "config", "dreaming", "enabled"))
-    return False not in switches and (release.installed() or release.by_files(config)).profile == profiles.NEWEST
+    return False not in switches and (release.installed() or release.by_files(config)).profile == NEWEST_OPENCLAW
 
 
 def plugin_value(config: Config, *keys: str) -> object:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import profiles
+from memory_tui.settings import OWN_PROFILE
 
 if TYPE_CHECKING:
     # The server knows these names before it plans anything.
@@ -110,7 +110,7 @@ def of_agent(options: Options, workspace: Path) -> Options:
     """Return `options` for an agent's server: the memory of `workspace`, by our own profile where none was chosen."""
     changes = options.changes
     if not any(key == "profile" for key, _ in changes):
-        changes = (*changes, ("profile", profiles.OWN))
+        changes = (*changes, ("profile", OWN_PROFILE))
     return replace(options, workspace=str(workspace), changes=changes)
 
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui import events, profiles
+from memory_tui import events
 from memory_tui.cancel import Stop
 from memory_tui.durable import unmoved
 from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError, Unreadable
@@ -228,7 +228,7 @@ def recipe_of(
         chunk_overlap=settings.whole("chunking.overlap"),
         chunk_bytes=min(max_input_bytes, MAX_INPUT_BYTES),
         fts_tokenizer=settings.word("store.fts.tokenizer"),
-        chunking=profiles.PROFILES[settings.word("profile")].chunking,
+        chunking=settings.profile.chunking,
     )
 
 

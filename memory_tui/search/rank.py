@@ -17,9 +17,8 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import jsstring, profiles, tokens
+from memory_tui import jsstring, tokens
 from memory_tui.notices import Notice, notice, other_vectors
-from memory_tui.profiles import OWN, Profile
 from memory_tui.search import lexical_2026_9
 from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
 from memory_tui.search.excerpts import Snippet, head, window
@@ -69,7 +68,7 @@ from memory_tui.search.trace import (
     Trace,
     Verdict,
 )
-from memory_tui.settings import Scalar, Settings
+from memory_tui.settings import OWN_PROFILE, Profile, Scalar, Settings, profile_named
 from memory_tui.tokens import as_asked, left_out
 from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
@@ -166,7 +165,7 @@ def _marked(recalled: tuple[Candidate, ...], evidence: Evidence, words: Sequence
 
 def can_rank(evidence: Evidence, name: str) -> bool:
     """Return whether `evidence` has what the profile `name` goes by: 2026.9 finds words in chunks of its own alone."""
-    of = profiles.get(name)
+    of = profile_named(name)
     return evidence.join in ("", of.join) and (not of.exact_paths or evidence.chunking in ("", of.chunking))
 
 
@@ -188,9 +187,9 @@ def _as_told(evidence: Evidence, rules: Rules) -> Iterator[Notice]:
 def _notices(ranking: Ranking, settings: Settings, recalled: tuple[Candidate, ...]) -> Iterator[Notice]:
     """Yield what the rules of a profile make of this question, beside what `evidence` says."""
     evidence, rules, profile, mode = ranking.evidence, ranking.rules, ranking.rules.profile, ranking.rules.mode
-    if evidence.chunking and profile.name != OWN and evidence.chunking != profile.chunking:
+    if evidence.chunking and profile.name != OWN_PROFILE and evidence.chunking != profile.chunking:
         yield notice("cut_otherwise", chunking=evidence.chunking, profile=profile.name)
-    if mode != "keywords only" and profile.name != OWN:
+    if mode != "keywords only" and profile.name != OWN_PROFILE:
         yield from other_vectors(profile.name, evidence.provider)
     if profile.exact_paths:
         # Nobody can tell the project of their chunks.

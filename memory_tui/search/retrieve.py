@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import jsstring, profiles, tokens
+from memory_tui import jsstring, tokens
 from memory_tui.errors import ProviderError, QueryError
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
@@ -62,7 +62,7 @@ class Question(Struct, frozen=True):
 
     def ranked_by(self, settings: Settings) -> Question:
         """Return the question for an answer that `settings` alone rank."""
-        profile, whole = profiles.get(settings.word("profile")), settings.whole
+        profile, whole = settings.profile, settings.whole
         results, multiplier = whole("query.maxResults"), whole("query.hybrid.candidateMultiplier")
         # Of 2026.9 all, which tell what is never recalled.
         limit = candidate_limit(results, multiplier, profile.fewest_candidates)

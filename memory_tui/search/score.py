@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from memory_tui import profiles
-from memory_tui.profiles import Profile
 from memory_tui.search import lexical_2026_9, second_stage
 from memory_tui.search.corpus import Ages, by_own_rule, distinct
 from memory_tui.search.evidence import Evidence, Flags, Hit, KeywordSearch, KeywordSide, Lexical, Postings, Rows
 from memory_tui.search.intent import ALIKE, LOOKED_AT, asks, holds_value, newness
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Chunks, Floats, MeasurePart, Mode, QueryPlan, SecondPart, Table
-from memory_tui.settings import TUNE_KEYS, Scalar, Settings
+from memory_tui.settings import TUNE_KEYS, Profile, Scalar, Settings, profile_named
 from memory_tui.workspace.annotations import NOTHING_SAID
 from memory_tui.workspace.notes import note_date, note_date_2026_9
 
@@ -66,7 +64,7 @@ class Rules(Struct, frozen=True):
 
         Meaning counts by how much of the question is known, and by MODEL_SHARE more where a language model compares.
         """
-        profile = profiles.get(str(values["profile"]))
+        profile = profile_named(str(values["profile"]))
         mode = mode_of(evidence, profile, hybrid=bool(values["query.hybrid.enabled"]))
         if profile.fixed:
             # A knob that the release took away turns nothing, whoever turned it.

@@ -14,7 +14,6 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from memory_tui import profiles
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
@@ -22,7 +21,7 @@ from memory_tui.formatting import one_line
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank
 from memory_tui.search.trace import ChunkRef, Trace
-from memory_tui.settings import Settings
+from memory_tui.settings import PROFILES, Settings
 from memory_tui.tui import knobs
 from memory_tui.tui.dialogs import Dialog
 from memory_tui.tui.hits import BAR, MUTED, Row, bar, fit, rows, short_reason
@@ -71,7 +70,7 @@ def sides(engine: Engine, evidence: Evidence, other: dict[str, Evidence], in_for
     opened = engine.plan.settings
     here = [] if knobs.same(opened, in_force) else [Side("as opened", opened, evidence)]
     elsewhere = []
-    for name, profile in profiles.PROFILES.items():
+    for name, profile in PROFILES.items():
         settings = engine.plan.with_profile(name)
         if not can_rank(evidence, name) or evidence.chunking not in ("", profile.chunking):
             elsewhere.append(Side(profile.title, settings, other.get(profile.chunking)))
@@ -234,7 +233,7 @@ class Compare(Dialog[ReadNote]):
             Side(f"{knobs.title(self.settings)}, in force", self.settings, self.evidence),
             every[at % len(every)],
         )
-        profile = profiles.get(right.settings.word("profile"))
+        profile = right.settings.profile
         # The model within the package costs nothing but the moment.
         make = make or self.evidence.provider == "builtin"
         if right.evidence is None and (make or engine.plan.index_cut_by(profile.chunking).exists()):

@@ -22,7 +22,6 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Static, TextArea
 
-from memory_tui import profiles
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import minute, one_line, plural, safe
 from memory_tui.notes.changes import editor_text
@@ -255,7 +254,7 @@ def passages(engine: Engine, path: str, text: str) -> int:
     """Return how many passages the index makes of a text."""
     settings = engine.plan.settings
     sizes = settings.whole("chunking.tokens"), settings.whole("chunking.overlap")
-    return len(chunks_of(text, path, profiles.get(settings.word("profile")).chunking, sizes))
+    return len(chunks_of(text, path, settings.profile.chunking, sizes))
 
 
 def visible(text: str) -> str:

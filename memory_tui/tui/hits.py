@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from textual.content import Content
 
-from memory_tui import profiles
 from memory_tui.backends.qmd import QmdAnswer, QmdHit
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased
@@ -28,6 +27,7 @@ from memory_tui.search.trace import (
     Recalled,
     Trace,
 )
+from memory_tui.settings import profile_named
 from memory_tui.shared.scope import workspace_of
 from memory_tui.tokens import as_asked
 from memory_tui.tui import knobs
@@ -507,5 +507,5 @@ def _price(change: Change, names: Mapping[int, str]) -> str:
 
 def no_remedy(trace: Trace) -> str:
     """Return that nothing was found that would have a passage sent."""
-    name = profiles.get(trace.profile).title
+    name = profile_named(trace.profile).title
     return f" No single knob of {name} and no word more has it sent."

@@ -6,9 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from memory_tui import profiles
 from memory_tui.explain.counterfactuals import TEXT, WEIGHT
-from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, show
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, profile_named, show
 
 ORIGIN = "tried on screen"
 RESULTS, FLOOR, PROFILE = "query.maxResults", "query.minScore", "profile"
@@ -34,7 +33,7 @@ NAMES: Mapping[str, str] = {
 
 def title(settings: Settings) -> str:
     """Return the name of a ranking."""
-    return profiles.get(settings.word(PROFILE)).title
+    return settings.profile.title
 
 
 def figure(value: float, digits: int = 2) -> str:
@@ -55,7 +54,7 @@ def shown(key: str, value: Scalar) -> str:
     if key == WEIGHT:
         return f"{figure(1 - float(value))} : {figure(float(value))}"
     if key == PROFILE:
-        return profiles.get(str(value)).title
+        return profile_named(str(value)).title
     return figure(value) if isinstance(value, float) else show(BY_KEY[key], value)
 
 
@@ -80,7 +79,7 @@ def turn(key: str, value: Scalar, was: Scalar) -> str:
 
 def active(settings: Settings) -> list[str]:
     """Return the keys of the knobs that have an effect under `settings`, in the order of the table."""
-    profile = profiles.get(settings.word(PROFILE))
+    profile = settings.profile
 
     def counts(knob: Knob) -> bool:
         # A profile that keeps its weights with one side missing scales what that side gives.

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from memory_tui import profiles
 from memory_tui.errors import LabelError
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import Reranking, rank
@@ -51,7 +50,7 @@ class LevelCounts(Struct, frozen=True):
 
 def level_counts(cases: Sequence[Case], settings: Settings) -> LevelCounts | None:
     """Return how often levels mislead; None under a profile that tells none. No knob of the ranking changes them."""
-    if not profiles.get(settings.word("profile")).second_stage:
+    if not settings.profile.second_stage:
         return None
     levels = [(case.query, rank(case.evidence, settings).level) for case in cases]
     trusted = [(query, level is not None and level.level == "found") for query, level in levels]

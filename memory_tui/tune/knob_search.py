@@ -12,7 +12,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from memory_tui import profiles
 from memory_tui.explain.counterfactuals import TEXT, spread, turned
 from memory_tui.search.score import tuned
 from memory_tui.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
@@ -150,7 +149,7 @@ class _Search:
     def __init__(self, cases: Sequence[Case], settings: Settings, metric: str, progress: Progress) -> None:
         self._cases, self._base, self._metric, self._progress = cases, settings, metric, progress
         self._values: dict[tuple[Scalar, ...], float] = {}
-        self._ignored = profiles.get(settings.word("profile")).ignores
+        self._ignored = settings.profile.ignores
         self._knobs = [BY_KEY[key] for key in TUNE_KEYS if key not in _LEFT_ALONE and key not in self._ignored]
 
     def run(self) -> Settings:

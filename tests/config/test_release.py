@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui import profiles
 from memory_tui.cli import main
 from memory_tui.config import load, release
 from memory_tui.config.keys import RETIRED
 from memory_tui.plan import Options, choose
+from memory_tui.settings import NEWEST_OPENCLAW, OLDER_OPENCLAW
 
 pytest_plugins = ("tests.support.config",)
 
@@ -64,18 +64,18 @@ def test_a_program_that_does_not_say_its_version_decides_nothing(home, write, tm
 @pytest.mark.parametrize(
     ("config", "files", "profile", "said"),
     [
-        ({"memory": {"search": {}}}, [], profiles.NEWEST, "memory.search"),
-        ({"agents": {"defaults": {"memorySearch": {}}}}, [], profiles.OPENCLAW, "agents.defaults.memorySearch"),
-        ({"agents": {"defaults": {}}}, ["memory/main.sqlite"], profiles.OPENCLAW, "index of its own"),
-        ({"agents": {"defaults": {}}}, [], profiles.NEWEST, "nothing shows an older release"),
-        ({"meta": {"lastTouchedVersion": "2026.3.13"}}, [], profiles.OPENCLAW, "2026.3.13 wrote the configuration"),
-        ({"meta": {"lastTouchedVersion": "2026.9.6"}}, ["memory/main.sqlite"], profiles.NEWEST, "2026.9.6 wrote"),
-        ({"meta": {"lastTouchedVersion": "2026.3.13"}, "memory": {"search": {}}}, [], profiles.NEWEST, "memory.search"),
-        ({"meta": {"lastTouchedVersion": "soon"}}, [], profiles.NEWEST, "nothing shows an older release"),
+        ({"memory": {"search": {}}}, [], NEWEST_OPENCLAW, "memory.search"),
+        ({"agents": {"defaults": {"memorySearch": {}}}}, [], OLDER_OPENCLAW, "agents.defaults.memorySearch"),
+        ({"agents": {"defaults": {}}}, ["memory/main.sqlite"], OLDER_OPENCLAW, "index of its own"),
+        ({"agents": {"defaults": {}}}, [], NEWEST_OPENCLAW, "nothing shows an older release"),
+        ({"meta": {"lastTouchedVersion": "2026.3.13"}}, [], OLDER_OPENCLAW, "2026.3.13 wrote the configuration"),
+        ({"meta": {"lastTouchedVersion": "2026.9.6"}}, ["memory/main.sqlite"], NEWEST_OPENCLAW, "2026.9.6 wrote"),
+        ({"meta": {"lastTouchedVersion": "2026.3.13"}, "memory": {"search": {}}}, [], NEWEST_OPENCLAW, "memory.search"),
+        ({"meta": {"lastTouchedVersion": "soon"}}, [], NEWEST_OPENCLAW, "nothing shows an older release"),
         (
             {"agents": {"defaults": {"memorySearch": {}}}},
             ["memory/main.sqlite", "agents/main/agent/openclaw-agent.sqlite"],
-            profiles.NEWEST,
+            NEWEST_OPENCLAW,
             "database of 2026.8",
         ),
     ],

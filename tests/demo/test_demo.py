@@ -6,12 +6,12 @@ import re
 import apsw
 import pytest
 
-from memory_tui import demo, profiles
+from memory_tui import demo
 from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, labelled_queries, materialize, own_folder
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import WorkspaceError
 from memory_tui.recalls import recall_log
-from memory_tui.settings import TUNE_KEYS
+from memory_tui.settings import OWN_PROFILE, TUNE_KEYS, compose
 from tests.demo import demo_log
 from tests.support.workspace import options_of
 
@@ -129,7 +129,7 @@ def kept_of_demo(state):
 def test_the_log_of_the_demo_is_what_the_server_answers(tmp_path):
     """Where this fails because the ranking is another one: python -m tests.demo.demo_log."""
     kept = {fields["query"]: fields for fields in demo_log.questions()}
-    knobs = profiles.compose(profiles.OWN, {}, {})
+    knobs = compose(OWN_PROFILE, {}, {})
     for fields, entry in demo_log.answers(tmp_path):
         made = demo_log.as_line(fields, entry)
         logged = kept[entry.query]

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from memory_tui import profiles
 from memory_tui.cancel import Stop
 from memory_tui.errors import Cancelled
 from memory_tui.explain import wording
@@ -27,7 +26,7 @@ from memory_tui.explain.counterfactuals import (
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import Reranking, rank
 from memory_tui.search.score import tuned
-from memory_tui.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
+from memory_tui.settings import BY_KEY, TUNE_KEYS, Scalar, Settings, compose
 from tests.search.test_rank import any_evidence, any_settings
 from tests.support.search import evidence as made
 from tests.support.search import settings as chosen
@@ -37,7 +36,7 @@ HALF_LIFE = "query.hybrid.temporalDecay.halfLifeDays"
 
 
 def with_profile(name: str) -> Settings:
-    return profiles.compose(name, {}, {})
+    return compose(name, {}, {})
 
 
 def place(found: Evidence, settings: Settings, row: int) -> int | None:

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from memory_tui import profiles
 from memory_tui.explain import trace_json
 from memory_tui.explain.counterfactuals import FLOOR, RESULTS, TEXT, WEIGHT, flips
 from memory_tui.notices import Notice
 from memory_tui.search import trace
-from memory_tui.settings import BY_KEY, Scalar, Settings
+from memory_tui.settings import BY_KEY, Scalar, Settings, profile_named
 from tests.explain.test_shares import check as check_sum
 from tests.harness.claims import DECAY, MMR, Case, World, adversarial, check_claim, open_world, run
 from tests.support.local_model import hashed
@@ -61,7 +60,7 @@ class Asked:
 def check_candidate(account, asked):
     """The verdict on a candidate, by the scores and the hits of fresh searches."""
     (answer, every), rowid, fate = asked.fresh(), account.chunk.rowid, account.fate
-    own, rules, lowest = every[rowid], profiles.get(answer.profile), asked.base.number(FLOOR)
+    own, rules, lowest = every[rowid], profile_named(answer.profile), asked.base.number(FLOOR)
     enough = any(one.score >= lowest for one in every.values())
     assert (account.proposed, account.candidate and account.candidate.score) == (True, own.score)
     assert asked.hits().get(rowid) == (fate.place if isinstance(fate, trace.Recalled) else None)

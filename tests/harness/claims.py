@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from memory_tui import profiles, tokens
+from memory_tui import tokens
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import why_not, wording
 from memory_tui.notices import Notice
@@ -24,7 +24,7 @@ from memory_tui.search import keyword, trace
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import Trace
-from memory_tui.settings import Settings
+from memory_tui.settings import Settings, profile_named
 from tests.support.workspace import options_of
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -240,7 +240,7 @@ def _all_below(claim: trace.AllBelowGate, case: Case) -> None:
     assert claim.candidates == len(case.trace.lost)
     assert claim.best == max(one.score for one in case.trace.lost)
     assert claim.best < claim.floor == case.settings.number("query.minScore")
-    if not profiles.get(case.trace.profile).fixed:
+    if not profile_named(case.trace.profile).fixed:
         fresh = rank(case.evidence, case.settings.set(DECAY, False, "harness"))
         assert claim.decayed == sum(c.score >= claim.floor for c in (*fresh.recalled, *fresh.lost))
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui import profiles
 from memory_tui.cli import main
 from memory_tui.cli.main import parsed
 from memory_tui.config import release
@@ -19,6 +18,7 @@ from memory_tui.hosts import claude_code
 from memory_tui.hosts.wiring import options_of, words_of
 from memory_tui.mcp.schemas import recorded
 from memory_tui.plan import Options
+from memory_tui.settings import PROFILES
 from tests.support.paths import ROOT
 from tests.support.waiting import LONG
 
@@ -121,7 +121,7 @@ def test_its_manifest_agrees_with_the_program():
     manifest = json.loads((FOLDER / "openclaw.plugin.json").read_text())
     package = json.loads((FOLDER / "package.json").read_text())
     assert manifest["id"] == package["name"] == release.PLUGIN
-    assert manifest["configSchema"]["properties"]["profile"]["enum"] == list(profiles.PROFILES)
+    assert manifest["configSchema"]["properties"]["profile"]["enum"] == list(PROFILES)
     assert "dependencies" not in package
     assert "scripts" not in package
 

@@ -6,10 +6,11 @@ import os
 import numpy as np
 import pytest
 
-from memory_tui import events, profiles
+from memory_tui import events
 from memory_tui.cancel import Stop
 from memory_tui.index.index_write import Headings
 from memory_tui.index.store import Store
+from memory_tui.settings import OLDER_OPENCLAW, OWN_PROFILE
 from memory_tui.workspace.roots import scan
 from tests.support.index import Answering, Counting, Memory, integrity, text_of
 from tests.support.workspace import needs_inodes
@@ -291,9 +292,9 @@ def test_an_index_that_was_cut_by_another_rule_is_cut_anew(tmp_path):
         memory.sync()
         return [row.start_line for row in memory.store.chunks_of("memory/a.md")]
 
-    memory.settings = memory.settings.set("profile", profiles.OPENCLAW, "test")
+    memory.settings = memory.settings.set("profile", OLDER_OPENCLAW, "test")
     assert 122 not in begins()
-    memory.settings = memory.settings.set("profile", profiles.OWN, "test")
+    memory.settings = memory.settings.set("profile", OWN_PROFILE, "test")
     assert 122 in begins()
 
 
@@ -307,7 +308,7 @@ def test_the_index_holds_the_rows_of_the_real_program(
 
     memory = Memory(oracle_workspace, tmp_path / "memory.sqlite")
     sizes = {"chunking.tokens": tokens, "chunking.overlap": overlap}
-    memory.settings = memory.settings.update({"profile": profiles.OPENCLAW, **sizes}, "test")
+    memory.settings = memory.settings.update({"profile": OLDER_OPENCLAW, **sizes}, "test")
     memory.sync()
     store = memory.store
     mine = {

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from memory_tui import profiles
 from memory_tui.search.corpus import Files
 from memory_tui.search.evidence import Evidence, KeywordSearch, KeywordSide, Postings
 from memory_tui.search.trace import Chunks, QueryPlan
-from memory_tui.settings import Settings, Value
+from memory_tui.settings import Settings, Value, compose
 from memory_tui.workspace.notes import date_of
 
 DAY = 86_400.0
@@ -77,4 +76,4 @@ def settings(profile: str, **changes: object) -> Settings:
     from memory_tui.settings import find_knob
 
     chosen = {find_knob(name).key: Value(value, "test") for name, value in changes.items()}  # type: ignore[arg-type]
-    return profiles.compose(profile, {}, chosen)
+    return compose(profile, {}, chosen)

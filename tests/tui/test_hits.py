@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui import profiles
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import hit_text, wording
 from memory_tui.explain.counterfactuals import WEIGHT, Change, flips
 from memory_tui.explain.why_not import row_of
 from memory_tui.plan import Options
 from memory_tui.search.trace import BelowMinScore
+from memory_tui.settings import PROFILES, profile_named
 from memory_tui.tui import any_line, compare, hits, knobs, ranking, saved
 from memory_tui.tune.evaluate import NAMES
 from memory_tui.tune.judgments import Label, Notebook, Query
@@ -260,11 +260,11 @@ def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
         assert remedy.drawn(54, 30).cell_length == 54
 
 
-@pytest.mark.parametrize("profile", [*profiles.PROFILES])
+@pytest.mark.parametrize("profile", [*PROFILES])
 def test_only_knobs_with_an_effect_are_listed(engine, profile):
     settings = engine.plan.with_profile(profile)
     keys = knobs.active(settings)
-    assert not {*keys} & {*profiles.get(profile).ignores}
+    assert not {*keys} & {*profile_named(profile).ignores}
     assert knobs.HALF_LIFE not in knobs.active(settings.update({knobs.DECAY: False}, "test"))
     for key in keys:
         assert len(knobs.NAMES[key]) + len(knobs.shown(key, settings.values[key].value)) < ranking.LEAD
@@ -275,7 +275,7 @@ def test_a_step_goes_along_the_grid_and_ends_with_the_scale(engine):
     settings = engine.plan.settings
     for key in knobs.active(settings):
         value = settings.values[key].value
-        up = knobs.stepped(settings, key, 1, [*profiles.PROFILES])
+        up = knobs.stepped(settings, key, 1, [*PROFILES])
         if isinstance(value, bool | str):
             continue
         back = knobs.stepped(knobs.with_value(settings, key, up), key, -1, [])

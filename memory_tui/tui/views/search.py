@@ -22,7 +22,7 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from memory_tui import plan, profiles
+from memory_tui import plan
 from memory_tui.backends.qmd import QmdAnswer, QmdHit
 from memory_tui.cancel import Stop
 from memory_tui.config import config_patch
@@ -40,7 +40,7 @@ from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import Reranking, can_rank, rank
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef, Trace
-from memory_tui.settings import TUNE_KEYS, Settings
+from memory_tui.settings import PROFILES, TUNE_KEYS, Settings
 from memory_tui.shared.scope import ALL, OWN, workspace_of
 from memory_tui.shared.states import MirrorFilling, Standing
 from memory_tui.tui import hits, knobs, ranking, saved
@@ -1139,7 +1139,7 @@ def effects_of_steps(engine: Engine, answer: Answered) -> Effects:
 
 def stepped(engine: Engine, settings: Settings, answer: Answered | None, key: str, way: int) -> Settings | None:
     """Return the ranking after one step of a knob; None at the end of its scale."""
-    usable = [name for name in profiles.PROFILES if answer is None or can_rank(answer.evidence, name)]
+    usable = [name for name in PROFILES if answer is None or can_rank(answer.evidence, name)]
     value = knobs.stepped(settings, key, way, usable)
     if value == settings.values[key].value:
         return None
