@@ -81,7 +81,6 @@ def _new_folder(factory: pytest.TempPathFactory, name: str) -> Path:
 
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of the test's own."""
     return _new_folder(tmp_path_factory, re.sub(r"\W", "_", request.node.name)[:30])
 
 
@@ -110,19 +109,16 @@ def _shared(name: str) -> Path:
 
 @pytest.fixture(scope="session")
 def oracle_data() -> Path:
-    """The recorded answers of the real program."""
     return oracles() / "oracle"
 
 
 @pytest.fixture(scope="session")
 def memorybank() -> Path:
-    """The labelled questions and their workspaces."""
     return _shared("memorybank")
 
 
 @pytest.fixture(scope="session")
 def judge(memorybank: Path) -> SimpleNamespace:
-    """The scorer that lies beside the questions."""
     return SimpleNamespace(**runpy.run_path(str(memorybank / "score.py")))
 
 

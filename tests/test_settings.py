@@ -3,26 +3,7 @@
 import pytest
 
 from memory_tui.errors import SettingError
-from memory_tui.settings import (
-    BY_KEY,
-    KNOBS,
-    PROFILES,
-    TUNE_KEYS,
-    Settings,
-    Value,
-    check,
-    compose,
-    find_knob,
-    parse,
-    show,
-)
-
-
-def test_every_default_is_accepted_by_its_own_knob():
-    for knob in KNOBS:
-        assert check(knob, knob.default) == knob.default
-        assert show(knob, knob.default)
-        assert knob.help
+from memory_tui.settings import BY_KEY, PROFILES, TUNE_KEYS, Value, compose, find_knob, parse
 
 
 def test_the_tune_strip_has_no_knob_that_needs_a_new_index():
@@ -68,21 +49,8 @@ def test_a_profile_beats_the_configuration_only_where_it_says_something():
     assert chosen.values["query.minScore"] == Value(0.1, "--set")
 
 
-def test_settings_are_immutable_and_remember_where_a_value_came_from():
-    before = Settings.defaults()
-    after = before.set("query.minScore", 0.2, "test")
-    assert (before.number("query.minScore"), after.values["query.minScore"]) == (0.35, Value(0.2, "test"))
-
-
 def test_a_slider_ends_before_what_may_be_typed():
     knob = find_knob("maxResults")
     assert parse(knob, "400") == 400 > knob.high
     with pytest.raises(SettingError, match="1 to 1000"):
         parse(knob, "1001")
-
-
-def test_a_row_names_only_knobs_that_are_there():
-    for knob in KNOBS:
-        assert not knob.needs or isinstance(BY_KEY[knob.needs].default, bool | float)
-        assert not knob.pair or BY_KEY[knob.pair].pair == knob.key
-        assert (knob.key in TUNE_KEYS) == bool(knob.tunes or knob.key == "profile")

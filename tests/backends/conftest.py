@@ -20,7 +20,6 @@ Opened = Callable[..., Memories]
 
 
 def bytes_of(folder: Path) -> dict[Path, bytes]:
-    """Return every file below `folder` with what it holds."""
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
@@ -64,7 +63,6 @@ def copied(tmp_path: Path, embedded: Any) -> Path:
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Opened]:
-    """Open the memories in a folder."""
     every: list[Memories] = []
 
     def make(place: Path | str | None = None, **more: Any) -> Memories:
@@ -85,7 +83,6 @@ def damage(folder: Path) -> None:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    """Return a workspace whose backend is a stub of QMD without an index."""
     return Bench(tmp_path)
 
 

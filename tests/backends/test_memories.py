@@ -24,7 +24,6 @@ def texts(memories):
 
 
 def bits(folder):
-    """Return every row with every column."""
     return sorted(map(repr, database(folder).open_table("memories").to_arrow().to_pylist()))
 
 

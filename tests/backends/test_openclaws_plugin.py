@@ -1,4 +1,4 @@
-"""OpenClaw's own plug-in memory-lancedb and memory-tui on one table: each reads and writes what the other made."""
+"""OpenClaw's own plug-in and memory-tui on one table, and the real QMD: each reads what the other made."""
 
 import json
 
@@ -6,15 +6,22 @@ import pytest
 
 from memory_tui import plan
 from memory_tui.approval import Approvals
+from memory_tui.backends import qmd as backend
 from memory_tui.backends.memories import Memories
 from memory_tui.backends.memories import answer as answer_tool
+from memory_tui.backends.qmd import QmdFailure
+from memory_tui.cancel import Stop
+from memory_tui.cli import main
 from memory_tui.plan import Options
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.options import ProviderSettings
 from tests.support import memory_lancedb, real_openclaw
+from tests.support.paths import MODEL
 from tests.support.provider_server import Play, serving
 from tests.support.real_openclaw import OpenClaw
+from tests.support.real_qmd import qmd
 from tests.support.scripted_model import Model
+from tests.support.workspace import put
 
 pytestmark = pytest.mark.real_host
 
@@ -35,7 +42,6 @@ def config(tmp_path):
 
 @pytest.fixture
 def memories(config, tmp_path):
-    """memory-tui on the table of the same configuration."""
     file = tmp_path / "openclaw.json"
     plugins = {"slots": {"memory": "memory-lancedb"}, "entries": {"memory-lancedb": {"config": config}}}
     file.write_text(json.dumps({"plugins": plugins}))
@@ -112,3 +118,63 @@ def test_a_table_of_the_plugin_is_read_and_written_by_memory_tui(plugin, config,
     openclaw.configure({**allowed, "slots": {"memory": "memory-lancedb"}, "entries": entries})
     done = openclaw.run("ltm", "stats")
     assert "Total memories: 3" in done.stdout, done.stdout + done.stderr
+
+
+SLOW = {"qmd.limits.timeoutMs": 60_000}
+
+
+@pytest.fixture
+def real(bench):
+    with bench.engine(qmd(), **SLOW) as engine:
+        backend.update(engine.backend.client, Stop())
+        yield engine
+
+
+def test_a_search_a_deleted_index_and_a_mode_without_models(bench, capsys):
+    words = ["--backend", "qmd", "--workspace", str(bench.workspace), "--index", str(bench.folder / "index.sqlite")]
+    words += ["--provider", "none", "--set", f"qmd.command={qmd()}", "--set", "qmd.limits.timeoutMs=60000", "--json"]
+
+    def run(*more, mode="search"):
+        assert main.main([*words, "--set", f"qmd.searchMode={mode}", *more]) == 0
+        found: dict[str, object] = json.loads(capsys.readouterr().out)
+        return found
+
+    first = run("search", "Router VLAN")
+    assert first["backend"] == "qmd"
+    assert [(hit["path"], hit["startLine"], hit["endLine"]) for hit in first["results"]] == [("MEMORY.md", 3, 4)]  # type: ignore[attr-defined]
+    for side in ("", "-wal", "-shm"):
+        bench.qmd_index.with_name(f"index.sqlite{side}").unlink(missing_ok=True)
+    second = run("search", "Router VLAN")
+    assert second["backend"] == "builtin"
+    assert second["results"]
+    assert "empty or stale" in second["fallback"]["reason"]  # type: ignore[index]
+    assert run("status")["fallback"]["from"] == "qmd"  # type: ignore[index]
+    run("qmd", "update")
+    assert run("search", "Router VLAN")["backend"] == "qmd"
+    third = run("search", "Router VLAN", mode="query")
+    assert "embeddinggemma-300M-Q8_0.gguf" in third["fallback"]["reason"]  # type: ignore[index]
+
+
+@pytest.mark.skipif(not MODEL.is_file(), reason="the shared GGUF file is not here")
+def test_with_an_embedding_model_alone_vsearch_is_a_typed_query(bench, monkeypatch):
+    monkeypatch.setenv("QMD_EMBED_MODEL", str(MODEL))
+    monkeypatch.setenv("QMD_FORCE_CPU", "1")
+    settings = {**SLOW, "qmd.searchMode": "vsearch", "qmd.update.embedTimeoutMs": 240_000}
+    with bench.engine(qmd(), **settings) as engine:
+        backend.update(engine.backend.client, Stop(), vectors=False)
+        with pytest.raises(QmdFailure, match="no vectors"):
+            engine.backend.client.ask("drinks", 3)
+        assert backend.update(engine.backend.client, Stop())["vectors"] >= 3
+        found = engine.backend.client.ask("drinks", 3)
+    assert found.hits
+    assert any("--no-rerank" in claim.sentence for claim in found.remarks)
+
+
+def test_a_project_of_qmds_own_in_the_workspace_takes_nothings_place(bench):
+    put(bench.workspace, ".qmd/index.yml", text=f"collections:\n  theirs:\n    path: {bench.workspace}\n")
+    with bench.engine(qmd(), **SLOW) as engine:
+        backend.update(engine.backend.client, Stop())
+        found = engine.backend.ask("Router VLAN")
+    assert found is not None
+    assert [hit.collection for hit in found.hits] == ["memory-root-main"]
+    assert [file.name for file in (bench.workspace / ".qmd").iterdir()] == ["index.yml"]

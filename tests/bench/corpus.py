@@ -55,6 +55,5 @@ def write(folder: Path, files: int, size: int = 4000, kind: str = "frequent", fi
 
 
 def questions(count: int, kind: str = "frequent") -> list[str]:
-    """`count` different questions of four to seven words, frequent and rare ones mixed."""
     words, rng = vocabulary() if kind == "frequent" else _prose(), random.Random(2)
     return [" ".join([*rng.sample(words[:200], 2), *rng.sample(words, rng.randint(2, 5))]) for _ in range(count)]

@@ -16,13 +16,11 @@ from tests.support.inbox import FEWEST, Labels, found, inputs, labelled, measure
 
 
 def read(folder: Path) -> InboxInputs:
-    """Read all notes of a folder."""
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*.md"))}
     return inputs({name: path.read_text(encoding="utf-8", errors="replace") for name, path in files.items()})
 
 
 def main(folders: list[str]) -> None:
-    """Print what each workspace gives, and the whole."""
     spaces: dict[str, tuple[InboxInputs, Labels | None]] = {name: (read(Path(name)), None) for name in folders}
     groups: Counter[str] = Counter()
     counts, begun = [], time.process_time()

@@ -28,7 +28,6 @@ class Cost(NamedTuple):
 
 
 def cost_of(run: Callable[[], object]) -> Cost:
-    """What one run costs this process."""
     cpu, wall = time.process_time(), time.perf_counter()
     run()
     return Cost((time.process_time() - cpu) * 1000, (time.perf_counter() - wall) * 1000)
@@ -41,7 +40,6 @@ def share(found: list[Cost], part: float) -> Cost:
 
 
 def middle(run: Callable[[], object], times: int) -> Cost:
-    """Median cost of `run`."""
     return share([cost_of(run) for _ in range(times)], 0.5)
 
 
@@ -57,12 +55,10 @@ def cost_of_process(arguments: list[str]) -> Cost:
 
 
 def python(*arguments: str) -> list[str]:
-    """This Python with `arguments`."""
     return [sys.executable, *arguments]
 
 
 def program(*arguments: str) -> list[str]:
-    """memory-tui with `arguments`."""
     return python("-m", "memory_tui", *arguments)
 
 
@@ -107,7 +103,6 @@ def show(what: str, value: object, note: str = "") -> None:
 
 
 def ratio(ours: float, other: float, of: str) -> str:
-    """`ours` over `other` in words."""
     return f"{ours / other:.2f} x {of}" if other else ""
 
 

@@ -43,7 +43,6 @@ def day_after(workspace: Path) -> float | None:
 
 
 def questions(folder: Path) -> list[dict[str, Any]]:
-    """The questions of a set."""
     return [json.loads(line) for line in (folder / "queries.jsonl").read_text("utf-8").splitlines()]
 
 
@@ -161,7 +160,6 @@ FOREIGN = 40
 
 
 def level_of(trace: Trace) -> str:
-    """The level of an answer, as the bench prints it."""
     return trace.level.level if trace.level else "none"
 
 
@@ -172,7 +170,6 @@ def judged(query: Mapping[str, Any], trace: Trace) -> Scores:
 
 
 def main() -> None:
-    """Print a line a set and way of ranking."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="+", type=Path)
     parser.add_argument("--profile", default="recommended")

@@ -40,7 +40,6 @@ class Timed(Terminal):
         self.first = Cost(self.watched.cpu(), (time.perf_counter() - began) * 1000)
 
     def press(self, key: str) -> None:
-        """Press a key, and wait until nothing more is drawn."""
         self.type(key)
         size = -1
         while size != len(self.output):
@@ -105,7 +104,6 @@ def resting(workspace: Path, index: Path) -> None:
 
 
 def indexed(place: Path, name: str, notes: int) -> tuple[Path, Path]:
-    """A workspace of so many notes, and its index."""
     workspace, index = place / name, place / f"{name}.sqlite"
     write(workspace, notes, 1000 if name == "many" else 4000)
     with Engine.open(Options(workspace=str(workspace), index=str(index))) as engine:

@@ -32,7 +32,6 @@ _NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 
 
 def changed(notes: Path, count: int, mark: str) -> None:
-    """Change the first `count` notes, and delete three others."""
     files = sorted((notes / "memory").glob("*.md"))
     for path in files[:count]:
         path.write_text(f"{path.read_text()}\n- {mark}\n")
@@ -41,7 +40,6 @@ def changed(notes: Path, count: int, mark: str) -> None:
 
 
 def measured(server: Server, place: Path) -> None:
-    """Show each cost, indexing and publishing in turns."""
     home = Home(place / "home", server.url(shared_database(server), "anna"), "anna/laptop")
     write(place / "corpus", 1027, kind="prose")
     (home.notes / "memory").rmdir()
@@ -84,7 +82,6 @@ def measured(server: Server, place: Path) -> None:
 
 
 def mirrored(desk: Home, engine: Engine, indexing: Cost, run: Callable[[], object]) -> None:
-    """Show what a second machine pays for the mirror of the first one, and for a search in it."""
     desk.write(MEMORY="# Facts\n\nA kettle.\n")
     with Engine.open(desk.options) as other:
         other.index.sync()

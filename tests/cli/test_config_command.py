@@ -15,7 +15,6 @@ KEY = "sk-very-secret-0123456789"
 
 @pytest.fixture
 def run(home, capsys, monkeypatch):
-    """Run the command line in an empty folder; returns exit code, stdout and stderr."""
     monkeypatch.chdir(home)
 
     def go(*arguments):

@@ -17,8 +17,6 @@ DAY, MEMORY = "memory/2026-03-18.md", "MEMORY.md"
 
 
 class Shell:
-    """Commands in a workspace, and what they print."""
-
     def __init__(self, folder, capsys):
         self.folder, self._capsys, self.errors = folder, capsys, ""
 

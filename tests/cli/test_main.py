@@ -28,8 +28,6 @@ def workspace(tmp_path):
 
 @pytest.fixture
 def run(workspace, tmp_path, capsys):
-    """Run the command line on the workspace; returns exit code, stdout and stderr."""
-
     def go(*arguments, folder=workspace):
         where = ["--workspace", str(folder)] if folder else []
         try:

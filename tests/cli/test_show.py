@@ -1,4 +1,4 @@
-"""What is shown: completion of every command, a terminal's colours, and the work of `status --sync`."""
+"""What is shown: the layers of an answer, completion of every command, colours, commands that nobody knows."""
 
 import io
 import json
@@ -10,7 +10,8 @@ import time
 import pytest
 
 from memory_tui.cli import main, output
-from memory_tui.cli.commands import COMMANDS
+from memory_tui.cli.commands import COMMANDS, GLOBAL, SHARED, named
+from memory_tui.errors import SettingError
 from memory_tui.explain.hit_text import wrapped
 from memory_tui.formatting import cells
 from tests.support.waiting import LONG
@@ -27,8 +28,6 @@ def workspace(tmp_path):
 
 
 class Terminal(io.StringIO):
-    """A standard output that says it is a terminal."""
-
     def isatty(self):
         return True
 
@@ -123,3 +122,127 @@ def test_a_terminal_is_told_what_takes_long_and_a_pipe_is_not(monkeypatch):
         shown = screen.getvalue()
         assert shown.endswith("\r\x1b[K") if screen.isatty() else not shown
         assert not any(thread.name == "progress" for thread in threading.enumerate())
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    folder = tmp_path / "notes"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605, VLAN 10\n")
+    for day in range(1, 12):
+        (folder / "memory" / f"2026-11-{day:02}.md").write_text(f"Router log number {day}\nThe garden got garlic\n")
+
+    def go(*arguments):
+        where = ["--workspace", str(folder), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
+        code = main.main([*where, "--now", "2026-11-20", *arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return go
+
+
+@pytest.mark.parametrize("asked", [("why", "omada"), ("why", "omada", "--json")])
+def test_a_line_behind_the_end_of_a_note_is_an_error_and_no_answer(run, asked):
+    code, out, err = run(*asked[:2], "MEMORY.md:99", *asked[2:])
+    assert code == 2
+    said = out if "--json" in asked else err
+    assert "There is no line 99 in MEMORY.md." in said
+    assert "Its last line is MEMORY.md:2." in said
+
+
+def test_text_for_people(run, tmp_path):
+    code, out, _ = run("why", "omada router", "MEMORY.md:2")
+    assert code == 0
+    assert out.startswith("RECALLED 1st  MEMORY.md#L1-L2\n")
+    assert "cosine" in out
+    (tmp_path / "notes" / "memory" / "empty.md").write_text("\n\n")
+    code, out, _ = run("why", "omada router", "memory/empty.md:1")
+    assert "NOT RECALLED (in no chunk)" in out
+    assert "Line 1 is in no chunk: only blank lines are there." in out
+
+
+FIXED = ("--profile", "openclaw-2026.9", "--set", "vectorWeight=0.5")
+NO_SETTING = "2026.9 has no setting for this; recommended has"
+
+
+def test_a_setting_that_the_release_fixed_is_not_ignored_in_silence(run, tmp_path):
+    """Once as text, among the notices of JSON, for each command that ranks; and not under another profile."""
+    place, labels = "MEMORY.md:2", tmp_path / "labels.jsonl"
+    labels.write_text('{"query": "router", "relevant": [{"path": "MEMORY.md", "line": 2}]}\n')
+    measured = ("eval", "--labels", str(labels))
+    for asked in (("search", "router"), ("why", "router", place), measured, ("index",)):
+        code, _, err = run(*FIXED, *asked)
+        assert err.count(NO_SETTING) == 1, asked
+        assert "query.hybrid.vectorWeight" in err
+    for asked in (("search", "router"), ("why", "router", place), measured, ("status",)):
+        code, out, _ = run(*FIXED, *asked, "--json")
+        said = [one for one in json.loads(out)["notices"] if NO_SETTING in one["message"]]
+        assert [one["code"] for one in said] == ["setting"], asked
+        assert code == 0
+    assert run("--profile", "recommended", "--set", "vectorWeight=0.5", "why", "router", place)[2] == ""
+
+
+MODULES = {command.run.partition(":")[0] for command in COMMANDS.values()}
+
+
+def printed(capsys, *words):
+    with pytest.raises(SystemExit):
+        main.main([*words, "--help"])
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_function_and_a_help_without_the_options_of_all(name, capsys):
+    assert callable(COMMANDS[name].load())
+    text = printed(capsys, *name.split())
+    described = {line.split()[0].rstrip(",") for line in text.splitlines() if line.startswith("  -")}
+    assert not {option.names[0] for option in GLOBAL} & described
+    assert SHARED in " ".join(text.split())
+
+
+def test_help_lists_every_command_in_its_group_and_every_shared_option(capsys):
+    lines = printed(capsys).splitlines()
+    at = 0
+    for name, command in COMMANDS.items():
+        at = lines.index(f"  {name:<23} {command.help}", at)
+        assert f"{command.group}:" in lines[:at]
+    assert all(any(line.startswith(f"  {option.names[0]}") for line in lines) for option in GLOBAL)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "module"), [(["search", "--help"], None), (["get", "x.md"], "ask"), (["serch"], None)]
+)
+def test_only_the_module_of_the_command_is_imported(arguments, module):
+    code = (
+        "import contextlib, io, json, sys\nfrom memory_tui.cli.main import main\n"
+        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
+        f"    main({arguments!r})\n"
+        "print(json.dumps([name for name in sys.modules if name.startswith('memory_tui.cli.')]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.rpartition(".")[2] for name in json.loads(done.stdout)} & MODULES
+    assert loaded - {"provider"} == ({module} if module else set())
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        ("indx", "index"), ("vlan", ""), ("x" * 50_000, ""), ("Search", "search"), ("version", "--version"),
+        ("why-file", "why --file"), ("compare-index", "openclaw compare-index"), ("trust", "openclaw trust"),
+        ("write-config", "config --write"), ("redo", "undo --redo"), ("journal", "history"),
+        ("budget", "prompt --budget"), ("tune", "eval --tune"), ("completion", "help --completion"),
+    ],
+)  # fmt: skip
+def test_a_word_that_is_no_command_names_the_nearest(words, command):
+    with pytest.raises(SettingError) as refused:
+        named([words, "--json"])
+    assert refused.value.next_step == (
+        f"Did you mean {command}?" if command else "memory-tui --help lists the commands."
+    )
+    assert len(refused.value.message) < 120
+
+
+def test_a_first_word_alone_names_the_second():
+    with pytest.raises(SettingError, match="needs another word") as refused:
+        named(["openclaw"])
+    assert "openclaw trust" in refused.value.next_step

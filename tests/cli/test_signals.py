@@ -24,7 +24,6 @@ MANY = 2000
 
 
 def app(tmp_path, *arguments, **given):
-    """The app on the sample workspace."""
     notes = tmp_path / "notes"
     if not notes.exists():
         sample(notes)
@@ -34,7 +33,6 @@ def app(tmp_path, *arguments, **given):
 
 
 def homes(tmp_path):
-    """Folders of the user below `tmp_path`."""
     names = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
     return {name: str(tmp_path / name) for name in names}
 

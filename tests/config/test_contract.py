@@ -107,8 +107,6 @@ def alone(monkeypatch, tmp_path):
 
 @pytest.fixture
 def asked(tmp_path):
-    """Options for the workspace under a configuration."""
-
     def make(tree, **more):
         path = tmp_path / "openclaw.json"
         path.write_text(json.dumps(tree))

@@ -81,7 +81,6 @@ SPECIAL: dict[str, object] = {
 
 
 def _other(key):
-    """A value of `key` that is not the default."""
     if key.path in SPECIAL:
         return SPECIAL[key.path]
     if isinstance(key.default, bool) or key.kind == "switch":
@@ -113,7 +112,6 @@ class House:
         put(home / ".openclaw/agents/main/sessions", "s.jsonl", text="")
 
     def options(self, values, provider="scripted"):
-        """Options under a configuration with these values."""
         tree: dict[str, Any] = {"agents": {"defaults": {"workspace": str(self.workspace)}}}
         for (section, key), value in values.items():
             *above, last = [*section.split("."), *key.split(".")] if section else key.split(".")
@@ -132,7 +130,6 @@ class House:
 
 @pytest.fixture
 def house(home, write, monkeypatch):
-    """A house of its own for each test."""
     return House(home, write, monkeypatch)
 
 

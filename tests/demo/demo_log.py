@@ -28,7 +28,6 @@ _KEPT = "query", "age", "client", "ms"
 
 
 def questions() -> list[dict[str, Any]]:
-    """The questions with age (days), client and milliseconds, and what is logged of them now."""
     return [json.loads(line) for line in ASKED.read_text("utf-8").splitlines()]
 
 

@@ -2,11 +2,18 @@
 
 import datetime as dt
 import re
+import sys
+from pathlib import Path
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
-from memory_tui import demo
+from memory_tui import demo, plan
+from memory_tui.backends.memories import folder_of
+from memory_tui.cli.main import main
+from memory_tui.config import places
+from memory_tui.config.config_patch import patch
 from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, labelled_queries, materialize, own_folder
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import WorkspaceError
@@ -70,7 +77,6 @@ def test_a_place_that_is_taken_is_refused_and_left_alone(tmp_path, place, reason
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    """The demo as a person opens it."""
     folder = tmp_path_factory.mktemp("shown")
     workspace, config = materialize(folder / "workspace", TODAY, more=True), folder / "config.json"
     config.write_text("{}")
@@ -137,3 +143,39 @@ def test_the_log_of_the_demo_is_what_the_server_answers(tmp_path):
             assert made[name] == logged[name], (entry.query, name)
         assert [hit["path"] for hit in made["hits"][:1]] == [hit["path"] for hit in logged["hits"][:1]], entry.query
         assert entry.settings == {key: knobs.values[key].value for key in TUNE_KEYS}
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """A temporary folder of its own, for this process and its children."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(temporary, monkeypatch):
+    theirs = places.own_path()
+    theirs.parent.mkdir(parents=True, exist_ok=True)
+    theirs.write_text('{"query": {"maxResults": 3}}')
+    monkeypatch.setenv("OPENCLAW_CONFIG_PATH", str(theirs.parent / "openclaw.json"))
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    written: list[str] = []
+
+    def screen(options, *_more, **_named):
+        chosen = options()
+        choices = plan.choose(replace(chosen, changes=(*chosen.changes, ("query.minScore", "0.2"))))
+        assert choices.settings.values["query.maxResults"].value == 6
+        found = patch(choices.config, choices.settings, choices.as_written())
+        assert "0.2" in found.diff()
+        assert folder_of(choices).startswith(str(Path(chosen.workspace or "").parent)), "nobody's own memories"
+        assert places.openclaw_path().is_relative_to(temporary), "nobody's own OpenClaw"
+        written.extend(str(file.path) for file in found.files)
+        found.write()
+        return 0
+
+    monkeypatch.setattr("memory_tui.tui.run.run", screen)
+    assert main(["demo", "--provider", "none"]) == 0
+    assert written
+    assert all(Path(path).is_relative_to(temporary) for path in written)
+    assert theirs.read_text() == '{"query": {"maxResults": 3}}'

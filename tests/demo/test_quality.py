@@ -16,7 +16,6 @@ AFTER_THE_LAST_LOG = dt.datetime(2023, 5, 7, tzinfo=dt.UTC).timestamp()
 
 
 def answers(workspaces, queries, index, profile, results=20, now=AFTER_THE_LAST_LOG):
-    """Up to `results` hits of every question."""
     by_workspace = defaultdict(list)
     for query in queries:
         by_workspace[query["workspace"]].append(query)

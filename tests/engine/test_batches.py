@@ -41,8 +41,6 @@ class Flowing(Time):
 
 @dataclass
 class World:
-    """Notes, a server, a configuration that names it, and engines that open one after another."""
-
     play: BatchPlay
     folder: Path
     batch: dict[str, Any] = field(default_factory=dict)
@@ -54,7 +52,6 @@ class World:
     events: list[Event] = field(default_factory=list)
 
     def write(self, count, name="MEMORY.md"):
-        """A note of `count` chunks."""
         note = self.folder / "notes" / name
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text("".join(f"fact {i:03} {name} word{i}\n" for i in range(count)))

@@ -19,8 +19,6 @@ PATIENCE = LONG
 
 
 class Heard:
-    """A listener that can be waited on."""
-
     def __init__(self):
         self.events: list[events.Event] = []
         self._news = threading.Condition()

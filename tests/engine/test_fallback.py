@@ -23,7 +23,6 @@ def options(tmp_path, play, fallback="none", **more):
 
 
 def spaces(tmp_path):
-    """Whose vectors the chunks of the index have."""
     store = Store.open(tmp_path / "i.sqlite", read_only=True)
     try:
         return {

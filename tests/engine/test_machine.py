@@ -50,7 +50,6 @@ def git(folder, *words):
 
 
 def project(home, name):
-    """A project with a session, and a memory."""
     folder = home / name
     folder.mkdir()
     memory = claude_code.auto_memory(folder)

@@ -121,7 +121,6 @@ def test_a_large_index_and_a_profile_that_compares_none_have_no_windows(options,
 
 @pytest.fixture
 def asks(options, elsewhere, tmp_path):
-    """Options that name a provider elsewhere."""
     return replace(options, provider=None, config=str(configure(tmp_path, ELSEWHERE)))
 
 

@@ -163,7 +163,6 @@ def test_all_that_is_said_of_every_chunk_is_true(world, every):
 
 @pytest.fixture
 def small(tmp_path):
-    """The adversarial workspace, opened under a profile with a provider."""
     worlds: list[World] = []
     questions = adversarial(tmp_path / "notes")
 

@@ -20,7 +20,6 @@ NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory):
-    """The sample workspace."""
     out = tmp_path_factory.mktemp("rephrase")
     folder = demo.materialize(out / "notes", dt.date(2026, 11, 20))
     with Engine.open(

@@ -74,7 +74,6 @@ def near(redone: float, shown: str) -> bool:
 
 
 def check(candidate: Candidate, trace: Trace) -> None:
-    """Every number of a candidate's sum, from what is printed."""
     lines, running = explain(candidate, trace), 0.0
     for line in lines:
         assert len(line.label) < WIDEST
@@ -96,7 +95,6 @@ def check(candidate: Candidate, trace: Trace) -> None:
 
 
 def check_detail(line: ScoreLine) -> None:
-    """The divisions and the product of one line."""
     detail = line.detail
     if found := re.search(rf"{NUMBER}  / best {NUMBER} = {NUMBER}", detail):
         assert near(float(found[1]) / float(found[2]), found[3]), detail
@@ -154,7 +152,6 @@ Ask = Callable[..., Trace]
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
-    """Asks the sample workspace with some settings."""
     place = tmp_path_factory.mktemp("sides")
     workspace, engines = sample(place / "notes"), dict[str, Engine]()
 

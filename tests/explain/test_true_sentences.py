@@ -21,7 +21,6 @@ def notes(tmp_path):
 
 @pytest.fixture
 def opened(notes, tmp_path):
-    """Opens the notes under a profile, indexed; closed at the end."""
     engines: list[Engine] = []
 
     def made(profile, provider="none", **changes):

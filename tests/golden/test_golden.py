@@ -87,7 +87,6 @@ def test_answers_are_those_on_record(name, configuration, tmp_path, commands, ca
 
 
 def _tools(commands, options, folder, questions, note):
-    """What an agent gets for each question, and for a note."""
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "golden", "version": "1"}}
     calls: list[tuple[str, dict[str, Any]]] = [("initialize", client)]
     calls += [("tools/call", {"name": "memory_search", "arguments": {"query": question}}) for question in questions]

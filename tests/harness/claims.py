@@ -67,8 +67,6 @@ def adversarial(folder: Path) -> list[str]:
 
 @dataclass
 class World:
-    """One workspace indexed under one profile, with the texts of its chunks by rowid."""
-
     name: str
     engine: Engine
     folder: Path
@@ -77,7 +75,6 @@ class World:
 
 
 def open_world(name: str, folder: Path, index: Path, profile: str, provider: str, questions: list[str]) -> World:
-    """Open and index `folder` under `profile`."""
     engine = Engine.open(options_of(folder, index, ("profile", profile), *STILL, provider=provider, now=NOW))
     engine.index.sync()
     found = engine.search.gather("router")
@@ -120,8 +117,6 @@ def check_claim(claim: object, case: Case) -> None:
 
 
 def checks(*kinds: type | str) -> Callable[[Checker], Checker]:
-    """Register the checker of `kinds`."""
-
     def register(checker: Checker) -> Checker:
         CHECKERS.update(dict.fromkeys(kinds, checker))
         return checker

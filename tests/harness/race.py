@@ -123,7 +123,6 @@ class Writer:
 
 
 def lines_of(folder: Path) -> Counter[str]:
-    """How often each line is in the notes of `folder`."""
     texts = [path.read_text("utf-8") for path in sorted(folder.rglob("*.md"))]
     return Counter(line for text in texts for line in text.split("\n"))
 
@@ -163,7 +162,6 @@ class Desk:
         self._became(Counter({new: 1}), Counter({old: 1}))
 
     def promote(self) -> None:
-        """Copy or move a line to MEMORY.md."""
         line, move = self._line(), bool(self._turn % 2)
         change = self.curator.plan.promote(self._spot(LOG, line), to="Home", move=move)
         self._wrote()
@@ -171,7 +169,6 @@ class Desk:
         self._became(Counter({f"{line} (from {LOG})": 1}), Counter({line: 1} if move else {}))
 
     def remember(self) -> None:
-        """Append a line to the log."""
         self._wrote()
         done = self.curator.remember(f"user {self._fresh()}, captured.")
         at = f"{self.curator.plan.now():%H:%M}"
@@ -190,7 +187,6 @@ class Desk:
         self._undoable = False
 
     def redo(self) -> None:
-        """Take the last change back, and make it again."""
         self.undo()
         before, after = self._sides
         self._wrote()
@@ -218,7 +214,6 @@ class Desk:
         return self._turn
 
     def _line(self) -> str:
-        """An own line of the log that is there."""
         self._turn += 1
         text = (self.folder / LOG).read_text("utf-8").split("\n")
         mine = [line for line in text if line.startswith("- user") and "[[" not in line and self.mine[line] == 1]

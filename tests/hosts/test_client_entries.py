@@ -131,17 +131,3 @@ def test_its_tools_take_what_the_server_takes():
     for kind in ("SearchArguments", "GetArguments"):
         for name in recorded()[kind]["properties"]:
             assert f"{name}: {{" in source, f"{kind}.{name}"
-
-
-def test_every_module_is_reached_from_its_entry():
-    reached, waiting = set(), [FOLDER / "index.js"]
-    while waiting:
-        module = waiting.pop()
-        if module in reached:
-            continue
-        reached.add(module)
-        for line in module.read_text().splitlines():
-            if ' from "./' in line:
-                waiting.append(module.parent / line.partition(' from "./')[2].partition('"')[0])
-            assert "require(" not in line
-    assert reached == set(FOLDER.glob("*.js"))

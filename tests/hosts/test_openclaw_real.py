@@ -41,7 +41,6 @@ def program(home):
 
 
 def run(installed, *words):
-    """What memory-tui prints in the home of `installed`."""
     command = [str(installed.home / "bin" / "memory-tui"), *words]
     done = subprocess.run(
         command,
@@ -211,7 +210,6 @@ def the_prompt_and_the_flush_are_those_of_the_plugin(gateway, model):
 
 
 def prompts(model):
-    """All that the model was told so far."""
     return "\n".join(
         scripted_model.flat(message.get("content")) for one in model.requests for message in one["messages"]
     )

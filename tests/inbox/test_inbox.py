@@ -314,7 +314,6 @@ def run(workspace, tmp_path, capsys):
 
 
 def _undone(workspace, path):
-    """What a note holds after the last change was taken back."""
     assert main.main(["undo", "--workspace", str(workspace), "--yes"]) == 0
     return (workspace / path).read_bytes()
 

@@ -26,7 +26,6 @@ def notes(tmp_path):
 
 @pytest.fixture
 def disk(tmp_path):
-    """A file system of 2 MB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], check=False).returncode:
@@ -57,7 +56,6 @@ def run(commands, notes, disk, tmp_path):
 
 
 def fill(disk, leave):
-    """Take all room but `leave` bytes."""
     descriptor = os.open(disk / "filler", os.O_WRONLY | os.O_CREAT, 0o600)
     with contextlib.suppress(OSError):
         while True:

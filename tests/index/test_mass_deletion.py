@@ -1,7 +1,5 @@
 """Notes that vanish all at once are not forgotten before a person agrees."""
 
-import shutil
-
 import pytest
 
 from memory_tui import events
@@ -62,12 +60,6 @@ def test_a_new_index_that_lacks_more_than_half_of_what_is_on_disk_is_not_publish
     monkeypatch.undo()
     assert memory.sync().shrink is None
     assert {path: row.chunks for path, row in memory.store.indexed().items()} == before
-
-
-def test_an_empty_mount_point_is_not_ten_deletions(memory):
-    shutil.rmtree(memory.folder / "memory")
-    (memory.folder / "memory").mkdir()
-    assert memory.sync().shrink.missing == 10
 
 
 def test_a_few_deletions_are_believed(memory):

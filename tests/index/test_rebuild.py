@@ -7,7 +7,7 @@ import pytest
 
 from memory_tui import events
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import connections, index_write
+from memory_tui.index import connections
 from memory_tui.index.database import SIDES, rebuild_of
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus
@@ -136,16 +136,3 @@ def test_while_the_provider_fails_the_old_index_stays_and_follows_the_disk(memor
     assert memory.sync().rebuilt
     assert memory.store.recipe().chunk_tokens == 60
     assert memory.store.counts().embedded == memory.store.counts().chunks
-
-
-def test_two_versions_of_one_index_are_never_mixed_up(memory):
-    """The successor's generation is above that of the index whose place it takes, so that nobody takes old for new."""
-    before = memory.store.generation()
-    known = dict(memory.store.indexed())
-    memory.sync()
-    assert memory.store.generation() > before
-    assert {path: row.chunks for path, row in memory.store.indexed().items()} != {
-        path: row.chunks for path, row in known.items()
-    }
-    index_write.remember(memory.store, "any", "1")
-    assert memory.store.meta("beside") is None

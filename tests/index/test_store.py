@@ -37,7 +37,6 @@ def write(made, vectors=True, **texts):
 
 
 def pages(store):
-    """Rowid and id of every chunk of the store, read in small pages."""
     chunks: list[tuple[int, str]] = []
     while len(page := store.page(chunks[-1][0] if chunks else 0, 3)):
         assert len(page) <= 3

@@ -1,6 +1,7 @@
 """README and manual are true: commands run, links lead somewhere, tables are complete, a person has time to read."""
 
 import datetime as dt
+import json
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ from memory_tui import library, manual
 from memory_tui.cli import commands, main
 from memory_tui.config import keys
 from memory_tui.demo import materialize
+from tests.bench.recall import RECORD, table
 from tests.support import coding_agents, real_openclaw
 from tests.support.paths import ROOT
 
@@ -201,3 +203,21 @@ def test_the_table_names_what_is_run():
         ("Codex", coding_agents.VERSIONS["@openai/codex"]),
     }
     assert {(program, version) for program, version, _ in rows} == run
+
+
+FIGURES = json.loads(RECORD.read_text("utf-8"))
+
+
+def test_the_table_of_the_manual_is_that_of_the_recorded_run() -> None:
+    page = (ROOT / "memory_tui/manual/profiles.md").read_text("utf-8")
+    assert table(FIGURES) in page
+
+
+def test_each_figure_of_the_readme_is_that_of_the_recorded_run() -> None:
+    text = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    one = r"([.0-9]+)"
+    numbers = rf"nDCG@10 of {one} \(English\) and {one} \(Chinese\), `openclaw-2026.3` {one} and {one}\."
+    stated = re.search(numbers, text)
+    assert stated, "the README compares the two profiles"
+    names = [f"MemoryBank, {language}{by}" for by in ("", ", openclaw-2026.3") for language in ("English", "Chinese")]
+    assert [f"{FIGURES[name]['ndcg@10']:.2f}" for name in names] == list(stated.groups())

@@ -34,7 +34,6 @@ def _no_server_is_left_behind():
 
 @pytest.fixture
 def places(tmp_path):
-    """A workspace and its index."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
     found = (str(tmp_path / "notes"), str(tmp_path / "i.sqlite"))

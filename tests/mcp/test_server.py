@@ -22,7 +22,6 @@ from tests.support.waiting import LONG, until
 
 
 def notes(folder):
-    """A small workspace in `folder`."""
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
     (folder / "memory" / "2026-11-18.md").write_text("Moved the printer to VLAN 20\n")
@@ -31,7 +30,6 @@ def notes(folder):
 
 
 def over(workspace):
-    """The arguments for a server over `workspace`."""
     return ["--workspace", str(workspace), "--index", str(workspace.parent / "i.sqlite"), "--provider", "scripted"]
 
 
@@ -73,8 +71,6 @@ async def connected(arguments):
 
 
 def ask(arguments, talk):
-    """Run `talk` with a client of the handshake era."""
-
     async def main():
         with anyio.fail_after(3 * LONG):
             async with connected(arguments) as session:

@@ -28,7 +28,6 @@ def units(text):
 
 
 def offset(text, line, column):
-    """The character at a line and column."""
     lines = text.split("\n")
     return sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
 

@@ -20,7 +20,6 @@ def folder(tmp_path):
 
 
 def commit(folder, name, message):
-    """Commit the note `name`; returns the hash."""
     git(folder, "add", "-A", "--", name)
     git(folder, "commit", "-q", "-m", message, "--", name)
     return git(folder, "rev-parse", "HEAD").strip()

@@ -1,9 +1,11 @@
-"""The flush before compaction: every reason for and against it, and the tokens it counts."""
+"""The flush before compaction and recall by triggers: every reason for and against, by the documented arithmetic."""
 
 import json
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory_tui.cli import main
@@ -11,6 +13,8 @@ from memory_tui.config import load as configuration
 from memory_tui.config import model
 from memory_tui.openclaw import agent_sessions, flush
 from memory_tui.openclaw.flush import FlushRules, Session, decide
+from memory_tui.openclaw.prompt import LINE, MOST, MOST_UNITS, CuratedEntry, triggered
+from memory_tui.workspace.annotations import Annotations
 
 pytest_plugins = ["tests.support.config"]
 
@@ -133,3 +137,69 @@ def test_all_sessions_are_listed_with_what_their_host_keeps(home, write, capsys,
     assert {each["cause"] for each in run(capsys)} == {"below threshold"}
     (folder / "three.jsonl").symlink_to("gone")
     assert main.main(["openclaw", "flush"]) == 1
+
+
+def entry(triggers="tea", text="- tea", **more):
+    project = str(more.pop("project", ""))
+    return CuratedEntry("MEMORY.md", 1, 1, text, Annotations(0, triggers, project), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("message", "one", "match", "outcome"),
+    [
+        ("Which TEA?", entry(), 0.68, "injected"),
+        ("Which tea?", entry(search=0.5), 0.78, "injected"),
+        ("Which tea?", entry(search=7.0), 0.88, "injected"),
+        ("Which tea?", entry("tea oolong kettle"), 0.8 * (0.8 / 3 + 0.1), "below the line"),
+        ("Which tea?", entry(trusted=False), 0.68, "untrusted"),
+        ("Which tea?", entry(project="site"), 0.68, "other project"),
+        ("Which tea?", entry(project="site; other"), 0.68, "other project"),
+        ("Which tea?", entry(text="x" * 1801), 0.68, "no room"),
+        ("Which tea?", entry("coffee; Tea"), 0.68, "injected"),
+        ("teapot", entry(), 0.0, "no phrase fits"),
+        ("a b", entry("a"), 0.0, "no phrase fits"),
+        ("plan the trip to Rome", entry("trip planning"), 0.8 * (0.8 / 2 + 0.2 / 2), "below the line"),
+        ("plan the trip to Rome", entry("trip rome"), 0.8, "injected"),
+        ("plan the trip to Rome", entry("trip rome hotel flight"), 0.8 * (0.8 * 2 / 4 + 0.2), "below the line"),
+    ],
+)
+def test_what_becomes_of_an_entry(message, one, match, outcome):
+    (found,) = triggered(message, [one], active=("other",))
+    assert (found.match, found.outcome) == (pytest.approx(match), outcome)
+
+
+def test_an_active_project_lets_its_entry_in():
+    assert triggered("tea", [entry(project="site")], active=("site",))[0].outcome == "injected"
+    assert triggered("coffee", [entry()])[0].outcome == "no phrase fits"
+    assert triggered("tea", [entry(triggers="")]) == []
+
+
+def test_what_fits_no_phrase_stands_last_whatever_search_says():
+    found = triggered("tea", [entry("coffee", search=1.0), entry("tea oolong kettle pot")])
+    assert [one.outcome for one in found] == ["below the line", "no phrase fits"]
+    assert all(str(LINE) in one.reason for one in found[:1])
+
+
+@given(st.lists(st.tuples(st.floats(-1, 2), st.integers(0, 900), st.booleans()), max_size=8))
+def test_never_more_than_three_nor_too_long_nor_untrusted(rows):
+    entries = [entry(text="x" * size, search=search, trusted=trusted) for search, size, trusted in rows]
+    chosen = [one for one in triggered("tea", entries) if one.outcome == "injected"]
+    assert len(chosen) <= MOST
+    assert sum(len(one.entry.text) for one in chosen) <= MOST_UNITS
+    assert all(one.entry.trusted and one.match >= LINE for one in chosen)
+
+
+def test_the_command_decides_it_from_the_index(tmp_path, capsys):
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text(
+        "# Facts\n- oolong in the morning <!-- trigger: tea -->\n- Rome in May <!-- trigger: trip planning hotel -->\n"
+    )
+    shared = ["--workspace", str(notes), "--index", str(tmp_path / "i.sqlite"), "--provider", "none"]
+    newest = [*shared, "--profile", "openclaw-2026.9"]
+    assert main.main([*newest, "--json", "openclaw", "inject", "Which tea on the trip?"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(one["entry"]["start_line"], one["outcome"]) for one in found] == [(2, "injected"), (3, "below the line")]
+    assert main.main([*newest, "openclaw", "inject", "Which tea on the trip?"]) == 0
+    assert "1 injected; the line is 0.65." in capsys.readouterr().out
+    assert main.main([*shared, "--profile", "openclaw-2026.3", "openclaw", "inject", "tea"]) == 2

@@ -49,7 +49,6 @@ def curator(ledger, trust):
 
 
 def edit(curator, text, path="MEMORY.md"):
-    """Edit a note; returns what the preview said of trust."""
     change = curator.plan.edit(path, curator.read(path), text)
     curator.apply(change)
     return tuple(note for note in change.notes if note.startswith("Trust: "))

@@ -21,7 +21,6 @@ def play() -> Iterator[Play]:
 
 @pytest.fixture
 def provider(play: Play) -> Iterator[Callable[..., Provider]]:
-    """Make a provider at `play`, or at another server."""
     made: list[Provider] = []
 
     def make(name: str = "openai", at: Play | None = play, **more: Any) -> Provider:

@@ -25,7 +25,6 @@ def play():
 
 @pytest.fixture
 def service_of(play):
-    """Make the service of a provider at `play`."""
     with contextlib.ExitStack() as stack:
 
         def make(name="openai", **more):

@@ -73,11 +73,6 @@ def test_tokens_are_those_of_the_tokenizers_package(text):
     assert ids == PLAIN.tokenizer.encode(well_formed(text.replace("\n", " ")), add_special_tokens=False).ids
 
 
-@pytest.mark.parametrize("text", ["", " \n\t", "\x00\x01", "\ud800", "🧿" * 3, "x" * 101])
-def test_text_without_a_known_token_gives_a_row_of_zeros(text):
-    assert not BUILTIN.embed([text], "query").any()
-
-
 def test_a_vector_has_the_same_bits_alone_in_a_batch_and_in_another_instance():
     texts = [f"note {n}: the router of room {n * 7} was moved, 会议 {n}" for n in range(50)]
     batch = BUILTIN.embed(texts, "document")

@@ -367,8 +367,6 @@ def test_no_key_header_or_password_is_ever_shown(play, provider, reply):
 
 
 class Call:
-    """A call on a thread of its own."""
-
     def __init__(self, work):
         self._work, self.ended = work, []
         self._thread = threading.Thread(target=self._run)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from memory_tui import manual
-from memory_tui.config import keys
 from memory_tui.errors import ProviderError
 from memory_tui.providers import local, registry
 from memory_tui.providers.base import Cause, ProviderFailure
@@ -55,23 +54,6 @@ def name(request):
     return str(request.param)
 
 
-def test_a_row_sends_text_or_makes_a_provider(name):
-    row = registry.row(name)
-    assert (row.name, bool(row.label)) == (name, True)
-    assert (
-        bool(row.base_url) == bool(row.host) == bool(row.variables) == (bool(row.shape) and name[6:] != "-compatible")
-    )
-    assert bool(row.account) == (bool(row.shape))
-    assert bool(row.shape) or name not in registry.BATCHING
-    for key in ("baseUrl", "apiKey", "headers") if row.shape else ():
-        assert f"models.providers.{row.account}.{key}" in keys.BY_PATH
-    assert set(row.prices) <= set(row.dims)
-    for model, usd in row.prices.items():
-        assert registry.price_per_million(name, model) == registry.price_per_million(name, model, row.host) == usd > 0
-        assert registry.price_per_million(name, model, "elsewhere.example") is None
-    assert registry.price_per_million(name, "no such model") is None
-
-
 def test_the_names_are_known_and_a_wrong_one_is_corrected():
     remote = ("openai", "gemini", "voyage", "mistral", "ollama", "openai-compatible", "lmstudio", "llama-cpp")
     assert ("builtin", "local", "local-small", *remote, "deepinfra", "scripted", "none") == registry.NAMES
@@ -83,12 +65,6 @@ def test_the_names_are_known_and_a_wrong_one_is_corrected():
     with pytest.raises(ProviderError) as caught:
         registry.create("biultin")
     assert caught.value.next_step == "Did you mean builtin?"
-
-
-def test_places_in_auto_are_distinct_and_the_last_one_needs_nothing():
-    places = [row.auto for row in registry.ROWS.values() if row.auto]
-    assert sorted(places) == list(range(1, len(places) + 1))
-    registry.check(registry.AUTOMATIC[-1], ProviderSettings(env={}.get))
 
 
 def test_rows_and_chains_load_nothing_heavy():

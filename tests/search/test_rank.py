@@ -17,11 +17,6 @@ from tests.support.search import evidence, settings
 OPENCLAW = "openclaw-2026.3"
 
 
-def test_the_documented_sum():
-    trace = rank(evidence([0.8], {0: -1.0}), settings(OPENCLAW))
-    assert trace.recalled[0].score == pytest.approx(0.7 * 0.8 + 0.3 * 0.5)
-
-
 def test_cosines_of_the_built_in_table_are_lifted_where_they_mostly_stand_alone_against_min_score():
     found = evidence([0.8, 0.1, 0.0], {0: -1.0})
     ours = replace(found, provider="builtin")

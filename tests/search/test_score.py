@@ -7,23 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.search import lexical_2026_9, score
+from memory_tui.search import score
 from memory_tui.search.corpus import exact_cosines, products
 from memory_tui.search.rank import Likeness, mmr
-
-
-def array(*values):
-    return np.array(values, dtype=np.float64)
-
-
-def test_text_score_of_2026_3_is_r_over_one_plus_r():
-    assert lexical_2026_9.saturated(array(-0.5, -2.0, -4.2, -1e-6, 0.0, 3.0)) == pytest.approx(
-        [1 / 3, 2 / 3, 0.807692, 9.99999e-7, 1.0, 0.25], rel=1e-5
-    )
-
-
-def test_text_score_of_2026_2_is_one_for_every_match():
-    assert score.clamped(array(-9.0, -0.1, -1e-6)) == pytest.approx([1.0, 1.0, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -39,18 +25,6 @@ def test_text_score_of_2026_2_is_one_for_every_match():
 )
 def test_weights_are_clamped_and_divided_by_their_sum(given_, expected):
     assert score.normalised_weights(*given_) == pytest.approx(expected)
-
-
-def likeness(tokens):
-    return Likeness(tokens).row
-
-
-def test_mmr_shares_are_jaccard_similarities():
-    sets = [frozenset("abc"), frozenset("bcd"), frozenset(), frozenset()]
-    steps = {step.item: step for step in mmr([0.9, 0.8, 0.2, 0.1], likeness(sets), 1.0)}
-    assert steps[1].similarity == 0.5
-    assert steps[2].similarity == 0.0
-    assert (steps[3].similarity, steps[3].nearest) == (1.0, 2)
 
 
 def jaccard(a, b):
@@ -82,7 +56,7 @@ def reference_mmr(scores, tokens, lam):
 def test_mmr_equals_the_plain_greedy_loop(items, lam):
     scores = [score / 20 for score, _ in items]
     tokens = [words for _, words in items]
-    fast = list(mmr(scores, likeness(tokens), lam))
+    fast = list(mmr(scores, Likeness(tokens).row, lam))
     assert sorted(c.item for c in fast) == list(range(len(items)))
     plain = reference_mmr(scores, tokens, lam)
     # Sums of floats in another order can turn a tie; then both orders must be worth the same at the first difference.

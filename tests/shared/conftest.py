@@ -13,7 +13,6 @@ from tests.support.waiting import LONG
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """PostgreSQL with pgvector."""
     server = Server()
     yield server
     server.remove()
@@ -21,7 +20,6 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def database(server: Server) -> str:
-    """The name of an empty database."""
     return server.database()
 
 
@@ -44,7 +42,6 @@ def laptop(server: Server, team: str, tmp_path: Path) -> Home:
 
 @pytest.fixture
 def desk(server: Server, team: str, tmp_path: Path, laptop: Home) -> Home:
-    """Bob's machine."""
     home = Home(tmp_path / "desk", server.url(team, "bob"), "bob/desk", askTimeoutMs=20_000)
     facts = "# Facts\n\nThe kettle of bob is green.\nThe roses of bob are red.\n"
     home.write(MEMORY=facts, **{"2026-03-11": "# Day\n\nBob mowed the lawn.\n"})

@@ -1,7 +1,6 @@
 """`memory-tui shared`, as a person runs it: the schema, consent with a preview, a publication, what is wrong there."""
 
 import json
-import subprocess
 import sys
 
 import pytest
@@ -10,7 +9,6 @@ from msgspec.structs import replace
 from memory_tui import events
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
-from tests.support.paths import ROOT
 from tests.support.shared_index import Home, config
 
 
@@ -83,22 +81,6 @@ def test_a_name_begins_with_the_login_and_can_be_written(name, run, server, data
     assert server.run("select count(*) from memory_tui.workspace", database) == [(0,)]
 
 
-def test_who_shares_nothing_loads_nothing_of_it():
-    code = "import sys, memory_tui.cli.main, memory_tui.engine.engine; sys.exit('psycopg' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
-
-
-def test_a_keeper_without_the_extra_says_that_it_publishes_nothing(run, monkeypatch):
-    for name in [name for name in sys.modules if name.split(".")[0] == "psycopg" or "memory_tui.shared." in name]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    place = config(run.home.notes.parent, "postgresql://anna@127.0.0.1:1/team", "anna/keeper", publish=True)
-    news = []
-    with Engine.open(replace(run.home.options, config=place), news.append) as engine:
-        engine.start()
-        assert any("extra postgres" in event.text for event in news if isinstance(event, events.Noticed))
-
-
 def test_without_the_extra_the_line_that_installs_it_is_told(run, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "psycopg" or "memory_tui.shared." in name]:
         monkeypatch.delitem(sys.modules, name)
@@ -108,3 +90,8 @@ def test_without_the_extra_the_line_that_installs_it_is_told(run, monkeypatch):
     assert (code, ".[postgres]" in err) == (1, True)
     code, _, err = run("index")
     assert (code, "postgres" in err) == (0, False)
+    place = config(run.home.notes.parent, "postgresql://anna@127.0.0.1:1/team", "anna/keeper", publish=True)
+    news = []
+    with Engine.open(replace(run.home.options, config=place), news.append) as engine:
+        engine.start()
+        assert any("extra postgres" in event.text for event in news if isinstance(event, events.Noticed))

@@ -17,7 +17,6 @@ from tests.support.shared_index import Home, config
 
 
 def refused(tmp_path, url, **more):
-    """The error that a command meets with this address."""
     options = Options(workspace=str(tmp_path), config=config(tmp_path, url, "anna/laptop", **more))
 
     def meet():

@@ -56,13 +56,11 @@ def until(what):
 
 
 def command(home):
-    """The command line that publishes once."""
     words = ["shared", "publish", "--once", "--workspace", str(home.notes), "--config", str(home.options.config)]
     return [sys.executable, "-m", "memory_tui", *words, "--index", str(home.options.index)]
 
 
 def wrong(home):
-    """What `shared verify` finds."""
     with Engine.open(home.options) as engine, engine.index.reader() as store:
         return verify.verify(home.access, store, publish.consent(engine.plan, home.access), engine.plan.roots)
 

@@ -40,7 +40,6 @@ def laptop(server, team, tmp_path):
 
 @pytest.fixture
 def desk(server, team, tmp_path):
-    """Another machine, with other notes."""
     home = Home(tmp_path / "desk", server.url(team, "bob"), "bob/desk")
     home.write(MEMORY="# Bob\n\nThe kettle is green.\n")
     home.options = replace(home.options, now=NOW)
@@ -49,7 +48,6 @@ def desk(server, team, tmp_path):
 
 
 def under(home: Home, profile: str) -> Home:
-    """Have the home ranked by `profile`."""
     home.options = replace(home.options, changes=(("profile", profile),))
     return home
 
@@ -62,7 +60,6 @@ def shared_with_bob(home: Home) -> Home:
 
 @contextmanager
 def asked(home: Home, scope: str) -> Iterator[Engine]:
-    """Open what answers for the scope at `home`, up to date."""
     with Engine.open(home.options) as engine:
         engine.index.sync()
         engine.scopes.fill(scope)

@@ -28,8 +28,6 @@ from tests.support.waiting import LONG
 
 @pytest.fixture
 def run(desk, capsys):
-    """Run a command at bob's desk."""
-
     def go(*words):
         options = desk.options
         where = ["--workspace", options.workspace, "--config", options.config, "--index", options.index]
@@ -149,22 +147,6 @@ def test_a_database_that_nobody_reached_yet_is_told_by_its_cause(run, desk):
     for words in (("search", "roses", "--scope", "all"), ("shared", "mirror", "all"), ("get", "anna/laptop:MEMORY.md")):
         code, _, err = run(*words)
         assert (words, code, "cannot be reached" in err, "Traceback" in err) == (words, 1, True, False)
-
-
-def test_a_line_of_somebody_else_is_explained(run):
-    words = ("why", "who is Gertrude", "anna/laptop:memory/2026-03-10.md:3", "--scope", "anna/laptop", "--json")
-    code, out, err = run(*words)
-    assert (code, json.loads(out)["recalled"], "live" in err) == (0, True, True)
-
-
-def test_a_mirror_that_is_kept_is_there_before_anybody_asks(desk):
-    configure(desk, mirror={"scope": "anna/laptop"})
-    with Engine.open(desk.options) as engine:
-        engine.start()
-        end = time.monotonic() + LONG
-        while kept_by(desk, "anna/laptop:MEMORY.md") is None:
-            assert time.monotonic() < end
-            time.sleep(0.05)
 
 
 def test_a_mirror_that_is_kept_hears_of_a_change_and_does_not_wait_for_its_next_look(desk, laptop, monkeypatch):
@@ -338,7 +320,6 @@ def test_what_is_cut_otherwise_or_too_much_is_not_mirrored_and_told(laptop, desk
 
 
 def _rows(home, scope="all"):
-    """Every note of the mirror, with its passages."""
     with Engine.open(home.options) as engine:
         engine.index.sync()
         mirror = engine.of_scope(scope)[0]

@@ -54,7 +54,6 @@ def offered(window):
 
 
 def ask(window, scope, question="who is Gertrude of the roses"):
-    """Choose a scope by the palette, then ask."""
     command(window, "search another scope")
     assert scope in offered(window), window.text
     at = offered(window).index(scope)

@@ -55,7 +55,6 @@ class BatchPlay(Play):
         return self.log.count(call)
 
     def requests(self, at: int = 0) -> list[dict[str, Any]]:
-        """The lines of a job's file, which may be deleted by now."""
         return [json.loads(line) for line in self.sent[self.jobs[at].file].split("\n")]
 
 
@@ -68,7 +67,6 @@ def id_of(line: dict[str, Any]) -> str:
 
 
 def answered(request: dict[str, Any]) -> dict[str, Any]:
-    """The result line of a request that went well."""
     if "key" in request:
         return {"key": request["key"], "response": {"embedding": {"values": vector(text_of(request))}}}
     body = {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": vector(text_of(request))}]}

@@ -92,7 +92,6 @@ class ScriptedModel:
 
 
 def _reply(prompt: str, results: list[str], tools: list[str]) -> Call | str:
-    """The tool to call, or the last words of the turn."""
     if calls := re.findall(r"CALLS: (\[.*\])", prompt):
         wanted = json.loads(calls[-1])
         return tuple(wanted[len(results)]) if len(results) < len(wanted) else "DONE"
@@ -119,7 +118,6 @@ def _text(content: Any) -> str:
 
 
 def _messages(body: dict[str, Any], number: int) -> list[dict[str, Any]]:
-    """The events that answer a request of Anthropic's Messages."""
     prompt, results = "", []
     for message in body.get("messages", ()):
         blocks = message["content"] if isinstance(message["content"], list) else [message["content"]]
@@ -149,7 +147,6 @@ def _messages(body: dict[str, Any], number: int) -> list[dict[str, Any]]:
 
 
 def _responses(body: dict[str, Any], number: int) -> list[dict[str, Any]]:
-    """The events that answer a request of OpenAI's Responses."""
     spaces: dict[str, tuple[str, str]] = {}
     for tool in body.get("tools") or ():
         for inner in tool.get("tools") or ():
@@ -187,7 +184,6 @@ def _responses(body: dict[str, Any], number: int) -> list[dict[str, Any]]:
 
 @contextmanager
 def scripted_model() -> Iterator[ScriptedModel]:
-    """A model that is served while the block runs."""
     model, lock = ScriptedModel(), threading.Lock()
 
     class Handler(Quiet):

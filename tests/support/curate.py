@@ -18,22 +18,18 @@ def workspace(folder: Path, **notes: bytes) -> Path:
 
 
 def curator(folder: Path, **options) -> Curator:
-    """A curator of `folder` whose journal lies beside it."""
     return Curator(Roots.open(folder), journal=journal_of(folder.parent), **options)
 
 
 def journal_of(folder: Path) -> Journal:
-    """A journal with its database in `folder`."""
     return Journal(folder / "journal", folder / "state.sqlite")
 
 
 def put(path: str, before: bytes | None, after: bytes | None, kind: str = "edit") -> Change:
-    """A change of one note."""
     return Change(kind, f"{kind} {path}", (FileChange(path, before, after),))
 
 
 def hidden(folder: Path) -> list[str]:
-    """What was left beside the notes."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob(".memory-tui-*"))
 
 

@@ -50,7 +50,6 @@ def settings_for(play: Play | None, name: str = "openai", **more: Any) -> Provid
 
 
 def quick(seconds: float = 0.15, **more: Any) -> RequestLimits:
-    """Batches whose calls may take `seconds`."""
     return replace(RequestLimits(most_bytes=8000), query_seconds=seconds, batch_seconds=seconds, **more)
 
 
@@ -70,7 +69,6 @@ def configure(tmp_path: Path, url: str, **more: Any) -> Path:
 
 
 def options(tmp_path: Path, **more: Any) -> Options:
-    """Options for the notes under the configuration."""
     changes = (("profile", "recommended"), ("sync.watch", "false"))
     places = {name: str(tmp_path / file) for name, file in PLACES.items()}
     return Options(**{**places, "changes": changes, **more})

@@ -230,7 +230,6 @@ class Losing(Counting):
 
 @contextmanager
 def on(calls: durable.Calls) -> Iterator[Any]:
-    """Let everything be written by `calls`."""
     before, durable.calls = durable.calls, calls
     try:
         yield calls
@@ -239,7 +238,6 @@ def on(calls: durable.Calls) -> Iterator[Any]:
 
 
 def count(do: Callable[[], object]) -> list[str]:
-    """The calls that `do` makes on a disk without faults."""
     with on(Counting()) as calls:
         do()
     return calls.made

@@ -7,7 +7,6 @@ import pytest
 
 
 def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a claude and a codex that do nothing on the PATH, in the new `folder`."""
     folder.mkdir()
     for name in ("claude", "codex"):
         (folder / name).write_text("#!/bin/sh\n")

@@ -36,7 +36,6 @@ def labelled() -> dict[str, tuple[InboxInputs, Labels]]:
 
 
 def found(findings: Findings) -> Labels:
-    """Return kind, path and line of all that was found."""
     rows = ((row.kind, row.place) for row in findings.suggestions)
     return {(kind, place.path, line) for kind, place in rows for line in range(place.first, place.last + 1)}
 

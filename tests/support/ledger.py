@@ -38,7 +38,6 @@ class HostLedger:
 
     @classmethod
     def make(cls, state_folder: Path, workspace: Path) -> HostLedger:
-        """An empty ledger where OpenClaw keeps it."""
         database = state_folder / "state" / "openclaw.sqlite"
         database.parent.mkdir(parents=True)
         with closing(apsw.Connection(str(database))) as connection:
@@ -49,7 +48,6 @@ class HostLedger:
         return f"{sha(os.path.realpath(self.workspace))}:{sha(path)}"
 
     def row(self, path: str) -> dict[str, Any] | None:
-        """The value of one file as it stands."""
         with closing(apsw.Connection(str(self.database))) as connection:
             found = connection.execute(
                 "SELECT value_json FROM plugin_state_entries WHERE entry_key = ?", (self.key(path),)
@@ -57,7 +55,6 @@ class HostLedger:
         return None if found is None else dict(json.loads(str(found[0])))
 
     def put(self, path: str, value: dict[str, Any] | str) -> None:
-        """Store a value of any shape."""
         text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
         with closing(apsw.Connection(str(self.database))) as connection:
             connection.execute(
@@ -87,6 +84,5 @@ class HostLedger:
         return str(value["originClass"])
 
     def run(self, sql: str) -> None:
-        """Change the database by hand."""
         with closing(apsw.Connection(str(self.database))) as connection:
             connection.execute(sql).fetchall()

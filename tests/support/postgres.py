@@ -148,28 +148,23 @@ class Server:
         return done
 
     def start(self) -> None:
-        """Start it; again, while processes of the one that was killed hold its shared memory."""
         end, log = time.monotonic() + LONG, self.folder / "log"
         words = ("-D", str(self.data), "-l", str(log), "-w", "start")
         while self._run("pg_ctl", *words, check=False).returncode != 0:
             assert time.monotonic() < end, log.read_text()
 
     def stop(self, how: str = "fast") -> None:
-        """Stop it, so that its clients notice."""
         self._run("pg_ctl", "-D", str(self.data), "-m", how, "-w", "stop")
 
     def kill(self) -> None:
-        """Kill it as a power cut would."""
         os.kill(int((self.data / "postmaster.pid").read_text().split("\n", 1)[0]), signal.SIGKILL)
 
     def remove(self) -> None:
-        """Stop it and take its folder away."""
         with contextlib.suppress(AssertionError):
             self.stop("immediate")
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def database(self) -> str:
-        """Make an empty database; return its name."""
         self._databases += 1
         name = f"team{self._databases}"
         self.run(f"create database {name}")
@@ -190,7 +185,6 @@ class Server:
             yield connection
 
     def run(self, sql: str, database: str = "postgres", login: str = "owner", values: Any = None) -> list[Any]:
-        """Return the rows of one statement."""
         with self.connected(database, login) as connection:
             cursor = connection.execute(sql, values)
             return cursor.fetchall() if cursor.description else []

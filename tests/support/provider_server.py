@@ -66,7 +66,6 @@ def well(handler: Handler, asked: Asked) -> None:
 
 
 def rows(change: Callable[[list[Any]], list[Any]]) -> Reply:
-    """A good answer whose rows went through `change`."""
     return lambda handler, asked: handler.json(200, shaped(asked, change([vector(t) for t in asked.texts])))
 
 
@@ -217,7 +216,6 @@ class _Server(ThreadingHTTPServer):
 
 @contextlib.contextmanager
 def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[int]:
-    """A free port of loopback where `handler` answers."""
     server = _Server(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()

@@ -22,7 +22,6 @@ NOTES = {
 
 
 def alive(pid: int) -> bool:
-    """Tell whether a process runs."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -30,8 +29,6 @@ def alive(pid: int) -> bool:
 
 
 class Bench:
-    """A workspace, the stub, and engines whose backend is QMD."""
-
     def __init__(self, folder: Path) -> None:
         self.folder, self.workspace = folder, folder / "W"
         for name, text in NOTES.items():
@@ -52,6 +49,5 @@ class Bench:
             yield engine
 
     def updated(self, **settings: Any) -> None:
-        """Let QMD have its index."""
         with self.engine(**settings) as engine:
             qmd.update(engine.backend.client, Stop())

@@ -115,6 +115,5 @@ class QmdStub:
 
     @property
     def calls(self) -> list[list[str]]:
-        """Every command line so far."""
         file = self.folder / "calls"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []

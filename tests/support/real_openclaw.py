@@ -117,7 +117,6 @@ class OpenClaw:
         self.config_path.write_text(json.dumps(tree, indent=2))
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of OpenClaw to its end."""
         return subprocess.run(
             [*openclaw(self.version), *words],
             check=False,
@@ -157,8 +156,6 @@ class OpenClaw:
 
 @dataclass(slots=True)
 class Gateway:
-    """A gateway that runs, and the file it logs to."""
-
     openclaw: OpenClaw
     process: subprocess.Popen[bytes]
     log: Path

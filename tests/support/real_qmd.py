@@ -14,5 +14,4 @@ def qmd() -> str:
 
 
 def package() -> Path:
-    """The folder of the installed package."""
     return Path(qmd().split(" ", 1)[1]).parents[2]

@@ -82,7 +82,6 @@ def conversation(messages: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
 
 
 def flat(content: Any) -> str:
-    """The text of a message, whatever its form."""
     if isinstance(content, list):
         return "\n".join(flat(part.get("text") if isinstance(part, dict) else part) for part in content)
     return content if isinstance(content, str) else ""
@@ -116,11 +115,9 @@ class _Handler(Quiet):
     model: Model
 
     def do_GET(self) -> None:  # noqa: N802 - the name that http.server calls
-        """List the one model."""
         self._send(json.dumps({"object": "list", "data": [{"id": MODEL, "object": "model"}]}).encode())
 
     def do_POST(self) -> None:  # noqa: N802 - the name that http.server calls
-        """Answer one request for a completion."""
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.model.requests.append(body)
         said = self.model.reply(body)
@@ -159,7 +156,6 @@ class _Handler(Quiet):
 
 @contextmanager
 def answering() -> Iterator[Model]:
-    """A model that answers until the end of the block."""
     model = Model()
     with listening(type("Handler", (_Handler,), {"model": model})) as model.port:
         yield model

@@ -59,7 +59,6 @@ class SdkServer(Pipes):
 
 
 async def serve(workspace: str, index: str, asked: TextIO, answers: TextIO) -> None:
-    """Answer what is `asked`, line by line, until it ends."""
     host = ServedMemory(
         lambda: Engine.open(Options(workspace=workspace, index=index, provider="scripted")), ServerOptions()
     )

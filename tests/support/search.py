@@ -72,7 +72,6 @@ def evidence(
 
 
 def settings(profile: str, **changes: object) -> Settings:
-    """Settings of `profile`; keyword `minScore=0` for the key that ends so."""
     from memory_tui.settings import find_knob
 
     chosen = {find_knob(name).key: Value(value, "test") for name, value in changes.items()}  # type: ignore[arg-type]

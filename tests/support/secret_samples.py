@@ -20,7 +20,6 @@ SAMPLES_EACH = 60
 
 
 def word(chance: Chance, length: int, alphabet: str = ALNUM) -> str:
-    """`length` random characters."""
     return "".join(chance.choice(alphabet) for _ in range(length))
 
 

@@ -49,18 +49,15 @@ class Home:
         )
 
     def write(self, **notes: str) -> None:
-        """Write notes into memory/, or MEMORY.md."""
         for name, text in notes.items():
             path = self.notes / ("MEMORY.md" if name == "MEMORY" else f"memory/{name}.md")
             path.write_text(text, "utf-8")
 
     def remove(self, name: str) -> None:
-        """Delete a note."""
         (self.notes / "memory" / f"{name}.md").unlink()
 
     @property
     def access(self) -> Access:
-        """Where the shared index is."""
         return access(plan(self.options))
 
     def join(self, *kinds: str) -> None:
@@ -68,7 +65,6 @@ class Home:
         publish.join(plan(self.options), self.access, kinds or EVERYTHING, "test")
 
     def publish(self) -> publish.Published:
-        """Index what changed, and publish it once."""
         with Engine.open(self.options) as engine:
             engine.index.sync()
             with engine.index.reader_or_empty() as store:

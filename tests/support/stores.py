@@ -37,7 +37,6 @@ def cut_note(
 
 
 def vectors_for(files: Sequence[NewFile]) -> dict[str, Vectors]:
-    """The vectors of every chunk of `files`, by the hash of its text."""
     return {chunk.hash: hash_vector(chunk.text) for file in files for chunk in file.chunks}
 
 

@@ -46,7 +46,6 @@ class Terminal:
         self._other = other
 
     def resize(self, columns: int, rows: int, *, told: bool = True) -> None:
-        """Give the window another size."""
         fcntl.ioctl(self._main, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         if told:
             os.kill(self.process.pid, signal.SIGWINCH)
@@ -74,11 +73,9 @@ class Terminal:
         return at + len(wanted)
 
     def type(self, keys: str) -> None:
-        """Type `keys`."""
         os.write(self._main, keys.encode())
 
     def kill(self, number: int) -> None:
-        """Send a signal to the program alone."""
         os.kill(self.process.pid, number)
 
     def ended(self) -> int:
@@ -98,11 +95,9 @@ class Terminal:
         self._main = self._other = -1
 
     def __enter__(self) -> Terminal:
-        """The terminal."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the program and the terminal."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait(LONG)
@@ -111,7 +106,6 @@ class Terminal:
     # --- what it shows -------------------------------------------------------------------------------------------
 
     def text(self) -> str:
-        """The output without escape sequences."""
         return _SEQUENCE.sub(b"", self.output).decode("utf-8", "replace")
 
     def modes(self) -> dict[int, bool]:

@@ -41,7 +41,6 @@ def claude(
     failed: bool = False,
     end: float = 0.0,
 ) -> list[Record]:
-    """A call and its answer."""
     head = {"sessionId": session, "cwd": cwd, "version": "2.1.332", "isSidechain": False}
     use = {"type": "tool_use", "id": key, "name": name, "input": args}
     answer = {"type": "tool_result", "tool_use_id": key, "content": text, "is_error": failed}
@@ -93,7 +92,6 @@ def codex_file(home: Path, lines: Iterable[Record], at: float, cwd: str, thread:
 def openclaw(
     key: str, name: str, args: Record, at: float, details: Record | None = None, *, failed: bool = False, end: float = 0
 ) -> list[Record]:
-    """A call and its answer."""
     block = {"type": "toolCall", "id": key, "name": name, "arguments": args}
     answer = {"role": "toolResult", "toolCallId": key, "toolName": name, "isError": failed, "details": details or {}}
     return [

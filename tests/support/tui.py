@@ -177,7 +177,6 @@ class Window:
         self.close()
 
     def close(self) -> None:
-        """End the app. Raises what it failed with."""
         try:
             self.run(self._running.__aexit__(None, None, None))
         finally:
@@ -213,7 +212,6 @@ class Window:
         return self.settle()
 
     def burst(self, *keys: str) -> None:
-        """Press `keys` at once, and wait for nothing."""
         for key in keys:
             name = _character_to_key(key) if len(key) == 1 else key
             self.app.post_message(events.Key(name, key if len(key) == 1 else key_to_character(key)))
@@ -223,7 +221,6 @@ class Window:
         return self.press("slash").type(question).press("enter")
 
     def resize(self, width: int, height: int) -> Window:
-        """Give the window another size."""
         self.run(self.pilot.resize_terminal(width, height))
         return self.settle()
 
@@ -240,7 +237,6 @@ class Window:
 
     @property
     def picture(self) -> str:
-        """Return the screen as SVG."""
         return self._in_app(self.app.export_screenshot)
 
     def _in_app(self, draw: Callable[[], Any]) -> Any:
@@ -253,7 +249,6 @@ class Window:
 
     @property
     def text(self) -> str:
-        """Return the screen as one text."""
         return "\n".join(line.rstrip() for line in self.lines) + "\n"
 
     def _hear(self, message: Message) -> None:

@@ -22,7 +22,6 @@ def put(root: Path, *names: str, text: str = "note\n") -> None:
 
 
 def options_of(folder: Path, index: Path, *changes: tuple[str, str], **more: Any) -> Options:
-    """Options for the notes in `folder` with an index of their own, and `changes` of knobs."""
     return Options(workspace=str(folder), index=str(index), changes=changes, **more)
 
 

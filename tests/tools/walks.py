@@ -66,7 +66,6 @@ class Walk:
         return len(again)
 
     def row(self, name: str) -> str:
-        """Return a line of the table."""
         counts = (len(self.modules), len(self.steps), self.calls, self.returns, len(self.climbs))
         return f"{name:28}" + "".join(f"{count:>11,}" for count in counts)
 
@@ -105,7 +104,6 @@ class Recorder:
 
 
 def main() -> None:
-    """Print the table of walks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true", help="print each function, in the order of its first call")
     args = parser.parse_args()

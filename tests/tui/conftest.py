@@ -16,7 +16,6 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def screen(workspace: Path) -> Iterator[Window]:
-    """An app of the test's own."""
     with Window(make_app(workspace)) as window:
         yield window
 

@@ -135,7 +135,6 @@ def ledger(tmp_path, monkeypatch):
 
 @pytest.fixture
 def openclaw(ledger):
-    """The page of what OpenClaw keeps."""
     assert ledger
     options = Options(now=NOW, changes=(("sync.watch", "false"),))
     with Window(MemoryApp(lambda listener: Engine.open(options, listener))) as window:

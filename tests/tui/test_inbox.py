@@ -22,7 +22,6 @@ NOTES = {
 
 @pytest.fixture
 def workspace(tmp_path):
-    """Notes with two secrets, a repeat, a path that is gone."""
     for path, text in NOTES.items():
         (tmp_path / "notes" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "notes" / path).write_text(text)
@@ -31,7 +30,6 @@ def workspace(tmp_path):
 
 @pytest.fixture
 def inbox(workspace):
-    """The inbox of these notes, looked through."""
     with Window(make_app(workspace)) as window:
         window.press("4").until(lambda: "Looking through" not in window.text)
         yield window

@@ -20,7 +20,6 @@ def view(window: Window) -> SearchView:
 
 
 def listed(window: Window) -> list[str]:
-    """Return the rows of the list, the line below what is sent among them."""
     return [str(option.prompt) for option in window.app.query_one("#search-list", OptionList).options]
 
 

@@ -27,7 +27,6 @@ KEY = "sk-add-0123456789"
 
 @pytest.fixture
 def status(reader):
-    """The state of the sample workspace."""
     known = reader.app.session.status
     assert known is not None
     return known

@@ -1,7 +1,6 @@
 """Chunks come out as OpenClaw 2026.3.13 cuts them: against recorded rows, published vectors and a plain reading."""
 
 import hashlib
-import json
 
 import pytest
 from hypothesis import given
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 
 from memory_tui import jsstring
 from memory_tui.errors import Cancelled, Unreadable
-from memory_tui.workspace import notes, roots
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, cap_bytes, chunk_id, chunk_sections, chunk_text
 
 CHARACTERS = st.sampled_from("ab \n\n\r中🚀é\ufeff\u3000\x85") | st.characters(exclude_categories=["Cs"])
@@ -170,20 +168,3 @@ def test_repeats_that_would_fill_the_memory_are_refused():
     with pytest.raises(Unreadable, match="repeated"):
         chunk_text(evil)
     assert chunk_text(evil[: 2 * 1920])
-
-
-@pytest.mark.parametrize(
-    ("recorded", "tokens", "overlap"),
-    [("2026.3.13/default", 400, 80), ("2026.3.13/chunk100-20", 100, 20), ("2026.2.26/default", 400, 80)],
-)
-def test_the_real_programs_rows(oracle_data, oracle_workspace, recorded, tokens, overlap):
-    fields = ("path", "source", "start_line", "end_line", "hash", "model", "text")
-    with (oracle_data / recorded / "chunks.jsonl").open(encoding="utf-8") as lines:
-        wanted = {row["id"]: tuple(row[field] for field in fields) for row in map(json.loads, lines)}
-    made = {}
-    for found in roots.scan(roots.Roots.open(oracle_workspace)).notes:
-        text = notes.read(found).text
-        for chunk in cap_bytes(chunk_text(text, tokens, overlap), 8192):
-            row = (found.path, "memory", chunk.start_line, chunk.end_line, chunk.hash, "hash-256", chunk.text)
-            made[chunk_id("memory", found.path, chunk, "hash-256")] = row
-    assert made == wanted
