@@ -41,7 +41,7 @@ class KeyFormat(NamedTuple):
     short: bool = False
 
 
-BASIC = "Basic Auth Credentials"
+BASIC, COMMAND = "Basic Auth Credentials", "password in a command"
 TOKEN = "JSON Web Token"
 PRIVATE = "Private Key"
 
@@ -196,7 +196,7 @@ def _by_maker(text: str) -> Iterator[Span]:
     for form in dict.fromkeys([form for word, form in signs() if word in (small if form.short else long)]):
         for match in _compiled(form).finditer(text):
             start, end = match.span(match.lastindex or 0)
-            if form.kind == BASIC and (placeholder(match[1]) or _GAP.fullmatch(match[1])):
+            if form.kind in (BASIC, COMMAND) and (placeholder(match[1]) or _GAP.fullmatch(match[1])):
                 continue
             if (form.kind == TOKEN and not _is_token(match[0])) or _CUT_FOR_SHOW.match(text, end):
                 continue

@@ -58,7 +58,9 @@ _WINDOW, _OVERLAP = 2000, 200
 def _words(name: str) -> re.Pattern[str]:
     """Return the pattern of a table in instructions.toml, which is read once, for text in lower case."""
     tables = _tables()
-    text = re.sub(r"\{([a-z]+)\}", lambda part: tables[part[1]], "|".join(tables[name]))
+    text = re.sub(r"\{([a-z]+)\}", lambda part: "".join(tables[part[1]]), "|".join(tables[name]))
+    # An order in English begins a word, so that most places of a text are passed at once.
+    text = rf"\b(?:{text})" if name.endswith("_en") else text
     # Letter case that does not matter would take three times as long.
     return re.compile(re.sub(r"\\.|[^\W\d_]", lambda part: part[0] if part[0][0] == "\\" else part[0].lower(), text))
 
@@ -141,30 +143,32 @@ def _carried(line: str, *, inside: bool) -> Iterator[tuple[str, str]]:
 def _kind(text: str, *, hidden: bool) -> str:
     """Return what a text commands; empty where it commands nothing, or speaks about it."""
     text = text.lower() if hidden else _QUOTED.sub(" ", text.lower())
-    if not hidden and _words("talks").search(text):
+
+    def has(name: str) -> bool:
+        return _words(name).search(text) is not None
+
+    if (not hidden and has("talks")) or (has("host") and not has("away")):
         return ""
-    if _words("host").search(text) and not _words("away").search(text):
-        return ""
-    addressed = _words("reader").search(text) is not None
-    if addressed and _words("run").search(text):
+    # Whether the reader is addressed takes longest to tell, so it is asked where all else fits.
+    if has("run") and has("reader"):
         return RUN
-    void, only = (_words(name).search(text) is not None for name in ("voids", "only"))
-    if addressed + void + only >= 2 or _words("hails").search(text):
+    void, only = has("voids"), has("only")
+    if ((void or only) and has("reader") + void + only >= 2) or has("hails") or (has("rules") and has("lets_go")):
         return OVERRIDE
     for kind, table in ((OVERRIDE, "override"), (HIDE, "hide"), (EXFIL, "send")):
         orders = (
             match
             for match in _words(f"{table}_en").finditer(text)
-            if hidden or addressed or _FIRST.search(text, max(0, match.start() - 40), match.start())
+            if hidden or _FIRST.search(text, max(0, match.start() - 40), match.start()) or has("reader")
         )
-        for match in (*orders, *_words(table).finditer(text)):
-            if kind != EXFIL or _goes_away(text, match, addressed=addressed or hidden):
+        for match in (*orders, *(_words(table).finditer(text) if kind != HIDE or has("user") else ())):
+            if kind != EXFIL or _goes_away(text, match, addressed=hidden or has("reader")):
                 return kind
-    if not (hidden or addressed):
+    text = _LINK.sub("] ", text)
+    if not has("act") or not (hidden or has("reader")):
         return ""
-    plain = _LINK.sub("] ", text)
-    thing, away, silent = (_words(name).search(plain) is not None for name in ("thing", "away", "silent"))
-    if thing + away + silent + hidden >= 2 - addressed and _words("act").search(plain):
+    thing, away, silent = has("thing"), has("away"), has("silent")
+    if thing + away + silent + hidden >= 2 - has("reader"):
         return EXFIL if thing or away else RUN
     return ""
 
@@ -172,5 +176,4 @@ def _kind(text: str, *, hidden: bool) -> str:
 def _goes_away(text: str, verb: re.Match[str], *, addressed: bool) -> bool:
     """Tell whether what is private and a place to go to stand near the verb; for an addressed reader one will do."""
     near = text[max(0, verb.start() - _NEAR) : verb.end() + _NEAR]
-    thing, away = _words("thing").search(near) is not None, _words("away").search(near) is not None
-    return thing and away if not addressed else thing or away
+    return (any if addressed else all)(_words(name).search(near) for name in ("thing", "away"))

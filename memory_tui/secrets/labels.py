@@ -130,7 +130,10 @@ _WITHIN, _MADE_UP = _pattern(r"\w[!$&*?§]\w"), _pattern(r"(?=.*[a-z]{3}).*\w[!$
 _FURTHER = _pattern(
     r"(?:\s++[^\s:=]{1,20}+){1,4}?\s++((?=\S*[a-z])(?=\S*[A-Z])(?=\S*\d)(?=\S*[^A-Za-z0-9\s])\S{6,60}+)"
 )
-_VALUE = _pattern(r"[^\s\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
+_VALUE = _pattern(
+    r"[^\s\u3000-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+"
+    r"|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,12}(?!(?:19|20)\d\d)\d{2,4}(?=\W*$)"
+)
 _SHUT = dict(zip("\"'`「『«“„", "\"'`」』»”“", strict=True))
 _QUOTES = {mark: _pattern(rf"[^{mark}{shut}\n]{{3,60}}(?={shut})") for mark, shut in _SHUT.items()}
 _LONGEST_VALUE = 160
@@ -276,6 +279,8 @@ def _is_value(line: str, match: re.Match[str], name: str, value: str, known: Kno
             return False
         named = bool(_NOT_NET.search(name + between.lower()))
         return (not named and _of_net(value)) or (_WORD.search(between.lower()) is not None and _password(value))
+    if re.fullmatch(rf"(?:{_PIN_LABEL})\d?", name):
+        return _CODE_VALUE.fullmatch(value) is not None
     before = line[max(0, match.start() - 60) : match.start()].lower()
     of_net = _NETS.search(before) is not None
     if of_net and _of_net(value):
@@ -396,7 +401,7 @@ def _random(value: str) -> bool:
 def _bare(value: str, classes: int = 3) -> bool:
     """Tell whether `value`, which merely follows a label, can be nothing but a password."""
     digits = sum(sign.isdigit() for sign in value)
-    if len(value) < 6 or not value.isascii() or placeholder(value) or not any(map(str.isalpha, value)):
+    if len(value) < 6 or max(value) > "\u04ff" or placeholder(value) or not any(map(str.isalpha, value)):
         return False
     if classes == 3 and _classes(value) >= 3 and re.search(r"[^\w\s./':,-]", value):
         return True
@@ -453,11 +458,7 @@ def _is_pair(sign: str, user: str, password: str, before: str, sep: str) -> bool
         return len(password) >= 8 and re.search(r"\d", password) is not None
     login = _AFTER_LOGIN.search(before[-40:])
     if sign == "(":
-        return (
-            len(password) >= 8
-            and _MIXED.fullmatch(password) is not None
-            and bool(login or user.split("@")[0] in _ADMINS)
-        )
+        return len(password) >= 8 and bool((login or user.split("@")[0] in _ADMINS) and _MIXED.fullmatch(password))
     if classes >= 3 and sign == "/" and (admin or mail or login):
         return re.search(r"[^A-Za-z'-]", password) is not None
     if sign != "/":
