@@ -1,5 +1,8 @@
 """Errors are values. Each has a code, a sentence for a person, and the next step.
 
+The sentence stands where the error is raised; here is what callers and programs tell apart. What is no failure, and yet
+to be told, is a notice: those sentences stand in `notices.py`.
+
 MemoryTuiError
  +-- WorkspaceError      the folder of notes is missing or cannot be read
  +-- PathRefused         a path outside the roots, or one that is not a note

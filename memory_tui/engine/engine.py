@@ -364,8 +364,8 @@ class Scopes:
             raise IndexUnavailable(
                 "Nothing is indexed here yet, so nobody knows how notes are cut.", f"{plan.index_command}."
             )
-        most = self._value("shared.mirror.maxChunks")
-        mirror = Mirror(access, Scope.of(text, access.name), recipe, most if isinstance(most, int) else 0)
+        most = configuration.own(plan.config).whole("shared.mirror.maxChunks")
+        mirror = Mirror(access, Scope.of(text, access.name), recipe, most)
         with self._lock:
             return self._mirrors.setdefault(mirror.path, mirror)
 

@@ -126,9 +126,7 @@ def _of_qmd(reply: QmdAnswer, request: dict[str, Any], manner: AnswerRules) -> d
     """Return what an agent is told of QMD's answer."""
     results = [
         {
-            "path": hit.path,
-            "startLine": hit.start_line,
-            "endLine": hit.end_line,
+            **_place(hit.path, hit.start_line, hit.end_line),
             "score": hit.score,
             "rank": hit.rank,
             "snippet": visible(hit.snippet),
@@ -221,17 +219,11 @@ def _ranked_answer(
     if trace.level is not None and trace.recalled:
         _add_level(reply, trace.level, nearest=nearest)
     if trace.empty is not None:
-        sentence, step = wording.empty(trace.empty, trace.profile)
-        reply["empty"] = {
-            "reason": kind(type(trace.empty).__name__),
-            "sentence": one_line(sentence),
-            "nextStep": one_line(step),
-        }
+        sentence, step = map(one_line, wording.empty(trace.empty, trace.profile))
+        reply["empty"] = {"reason": kind(type(trace.empty).__name__), "sentence": sentence, "nextStep": step}
         reply["nearestMisses"] = [
             {
-                "path": lost.chunk.path,
-                "startLine": lost.chunk.start_line,
-                "endLine": lost.last_line,
+                **_place(lost.chunk.path, lost.chunk.start_line, lost.last_line),
                 "score": lost.score,
                 "reason": one_line(wording.sentence(lost.verdict)),
             }
@@ -279,13 +271,16 @@ def visible(text: str) -> str:
     return "\t".join(safe(part, keep_newlines=True) for part in instructions.marked(text).split("\t"))
 
 
+def _place(path: str, first: int, last: int) -> dict[str, Any]:
+    """Return how each row begins: the lines that it is of."""
+    return {"path": path, "startLine": first, "endLine": last}
+
+
 def _row(part: Excerpt) -> dict[str, Any]:
     """Return the lines and the text of a part with the scores of its hit."""
     hit = part.hit
     row: dict[str, Any] = {
-        "path": hit.chunk.path,
-        "startLine": part.first,
-        "endLine": part.last,
+        **_place(hit.chunk.path, part.first, part.last),
         "score": hit.score,
         "vectorScore": hit.vector,
         "textScore": hit.text,
@@ -335,13 +330,12 @@ def clamp(results: list[dict[str, Any]], most: int) -> dict[str, Any] | None:
 def _say_what_is_lost(answer: dict[str, Any], states: Iterable[RootState]) -> None:
     """Name the roots whose notes cannot be read: hits from there are what the index keeps of them."""
     for root in lost(states):
-        if root.state != "there":
-            named: dict[str, Any] = {"path": one_line(root.path), "state": root.state, "detail": one_line(root.detail)}
-            answer.setdefault("roots", []).append(named)
-            if not root.readable:
-                answer["stale"] = True
-                answer["warning"] = f"{named['detail']} Hits from there are what the index keeps of it."
-                answer["action"] = "Tell the user that these notes cannot be read now."
+        detail = one_line(root.detail)
+        answer.setdefault("roots", []).append({"path": one_line(root.path), "state": root.state, "detail": detail})
+        if not root.readable:
+            answer["stale"] = True
+            answer["warning"] = f"{detail} Hits from there are what the index keeps of it."
+            answer["action"] = "Tell the user that these notes cannot be read now."
 
 
 _QUOTA = re.compile(r"insufficient_quota|quota|429")
@@ -656,9 +650,7 @@ def _plugin_entries(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "entries": [
             {
-                "path": path,
-                "startLine": chunk.start_line,
-                "endLine": chunk.end_line,
+                **_place(path, chunk.start_line, chunk.end_line),
                 "score": 0.0,
                 "snippet": visible(jsstring.utf16_head(chunk.text, _SNIPPET_UNITS)),
                 "source": "memory",
