@@ -44,7 +44,7 @@ def join(args: argparse.Namespace) -> int:
             return show(args, {"left": there.name}, [f"{there.name} is no longer in {there.where}."])
         publishing.rehearse(there, args.let)
         consent = publishing.consent(engine.plan, there)
-        with engine.index.reader_or_empty() as store, waiting("Looking for secrets"):
+        with engine.index.reader() as store, waiting("Looking for secrets"):
             preview = publishing.preview(store, consent.cleared)
     kinds = [NOTES, *([MEMORY] if args.memory_md else []), *([SESSIONS] if args.transcripts else [])]
     lines = list(_previewed(preview, [*kinds, *consent.kinds]))
@@ -89,7 +89,7 @@ def publish(args: argparse.Namespace) -> int:
         consent = publishing.consent(engine.plan, there)
         with waiting("Indexing"):
             engine.index.catch_up()
-        with engine.index.reader_or_empty() as store, waiting("Publishing"):
+        with engine.index.reader() as store, waiting("Publishing"):
             report = publishing.publish(store, there, consent)
         show(args, plain(report), _published(report, there))
         if not args.once and configuration.own(engine.plan.config).value("shared.publish") is True:
@@ -122,7 +122,7 @@ def check(args: argparse.Namespace) -> int:
     with opened(args) as engine:
         there = _named(access(engine.plan))
         consent = publishing.consent(engine.plan, there)
-        with engine.index.reader_or_empty() as store, waiting("Comparing"):
+        with engine.index.reader() as store, waiting("Comparing"):
             roots = engine.plan.roots if args.against_disk else None
             problems = verify.verify(there, store, consent, roots)
     lines = problems or [f"{there.name} is published as it is indexed."]

@@ -72,7 +72,7 @@ class Engine:
         self.backend = Backend(plan, approvals, self._events.emit)
         """Who answers: this index, or QMD."""
         self.providers = Providers(
-            plan, chain, approvals, lambda: self.index.request_sync("provider"), self.index.reader_or_empty
+            plan, chain, approvals, lambda: self.index.request_sync("provider"), self.index.reader
         )
         """Who makes vectors, approvals, and what would be sent."""
         # A search needs no notes: they are loaded when some changed.
@@ -190,7 +190,7 @@ class Engine:
         if self.scopes.kept:
             threading.Thread(target=self.scopes.keep, args=(index.writer.closing,), name="mirrors", daemon=True).start()
         notice = self._events.notice
-        self._publisher = shared.publisher_of(self.plan, index.reader_or_empty, index.leadership.leads, notice)
+        self._publisher = shared.publisher_of(self.plan, index.reader, index.leadership.leads, notice)
         if self._publisher is not None:
             index.after_sync = self._publisher.wake
 
@@ -358,7 +358,7 @@ class Scopes:
         from memory_tui.shared.mirror import Mirror
 
         plan = self._plan
-        with self._index.reader_or_empty() as store:
+        with self._index.reader() as store:
             recipe = store.recipe()
         if recipe is None:
             raise IndexUnavailable(

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 
 from msgspec.structs import replace
 
@@ -168,8 +168,8 @@ class Index:
     # --- reading ---------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def reader(self) -> Iterator[Store | None]:
-        """Yield a read-only connection; None while there is no index. Raises Cancelled, IndexUnavailable."""
+    def reader(self) -> Iterator[Store]:
+        """Yield a read-only connection, to nothing while there is no index. Raises Cancelled, IndexUnavailable."""
         with ExitStack() as stack:
             try:
                 store = stack.enter_context(self.readers.borrow(self.opener.path))
@@ -182,16 +182,6 @@ class Index:
                 # it as seen: what an earlier one read would stay as it was.
                 self._mark = self._mark or mark_of(store)
             yield store
-
-    @contextmanager
-    def reader_or_empty(self) -> Iterator[Store]:
-        """Yield a read-only connection, to nothing while there is no index. Raises Cancelled, IndexUnavailable."""
-        with self.reader() as store:
-            if store is not None:
-                yield store
-                return
-        with closing(Store.nothing(self.opener.path)) as nothing:
-            yield nothing
 
     # --- syncs -----------------------------------------------------------------------------------------------------
 
@@ -268,7 +258,7 @@ class Index:
             if changes:
                 self._follow_sessions()
             with self.readers.borrow(self.opener.path) as store:
-                if store is None or store.recipe() is None:
+                if store.recipe() is None:
                     return True
                 if not changes:
                     return False
@@ -569,9 +559,9 @@ class Index:
         return "sweep"
 
 
-def mark_of(store: Store | None) -> Mark:
+def mark_of(store: Store) -> Mark:
     """Return which index `store` is, and its generation."""
-    if store is None or store.identified is None:
+    if store.identified is None:
         return "", 0
     return str(store.meta("uuid") or ""), store.generation()
 

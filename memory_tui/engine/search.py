@@ -91,7 +91,7 @@ class Search:
         met = durable.file_at(self.index.opener.path)
         try:
             with self.index.reader() as store:
-                if store is None:
+                if store.absent:
                     missing = self.index.missing()
                     self.index.wish_search_sync()
                     raise missing
@@ -107,7 +107,7 @@ class Search:
         Raises Cancelled.
         """
         try:
-            with self.index.reader_or_empty() as store, store.snapshot():
+            with self.index.reader() as store, store.snapshot():
                 return run(store)
         except IndexUnavailable as error:
             self.index.report_unreadable(error, durable.file_at(self.index.opener.path))
@@ -207,7 +207,7 @@ class Search:
         Raises Cancelled.
         """
         with suppress(IndexUnavailable, QueryError), self.index.reader() as store:
-            if store is None:
+            if store.absent:
                 return
             with cancel.around(store.interrupt), self.state(store) as corpus:
                 # Where no note holds the word, every word of the index would be read to correct it.
@@ -262,7 +262,7 @@ class Search:
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
         """Return the chunks of a note as they are indexed, in order."""
         with self.index.reader() as store:
-            rows = store.chunks_of(path) if store is not None else []
+            rows = store.chunks_of(path)
         return tuple(
             ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
             for row in rows
@@ -273,7 +273,7 @@ class Search:
         """The stored paths of the notes in which the words of any of `phrases` follow each other; None: not known."""
         try:
             with self.index.reader() as store:
-                return store.paths_holding(phrases) if store is not None else None
+                return None if store.absent else store.paths_holding(phrases)
         except (IndexUnavailable, QueryError):
             return None
 

@@ -51,12 +51,9 @@ class Readers:
         self._closed = Stop()
 
     @contextmanager
-    def borrow(self, path: Path) -> Iterator[Store | None]:
-        """Lend a connection to one thread; None while there is no index. Raises Cancelled after `close`."""
+    def borrow(self, path: Path) -> Iterator[Store]:
+        """Lend a connection to one thread, to nothing while there is no index. Raises Cancelled after `close`."""
         store = self._open(path)
-        if store is None:
-            yield None
-            return
         with self._lock:
             self._busy.append(store)
         try:
@@ -65,14 +62,14 @@ class Readers:
             with self._lock:
                 self._busy.remove(store)
                 changed = store.frozen is not None and store.changed
-                if self._closed.is_set() or self._idle or store.moved or store.frozen:
+                if self._closed.is_set() or self._idle or store.absent or store.moved or store.frozen:
                     store.close()
                 else:
                     self._idle = store
         if changed:
             raise IndexBusy("The index was written while it was read without locks.", "Ask again in a moment.")
 
-    def _open(self, path: Path) -> Store | None:
+    def _open(self, path: Path) -> Store:
         with self._lock:
             self._closed.check()
             store, self._idle = self._idle, None
@@ -80,12 +77,10 @@ class Readers:
             if store.path == path and not store.moved:
                 return store
             store.close()
-        if not path.exists() or not path.stat().st_size:
-            return None
-        try:
-            return Store.open(path, read_only=True, expected=self._expected)
-        except IndexEmpty:
-            return None
+        with suppress(IndexEmpty):
+            if path.exists() and path.stat().st_size:
+                return Store.open(path, read_only=True, expected=self._expected)
+        return Store.nothing(path)
 
     def close(self) -> None:
         """Stop the searches that run, close what nobody uses; searches that come are refused."""

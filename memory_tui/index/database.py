@@ -246,6 +246,11 @@ class Database:
         return cls(connection, path, True, schema.NO_VEC0)
 
     @property
+    def absent(self) -> bool:
+        """Whether it is the index that does not exist."""
+        return self.identified is None and self.frozen is None
+
+    @property
     def moved(self) -> bool:
         """Whether the file was deleted, or replaced by another one, since it was opened."""
         return self.identified is not None and durable.file_at(self.path) != self.identified

@@ -50,7 +50,7 @@ def measured(server: Server, place: Path) -> None:
         engine.index.sync()
 
         def run() -> publish.Published:
-            with engine.index.reader_or_empty() as store:
+            with engine.index.reader() as store:
                 return publish.publish(store, home.access, publish.consent(engine.plan, home.access))
 
         for _ in range(3):
@@ -64,7 +64,7 @@ def measured(server: Server, place: Path) -> None:
         index, first = share(indexing, 0.5), share(publishing, 0.5)
         show("indexing again with cached vectors, CPU and wall ms", index)
         show("publishing all of it", first, f"wall {ratio(first.wall, index.wall, 'indexing')}, goal <= 1.5")
-        with engine.index.reader_or_empty() as store:
+        with engine.index.reader() as store:
             texts = [text for (text,) in store.query("SELECT text FROM chunks")]
         look = cost_of(lambda: [finder.kinds(text) for text in texts])
         show("  of which looking for secrets", look, f"wall {ratio(look.wall, index.wall, 'indexing')}")
@@ -128,7 +128,7 @@ def team(server: Server, place: Path, args: argparse.Namespace) -> None:
             with Engine.open(home.options) as engine, ExitStack() as stack:
                 engine.index.sync()
                 again = cost_of(lambda engine=engine: engine.index.sync(force=True))
-                store = stack.enter_context(engine.index.reader_or_empty())
+                store = stack.enter_context(engine.index.reader())
                 allowed = publish.consent(engine.plan, home.access)
                 report = cost_of(
                     lambda store=store, home=home, allowed=allowed: publish.publish(store, home.access, allowed)

@@ -173,7 +173,7 @@ def test_whoever_opens_an_index_that_is_being_made_finds_it_whole_or_not_there(t
         ready.wait(LONG)
         while not whole:
             with readers.borrow(path) as store:
-                whole = store is not None and store.recipe() is None
+                whole = not store.absent and store.recipe() is None
         for maker in makers:
             maker.join(LONG)
         readers.close()

@@ -67,5 +67,5 @@ class Home:
     def publish(self) -> publish.Published:
         with Engine.open(self.options) as engine:
             engine.index.sync()
-            with engine.index.reader_or_empty() as store:
+            with engine.index.reader() as store:
                 return publish.publish(store, self.access, publish.consent(engine.plan, self.access))
