@@ -181,7 +181,7 @@ class Plan(Struct, frozen=True):
 
 def choose(options: Options) -> Plan:
     """Decide everything; nothing need be where the workspace should be. Raises ConfigError or SettingError."""
-    folder = Path(options.workspace).expanduser() if options.workspace else None if options.agent else _here()
+    folder = Path(options.workspace).expanduser() if options.workspace else None if options.agent else here()
     config = configuration.load(
         options.config, None if options.config and not options.workspace else folder, options.agent
     )
@@ -324,11 +324,10 @@ def _compose(name: str, config: Config, rules: dict[str, Value], chosen: dict[st
     return settings.set("chunking.overlap", tokens - 1, f"one less than chunking.tokens, {tokens}")
 
 
-def _here() -> Path | None:
+def here() -> Path | None:
     """Return the current folder, when it looks like a workspace."""
-    here = Path.cwd()
-    signs = ("MEMORY.md", "memory.md", "memory")
-    return here if any((here / sign).exists() for sign in signs) else None
+    folder = Path.cwd()
+    return folder if any((folder / sign).exists() for sign in ("MEMORY.md", "memory.md", "memory")) else None
 
 
 def _home(index: str) -> Path:

@@ -141,8 +141,7 @@ def _with_hosts(args: argparse.Namespace, workspace: str | None) -> tuple[str | 
         memory = registry.codex_memory()
         _require_memory("Codex", "anything", memory)
         extra.append(str(memory))
-        here = any((Path.cwd() / sign).exists() for sign in ("MEMORY.md", "memory.md", "memory"))
-        if workspace is None and not here and not names_a_memory(args):
+        if workspace is None and plans.here() is None and not names_a_memory(args):
             workspace = str(memory)
     return workspace, tuple(extra)
 

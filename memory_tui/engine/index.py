@@ -324,14 +324,10 @@ class Index:
             fresh = self.freshness(store, scan(self._plan.roots, store.settled()))
         if not report.changed and before is not None and before.differs(fresh):
             self._emit(events.NotesChanged(time.time()))
-        self._report_provider(store)
-        return report
-
-    def _report_provider(self, store: Store) -> None:
-        """Tell who makes vectors now."""
         now = who_answers(store, self._chain, self._plan.settings)
         name, fine = now.answers or now.requested, now.fine or bool(now.answers)
         self._emit(events.ProviderChanged(time.time(), name, fine, now.detail if now.fine else now.sentence))
+        return report
 
     def _is_copied(self, store: Store) -> bool:
         """Tell whether the index is of no folder, also one that has just taken the place of a damaged mirror."""

@@ -302,7 +302,7 @@ class RootWatch:
             self._pending = RootState(path, absolute), time.monotonic()
             result = probe(path, absolute, expected=path in self.comparison[1])
             # What is to be said of memory/ is said of the workspace where that cannot be read.
-            if result is not None and (path != FOLDER or probes[0].root.readable):
+            if result is not None and (path != FOLDER or probes[0][0].readable):
                 probes.append(result)
         self._probes, self._pending, self._examined = tuple(probes), None, time.monotonic()
 

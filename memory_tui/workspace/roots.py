@@ -13,7 +13,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -514,11 +514,8 @@ class RootState(Struct, frozen=True):
         return replace(self, state="unreadable", detail=f"{self.absolute} cannot be read: {cause}.")
 
 
-class Probe(NamedTuple):
-    """What one examination of a root came to; `identity` tells it from whatever is at its path another time."""
-
-    root: RootState
-    identity: Identity | None
+Probe = tuple[RootState, Identity | None]
+"""What one examination of a root came to, and what tells it from whatever is at its path another time."""
 
 
 def probe(path: str, absolute: str, *, expected: bool) -> Probe | None:
@@ -535,7 +532,7 @@ def probe(path: str, absolute: str, *, expected: bool) -> Probe | None:
         root = replace(root, state="gone", detail=f"{absolute} is not there: it was deleted, renamed or unmounted.")
     except (OSError, ValueError) as error:
         root = root.unreadable(_cause(error))
-    return Probe(root, identity)
+    return root, identity
 
 
 def _identity(root: RootState, expected: bool) -> Identity:
