@@ -399,8 +399,13 @@ def _says(command: str, change: NoteChange) -> bool:
         if came[line] > 1 or replaced is None:
             return False
         went -= Counter([replaced])
-    # What only appends takes no line away.
-    return all(map(times, went)) or (not _APPENDS.search(command) and all(map(times, new)))
+    after = change.after or b""
+    if all(map(times, went)):
+        # The end of the last line, which only printf leaves out, is another hand's where it went.
+        return after.endswith(b"\n") or not (change.before or b"").endswith(b"\n") or "printf" in command
+    # What only appends takes no line away; what writes all of a note says it in one go.
+    whole = _spoken(_WORD.findall(after.decode("utf-8", "replace")))
+    return not _APPENDS.search(command) and all(map(times, new)) and whole in spoken
 
 
 def _lines(data: Bytes) -> Counter[str]:

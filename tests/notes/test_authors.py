@@ -277,6 +277,8 @@ UNPROVED = {
     "echo '- router 10.0.0.1' >> MEMORY.md": OLD[:2] + OLD[9:],
     "echo '- jar' | tee MEMORY.md": OLD[2:],
     "grep -c '- sink' MEMORY.md": OLD + b"- sink\n",
+    "echo '- owl' >> MEMORY.md": OLD + b"- owl",
+    "printf '%s\\n' '- a' '- b' '- c' > MEMORY.md": b"- a\n- c\n",
     "echo '- jar' >> ../draft/MEMORY.md": OLD + b"- jar\n",
 }
 
