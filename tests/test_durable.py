@@ -16,7 +16,7 @@ from memory_tui.errors import EditRefused, IndexUnavailable, MemoryTuiError
 from memory_tui.locks import WriterLock, holder
 from memory_tui.notes import journal
 from memory_tui.notes.changes import Change, FileChange, Unfinished
-from memory_tui.notes.curator import Curator
+from memory_tui.notes.edit import Curator
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import RecallEntry

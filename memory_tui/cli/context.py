@@ -24,7 +24,7 @@ from memory_tui.settings import by_option
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.notes.curator import Curator
+    from memory_tui.notes.edit import Curator
 
 _NOTIFYING = ("search", "status", "index")
 """Commands whose answer holds every notice of the engine."""
@@ -219,7 +219,7 @@ def curator_of(args: argparse.Namespace, *, looks: bool = False) -> Curator:
     Who only `looks` is shown what is there also where that cannot be settled.
     """
     # A server, for whose start an agent waits, changes no note.
-    from memory_tui.notes.curator import curator
+    from memory_tui.notes.edit import curator
 
     notes = curator(plans.plan(engine_options(args)))
     try:

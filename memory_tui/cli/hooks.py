@@ -20,7 +20,7 @@ from memory_tui.hosts import claude_code
 from memory_tui.hosts.claude_code import HookCall
 from memory_tui.notes import budget
 from memory_tui.notes.changes import Busy, Change, Conflict, FileChange
-from memory_tui.notes.curator import Curator, curator
+from memory_tui.notes.edit import Curator, curator
 from memory_tui.openclaw import prompt as prompts
 from memory_tui.openclaw import session_note
 from memory_tui.openclaw.prompt import OpeningNote

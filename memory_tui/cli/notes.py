@@ -25,8 +25,9 @@ from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Findings, Group, Suggestion
 from memory_tui.notes import authors, diff
 from memory_tui.notes import history as histories
+from memory_tui.notes import restore as restoring
 from memory_tui.notes.changes import Change
-from memory_tui.notes.curator import AppliedChange, Curator
+from memory_tui.notes.edit import AppliedChange, Curator
 from memory_tui.notes.history import OTHERS, OWN
 from memory_tui.notes.journal import Edit, JournalEntry
 from memory_tui.search.corpus import DAY_SECONDS
@@ -222,7 +223,7 @@ def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) 
     back = f"memory-tui inbox --id {first.id if len(chosen) == 1 else 'ID'} --do reopen undoes it."
     if action not in ("keep", "none", "snooze"):
         change = checks.changes(chosen, action, curator)
-        lines = [change.title, *change.notes, *map(str, diff.masked_lines(change))]
+        lines = [change.title, *change.notes, *map(str, diff.lines(change))]
         if agreed(args, lines, "Change these notes?"):
             number = curator.apply(change).entry.id
             report = f"Written as change {number}; memory-tui undo {number} undoes it."
@@ -395,14 +396,14 @@ def restore_notes(args: argparse.Namespace) -> int:
             return _versions(args, notes)
         is_number = when.isascii() and when.isdigit()
         point: dict[str, Any] = {"change": _entry(notes, int(when)).id} if is_number else {"at": _time(when)}
-        return make(notes, histories.before(notes, args.path, **point), args)
+        return make(notes, restoring.before(notes, args.path, **point), args)
 
 
 def _versions(args: argparse.Namespace, notes: Curator) -> int:
     """List the texts that a note had."""
     if args.path is None:
         raise SettingError("--all needs a time.", "memory-tui restore --all --before 2h shows what it would change.")
-    versions = histories.versions(notes.journal, args.path, notes.read(args.path))
+    versions = restoring.versions(notes.journal, args.path, notes.read(args.path))
     command = f"memory-tui restore {args.path} --before"
     if args.yes:
         numbers = ", ".join(str(edit.id) for edit in versions)

@@ -22,9 +22,9 @@ from memory_tui.inbox import checks
 from memory_tui.inbox.checks import CheckProgress
 from memory_tui.inbox.entries import Decisions, Findings
 from memory_tui.index.store import Store
-from memory_tui.notes import curator, history
+from memory_tui.notes import edit, history
 from memory_tui.notes.authors import name_authors
-from memory_tui.notes.curator import Curator
+from memory_tui.notes.edit import Curator
 from memory_tui.notes.journal import JournalEntry
 from memory_tui.notes.recorder import Recorder
 from memory_tui.openclaw import prompt
@@ -67,7 +67,7 @@ class Notes:
     @cached_property
     def curator(self) -> Curator:
         """Return what changes notes and takes changes back; after each one the index is brought up to date."""
-        return curator.curator(self.plan, lambda _: self._index.request_sync("edit"))
+        return edit.curator(self.plan, lambda _: self._index.request_sync("edit"))
 
     def read(self, path: str) -> Document:
         """Return a note as it is on disk, a transcript line by line, or as the mirror has it of which these notes are.

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from memory_tui.formatting import plural
 from memory_tui.notes.changes import Change, FileChange, moves
@@ -35,20 +34,32 @@ class DiffLine(Struct, frozen=True):
 
 
 def lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
-    """The unified diff of all notes of a change. Text is as it is in the notes: make it safe before showing it."""
-    return tuple(line for file in change.files for line in _of(file, context))
+    """The unified diff of all notes of a change, without their secrets. Text is else as it is in the notes: make it
+    safe before showing it.
+
+    Of a note that only gets another path, the paths are told, not its text.
+    """
+    rows: list[DiffLine] = []
+    by_path = {file.path: file for file in change.files}
+    names = {new: old for old, new in moves(change.files).items() if by_path[new].after == by_path[old].before}
+    for file in change.files:
+        if file.path in names:
+            rows.append(DiffLine("file", f"{names[file.path]} becomes {file.path}, its text stays as it is"))
+        elif file.path not in names.values():
+            rows += _of(file, context)
+    return tuple(rows)
 
 
 def text(change: Change, context: int = 3) -> str:
     """The unified diff as one text, without its secrets."""
-    return "".join(f"{line}\n" for line in masked_lines(change, context))
+    return "".join(f"{line}\n" for line in lines(change, context))
 
 
 def brought_back(change: Change) -> tuple[str, ...]:
     """Tell how many secrets a change that restores puts where a note has masks; undoing a mask needs no word."""
     if change.kind != "restore" or not any(MASK.encode() in (file.before or b"") for file in change.files):
         return ()
-    rows = masked_lines(change, 0)
+    rows = lines(change, 0)
     count = sum(row.text.count(NEW_SECRET) for row in rows if row.kind == "new")
     masks = any(MASK in row.text for row in rows if row.kind == "gone")
     return (f"This brings back {plural(count, 'secret')} in the place of masks.",) if count and masks else ()
@@ -56,6 +67,8 @@ def brought_back(change: Change) -> tuple[str, ...]:
 
 def _of(file: FileChange, context: int) -> Iterator[DiffLine]:
     before, after = _split(file.before), _split(file.after)
+    marks: dict[str, str] = {}
+    shown, new_shown = _texts(file.before, SECRET, marks), _texts(file.after, NEW_SECRET, marks)
     yield DiffLine("file", f"--- {file.path if file.before is not None else 'nothing'}")
     yield DiffLine("file", f"+++ {file.path if file.after is not None else 'nothing'}")
     hunks: list[list[tuple[int, int, int, int]]] = []
@@ -72,11 +85,11 @@ def _of(file: FileChange, context: int) -> Iterator[DiffLine]:
         yield DiffLine("hunk", f"@@ -{old} +{new + 1 if count else new},{count} @@")
         for a, b, c, d in [*spans, (last, last, new + count, new + count)]:
             for number in range(start, a):
-                yield DiffLine("same", before[number][0], number + 1, c - a + number + 1, before[number][1])
+                yield DiffLine("same", shown[number], number + 1, c - a + number + 1, before[number][1])
             for number in range(a, b):
-                yield DiffLine("gone", before[number][0], number + 1, 0, before[number][1])
+                yield DiffLine("gone", shown[number], number + 1, 0, before[number][1])
             for number in range(c, d):
-                yield DiffLine("new", after[number][0], 0, number + 1, after[number][1])
+                yield DiffLine("new", new_shown[number], 0, number + 1, after[number][1])
             start = b
 
 
@@ -88,32 +101,11 @@ def _split(data: bytes | None) -> list[tuple[str, str]]:
     return [*parts, (last, "no line end")] if last else parts
 
 
-def masked_lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
-    """What `diff.lines` gives, with secrets masked; looked for in whole notes: a key may have many lines.
-
-    Of a note that only gets another path, the paths are told, not its text.
-    """
-    rows: list[DiffLine] = []
-    by_path = {file.path: file for file in change.files}
-    names = {new: old for old, new in moves(change.files).items() if by_path[new].after == by_path[old].before}
-    for file in change.files:
-        if file.path in names:
-            rows.append(DiffLine("file", f"{names[file.path]} becomes {file.path}, its text stays as it is"))
-        elif file.path not in names.values():
-            marks: dict[str, str] = {}
-            before, after = _texts(file.before, SECRET, marks), _texts(file.after, NEW_SECRET, marks)
-            rows += _masked(lines(replace(change, files=(file,)), context), before, after)
-    return tuple(rows)
-
-
-def _masked(rows: tuple[DiffLine, ...], before: list[str], after: list[str]) -> Iterator[DiffLine]:
-    for line in rows:
-        texts, number = (after, line.new) if line.kind == "new" else (before, line.old)
-        yield replace(line, text=texts[number - 1]) if number else line
-
-
 def _texts(data: bytes | None, mark: str, marks: dict[str, str]) -> list[str]:
-    """The lines of a note, as many as it has; a secret that has no mark among `marks` gets this one."""
+    """The lines of a note, as many as it has; a secret that has no mark among `marks` gets this one.
+
+    Secrets are looked for in the whole note: a key may have many lines.
+    """
 
     def shown(secret: str) -> str:
         return "\n".join([marks.setdefault(secret, mark)] * (secret.count("\n") + 1))

@@ -103,6 +103,8 @@ LEFT JOIN note_change AS c ON c.scope = s.name AND c.id = e.id LEFT JOIN note_au
 WHERE s.name = ?1 AND coalesce(c.state, 'done') = 'done' AND e.id > ?2 AND e.id < ?3 {more}
 ORDER BY e.id {order}, e.place LIMIT ?4
 """
+_BEGAN = "SELECT began FROM note_scope WHERE id = ?"
+"""From when on every note is known; NULL while changes of others are not written down."""
 _NEW_EDIT = f"INSERT INTO note_edit VALUES ({'?, ' * 11}NULL)"
 _CHAIN = """
 WITH RECURSIVE chain (id, step) AS (
@@ -245,8 +247,8 @@ class Journal:
         self.most_days: float = KEEP_DAYS
         self.most_bytes = KEEP_BYTES
         self._scope = folder.name
-        self._checked = False
-        """Whether the journal of 0.2 was read, where there is one."""
+        self._old, self._checked = folder / "journal.jsonl", False
+        """The journal of 0.2, and whether it was read, where there is one."""
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -331,13 +333,12 @@ class Journal:
     def view(self) -> None:
         """Write down that a person has looked at every change until now."""
         sql = "UPDATE note_scope SET viewed = last WHERE id = ?"
-        self._write(lambda connection: connection.execute(sql, (self._scope_id(connection),)))
+        self._write(lambda connection, scope: connection.execute(sql, (scope,)))
 
     def set_authors(self, authors: Iterable[tuple[int, int, Author]]) -> None:
         """Write down who made changes, each by its number and place."""
 
-        def write(connection: apsw.Connection) -> None:
-            scope = self._scope_id(connection)
+        def write(connection: apsw.Connection, scope: int) -> None:
             connection.executemany(
                 "UPDATE note_edit SET author = ? WHERE scope = ? AND id = ? AND place = ?",
                 [(self._author_id(connection, who), scope, number, place) for number, place, who in authors],
@@ -351,8 +352,7 @@ class Journal:
         With `began` (ns) every note was looked at, from then on.
         """
 
-        def write(connection: apsw.Connection) -> tuple[Edit, ...]:
-            scope = self._scope_id(connection)
+        def write(connection: apsw.Connection, scope: int) -> tuple[Edit, ...]:
             # Who settles a change of this program that is on its way into notes says what they were.
             sql = """SELECT p.path FROM note_change AS c JOIN note_edit AS e ON e.scope = ?1 AND e.id = c.id
                 JOIN note_path AS p ON p.id = e.path WHERE c.scope = ?2 AND c.state = 'intent'"""
@@ -381,23 +381,20 @@ class Journal:
 
     def clear(self, *, others: bool = False) -> None:
         """Forget every change of this workspace, or those of `others` alone, and what each note was."""
-        if not self.database.exists():
-            return
 
-        def write(connection: apsw.Connection) -> None:
-            scope = self._scope_id(connection)
-            ours = "SELECT id FROM note_change WHERE scope = ?2" if others else "SELECT 0"
+        def clear(connection: apsw.Connection, scope: int) -> None:
             if not others:
                 connection.execute("DELETE FROM note_change WHERE scope = ?", (self._scope,))
+            ours = "SELECT id FROM note_change WHERE scope = ?2"
             sql = f"DELETE FROM note_edit WHERE scope = ?1 AND id NOT IN ({ours})"
-            connection.execute(sql, (scope, self._scope) if others else (scope,))
-            sql = "UPDATE note_path SET blob = NULL, size = NULL WHERE scope = ?"
-            connection.execute(sql, (scope,))
+            connection.execute(sql, (scope, self._scope))
+            connection.execute("UPDATE note_path SET blob = NULL, size = NULL WHERE scope = ?", (scope,))
             connection.execute("UPDATE note_scope SET began = NULL, viewed = NULL WHERE id = ?", (scope,))
             connection.execute("DELETE FROM note_start WHERE scope = ?", (scope,))
             self._tidy(connection, scope)
 
-        self._write(write)
+        if self.database.exists():
+            self._write(clear)
 
     @contextmanager
     def locked(self, seconds: float = _LOCK_SECONDS) -> Iterator[None]:
@@ -425,13 +422,12 @@ class Journal:
         undoes, redoes = (change.of, 0) if change.kind == "undo" else (0, change.of)
         entry = JournalEntry(0, self.clock(), "intent", change.kind, change.title, (), undoes, redoes)
 
-        def begin(connection: apsw.Connection) -> JournalEntry:
+        def begin(connection: apsw.Connection, scope: int) -> JournalEntry:
             # What somebody else made of the notes before comes first.
-            scope = self._scope_id(connection)
-            for file in change.files if self._began(connection, scope) is not None else ():
+            for file in change.files if value(connection, _BEGAN, scope) is not None else ():
                 at = min(entry.at, file.mtime_ns / 1e9 or entry.at)
                 self._observe(connection, scope, Sight(file.path, file.before, at, -1))
-            return self._put(connection, entry, change.files)
+            return self._put(connection, scope, entry, change.files)
 
         return self._write(begin)
 
@@ -442,9 +438,9 @@ class Journal:
         """
         entry = JournalEntry(0, self.clock(), "done", change.kind, change.title, reason=reason)
 
-        def record(connection: apsw.Connection) -> JournalEntry:
-            made = self._put(connection, entry, change.files, settled=True)
-            self._set_aside(connection, made, since)
+        def record(connection: apsw.Connection, scope: int) -> JournalEntry:
+            made = self._put(connection, scope, entry, change.files, settled=True)
+            self._set_aside(connection, scope, made, since)
             return made
 
         return self._write(record)
@@ -452,7 +448,8 @@ class Journal:
     def settle(self, entry: JournalEntry, files: Sequence[FileChange] | None = None) -> JournalEntry:
         """Write down how it ended; `files` are what the notes really held before and hold after."""
         end = replace(entry, at=self.clock())
-        return self._write(lambda connection: self._put(connection, end, files, settled=end.state == "done"))
+        settled = end.state == "done"
+        return self._write(lambda connection, scope: self._put(connection, scope, end, files, settled=settled))
 
     def draft(self, view: ThreeWay, title: str, number: int = 0) -> JournalEntry:
         """Keep a text that could not be written, in the place of draft `number` unless 0. Only while `locked`."""
@@ -461,20 +458,20 @@ class Journal:
 
     def put(self, entry: JournalEntry, files: Sequence[FileChange] | None = None) -> JournalEntry:
         """Write an entry down, with the texts of `files` unless it has them already; 0 gets the next number."""
-        return self._write(lambda connection: self._put(connection, entry, files))
+        return self._write(lambda connection, scope: self._put(connection, scope, entry, files))
 
     # --- the tables ---------------------------------------------------------------------------------------------------
 
     def _put(
         self,
         connection: apsw.Connection,
+        scope: int,
         entry: JournalEntry,
         files: Sequence[FileChange] | None = None,
         *,
         settled: bool = False,
     ) -> JournalEntry:
         """Write an entry; the notes of one that is `settled` are now what it left."""
-        scope = self._scope_id(connection)
         numbered = replace(entry, id=entry.id or self._next(connection, scope))
         if files is not None:
             recorded = tuple(self._recorded(connection, scope, file) for file in files)
@@ -490,7 +487,7 @@ class Journal:
             lines = counted(_text(connection, note.before), _text(connection, note.after))
             row = scope, numbered.id, place, path, entry.at, note.before, note.after, *lines, note.mode, note.mtime_ns
             connection.execute(_NEW_EDIT, row)
-            if settled and self._began(connection, scope) is not None:
+            if settled and value(connection, _BEGAN, scope) is not None:
                 # Who looks next reads it, whatever its size and time are.
                 sql = "UPDATE note_path SET blob = ?, size = -1, mtime_ns = 0, ctime_ns = 0, device = 0 WHERE id = ?"
                 connection.execute(sql, (note.after, path))
@@ -504,25 +501,15 @@ class Journal:
         before = self._keep(connection, file.before, value(connection, sql, path) or None)
         return RecordedNote(file.path, before, self._keep(connection, file.after, before), file.mode, file.mtime_ns)
 
-    def _set_aside(self, connection: apsw.Connection, made: JournalEntry, since: int) -> None:
+    def _set_aside(self, connection: apsw.Connection, scope: int, made: JournalEntry, since: int) -> None:
         """Name the editor for what was seen of the note meanwhile; what tells the same as this change goes."""
-        scope, note = self._scope_id(connection), made.files[0]
+        note = made.files[0]
         these = """WHERE scope = ?1 AND path = (SELECT id FROM note_path WHERE scope = ?1 AND path = ?2) AND id > ?3
             AND id < ?4 AND author IS NULL AND id NOT IN (SELECT id FROM note_change WHERE scope = ?5)"""
         values = scope, storable(note.path), since, made.id, self._scope
         same = "AND before IS ?6 AND after IS ?7"
         connection.execute(f"DELETE FROM note_edit {these} {same}", (*values, note.before, note.after))
-        editor = self._author_id(connection, EDITOR)
-        connection.execute(f"UPDATE note_edit SET author = ?6 {these}", (*values, editor))
-
-    def _scope_id(self, connection: apsw.Connection) -> int:
-        connection.execute("INSERT OR IGNORE INTO note_scope (name) VALUES (?)", (self._scope,))
-        return int(value(connection, "SELECT id FROM note_scope WHERE name = ?", self._scope))
-
-    def _began(self, connection: apsw.Connection, scope: int) -> int | None:
-        """Return from when on every note is known; None while changes of others are not written down."""
-        began: int | None = value(connection, "SELECT began FROM note_scope WHERE id = ?", scope)
-        return began
+        connection.execute(f"UPDATE note_edit SET author = ?6 {these}", (*values, self._author_id(connection, EDITOR)))
 
     def _next(self, connection: apsw.Connection, scope: int) -> int:
         return int(value(connection, "UPDATE note_scope SET last = last + 1 WHERE id = ? RETURNING last", scope))
@@ -546,7 +533,7 @@ class Journal:
             return None
         before = _text(connection, head)
         blob, edit = self._keep(connection, sight.data, head, before), None
-        known = size is not None or (sight.fresh and self._began(connection, scope) is not None)
+        known = size is not None or (sight.fresh and value(connection, _BEGAN, scope) is not None)
         if blob != head and known:
             number = self._next(connection, scope)
             lines = counted(before, sight.data)
@@ -582,8 +569,8 @@ class Journal:
         connection.execute(sql, (blob_hash(data), base, _packed(data, prefix)))
         return connection.last_insert_rowid()
 
-    def _forgotten(self, connection: apsw.Connection) -> int:
-        scope, limit = self._scope_id(connection), self.clock() - self.most_days * _DAY_SECONDS
+    def _forgotten(self, connection: apsw.Connection, scope: int) -> int:
+        limit = self.clock() - self.most_days * _DAY_SECONDS
         last = value(connection, _TOO_MUCH, scope, self.most_bytes)
         connection.execute(
             "DELETE FROM note_change WHERE scope = ? AND (at < ? AND state <> 'intent' OR id <= ?)",
@@ -623,16 +610,18 @@ class Journal:
     def _read(self, how: Callable[[apsw.Connection], T], nothing: T) -> T:
         if not self._checked and self._old.exists():
             self._checked = True
-            return self._write(how)
+            return self._write(lambda connection, _: how(connection))
         if not self.database.exists():
             return nothing
         return self._run(lambda c: how(c) if state_db.has_table(c, "note_blob") else nothing, write=False)
 
-    def _write(self, how: Callable[[apsw.Connection], T]) -> T:
+    def _write(self, how: Callable[[apsw.Connection, int], T]) -> T:
         def write(connection: apsw.Connection) -> T:
             connection.execute(_TABLES)
-            self._take_over(connection)
-            return how(connection)
+            connection.execute("INSERT OR IGNORE INTO note_scope (name) VALUES (?)", (self._scope,))
+            scope = int(value(connection, "SELECT id FROM note_scope WHERE name = ?", self._scope))
+            self._take_over(connection, scope)
+            return how(connection, scope)
 
         return self._run(write, write=True)
 
@@ -644,16 +633,11 @@ class Journal:
 
     # --- the journal of 0.2 -------------------------------------------------------------------------------------------
 
-    @property
-    def _old(self) -> Path:
-        return self.folder / "journal.jsonl"
-
-    def _take_over(self, connection: apsw.Connection) -> None:
+    def _take_over(self, connection: apsw.Connection, scope: int) -> None:
         """Read the lines of a file once; what is cut off, or lacks one of its texts, is left out."""
         if not self._old.exists() or state_db.was_taken_over(connection, "note_change", self._scope):
             return
         state_db.mark_taken_over(connection, "note_change", self._scope)
-        scope = self._scope_id(connection)
         for line in self._old.read_bytes().split(b"\n"):
             with suppress(msgspec.MsgspecError, OSError, zlib.error):
                 fields = msgspec.json.decode(line, type=dict[str, Any])
@@ -661,7 +645,7 @@ class Journal:
                 files = [FileChange(before=self._old_text(b), after=self._old_text(a), **rest) for b, a, rest in texts]
                 entry = msgspec.convert(fields, JournalEntry)
                 # Of two lines about one change the later one counts; titles of the oldest ones are as they were.
-                self._put(connection, replace(entry, title=masked(entry.title)), files)
+                self._put(connection, scope, replace(entry, title=masked(entry.title)), files)
                 connection.execute("UPDATE note_scope SET last = max(last, ?) WHERE id = ?", (entry.id, scope))
 
     def _old_text(self, name: str | None) -> bytes | None:
@@ -743,43 +727,6 @@ def storable(value: Any) -> Any:  # noqa: ANN401 - what SQLite takes
 def unusable(what: str) -> EditFailed:
     """Return the error of a journal that cannot be used."""
     return EditFailed(f"The journal cannot be used: {what}.", "Check the folder and the space on its disk.")
-
-
-# --- what can be taken back -------------------------------------------------------------------------------------------
-
-
-def undo_stack(entries: tuple[JournalEntry, ...], kind: str) -> tuple[JournalEntry, ...]:
-    """Return what can be undone or redone, the next one first; a new change ends what can be redone."""
-    by_id = {entry.id: entry for entry in entries}
-    undo: list[JournalEntry] = []
-    redo: list[JournalEntry] = []
-    for entry in entries:
-        if entry.state != "done" or entry.kind == "trust":
-            # Changes of trust wrote OpenClaw's ledger, which is only read now.
-            continue
-        target = by_id.get(entry.undoes or entry.redoes)
-        if entry.undoes and target in undo:
-            undo.remove(target)
-            redo.append(target)
-        elif entry.redoes and target in redo:
-            redo.remove(target)
-            undo.append(target)
-        elif not entry.undoes and not entry.redoes:
-            undo.append(entry)
-            redo.clear()
-    return tuple(reversed(undo if kind == "undo" else redo))
-
-
-def why_not(entries: tuple[JournalEntry, ...], number: int, kind: str) -> str:
-    """Return why change `number` is not among those that can be undone or redone, as a sentence."""
-    entry = next((entry for entry in entries if entry.id == number), None)
-    if entry is None:
-        return f"There is no change {number}."
-    if of := entry.undoes or entry.redoes:
-        return f"Change {number} is {'an undo' if entry.undoes else 'a redo'} of change {of}: name that one."
-    if entry.state != "done" or entry.kind == "trust":
-        return f"Change {number} wrote no note."
-    return f"Change {number} is {'undone already' if kind == 'undo' else 'not undone, or others came after it'}."
 
 
 # --- what did not come to its end ------------------------------------------------------------------------------------
@@ -946,11 +893,6 @@ class Unsaved(Struct, frozen=True):
     key: str = ""
     owner: Holder | None = None
 
-    @property
-    def is_left(self) -> bool:
-        """Whether no other process that runs has it in its editor."""
-        return self.owner is None or self.owner.here or not is_alive(self.owner)
-
 
 class Typing:
     """Keeps what one editor holds of the note `path`, beside `journal`, instead of what it `began` with.
@@ -995,7 +937,9 @@ def left(journal: Journal, path: str | None = None) -> tuple[Unsaved, ...]:
     records = _unsaved(journal)
     try:
         every = (replace(msgspec.convert(value, Unsaved), key=key) for key, value in records.read().items())
-        texts = sorted((text for text in every if text.is_left), key=lambda text: -text.at)
+        # What another process that runs has in its editor is not left.
+        gone = (text for text in every if text.owner is None or text.owner.here or not is_alive(text.owner))
+        texts = sorted(gone, key=lambda text: -text.at)
         while texts and texts[-1].at < time.time() - KEEP_DAYS * 86_400:
             records.remove(texts.pop().key)
     except StateUnavailable as error:

@@ -185,9 +185,10 @@ def promote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: 
     """
     items = [item for run in spot.facts() for item in _items(run, f" (from {spot.path})", timeless=True)]
     # What the list of the note is marked with counts for nothing.
-    bare, texts = [item[1:] for item in items], [text[1:] for text in Lines.of(into, target).texts()]
-    if line := next((at for at in range(1, len(texts) + 1) if texts[at - 1 : at - 1 + len(bare)] == bare), 0):
-        raise EditRefused(f"{spot} stands at {target}:{line} already.", "Choose other lines.")
+    bare, there = ([line[1:] for line in lines] for lines in (items, Lines.of(into, target).texts()))
+    for at in range(len(there)):
+        if there[at : at + len(bare)] == bare:
+            raise EditRefused(f"{spot} stands at {target}:{at + 1} already.", "Choose other lines.")
     return _carry("promote", spot, items, target, into, to, removed=spot.below_headings() if move else ())
 
 

@@ -20,8 +20,9 @@ from memory_tui.errors import EditRefused, MemoryTuiError, PathRefused, Workspac
 from memory_tui.formatting import plural
 from memory_tui.notes.authors import name_authors
 from memory_tui.notes.changes import Busy
-from memory_tui.notes.history import is_loss, lost_lines, text_of, who
+from memory_tui.notes.history import who
 from memory_tui.notes.journal import Edit, Head, Journal, Sight
+from memory_tui.notes.restore import is_loss, lost_lines, text_of
 from memory_tui.notes.write import contents, parent
 from memory_tui.workspace.roots import MEMORY, Roots, destination, scan
 
@@ -63,11 +64,10 @@ class Recorder:
             self._known = None
             paths, folders = set[str](), list[str]()
             for path in changed:
-                stored = self._stored(path)
-                if stored:
-                    paths.add(stored)
-                elif not path.endswith(".md"):
-                    folders.append(path)
+                try:
+                    paths.add(destination(self._roots, path)[2])
+                except PathRefused:
+                    folders += [] if path.endswith(".md") else [path]
             if any(map(self._holds_notes, folders)):
                 self._look(lambda: False)
             else:
@@ -151,19 +151,16 @@ class Recorder:
         """
         left, batch = sorted(paths), list[Sight]()
         self._waiting, self._known = set(), None
+        is_over = not left and began is None
         try:
-            while (left or began is not None) and not stopped():
+            while not is_over and not stopped():
                 with self._journal.locked(_PATIENCE_SECONDS):
-                    batch, size = [], 0
-                    while left and len(batch) < _BATCH and size < _BATCH_BYTES:
-                        sight = self._sight(left.pop(0), fresh)
-                        if sight is not None:
-                            batch.append(sight)
-                            size += len(sight.data or b"")
-                    edits = self._journal.observe(batch, None if left else began)
-                    if began is not None and not left:
+                    batch, left = self._sights(left, fresh)
+                    is_over = not left
+                    edits = self._journal.observe(batch, began if is_over else None)
+                    if is_over and began is not None:
                         self._journal.tidy()
-                began, batch = began if left else None, []
+                batch = []
                 self._untold.extend(edit for edit in edits if edit.minus)
             if self._trouble:
                 self._trouble = ""
@@ -178,12 +175,6 @@ class Recorder:
             self._tell(f"What becomes of the notes is not recorded now. {error.message} {error.next_step}")
 
     # --- one note ----------------------------------------------------------------------------------------------------
-
-    def _stored(self, path: str) -> str:
-        try:
-            return destination(self._roots, path)[2]
-        except PathRefused:
-            return ""
 
     def _holds_notes(self, path: str) -> bool:
         """Return whether there is a folder, or was one with notes in it."""
@@ -200,6 +191,17 @@ class Recorder:
         if self._known is None:
             self._known = self._journal.heads()[0]
         return self._known
+
+    def _sights(self, paths: list[str], fresh: int | None) -> tuple[list[Sight], list[str]]:
+        """Return what is at the first of the stored paths, as much as one transaction takes, and the other paths."""
+        sights, size = list[Sight](), 0
+        for at, path in enumerate(paths):
+            if len(sights) >= _BATCH or size >= _BATCH_BYTES:
+                return sights, paths[at:]
+            if (sight := self._sight(path, fresh)) is not None:
+                sights.append(sight)
+                size += len(sight.data or b"")
+        return sights, []
 
     def _sight(self, path: str, fresh: int | None) -> Sight | None:
         """Return what is at a stored path; None where that cannot be known, or is to be seen again first."""

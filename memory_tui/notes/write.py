@@ -533,16 +533,21 @@ def quiet(descriptor: int, seconds: float) -> bool | None:
     False when somebody has it open still. None where that cannot be known, after the file was at rest for a moment.
     """
     until = time.monotonic() + seconds
-    while (lease := _lease(descriptor)) is False and time.monotonic() < until:
+    lease = _lease(descriptor)
+    while lease is False and time.monotonic() < until:
         time.sleep(_PAUSE_SECONDS)
-    seen = None
-    while lease is None and time.monotonic() < until:
-        status = os.fstat(descriptor)
-        if (status.st_size, status.st_mtime_ns) == seen:
-            break
-        seen = (status.st_size, status.st_mtime_ns)
+        lease = _lease(descriptor)
+    before, now = None, _state(descriptor)
+    while lease is None and before != now and time.monotonic() < until:
         time.sleep(_SETTLED_SECONDS)
+        before, now = now, _state(descriptor)
     return lease
+
+
+def _state(descriptor: int) -> tuple[int, int]:
+    """Return size and time of an open file, by which it is known whether it changed."""
+    status = os.fstat(descriptor)
+    return status.st_size, status.st_mtime_ns
 
 
 def _wait_for_rest(folder: Folder, name: str, note: int, sample: str) -> None:

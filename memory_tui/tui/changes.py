@@ -27,7 +27,7 @@ from memory_tui.tui.view import View
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.notes.curator import AppliedChange, Curator
+    from memory_tui.notes.edit import AppliedChange, Curator
     from memory_tui.notes.journal import JournalEntry
     from memory_tui.notes.merge import Hunk
     from memory_tui.notes.promote import Spot

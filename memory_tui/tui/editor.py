@@ -36,7 +36,7 @@ from memory_tui.workspace.notes import is_daily
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.notes.curator import AppliedChange, Curator, ExternalEdit
+    from memory_tui.notes.edit import AppliedChange, Curator, ExternalEdit
     from memory_tui.tui.reader import Part
     from memory_tui.tui.view import View
 

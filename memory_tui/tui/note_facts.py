@@ -317,7 +317,7 @@ def difference(change: Change, width: int = 0) -> Content:
     styles = {"gone": "$error", "new": "$success", "same": ""}
     marks = {"gone": "-", "new": "+", "same": " "}
     pieces: list[Part] = [(f"{safe(note)}\n", "$warning") for note in change.notes]
-    lines, old = diff.masked_lines(change), ""
+    lines, old = diff.lines(change), ""
     for line in lines[:MOST_DIFFERENCE]:
         text, sign = safe(line.text), line.text[:4]
         if line.kind == "file" and sign == "--- ":

@@ -20,7 +20,7 @@ from memory_tui.formatting import one_line
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
     from memory_tui.events import Event
-    from memory_tui.notes.curator import AppliedChange
+    from memory_tui.notes.edit import AppliedChange
     from memory_tui.tui.session import Session
 
 T = TypeVar("T")

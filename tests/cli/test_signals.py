@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from memory_tui import plan
-from memory_tui.notes.curator import curator
+from memory_tui.notes.edit import curator
 from memory_tui.notes.journal import left
 from memory_tui.plan import Options
 from tests.support.terminal import Terminal, in_front

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui import durable
-from memory_tui.notes import curator as curators
+from memory_tui.notes import edit as curators
 from memory_tui.notes import journal, write
 from memory_tui.notes.changes import Busy, Change, FileChange
 from tests.support.curate import curator, hidden, put, workspace

@@ -14,7 +14,7 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.notes import recorder as recorders
 from memory_tui.notes.authors import name_authors
-from memory_tui.notes.curator import Curator
+from memory_tui.notes.edit import Curator
 from memory_tui.notes.journal import Journal
 from memory_tui.notes.recorder import Recorder
 from memory_tui.plan import Options

@@ -11,7 +11,7 @@ from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
 from memory_tui.inbox.checks import changes
-from memory_tui.notes.curator import Curator
+from memory_tui.notes.edit import Curator
 from memory_tui.openclaw.dreaming import broken, dream_blocks
 from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots

@@ -12,8 +12,8 @@ import pytest
 from memory_tui import plan
 from memory_tui.cli import hooks, main
 from memory_tui.hosts import claude_code
-from memory_tui.notes import curator
-from memory_tui.notes.curator import Curator
+from memory_tui.notes import edit
+from memory_tui.notes.edit import Curator
 from memory_tui.openclaw import session_note
 from memory_tui.openclaw.session_note import EndedSession, Message
 from memory_tui.plan import Options
@@ -333,7 +333,7 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(workspace, tmp_path,
     with_second = note.read_bytes()
     assert main.main(["undo", "--workspace", str(workspace), "--yes"]) == 0
     assert note.read_bytes() == before, "going on with a note is a change that can be undone"
-    kept = curator.curator(plan.plan(Options(workspace=str(workspace)))).history(f"memory/{name}")
+    kept = edit.curator(plan.plan(Options(workspace=str(workspace)))).history(f"memory/{name}")
     assert [entry.kind for entry in kept] == ["undo", "session", "session"], "the record names its own notes"
     continued = session_note._continued
 
@@ -347,7 +347,7 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(workspace, tmp_path,
     assert note.read_bytes() == before + b"what the agent noted\n"
     [other] = set(notes_of(workspace)) - {name}
     assert (workspace / "memory" / other).read_bytes() == with_second
-    assert curator.curator(plan.plan(Options(workspace=str(workspace)))).drafts() == ()
+    assert edit.curator(plan.plan(Options(workspace=str(workspace)))).drafts() == ()
 
 
 def test_hooks_that_call_at_once_leave_one_note(workspace, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from memory_tui.cli import main
 from memory_tui.config.places import state_database
 from memory_tui.engine.engine import Engine
-from memory_tui.notes.curator import Curator
+from memory_tui.notes.edit import Curator
 from memory_tui.openclaw import open_foreign
 from memory_tui.openclaw.trust import Trust, covered, text_hash
 from memory_tui.plan import Options

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from memory_tui.notes.changes import Change, FileChange
-from memory_tui.notes.curator import Curator
+from memory_tui.notes.edit import Curator
 from memory_tui.notes.journal import Journal
 from memory_tui.workspace.roots import Roots
 

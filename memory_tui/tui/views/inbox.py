@@ -29,7 +29,7 @@ from memory_tui.inbox import checks
 from memory_tui.inbox.checks import BY_KIND
 from memory_tui.inbox.entries import Action, Findings, Group, Suggestion
 from memory_tui.notes.changes import Change
-from memory_tui.notes.curator import AppliedChange
+from memory_tui.notes.edit import AppliedChange
 from memory_tui.notes.journal import KEEP_DAYS
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Choice

@@ -30,7 +30,7 @@ from memory_tui.tui.session import OpenView, ReadNote, Session, index_pane, prov
 from memory_tui.tui.view import View
 
 if TYPE_CHECKING:
-    from memory_tui.notes.curator import AppliedChange
+    from memory_tui.notes.edit import AppliedChange
 
 REST = 0.08
 """Seconds for which the cursor rests before its note is read."""

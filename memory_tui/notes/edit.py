@@ -21,7 +21,7 @@ from memory_tui.config import places
 from memory_tui.config.places import journal_folder
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import one_line
-from memory_tui.notes import budget
+from memory_tui.notes import budget, undo
 from memory_tui.notes import journal as journals
 from memory_tui.notes.budget import HostLimit
 from memory_tui.notes.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
@@ -100,7 +100,8 @@ class Curator:
         it is not. Raises Conflict, its text kept as a draft, when it touches or with `merging` off; ReadOnly, Busy,
         NothingToChange, EditRefused, PathRefused, Unreadable. Then every note is as others left it.
         """
-        self._refuse_read_only()
+        if self.read_only:
+            raise ReadOnly(self.read_only, "Start without --read-only to change notes.")
         with self.journal.locked():
             self._settle()
             until, first = deadline(), True
@@ -159,22 +160,7 @@ class Curator:
 
     def preview(self, kind: str, number: int | None = None) -> Change:
         """Return what "undo" or "redo" would do. Raises EditRefused."""
-        entries = self.journal.entries()
-        stack = journals.undo_stack(entries, kind)
-        target = next((entry for entry in stack if number in (None, entry.id)), None)
-        if target is None:
-            verb = "undone" if kind == "undo" else "redone"
-            what = f"Nothing is left to {kind}." if number is None else journals.why_not(entries, number, kind)
-            there = f"These can be {verb}: {', '.join(str(entry.id) for entry in stack[:8])}." if stack else ""
-            raise EditRefused(what, there or "Run memory-tui history to list the changes.")
-        last = [
-            entry
-            for entry in entries
-            if entry.state == "done"
-            and (entry.undoes == target.id if kind == "redo" else target.id in (entry.id, entry.redoes))
-        ][-1]
-        files = tuple(file.reverse() for file in reversed(self.journal.change_of(last).files))
-        return self.plan.with_trust(Change(kind, f"{kind.capitalize()}: {target.title}", files, of=target.id))
+        return self.plan.with_trust(undo.step(self.journal, kind, number))
 
     def begin_external_edit(self, path: str) -> ExternalEdit:
         """Return the note as it is before another program gets it. Raises PathRefused, Unreadable, EditRefused."""
@@ -226,7 +212,7 @@ class Curator:
 
     def stack(self, kind: str) -> tuple[JournalEntry, ...]:
         """Return the changes that can be taken back ("undo") or made again ("redo"), the next one first."""
-        return journals.undo_stack(self.journal.entries(), kind)
+        return undo.stack(self.journal.entries(), kind)
 
     def drafts(self) -> tuple[JournalEntry, ...]:
         """Return texts that could not be written, newest first; a draft's first file is mine, its second theirs."""
@@ -303,10 +289,6 @@ class Curator:
         """Settle what was cut off, and forget old changes. Only while locked."""
         journals.recover(self.roots, self.journal)
         self.journal.tidy()
-
-    def _refuse_read_only(self) -> None:
-        if self.read_only:
-            raise ReadOnly(self.read_only, "Start without --read-only to change notes.")
 
 
 def curator(plan: Plan, changed: Callable[[tuple[str, ...]], object] = len) -> Curator:
