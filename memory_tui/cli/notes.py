@@ -391,8 +391,7 @@ def restore_notes(args: argparse.Namespace) -> int:
         raise SettingError("Which note is to be restored?", "Name one, or say --all --before TIME.")
     with _recorded(args) as notes:
         args.path = args.path and _note(notes, args.path)
-        when = args.before
-        if when is None:
+        if (when := args.before) is None:
             return _versions(args, notes)
         is_number = when.isascii() and when.isdigit()
         point: dict[str, Any] = {"change": _entry(notes, int(when)).id} if is_number else {"at": _time(when)}
