@@ -227,9 +227,9 @@ def age_of(candidate: Candidate, now: float) -> float | None:
 
 
 def age_in_list(days: float | None) -> str:
-    """Return an age in nine cells: `today`, `14 days`, `7 weeks`, `10 months`, `always`."""
+    """Return an age in nine cells: `today`, `14 days`, `7 weeks`, `10 months`, `no age`."""
     if days is None:
-        return "always"
+        return "no age"
     return plural(round(days / 7), "week") if 28 <= days < 100 else age_words(days)
 
 

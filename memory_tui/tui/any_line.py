@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, OptionList
@@ -23,9 +21,8 @@ from memory_tui.explain.counterfactuals import remedies
 from memory_tui.explain.why_not import WhyNot, named
 from memory_tui.formatting import one_line, safe
 from memory_tui.settings import Settings
-from memory_tui.tui.dialogs import Dialog
+from memory_tui.tui.dialogs import Box, Dialog, Options
 from memory_tui.tui.hits import MUTED, fit
-from memory_tui.tui.keys import bindings
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View
 
@@ -93,7 +90,6 @@ class Lines(Message):
 class AnyLine(Dialog[Place]):
     """Asks which line is meant; answers with it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("list.open")
     FOCUS = "Input"
 
     def __init__(self, view: View, engine: Engine) -> None:
@@ -103,10 +99,8 @@ class AnyLine(Dialog[Place]):
 
     def body(self) -> ComposeResult:
         """Return the box and the lines that are meant."""
-        box = Input(placeholder="words of the line, of its note's name, or PATH:LINE", compact=True)
-        box.cursor_blink = False
-        yield box
-        yield Rows(id="lines")
+        yield Box(hint="words of the line, of its note's name, or PATH:LINE")
+        yield Options(id="lines")
 
     @on(Input.Changed)
     def typed(self, event: Input.Changed) -> None:

@@ -35,8 +35,9 @@ from memory_tui.events import (
 )
 from memory_tui.formatting import one_line
 from memory_tui.tui import themes
+from memory_tui.tui.first_line import lamp
 from memory_tui.tui.keys import Hints, bindings
-from memory_tui.tui.session import AskNotes, Badge, OpenEngine, OpenView, ReadNote, Reopen, Session, lamp
+from memory_tui.tui.session import AskNotes, Badge, OpenEngine, OpenView, ReadNote, Reopen, Session
 from memory_tui.tui.view import View
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ VIEWS = {
     "agents": "Agents",
 }
 """The views by the module below `views` that holds each, in the order of their numbers."""
-MOST_COUNTED = 1 << 23
-"""Bytes of notes whose inbox is counted unasked: half a minute of CPU. More would take gigabytes, and others' time."""
+MOST_COUNTED = 1 << 19
+"""Bytes of notes whose inbox is counted unasked: two seconds of CPU. Of more it is counted when it is opened."""
 FACTS_SECONDS = 0.2
 """Events come in bursts; the state is read once for all of them."""
 
@@ -302,11 +303,9 @@ class MemoryApp(App[int]):
 
     async def count_inbox(self) -> None:
         """Count what the inbox has, unless it is large, or the app ends and has no views any more."""
-        if sum(row.size for row in self.session.files if row.source == "memory") <= MOST_COUNTED:
-            if self.query("#views"):
-                await self.ready_view("inbox")
-        elif not self.query("#inbox"):
-            self.notify("The inbox is not examined, as it is large; 4 examines it.", markup=False)
+        size = sum(row.size for row in self.session.files if row.source == "memory")
+        if size <= MOST_COUNTED and self.query("#views"):
+            await self.ready_view("inbox")
 
     async def open_view(self, name: str) -> None:
         """Show a view; it has the focus when this returns."""

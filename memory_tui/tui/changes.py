@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import one_line, plural, safe
-from memory_tui.notes.changes import Change, Conflict, ShownLines, ThreeWay
+from memory_tui.notes.changes import Change, Conflict, Lines, ShownLines, ThreeWay
 from memory_tui.tui.dialogs import Choice, Confirm, Dialog, Line, dialog_width
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.note_facts import difference, ordered
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 2.0
 """Seconds that keys typed ahead wait for a question that is being prepared: a slow disk does not hold them longer."""
+_LONG = 1_000
+"""Characters from which on a line may be cut into passages."""
 _DEEDS = {
     "promote": "Promote",
     "trash": "Move to the trash",
@@ -77,11 +79,26 @@ async def propose(view: View, plan: Plan, *, then: Then | None = None) -> None:
         await ahead(view, _proposed(view, plan, then))
 
 
+class ShownPart(ShownLines, frozen=True):
+    """The lines of a passage, from number `top` on; their place alone is looked at, as another may say the same."""
+
+    top: int = 1
+
+    def now_at(self, first: int, last: int, note: Lines) -> tuple[int, int] | None:
+        """Return the numbers as they are; None where one of the lines is another one now."""
+        seen, now = self.lines[first - self.top : last + 1 - self.top], note.texts()[first - 1 : last]
+        # A passage may be a piece of a long line.
+        now = [self.show(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")) for text in now]
+        same = [a == b or (len(b) > _LONG and a in b) for a, b in zip(seen, now, strict=False)]
+        return (first, last) if all(same) and len(same) == last + 1 - first else None
+
+
 def spots_of(reader: Reader) -> Spots:
     """Return what finds the chosen lines, else the item under the cursor; of a whole note where they stand by then."""
     path, chosen = reader.path, reader.marked or not reader.selection.is_empty
     lines: Sequence[tuple[int, int | None]] = reader.chosen if chosen else [(reader.line, None)]
-    seen = None if reader.decided else ShownLines(reader.seen, shown_line)
+    part = ShownPart(reader.seen, shown_line, reader.top) if reader.decided else None
+    seen = part or ShownLines(reader.seen, shown_line)
     return lambda curator: [curator.plan.spot(path, *each, seen) for each in lines]
 
 
@@ -117,9 +134,9 @@ async def _ask_heading(view: View, path: str, spots: Spots, then: Then) -> None:
         places = [(fact.path, fact.first, fact.last) for fact in facts]
         await propose(view, lambda curator: curator.plan.promote_all(places), then=then)
         return
-    best = [" (fits best)", *[""] * len(titles)]
+    best = ["fits best: ", *[""] * len(titles)]
     options = [
-        (f"{way} {title}", Content.assemble((f"{way:<5}", "$accent"), one_line(title), (fit, "$foreground-muted")))
+        (f"{way} {title}", Content.assemble((f"{way:<5}", "$accent"), (fit, "$foreground-muted"), one_line(title)))
         for way in ("copy", "move")
         for title, fit in zip(titles, best, strict=False)
     ]
@@ -352,9 +369,3 @@ def resolved(hunks: Sequence[Hunk], sides: Sequence[Side]) -> bytes:
         else:
             lines += hunk.mine if side == "mine" else hunk.other
     return b"".join(lines)
-
-
-def remembered(view: View, text: str, then: Then | None = None) -> None:
-    """Add a line that a person typed to today's log."""
-    if is_writable(view):
-        make(view, lambda curator: curator.remember(text), then)

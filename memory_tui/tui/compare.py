@@ -205,12 +205,11 @@ class Compare(Dialog[ReadNote]):
 
     def body(self) -> ComposeResult:
         """Return what is compared, and the passages."""
-        yield Static(id="head", markup=False)
+        yield Static("Both rankings are worked out ...", id="head", markup=False)
         yield Sides(id="sides")
 
     def on_mount(self) -> None:
         """Compare with the first other ranking."""
-        super().on_mount()
         self.compare(self.at)
 
     def on_unmount(self) -> None:

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from textual import on
+from textual import events, on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -16,7 +16,7 @@ from textual.widgets import DataTable, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from memory_tui.formatting import plural
-from memory_tui.tui.keys import Hints, bindings
+from memory_tui.tui.keys import Hints, bindings, named
 from memory_tui.tui.rows import Rows
 
 if TYPE_CHECKING:
@@ -114,31 +114,46 @@ class Confirm(Paper[bool]):
         self.dismiss(True)
 
 
+class Box(Input):
+    """A line to type in; a subclass because its cursor's blinking takes CPU all day, and the footer names enter."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Done")]
+
+    def __init__(self, value: str = "", hint: str = "", id: str | None = None) -> None:
+        super().__init__(value, hint, compact=True, id=id)
+        self.cursor_blink = False
+
+    def _on_paste(self, event: events.Paste) -> None:
+        # Textual's own, which is called next, takes the first line alone.
+        event.text = " ".join(event.text.split())
+
+
 class Line(Dialog[str]):
     """Asks for a line of text; an empty one is none."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Done")]
     FOCUS = "Input"
 
-    def __init__(
-        self, title: str, hint: str = "", value: str = "", explanation: str = "", *, secret: bool = False
-    ) -> None:
+    def __init__(self, title: str, hint: str = "", value: str = "", explanation: str = "") -> None:
         super().__init__(title)
-        self.hint, self.value, self.explanation, self.secret = hint, value, explanation, secret
+        self.hint, self.value, self.explanation = hint, value, explanation
 
     def body(self) -> ComposeResult:
         """Return the line."""
         if self.explanation:
             yield Static(Content(self.explanation))
-        box = Input(self.value, placeholder=self.hint, compact=True)
-        box.cursor_blink = False
-        yield box
+        yield Box(self.value, self.hint)
 
     @on(Input.Submitted)
     def submit(self, event: Input.Submitted) -> None:
         """Answer with the line."""
         event.stop()
         self.dismiss(event.value.strip() or None)
+
+
+class Options(Rows):
+    """The rows of a dialog, of which one is the answer."""
+
+    BINDINGS: ClassVar[list[BindingType]] = named("Choose", "list.open")
 
 
 class Choice(Dialog[str]):
@@ -154,9 +169,7 @@ class Choice(Dialog[str]):
         """Return the list."""
         if self.explanation:
             yield Static(Content(self.explanation))
-        yield Rows(
-            *(Option(text if isinstance(text, Content) else Content(text), id=id_) for id_, text in self.options)
-        )
+        yield Options(*(Option(Content.assemble(" ", text), id=id_) for id_, text in self.options))
 
     @on(OptionList.OptionSelected)
     def choose(self, event: OptionList.OptionSelected) -> None:
@@ -187,7 +200,6 @@ class Calendar(Dialog[str]):
 
     def on_mount(self) -> None:
         """Begin at the newest day with a note."""
-        super().on_mount()
         newest = max(self.by_day, default=self.weeks[0][0])
         row = next((number for number, days in enumerate(self.weeks) if newest in days), 0)
         self.query_one(DataTable).move_cursor(row=row, column=newest.weekday())

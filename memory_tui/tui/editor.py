@@ -68,8 +68,8 @@ class EditArea(MarkdownText):
         super().__init__(read_only=False, id="editor-text")
 
     async def _on_paste(self, event: events.Paste) -> None:
+        # Textual calls that of the text area next.
         event.text = visible(event.text)
-        await super()._on_paste(event)
 
 
 class Editor(Screen[int]):
@@ -241,20 +241,16 @@ def save(curator: Curator, *, path: str, before: bytes | None, text: str) -> App
 def after_saving(engine: Engine, path: str, before: bytes | None, text: str) -> list[Part]:
     """Return what saving `text` means for passages, prompt and trust, as sentences with a style."""
     data, curator = text.encode("utf-8", "replace"), engine.notes.curator
-    rows: list[Part] = [(f"After saving: {plural(passages(engine, path, text), 'passage')}.", "")]
+    settings = engine.plan.settings
+    sizes = settings.whole("chunking.tokens"), settings.whole("chunking.overlap")
+    passages = chunks_of(text, path, settings.profile.chunking, sizes)
+    rows: list[Part] = [(f"After saving: {plural(len(passages), 'passage')}.", "")]
     if path == curator.plan.memory():
         rows += [(row.sentence, "$error" if row.cut else "") for row in curator.plan.budget(data)]
     if curator.trust is not None:
         effects = curator.trust.effects([(path, before, data)])
         rows += [(effect, "$warning") for effect in effects if "changes nothing" not in effect]
     return rows
-
-
-def passages(engine: Engine, path: str, text: str) -> int:
-    """Return how many passages the index makes of a text."""
-    settings = engine.plan.settings
-    sizes = settings.whole("chunking.tokens"), settings.whole("chunking.overlap")
-    return len(chunks_of(text, path, settings.profile.chunking, sizes))
 
 
 def visible(text: str) -> str:

@@ -127,7 +127,6 @@ class Listing(Dialog[None]):
 
     def on_mount(self) -> None:
         """Begin to gather."""
-        super().on_mount()
         self.query_one(".dialog").add_class("page")
         self.query_one(Facts).show([Fact(self.waiting, style=MUTED)])
         self.reload()

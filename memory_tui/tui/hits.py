@@ -378,7 +378,7 @@ def _age(row: Row) -> str:
     days = row.hit.age_days
     if row.hit.age_basis == "off":
         return "does not count"
-    return "always" if days is None else "today" if 0 <= days < 1 else f"{plural(int(days), 'day')} old"
+    return "never fades" if days is None else "today" if 0 <= days < 1 else f"{plural(int(days), 'day')} old"
 
 
 def sums_in_a_line(row: Row, width: int) -> Content:

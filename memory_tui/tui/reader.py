@@ -219,9 +219,9 @@ class Reader(MarkdownText):
         return runs(self.marked or selected or ()) or [(self.line, self.line)]
 
     @property
-    def last(self) -> int:
-        """Return the last line that is shown."""
-        return max(self.numbers, default=1)
+    def top(self) -> int:
+        """Return the first line that is shown."""
+        return next(filter(None, self.numbers), 1)
 
     @property
     def seen(self) -> list[str]:

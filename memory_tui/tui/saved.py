@@ -29,7 +29,7 @@ from memory_tui.settings import Settings
 from memory_tui.tui import knobs
 from memory_tui.tui.dialogs import Confirm, Dialog, Page
 from memory_tui.tui.hits import MUTED, Row, fit
-from memory_tui.tui.keys import bindings, named
+from memory_tui.tui.keys import named
 from memory_tui.tui.knobs import figure
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View
@@ -189,7 +189,6 @@ class SavedQuestions(Dialog[str]):
     BINDINGS: ClassVar[list[BindingType]] = [
         *named("Forget", "note.delete"),
         *named("Find better knobs", "change.do"),
-        *bindings("list.open"),
     ]
     FOCUS = "#questions"
 
@@ -205,7 +204,6 @@ class SavedQuestions(Dialog[str]):
 
     def on_mount(self) -> None:
         """Read and measure."""
-        super().on_mount()
         self.read()
 
     @work(thread=True, exclusive=True, group="saved")

@@ -21,10 +21,9 @@ from memory_tui.engine.providers import ProviderSetup
 from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import one_line
 from memory_tui.providers import registry
-from memory_tui.tui.dialogs import Dialog
+from memory_tui.tui.dialogs import Box, Dialog, Options
 from memory_tui.tui.facts import coloured
 from memory_tui.tui.keys import bindings
-from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View
 
 FIELDS = (
@@ -63,15 +62,13 @@ class SetUp(Dialog[ProviderSetup]):
 
     def body(self) -> ComposeResult:
         """Return the kinds, the lines, and what is to be done."""
-        yield Rows(
+        yield Options(
             *(Option(Content.assemble(f" {name:<18} ", (_hint(name), "$foreground-muted")), id=name) for name in KINDS)
         )
         for id_, label, hint in FIELDS:
             with Horizontal(classes="field"):
                 yield Label(label, markup=False)
-                box = Input(placeholder=hint, compact=True, id=id_)
-                box.cursor_blink = False
-                yield box
+                yield Box(hint=hint, id=id_)
         yield Static("Nothing is written before it answered and you agreed.", id="outcome", markup=False)
 
     @on(OptionList.OptionSelected)

@@ -18,7 +18,8 @@ from memory_tui.providers.chain import MemberState
 from memory_tui.providers.options import SMALL, SMALL_COST
 from memory_tui.shared.states import Standing
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, heading
-from memory_tui.tui.session import Session, answers, freshness
+from memory_tui.tui.first_line import answers, freshness
+from memory_tui.tui.session import Session
 
 _SHOWN = 20
 """Notes that a lamp lists; more of them are counted."""
@@ -196,14 +197,6 @@ def notices(status: Status) -> Iterator[Fact]:
                 yield Fact(one_line(notice.next_step), indent=2, style=MUTED)
 
 
-_WAYS = (
-    ("setup", "Set up a provider", "address, key and model; it is tested first"),
-    ("asked", "What agents asked", "and how well it was answered"),
-    ("doctor", "Doctor", "checks machine, notes, index and provider"),
-)
-"""What opens from the status: key, title, what is there."""
-
-
 def mirror(state: Standing | MemoryTuiError) -> Fact:
     """Return how the mirror of a shared index stands."""
     if isinstance(state, MemoryTuiError):
@@ -236,8 +229,9 @@ def statements(
     if rest := list(notices(status)):
         yield from [Fact(""), *rest]
     yield Fact("")
-    for key, title, words in _WAYS:
-        yield Fact(title, f"page:{key}", does=words)
+    yield Fact("Set up a provider", "page:setup", does="address, key and model; it is tested first")
+    yield Fact("What agents asked", "page:asked", does="and how well it was answered")
+    yield Fact("Doctor", "page:doctor", does="checks machine, notes, index and provider")
 
 
 _FOLDED = (events.FileIndexed, events.VectorsMade)
@@ -258,9 +252,8 @@ def news(session: Session) -> list[Fact]:
         run = run + 1 if kind is before and kind in _FOLDED else 1
         if run > 1:
             rows.pop()
-            words = (
-                f"indexed {run:,} notes, the last {words.removeprefix('indexed ')}" if kind in _FOLDED[:1] else words
-            )
+            head = f"indexed {run:,} notes, the last " if kind is events.FileIndexed else ""
+            words = head + words.removeprefix("indexed ")
         before = kind
         rows.append(Fact(one_line(words), mark=mark, label=time.strftime("%H:%M:%S", time.localtime(event.at))))
     return rows[: -_NEWS - 1 : -1]

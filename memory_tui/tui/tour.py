@@ -13,8 +13,8 @@ from memory_tui.tui.session import Session
 from memory_tui.tui.views.search import SearchView
 
 QUESTION = "how is the omada vlan set up"
-WIDE, SINGLE = 100, 70
-"""Cells from which list and reasons are side by side, and under which one is shown at a time."""
+SINGLE = 70
+"""Cells under which list and reasons are not shown at the same time."""
 SECONDS = 0.25
 """How often a step is looked at."""
 
@@ -24,10 +24,8 @@ class Step(NamedTuple):
 
     words: str
     done: Callable[[Tour], bool]
-    narrow: str = ""
-    """What it says where list and reasons are not side by side."""
     tiny: str = ""
-    """What it says where one of them is shown at a time."""
+    """What it says where list and reasons are not shown at the same time."""
 
 
 class Tour(Static):
@@ -59,8 +57,7 @@ class Tour(Static):
     def draw(self) -> None:
         """Show the step as it is true at this width."""
         step = STEPS[self.at] if self.at < len(STEPS) else END
-        width = self.app.size.width
-        words = (width < SINGLE and step.tiny) or (width < WIDE and step.narrow) or step.words
+        words = (self.app.size.width < SINGLE and step.tiny) or step.words
         number = f" {self.at + 1} of {len(STEPS)} " if self.at < len(STEPS) else " Done "
         self.update(
             Content.assemble((number, "bold reverse"), " ", words, ("  : tour ends this", "$foreground-muted")),
@@ -89,20 +86,17 @@ def _promoted_and_back(tour: Tour) -> bool:
 STEPS = (
     Step(f"Press / and ask, for instance: {QUESTION}. Then enter.", _asked),
     Step(
-        "The right side says why a passage is sent: words, meaning, age. Press ] for one that is not.",
+        "Beside or below the list it says why a passage is sent. Press ] for one that is not.",
         _misses,
-        "Below it says why a passage is sent: words, meaning, age. Press ] for one that is not.",
         "enter on a passage says why it is sent. Press ] for one that is not.",
     ),
     Step(
-        "Under it stands what would have it sent: ] goes there, enter tries the first, u takes it back.",
+        "Under it stands what would have it sent: enter tries that, u takes it back.",
         _tried,
-        tiny="Under it, what would send it: ] goes there, enter tries it, u takes it back.",
     ),
     Step(
-        "1, enter on a daily log, then down to an item: p promotes it after showing how; u takes it back.",
+        "1, enter on a daily log, down to an item: p promotes it, u takes it back.",
         _promoted_and_back,
-        tiny="1, enter on a daily log, down to an item: p promotes it, u takes it back.",
     ),
 )
 END = Step("That was the tour. ? says what each view is for.", bool)

@@ -16,7 +16,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.events import ProviderChanged
 from memory_tui.mcp.tools import memory_search
 from memory_tui.providers.options import RequestLimits
-from memory_tui.tui.session import Session, lamp, provider_pane
+from memory_tui.tui.first_line import lamp, provider_pane
+from memory_tui.tui.session import Session
 from tests.support.embed import KEY, configure, options
 from tests.support.provider_server import Reply, hang, refusing, status, well
 from tests.support.waiting import LONG

@@ -181,4 +181,4 @@ def test_another_memory_on_this_machine_is_opened(home, tmp_path):
     with Window(make_app(sample(tmp_path / "notes"))) as window:
         window.press("6")
         go(window, "Every memory").press("enter").until(lambda: "Codex" in window.text)
-        go(window, "Codex").press("enter").until(lambda: window.app.session.workspace == memory)
+        go(window, "Codex").press("enter").until(lambda: window.app.session.engine.plan.workspace == memory)

@@ -133,7 +133,7 @@ def test_a_row_with_an_older_value_says_so_first_and_its_verdict_names_the_newer
 
 @pytest.mark.parametrize(
     ("days", "words"),
-    [(None, "always"), (0.5, "today"), (14, "14 days"), (49, "7 weeks"), (300, "10 months"), (-2, "in 2 days")],
+    [(None, "no age"), (0.5, "today"), (14, "14 days"), (49, "7 weeks"), (300, "10 months"), (-2, "in 2 days")],
 )
 def test_an_age_fits_its_column(days, words):
     assert hit_text.age_in_list(days) == words

@@ -239,14 +239,16 @@ def test_a_newer_line_overtakes_the_one_under_the_cursor(screen, workspace):
     assert screen.app.view.page.path == "memory/people.md"
 
 
-def test_the_deciding_line_of_a_passage_is_promoted_and_overtaken(screen):
+def test_the_deciding_line_of_a_passage_is_promoted_and_overtaken(screen, workspace):
     screen.ask().press("escape", "p")
     assert "Promote memory/2026-03-06.md:4 below which heading?" in screen.text
     screen.press("enter")
     assert "(from memory/2026-03-06.md)" in screen.text
     screen.press("n", "o").type("It is an ER8411 now").press("enter")
     assert "(supersedes " in screen.text
-    screen.press("escape")
+    note = workspace / "memory/2026-03-06.md"
+    note.write_text(f"- another line\n{note.read_text()}")
+    assert "changed after you saw them" in screen.press("escape", "p").notices[-1]
 
 
 def test_marked_lines_go_and_come_back(screen, workspace):
@@ -386,10 +388,11 @@ def test_a_long_paste_is_one_text(screen):
     from textual.events import Paste
 
     area = edit(screen, "memory/people.md", "")
-    begun = time.monotonic()
-    area.post_message(Paste("word \x1b[31m" * 10_000))
-    screen.until(lambda: len(area.text) > 90_000)
+    begun, before = time.monotonic(), len(area.text)
+    screen.app.post_message(Paste("word \x1b[31m" * 10_000))
+    screen.until(lambda: len(area.text) > 90_000).settle()
     assert "\x1b" not in area.text
+    assert len(area.text) - before == 100_000, "once"
     assert time.monotonic() - begun < 60
 
 
@@ -418,7 +421,7 @@ def test_a_change_of_the_list_is_taken_back_and_made_again(screen, workspace):
     curator(screen).remember("the second")
     log = workspace / LOG
     screen.press("5").until(lambda: "the second" in screen.text)
-    screen.press("down", "r", "end", "enter")
+    screen.press("down", "enter", "r", "end", "enter")
     assert "Take back? y yes" in screen.text
     screen.press("enter")
     assert "the first" in log.read_text(), "only y writes"

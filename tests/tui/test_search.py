@@ -81,9 +81,11 @@ def test_a_question_that_another_one_replaced_is_ranked_no_further(reader: Windo
 
 def test_a_paste_of_a_megabyte_is_cut_before_the_box_gets_it(reader):
     reader.press("slash")
-    reader.app.query_one("#query").post_message(events.Paste("omada vlan\nset " * 70_000))
+    reader.app.post_message(events.Paste("omada vlan\nset " * 70_000))
     assert len(reader.settle().app.query_one("#query", Input).value) <= LONGEST
     assert view(reader).answer is not None
+    reader.press("ctrl+u").app.post_message(events.Paste("omada vlan\nset"))
+    assert reader.settle().app.query_one("#query", Input).value == "omada vlan set", "once, and all lines"
     reader.press("escape")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -112,9 +113,9 @@ def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[O
     """Yield the days, and below each its changes: when, what, and what became of it."""
     inside = {id(part) for run in entries if isinstance(run, Run) for part in run.parts}
     for day, changed in groupby(entries, day_of):
-        yield Option(Content.styled(f"{day:%A} {day.day} {day:%B %Y}", "bold"), disabled=True)
+        yield Option(Content.styled(f" {day:%A} {day.day} {day:%B %Y}", "bold"), disabled=True)
         for entry in changed:
-            time = f"{'  ' * (id(entry) in inside)}{dt.datetime.fromtimestamp(entry.at):%H:%M} "
+            time = f" {'  ' * (id(entry) in inside)}{dt.datetime.fromtimestamp(entry.at):%H:%M} "
             if entry.state == "draft":
                 what, style = f"not written, kept: {entry.title}", "$warning"
             elif entry.kind == OTHERS:
@@ -127,9 +128,9 @@ def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[O
             yield Option(row, id=key_of(entry))
     others = [entry for entry in entries if entry.kind == OTHERS and id(entry) not in inside]
     if share := authors.unknown_share((entry.author, len(entry.files)) for entry in others):
-        yield Option(Content.styled(share, "$foreground-muted"), disabled=True)
+        yield Option(Content.styled(f" {share}", "$foreground-muted"), disabled=True)
     if known.more:
-        yield Option(Content.styled("Older changes", "$foreground-muted"), id=_OLDER)
+        yield Option(Content.styled(" Older changes", "$foreground-muted"), id=_OLDER)
 
 
 def what_changed(engine: Engine, entry: JournalEntry, width: int = 0) -> Content:
@@ -158,6 +159,17 @@ def steps(entry: JournalEntry, known: Past) -> Iterator[tuple[str, str]]:
         yield "redo", "this change is made again"
     elif entry.kind == OTHERS or entry.id in known.undoable:
         yield "back" if entry.kind == OTHERS else "undo", "this change alone is taken back; what came since stays"
+
+
+class ChangePage(Page):
+    """What a change did; the key that restores goes on from here."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("history")
+
+    async def action_restore(self) -> None:
+        """Close the page, and choose a text."""
+        await self.dismiss()
+        await self.app.query_one(HistoryView).action_restore()
 
 
 class HistoryView(View):
@@ -198,6 +210,7 @@ class HistoryView(View):
 
     def on_mount(self) -> None:
         """Show what the change under the cursor did."""
+        self.query_one("#history-right").border_title = "What this changed"
         self.watch(self.query_one(Rows), "highlighted", self.cursor_moved, init=False)
 
     def on_show(self) -> None:
@@ -268,7 +281,7 @@ class HistoryView(View):
     @work(thread=True, exclusive=True, group="compare")
     def compare(self, entry: JournalEntry) -> None:
         """Compare the texts on a worker thread."""
-        width = min(self.query_one("#history-right").scrollable_content_region.width, dialog_width(self.app))
+        width = self.query_one("#history-right").scrollable_content_region.width
         text = self.attempt(partial(what_changed, entry=entry, width=width))
         if text is not None:
             self.post_message(self.Compared(key_of(entry), text))
@@ -292,8 +305,14 @@ class HistoryView(View):
             self.most *= 4
             self.gather()
             return
-        shown = self.query_one("#history-text", Static).visual
-        await self.app.push_screen(Page("What this changed", shown if isinstance(shown, Content) else Content("")))
+        if self.entry is not None:
+            await changes.ahead(self, self.open_page(self.entry))
+
+    async def open_page(self, entry: JournalEntry) -> None:
+        """Show what a change did, wrapped for the page."""
+        shown = partial(what_changed, entry=entry, width=dialog_width(self.app))
+        if (text := await asyncio.to_thread(self.attempt, shown)) is not None:
+            await self.app.push_screen(ChangePage("What this changed", text))
 
     async def action_restore(self) -> None:
         """Choose a text that a note had, and bring it back."""

@@ -77,11 +77,6 @@ DECISIONS: Mapping[str, str] = {
 """What each other action does."""
 
 
-def single(item: Suggestion) -> Group:
-    """Return a finding as a group of one."""
-    return Group(item.kind, item.finding, (item,), item.actions)
-
-
 def listed(
     groups: Sequence[Group], findings: Findings, hidden: Mapping[str, float], opened: Iterable[str]
 ) -> Iterator[Fact]:
@@ -284,12 +279,14 @@ class InboxView(View):
         fact = self.query_one("#inbox-list", Facts).fact
         kind, _, name = fact.key.partition(":") if fact is not None else ("", "", "")
         if kind == "line" and self.findings is not None:
-            return next((single(item) for item in self.findings.suggestions if item.id == name), None)
+            item = next((item for item in self.findings.suggestions if item.id == name), None)
+            return Group(item.kind, item.finding, (item,), item.actions) if item is not None else None
         return next((group for group in self.groups if kind == "group" and group.id == name), None)
 
     def explain(self) -> None:
         """Show why the row is listed, and what would change, which is worked out when the cursor rests."""
         group, text = self.chosen, self.query_one("#inbox-text", Static)
+        self.refresh_bindings()
         if group is None:
             text.update("")
             return
@@ -300,6 +297,14 @@ class InboxView(View):
         pane.scroll_home(animate=False)
         if change is None and group.proposal in CHANGES:
             self.work_out(key, group)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys of findings are there where one is under the cursor; `d` where a change is proposed."""
+        if action == "do":
+            return self.chosen is not None and self.chosen.proposal in CHANGES
+        if action in {"keep", "later", "edit"}:
+            return self.chosen is not None
+        return super().check_action(action, parameters)
 
     @work(thread=True, exclusive=True, group="proposal")
     def work_out(self, key: str, group: Group) -> None:
@@ -364,12 +369,7 @@ class InboxView(View):
 
     async def action_do(self) -> None:
         """Show the proposed change of the row or the group, and make it where that is agreed to."""
-        group = self.chosen
-        if group is None:
-            self.notify("No finding is under the cursor.", markup=False)
-        elif group.proposal not in CHANGES:
-            self.notify("Nothing is proposed here; enter shows what can be done, K keeps it.", markup=False)
-        else:
+        if group := self.chosen:
             await self.propose(group, group.proposal)
 
     async def propose(self, group: Group, action: Action) -> None:

@@ -22,11 +22,12 @@ from memory_tui import tui
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, SyncFinished
 from memory_tui.formatting import one_line, safe
+from memory_tui.tui.first_line import index_pane, provider_pane
 from memory_tui.tui.keys import TABLE as KEYS
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.reader import NotePage, Reader
 from memory_tui.tui.rows import Rows
-from memory_tui.tui.session import OpenView, ReadNote, Session, index_pane, provider_pane
+from memory_tui.tui.session import OpenView, ReadNote, Session
 from memory_tui.tui.view import View
 
 if TYPE_CHECKING:
@@ -387,7 +388,8 @@ class NotesView(View):
 
     def action_copy(self, text: bool) -> None:
         """Copy the note with its citation, or the citation alone."""
-        self.reader.copy([(self.page.first, self.reader.last)], text=text)
+        first = self.reader.top
+        self.reader.copy([(first, max(first, first + len(self.reader.seen) - 1))], text=text)
 
     def action_mark(self) -> None:
         """Mark the note under the cursor, or take its mark away, and go on."""
@@ -540,7 +542,7 @@ class NotesView(View):
 
         def typed(text: str | None) -> None:
             if text:
-                tui.changes.remembered(self, text, self.show_change)
+                tui.changes.make(self, lambda curator: curator.remember(text), self.show_change)
 
         await self._ask_line(tui.dialogs.Line("Add to today's log", "What is worth remembering?"), typed)
 

@@ -47,7 +47,7 @@ from memory_tui.tui import hits, knobs, ranking, saved
 from memory_tui.tui.any_line import AnyLine, Place, explained
 from memory_tui.tui.changes import ahead, in_time, overtake, promote
 from memory_tui.tui.compare import Compare
-from memory_tui.tui.dialogs import Choice, Confirm, Line, Page
+from memory_tui.tui.dialogs import Box, Choice, Confirm, Line, Page
 from memory_tui.tui.facts import WARN
 from memory_tui.tui.hits import MUTED, Remedy, Row
 from memory_tui.tui.keys import bindings, named
@@ -146,25 +146,20 @@ class Placed(Message):
     text: Content = Content("")  # noqa: RUF009 - it never changes
 
 
-class Query(Input):
-    """The question; a subclass because a letter must lay out nothing and a paste must not draw a megabyte."""
+class Query(Box):
+    """The question; a subclass because a letter must lay out nothing and the value must not be a megabyte."""
 
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
-    BINDINGS: ClassVar[list[BindingType]] = bindings("text.back")
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "To the passages"), *bindings("text.back")]
 
     def __init__(self) -> None:
-        super().__init__(placeholder=ASK, id="query", compact=True)
-        self.cursor_blink = False
+        super().__init__(hint=ASK, id="query")
         self.earlier: list[str] = []
         self.back = 0
 
     def validate_value(self, value: str) -> str:
         """Return what may be drawn of what was typed."""
         return safe(value[:LONGEST])
-
-    def _on_paste(self, event: events.Paste) -> None:
-        event.text = " ".join(event.text[:LONGEST].split())
-        super()._on_paste(event)
 
     async def _on_key(self, event: events.Key) -> None:
         # A slash where a question begins is the key that asks, pressed again.
