@@ -257,31 +257,25 @@ def _tokenizer(name: str, *arguments: str) -> apsw.FTS5Tokenizer:
     return apsw.Connection(":memory:").fts5_tokenizer(name, list(arguments))
 
 
-def stems(text: str) -> list[tuple[str, int, int]]:
-    """The porter stems of `text`, and behind them those of the pieces of names, as `spans` of them."""
-    return spans(text, stemmed=True)
-
-
 @functools.lru_cache(maxsize=8_000)
 def word_stems(word: str) -> tuple[str, ...]:
     """The porter stems of a word of a question, which is compared with many texts."""
     return tuple(tokens(word, stemmed=True))
 
 
-def spans(text: str, *, stemmed: bool) -> list[tuple[str, int, int]]:
-    """The tokens of `text` as `tokens` finds them, each with the start and end of its word in UTF-8 bytes.
+def spans(text: str, *, stemmed: bool = True) -> list[tuple[int, int, str]]:
+    """The tokens of `text` as `tokens` finds them, each behind the start and end of its word in UTF-8 bytes.
 
     Where stemmed, those of the pieces of names follow behind all others, as in `indexed_form`.
     """
     tokenizer = _tokenizer(*(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
-    result = cast(
+    every = cast(
         "list[tuple[int, int, str]]",
         tokenizer(text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False),
     )
-    every = [(token, start, end) for start, end, token in result]
     for start, end in _pieces(text) if stemmed else ():
         byte = start if text.isascii() else len(text[:start].encode("utf-8", "replace"))
-        every += [(stem, byte, byte + end - start) for stem in word_stems(text[start:end])]
+        every += [(byte, byte + end - start, stem) for stem in word_stems(text[start:end])]
     return every
 
 

@@ -516,12 +516,12 @@ class MatchedWords:
         # Runs of Chinese, Japanese or Korean are found as written; beside them words end.
         plain = tokens.CJK_RUN.sub(lambda run: " " * len(run[0]), text) if self._stemmed else text
         cut, data = tokens.spans(plain, stemmed=self._stemmed), plain.encode("utf-8", "replace")
-        names = [name for name, _, _ in cut]
+        names = [name for _, _, name in cut]
 
         def phrases(words: list[str]) -> list[Span]:
             last = len(words) - 1
             starts = [at for at, name in enumerate(names) if words and name == words[0]]
-            places = [(cut[at][1], cut[at + last][2]) for at in starts if names[at : at + last + 1] == words]
+            places = [(cut[at][0], cut[at + last][1]) for at in starts if names[at : at + last + 1] == words]
             # The tokenizer counts bytes.
             return [(len(data[:start].decode()), len(data[:end].decode())) for start, end in places]
 

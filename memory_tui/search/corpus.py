@@ -147,16 +147,6 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         return len(self.refs)
 
     @cached_property
-    def rowids(self) -> RowIds:
-        """Return the rowid of each row; they rise."""
-        return self.refs.rowids
-
-    @property
-    def file_of(self) -> Integers:
-        """Return the file of each row."""
-        return self.refs.file_of
-
-    @cached_property
     def dims(self) -> int:
         """Return dimensions of the vectors in memory, 0 without any."""
         return int(self.matrix.shape[1])
@@ -176,8 +166,8 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         needed = np.asarray(rowids, np.int64)
         if not len(self):
             return np.full(len(needed), -1, np.int64)
-        at = np.minimum(np.searchsorted(self.rowids, needed), len(self) - 1)
-        return np.where(self.rowids[at] == needed, at, -1)
+        at = np.minimum(np.searchsorted(self.refs.rowids, needed), len(self) - 1)
+        return np.where(self.refs.rowids[at] == needed, at, -1)
 
     def once(self, key: str, make: Callable[[], Answer]) -> Answer:
         """Return what `make` makes, which is made once for all questions."""
@@ -200,7 +190,7 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def by_title(self) -> Mapping[str, Sequence[int]]:
         """Return the first row of each note by its title, file name and path, spelled as `letters_of` does."""
-        files, rows = np.unique(self.file_of, return_index=True)
+        files, rows = np.unique(self.refs.file_of, return_index=True)
         result: defaultdict[str, list[int]] = defaultdict(list)
         for file, row in zip(files.tolist(), rows.tolist(), strict=True):
             path = PurePosixPath(self.files.paths[file])
@@ -387,4 +377,4 @@ def vectors_of(store: Store, corpus: Corpus, rows: Indices) -> Vectors:
     """Float32 array (len(rows), dims) of unit rows, zeros without a vector: from memory, or else from the store."""
     if corpus.dims or corpus.identity is None:
         return corpus.matrix[np.asarray(rows, np.int64)]
-    return store.vectors(corpus.rowids[rows])
+    return store.vectors(corpus.refs.rowids[rows])

@@ -27,8 +27,8 @@ Join = Literal["AND", "OR", ""]
 class Postings(Struct, frozen=True):
     """What full-text search returned, best first: corpus `rows` (a row can stand twice) and their `bm25`."""
 
-    rows: Rows
-    bm25: Floats
+    rows: Rows = field(default_factory=lambda: np.empty(0, np.int64))
+    bm25: Floats = field(default_factory=lambda: np.empty(0))
 
     @classmethod
     def of(cls, rows: Rows, bm25: Floats) -> Postings:
@@ -47,28 +47,18 @@ class Postings(Struct, frozen=True):
         values[self.rows] = self.bm25
         return values
 
-    @classmethod
-    def none(cls) -> Postings:
-        """Return no match at all."""
-        return cls(np.empty(0, dtype=np.int64), np.empty(0))
-
 
 class KeywordSide(Struct, frozen=True):
     """Full-text search in one of the two ways: what was asked, and what came back."""
 
-    plan: QueryPlan
-    postings: Postings
-    frequency: Mapping[str, int]
+    plan: QueryPlan = QueryPlan()
+    postings: Postings = field(default_factory=Postings)
+    frequency: Mapping[str, int] = {}
     """In how many chunks each word of the plan stands."""
     whole: bool = False
     """Whether all postings are candidates, because what they were merged from was cut already."""
     newest: Rows = field(default_factory=lambda: np.empty(0, np.int64))
     """The newest that hold about as much of the question as any, where it asks how things are now."""
-
-    @classmethod
-    def none(cls) -> KeywordSide:
-        """Return the side of a search that asked for nothing."""
-        return cls(QueryPlan((), (), ""), Postings.none(), {})
 
 
 class KeywordSearch(Struct, frozen=True):
@@ -123,20 +113,15 @@ class Lexical(Struct, frozen=True):
     `annotations` are those of rows that have any; `active` are the keys of the projects that the agent works on.
     """
 
-    plan: QueryPlan
-    searches: tuple[TermSearch, ...]
-    hits: tuple[Hit, ...]
-    annotations: Mapping[int, Annotations]
-    levels: Mapping[int, int] = field(default_factory=dict)
+    plan: QueryPlan = QueryPlan()
+    searches: tuple[TermSearch, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    annotations: Mapping[int, Annotations] = {}
+    levels: Mapping[int, int] = {}
     """How exactly the question names each file that it names, by file."""
     active: frozenset[str] = frozenset()
-    origins: Mapping[str, str] = field(default_factory=dict)
+    origins: Mapping[str, str] = {}
     """Who notes are from by OpenClaw's ledger, by path."""
-
-    @classmethod
-    def none(cls) -> Lexical:
-        """Return the side of a search that found nothing."""
-        return cls(QueryPlan((), (), ""), (), (), {})
 
 
 class Closest(Struct, frozen=True):
@@ -191,7 +176,7 @@ class Evidence(Struct, frozen=True, dict=True):
     unsearchable: tuple[FileState, ...] = ()
     nearest_by: NearestBy = ""
     """Who found the `nearest`."""
-    lexical: Lexical = field(default_factory=Lexical.none)
+    lexical: Lexical = Lexical()
     """What the newest release finds by words and paths, and the annotations of chunks."""
     chunking: str = ""
     """The release by whose rules the notes were cut; empty where that is not known."""
@@ -209,7 +194,7 @@ class Evidence(Struct, frozen=True, dict=True):
     """That of the question, or its script, where the table that made the vectors hardly knows it."""
     known_share: float = 1.0
     """How much of such a question the table knows."""
-    copies: Mapping[int, int] = field(default_factory=dict)
+    copies: Mapping[int, int] = {}
     """Rows whose passage stands elsewhere too, with the row that is shown in their place."""
     closest: Closest | None = None
     """What our own profile compares in the place of `cosine`; None by the built-in table."""

@@ -45,9 +45,10 @@ def _cut(text: str, length: int) -> str:
 def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
     """Return where the words of `weights` stand in `text`, as (character, word) in order; words match by stem."""
     stem_of = {stem: word for word in weights for stem in tokens.word_stems(word)}
-    data = text.encode("utf-8", "replace")
-    places = ((start, stem) for stem, start, _ in tokens.stems(text) if stem in stem_of)
-    result = [(len(data[:start].decode("utf-8", "replace")), stem_of[stem]) for start, stem in places]
+    result = [(start, stem_of[stem]) for start, _, stem in tokens.spans(text) if stem in stem_of]
+    if not text.isascii():
+        data = text.encode("utf-8", "replace")
+        result = [(len(data[:start].decode("utf-8", "replace")), word) for start, word in result]
     # unicode61 sees a whole clause of Chinese as one word, so bigrams are looked up as they are.
     for gram in (word for word in weights if tokens.is_cjk(word)):
         result += [(match.start(), gram) for match in re.finditer(f"(?={re.escape(gram)})", text)]

@@ -15,7 +15,7 @@ import numpy as np
 
 from memory_tui.search.question_dates import Time
 from memory_tui.search.trace import Floats
-from memory_tui.tokens import WORD, either, function_words, is_listed, segmented, stems, word_stems
+from memory_tui.tokens import WORD, either, function_words, is_listed, segmented, spans, word_stems
 
 ALIKE = 0.9
 """What the best line of a chunk holds of what the best of all holds, to say the same (now-images; .7 to .95 alike)."""
@@ -153,7 +153,7 @@ def _line_with(text: str, form: re.Pattern[str], others: Sequence[frozenset[str]
     for line in text.split("\n"):
         heading = line if line.startswith("#") else heading
         if form.search(line):
-            held = {stem for stem, _, _ in stems(segmented(f"{heading} {line}"))}
+            held = {stem for _, _, stem in spans(segmented(f"{heading} {line}"))}
             if all(each & held for each in others):
                 return True
     return False

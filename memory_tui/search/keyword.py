@@ -59,7 +59,7 @@ class Matcher(Struct, frozen=True):
         as_written = not inside and len(every) <= _MOST_REPEATED
         needed = every if as_written else [word for word in unique if word not in inside]
         if not unique:
-            return KeywordSide(QueryPlan(unique, (), ""), Postings.none(), {})
+            return KeywordSide()
         result: tuple[Rows, Floats] | None = self.words.match(needed, "plain", "all") if needed else None
         if result is not None and not as_written:
             result = self._repeated(result, {word: n - 1 for word, n in Counter(every).items() if word not in inside})
@@ -74,7 +74,9 @@ class Matcher(Struct, frozen=True):
         plan = QueryPlan(
             unique,
             (),
-            " AND ".join((*map(core_tokens.quoted, needed), *map(_like, inside))),
+            " AND ".join(
+                (*map(core_tokens.quoted, needed), *(f"text LIKE {core_tokens.quoted(f'%{word}%')}" for word in inside))
+            ),
             inside=self.cut != "unicode61",
         )
         return KeywordSide(plan, postings, frequency)
@@ -158,7 +160,7 @@ class Matcher(Struct, frozen=True):
             rows = self._postings(self.words.match([word], _STEMMED, "any")).rows
             held[rows] += lucene_idf(len(rows), len(self.corpus))
         rows = np.flatnonzero(held >= ALIKE * held.max(initial=0.0)) if held.any() else distinct(_NOTHING[0])
-        written = [files.written(file) for file in self.corpus.file_of[rows].tolist()]
+        written = [files.written(file) for file in self.corpus.refs.file_of[rows].tolist()]
         return rows[np.argsort(-np.array(written, np.int64), kind="stable")][:NEWEST]
 
     def _repeated(self, result: tuple[Rows, Floats], more: Mapping[str, int]) -> tuple[Rows, Floats]:
@@ -207,7 +209,7 @@ class Matcher(Struct, frozen=True):
         """Return matches as corpus rows, a repeat standing for the chunk that it repeats."""
         rowids, bm25 = result
         if not len(rowids):
-            return Postings.none()
+            return Postings()
         rows = self.corpus.rows_of(rowids)
         if rows.min(initial=0) < 0:
             firsts = self.words.originals(rowids[rows < 0])
@@ -294,13 +296,13 @@ def _parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) ->
     result = []
     pieces = parts_of(query)
     for part in pieces if len(pieces) > 1 else ():
-        stems = {stem for stem, _, _ in core_tokens.stems(part)}
+        stems = {stem for _, _, stem in core_tokens.spans(part)}
         meant = {word for item in corrected if item.asked.lower() in part.lower() for word in item.searched}
         part_words = tuple(
             word
             for word in words
             if word in meant
-            or (word in part if core_tokens.is_cjk(word) else any(s in stems for s, _, _ in core_tokens.stems(word)))
+            or (word in part if core_tokens.is_cjk(word) else not stems.isdisjoint(core_tokens.word_stems(word)))
         )
         if part_words:
             result.append(QuestionPart(part, part_words))
@@ -313,10 +315,6 @@ def _is_word(word: str) -> bool:
         return len(static_table().ids(word)) <= 1
     except ProviderError:
         return False
-
-
-def _like(word: str) -> str:
-    return f"text LIKE {core_tokens.quoted(f'%{word}%')}"
 
 
 # --- keywords, as OpenClaw chooses them without vectors ------------------------------------------------------------

@@ -372,17 +372,17 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
     each = [once(query, whole)]
     # Keywords are looked for one by one where the whole question finds too little (6.7).
     reached = {*each[0].rows, *(hit.row for hit in each[0].paths)}
-    if sum(int(corpus.file_of[row]) not in levels for row in reached) < LIMIT:
+    if sum(int(corpus.refs.file_of[row]) not in levels for row in reached) < LIMIT:
         terms = fallback_terms(query, trigram=trigram)
         # The same words in the same order would be the same search again.
         before, again = (core_tokens.WORD.findall(text.lower()) for text in (query, " ".join(terms)))
         if not (reached and before == again):
             each += [once(term, matcher.openclaw(term)) for term in terms]
     rows = distinct(np.array([row for item in each for row in item.rows], np.int64)).tolist()
-    rowids = corpus.rowids[rows].tolist()
+    rowids = corpus.refs.rowids[rows].tolist()
     texts, words = store.texts(rowids), core_tokens.words_of(query)
     gains = {
-        row: boost(words, texts.get(rowid, ""), corpus.files.paths[int(corpus.file_of[row])])
+        row: boost(words, texts.get(rowid, ""), corpus.files.paths[int(corpus.refs.file_of[row])])
         for row, rowid in zip(rows, rowids, strict=True)
     }
     lists = [merged([_by_text(corpus, item, term, gains, levels), item.paths]) for term, item in enumerate(each)]
@@ -391,7 +391,7 @@ def search(store: Store, matcher: Matcher, query: str, whole: KeywordSide) -> tu
 
 
 def _has_chunk(matcher: Matcher) -> Callable[[int], bool]:
-    corpus, files = matcher.corpus, matcher.corpus.file_of
+    corpus, files = matcher.corpus, matcher.corpus.refs.file_of
     counts = np.bincount(
         files if matcher.eligible is None else files[matcher.eligible], minlength=len(corpus.files.paths)
     )
@@ -407,7 +407,7 @@ def _by_text(
         Hit(
             row,
             corpus.refs[row],
-            levels.get(int(corpus.file_of[row]), 0),
+            levels.get(int(corpus.refs.file_of[row]), 0),
             True,
             boosted(score, gains[row]),
             score,
@@ -424,7 +424,7 @@ def _by_path(matcher: Matcher, scores: Mapping[int, float], levels: Mapping[int,
     """Return the first chunk of each file whose path was found (6.4)."""
     corpus, hits = matcher.corpus, []
     for file, path_score in scores.items():
-        refs = {row: corpus.refs[row] for row in np.flatnonzero(corpus.file_of == file).tolist()}
+        refs = {row: corpus.refs[row] for row in np.flatnonzero(corpus.refs.file_of == file).tolist()}
         row = min(refs, key=lambda row: (refs[row].start_line, refs[row].end_line, refs[row].id))
         level = levels.get(file, 0)
         score = 1.0 if level else path_score

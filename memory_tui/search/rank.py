@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -542,14 +542,9 @@ class Losers(Sequence[Candidate]):
     def __len__(self) -> int:
         return len(self._places)
 
-    @overload
-    def __getitem__(self, at: int) -> Candidate: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[Candidate, ...]: ...
-    def __getitem__(self, at: int | slice) -> Candidate | tuple[Candidate, ...]:
-        if isinstance(at, slice):
-            return tuple(map(self._ranking.candidate, self._places[at]))
-        return self._ranking.candidate(self._places[at])
+    def __getitem__(self, at: int | slice) -> Any:  # noqa: ANN401 - one of them, or several
+        places, write = self._places[at], self._ranking.candidate
+        return write(places) if isinstance(places, int) else tuple(map(write, places))
 
 
 # --- many settings at once -----------------------------------------------------------------------------------------

@@ -124,7 +124,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             _compare_shown(store, corpus, shown, vector, cosine)
         language, share = _hardly_known(question)
         pool = list(dict.fromkeys([*nearest.tolist(), *matched, *named, *shown, *copies]))
-        texts = _texts(store, corpus.rowids[pool].tolist(), read)
+        texts = _texts(store, corpus.refs.rowids[pool].tolist(), read)
         spent = 1000 * np.array([question.seconds, *np.diff([*laps, time.perf_counter()])])
         return Evidence(
             query=question.query,
@@ -133,7 +133,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             provider=corpus.identity.provider if corpus.identity else "none",
             model=corpus.identity.model if corpus.identity else "fts-only",
             refs=corpus.refs,
-            files=corpus.once("files", lambda: len(distinct(corpus.file_of))),
+            files=corpus.once("files", lambda: len(distinct(corpus.refs.file_of))),
             cosine=cosine,
             embedded=int(np.count_nonzero(corpus.embedded)),
             nearest=nearest,
@@ -171,10 +171,10 @@ def _openclaw(
     """
     # By words alone an excerpt goes on into chunks that its keywords find.
     if matcher.join == "OR" and not by_words:
-        return KeywordSide.none(), None, Lexical.none(), {}
+        return KeywordSide(), None, Lexical(), {}
     side, keywords = matcher.openclaw(text), matcher.keywords(text) if by_words else None
     if matcher.corpus.chunking != chunking_2026_9.VERSION:
-        return side, keywords, Lexical.none(), {}
+        return side, keywords, Lexical(), {}
     return side, keywords, *lexical_2026_9.search(store, matcher, text, side)
 
 
@@ -217,8 +217,8 @@ def _of_time(
     files = {file: value for file, value in counted if value}
     if len(side.postings.rows) and not (side.plan.time_alone or time.newest):
         return files, []
-    rows = np.flatnonzero(np.isin(corpus.file_of, list(files)) & (True if eligible is None else eligible))
-    return files, sorted(rows.tolist(), key=lambda row: -files[int(corpus.file_of[row])])[:most]
+    rows = np.flatnonzero(np.isin(corpus.refs.file_of, list(files)) & (True if eligible is None else eligible))
+    return files, sorted(rows.tolist(), key=lambda row: -files[int(corpus.refs.file_of[row])])[:most]
 
 
 def _titled(corpus: Corpus, side: KeywordSide, text: str, eligible: Flags | None) -> list[int]:
@@ -254,7 +254,7 @@ def _copies(
     files, copies = corpus.files, dict[int, int]()
 
     def order(row: int) -> tuple[float, bool, int, str, int]:
-        file = int(corpus.file_of[row])
+        file = int(corpus.refs.file_of[row])
         path = files.paths[file]
         return -of_time.get(file, 0.0), bool(_ASIDE.search(path)), -files.written(file), path, row
 
@@ -268,7 +268,7 @@ def _copies(
 def _of_source(corpus: Corpus, source: str) -> Flags:
     """Return which rows are of `source`."""
     needed = np.array([name == source for name in corpus.files.sources], dtype=np.bool_)
-    return needed[corpus.file_of] if len(needed) else np.zeros(len(corpus), dtype=np.bool_)
+    return needed[corpus.refs.file_of] if len(needed) else np.zeros(len(corpus), dtype=np.bool_)
 
 
 _KNOWN_LANGUAGE, _LEAST_KNOWN = 0.75, 0.1

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, reduce
 from itertools import chain, compress, pairwise
 from typing import Any, Literal, NamedTuple
@@ -35,6 +35,7 @@ from memory_tui.search.trace import Floats
 from memory_tui.workspace.notes import heading_on
 
 Ids = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.integer[Any]]
 CANDIDATES = 20
 """How many of the first candidates are looked into; more give no better answers."""
 
@@ -157,14 +158,14 @@ def grams_of(word: str) -> set[int]:
 
 def gram_places(keys: Ids, letters: Codes) -> tuple[Ids, Ids]:
     """Return which trigrams of `keys`, which rise, stand in `letters`, and where each of them begins."""
-    # Few characters are of a key: only where three of them stand side by side is a trigram made.
-    mask = (1 << _SHIFT) - 1
-    used = np.zeros(max(int(letters.max(initial=0)), int(keys.max(initial=0)) & mask) + 1, np.bool_)
-    for shift in (2 * _SHIFT, _SHIFT, 0):
-        part = (keys >> shift) & mask
-        used[part[part < len(used)]] = True
-    there = used[letters]
-    places = np.flatnonzero(there[:-2] & there[1:-1] & there[2:])
+
+    def mixed(a: Integers, b: Integers, c: Integers) -> Integers:
+        return (a << 4 ^ b << 2 ^ c) & (_SIEVE - 1)
+
+    marks, low = np.zeros(_SIEVE, np.bool_), letters.astype(np.uint16)
+    marks[mixed(*(keys >> shift & (1 << _SHIFT) - 1 for shift in (2 * _SHIFT, _SHIFT, 0)))] = True
+    # Few trigrams are of a key: of the others none is made.
+    places = np.flatnonzero(marks[mixed(low[:-2], low[1:-1], low[2:])])
     first, second, third = (letters[places + at].astype(np.int64) for at in range(3))
     at, hit = places_in(keys, first << 2 * _SHIFT | second << _SHIFT | third)
     return at, places[hit]
@@ -203,10 +204,10 @@ def spelled_alike(words: Flags, grams: tuple[Ids, Ids], passages: Passages) -> F
     begins = np.flatnonzero(spaces) + 1
     lengths, of_word = np.diff(begins) - 1, np.cumsum(spaces)[places + 1] - 1
     of_pair, hit = np.nonzero(words[:, at])
-    counts = np.bincount(of_pair * len(lengths) + of_word[hit])
-    pairs = np.flatnonzero(counts)
-    asked, word = np.divmod(pairs, len(lengths))
-    dice = np.minimum(2.0 * counts[pairs] / np.maximum(words.sum(axis=1)[asked] + lengths[word], 1), 1.0)
+    pairs = np.sort(of_pair * len(lengths) + of_word[hit])
+    first = np.flatnonzero(np.diff(pairs, prepend=-1))
+    (asked, word), shared = np.divmod(pairs[first], len(lengths)), np.diff(first, append=len(pairs))
+    dice = np.minimum(2.0 * shared / np.maximum(words.sum(axis=1)[asked] + lengths[word], 1), 1.0)
     near = dice >= LEAST_ALIKE
     starts = np.concatenate([[0], np.cumsum(passages.letter_counts)])[passages.window_from]
     alike = np.zeros((len(words), len(starts)))
@@ -222,10 +223,10 @@ def _hashes(words: list[str]) -> list[tuple[int, ...]]:
     spelled = [tokens.segmented(word) for word in words]
     # FTS5 cuts all of them in one call, which takes as long as a dozen words do.
     ends = np.cumsum([len(word.encode("utf-8", "replace")) + 1 for word in spelled])
-    cut_at = tokens.stems("\n".join(spelled))
+    cut_at = tokens.spans("\n".join(spelled))
     stems: list[list[int]] = [[] for _ in words]
-    starts = np.array([start for _, start, _ in cut_at], np.int64)
-    for (stem, _, _), at in zip(cut_at, np.searchsorted(ends, starts, side="right").tolist(), strict=True):
+    starts = np.array([start for start, _, _ in cut_at], np.int64)
+    for (_, _, stem), at in zip(cut_at, np.searchsorted(ends, starts, side="right").tolist(), strict=True):
         stems[at].append(hash(stem))
     return list(map(tuple, stems))
 
@@ -391,15 +392,9 @@ _ZIPF, _RAREST = 2.3, 12.5
 """-ln of the share of the most frequent word, and of a word that the vocabulary does not hold."""
 
 
-class Measured(NamedTuple):
-    """What a question finds in some texts, a row for each: (texts, measures).
-
-    Of the best line there is the number, from 0, of the best window its first and last line.
-    """
-
-    values: Floats
-    line: Ids
-    window: Ids
+Measured = tuple[list[float], int, list[int]]
+"""What a question finds in a text: a value by each measure, the number of its best line, from 0, and the first and last
+line of its best window."""
 
 
 class _Inside(NamedTuple):
@@ -492,7 +487,7 @@ class SecondStage:
         raw = np.array([item.weight * by[item.by] for item in MEASURES])
         self.weights: Floats = np.asarray(raw / raw.sum() if raw.any() else raw, dtype=np.float64)
         self._reference = reference
-        self._remembered = dict[int, tuple[Measured, int]]()
+        self._remembered = dict[int, Measured]()
 
     def _rarity_of(self, word: str) -> float:
         """Return how rare a word is in the language; 0 where the table does not know it as one word.
@@ -517,9 +512,8 @@ class SecondStage:
             grams = gram_counts(self._grams, inside.grams, every)
             if is_first:
                 self._look_at_reference(every, inside, grams)
-            measured = self._measured(every, inside, grams)
-            self._remembered.update((row, (measured, at)) for at, row in enumerate(new))
-        values = [measured.values[at] for measured, at in map(self._remembered.__getitem__, rows)]
+            self._remembered.update(zip(new, self._measured(every, inside, grams), strict=True))
+        values = [self._remembered[row][0] for row in rows]
         return np.array(values, dtype=np.float64).reshape(len(rows), len(MEASURES))
 
     def _take_means(self, every: Joined, counts: Floats) -> None:
@@ -557,9 +551,8 @@ class SecondStage:
 
     def places(self, row: int) -> tuple[int, tuple[int, int]]:
         """Return the best line of `row`, which was measured, and the first and last line of its best window."""
-        measured, at = self._remembered[row]
-        first, last = measured.window[at].tolist()
-        return int(measured.line[at]), (first, last)
+        _, line, (first, last) = self._remembered[row]
+        return line, (first, last)
 
     def held_by_lines(self, texts: Sequence[str], asks: Callable[[str], bool]) -> Floats:
         """Return what the best line of each of `texts` holds of the words that do not only ask, by their idf."""
@@ -639,7 +632,7 @@ class SecondStage:
         windows = np.add.reduceat(dots, starts)
         return _cosines(dots, passages.line_norm), _cosines(windows, passages.window_norm), np.maximum(like, 0.0)
 
-    def _measured(self, texts: Joined, inside: _Inside, grams: Floats) -> Measured:
+    def _measured(self, texts: Joined, inside: _Inside, grams: Floats) -> Iterator[Measured]:
         passages, starts = texts.passages, texts.passages.window_from
         by_line, by_window = texts.lines_from[:-1], texts.windows_from[:-1]
         sizes = np.diff(texts.letter_ends, prepend=0).astype(np.float64)
@@ -656,7 +649,7 @@ class SecondStage:
         window = best_of_each(inside.windows, inside.window_cosine, texts.windows_from)
         ends = np.append(starts[1:], len(passages.lines)) - 1
         bounds = passages.lines[np.stack([starts[window], ends[window]], axis=1)]
-        return Measured(np.stack(values, axis=1), passages.lines[line], bounds)
+        return zip(np.stack(values, axis=1).tolist(), passages.lines[line].tolist(), bounds.tolist(), strict=True)
 
 
 K1, B = 1.2, 0.75

@@ -6,7 +6,7 @@ are closed unions, so that one without wording does not pass the type checker.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -82,9 +82,6 @@ class Chunks(Struct, frozen=True):
             int(self.first_lines[row]),
             int(self.last_lines[row]),
         )
-
-    def __iter__(self) -> Iterator[ChunkRef]:
-        return map(self.__getitem__, range(len(self)))
 
     def take(self, rows: npt.NDArray[np.int64]) -> Chunks:
         """Return those at `rows`."""
@@ -340,9 +337,9 @@ class QueryPlan(Struct, frozen=True):
     matched: they find no chunk, but count in those that another word finds.
     """
 
-    words: tuple[str, ...]
-    dropped: tuple[str, ...]
-    fts_query: str
+    words: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    fts_query: str = ""
     time: str = ""
     time_words: str = ""
     inside: bool = False

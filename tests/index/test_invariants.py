@@ -141,13 +141,13 @@ def consistent(memory):
     fast, full, rows = scan(memory.roots, memory.store.settled()), scan(memory.roots), memory.store.indexed()
     assert compare(fast, rows, memory.roots) == compare(full, rows, memory.roots)
     corpus = Corpus.load(memory.store)
-    texts = memory.store.texts(corpus.rowids)
+    texts = memory.store.texts(corpus.refs.rowids)
     if corpus.identity is None:
         return
     maker = Counting(corpus.identity.model if corpus.identity.model == "another" else "")
     assert maker.identity == corpus.identity
     rows = np.flatnonzero(corpus.embedded)
-    made = maker.embed([texts[int(corpus.rowids[row])] for row in rows], "document") if len(rows) else None
+    made = maker.embed([texts[int(corpus.refs.rowids[row])] for row in rows], "document") if len(rows) else None
     for at, row in enumerate(rows):
         np.testing.assert_allclose(corpus.matrix[int(row)], made[at], atol=1e-6)
 
@@ -240,8 +240,8 @@ def state(corpus):
     """Everything a corpus tells, by chunk; the order of files is not part of it."""
     return [
         (
-            int(corpus.rowids[row]), corpus.refs[row].id, corpus.refs[row].path,
-            corpus.files.sources[corpus.file_of[row]], float(corpus.files.mtimes_ns[corpus.file_of[row]]),
+            int(corpus.refs.rowids[row]), corpus.refs[row].id, corpus.refs[row].path,
+            corpus.files.sources[corpus.refs.file_of[row]], float(corpus.files.mtimes_ns[corpus.refs.file_of[row]]),
             corpus.refs[row].start_line, corpus.refs[row].end_line, bool(corpus.embedded[row]),
             bool(corpus.has_vector[row]), corpus.matrix[row].tobytes(),
         )

@@ -117,7 +117,7 @@ def in_their_order(evidence, corpus, squares, store):
     lengths = np.sqrt(squares) * np.sqrt(total(query * query).astype(np.float64))
     distance = (1.0 - total(matrix * query).astype(np.float64) / lengths).astype(np.float32)
     nearest = by_l2[np.argsort(distance[by_l2], kind="stable")][:200]
-    more = store.texts([rowid for rowid in corpus.rowids[nearest].tolist() if rowid not in evidence.texts])
+    more = store.texts([rowid for rowid in corpus.refs.rowids[nearest].tolist() if rowid not in evidence.texts])
     return replace(evidence, nearest=nearest, texts={**evidence.texts, **more})
 
 

@@ -65,9 +65,9 @@ def test_names_are_indexed_in_pieces_beside_the_whole():
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0")) | st.text("aBC2_ é京"))
 def test_stems_are_those_that_are_indexed_each_at_its_place(text):
     cut = tokens.segmented(text)
-    stems = tokens.stems(cut)
-    assert [stem for stem, _, _ in stems] == tokens.tokens(tokens.indexed_form("", text), stemmed=True)
-    for stem, start, end in stems:
+    stems = tokens.spans(cut)
+    assert [stem for _, _, stem in stems] == tokens.tokens(tokens.indexed_form("", text), stemmed=True)
+    for start, end, stem in stems:
         assert stem in tokens.tokens(cut.encode()[start:end].decode(), stemmed=True)
 
 
