@@ -108,7 +108,9 @@ def auto_memory(project: Path) -> Path:
     """
     folder = Path(os.path.realpath(project))
     root = _repository(folder)
-    for settings in (*_managed(), *_of_project(folder, root), home() / "settings.json"):
+    # A person's own settings of a repository count before those of the folder, and those before what the folder shares.
+    local = [place / ".claude" / "settings.local.json" for place in dict.fromkeys((root, folder))]
+    for settings in (*_managed(), *local, folder / ".claude" / "settings.json", home() / "settings.json"):
         if (named := _named(settings)) is not None:
             if moved := _whole(named):
                 return moved
@@ -160,12 +162,6 @@ def _managed() -> list[Path]:
     system = {"darwin": "/Library/Application Support/ClaudeCode", "win32": "C:\\Program Files\\ClaudeCode"}
     folder = Path(system.get(sys.platform, "/etc/claude-code"))
     return [*sorted((folder / "managed-settings.d").glob("[!.]*.json"), reverse=True), folder / "managed-settings.json"]
-
-
-def _of_project(folder: Path, root: Path) -> list[Path]:
-    """Return a person's own settings of a repository, then of the folder; then those that the folder shares."""
-    local = [place / ".claude" / "settings.local.json" for place in dict.fromkeys((root, folder))]
-    return [*local, folder / ".claude" / "settings.json"]
 
 
 def _named(settings: Path) -> str | None:
@@ -240,12 +236,6 @@ def fact_of(text: str) -> ClaudeFact | None:
     return ClaudeFact(fields["name"], fields.get("description", ""), kind if kind in TYPES else "")
 
 
-def pointer(fact: ClaudeFact, file: str) -> str:
-    """Return the line of the index that points to a fact."""
-    title = fact.name.replace("-", " ")
-    return f"- [{title[:1].upper()}{title[1:]}]({file}) — {fact.description}"
-
-
 def folders(roots: Roots) -> dict[str, str]:
     """Return the folders of `roots` that hold such a memory, by the beginning of their stored paths."""
     project_memory = os.path.realpath(auto_memory(roots.workspace))
@@ -290,7 +280,7 @@ def unlisted(notes: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str
             name = path.removeprefix(prefix)
             if not path.startswith(prefix) or "/" in name or name == INDEX or name in named:
                 continue
-            fact = fact_of(text)
-            if fact is not None:
-                pointers[path] = pointer(fact, name)
+            if (fact := fact_of(text)) is not None:
+                title = fact.name.replace("-", " ")
+                pointers[path] = f"- [{title[:1].upper()}{title[1:]}]({name}) — {fact.description}"
     return pointers

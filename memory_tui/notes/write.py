@@ -427,7 +427,8 @@ def _last(folder: Folder, note: int, old: str) -> tuple[bytes | None, bool]:
         if not lease:
             return now, lease is None
         time.sleep(_STAY_SECONDS)
-        if _unbroken(note):
+        if sys.platform == "linux" and fcntl.fcntl(note, fcntl.F_GETLEASE) == fcntl.F_RDLCK:
+            # The lease is held, and nobody waits for it.
             return now, True
 
 
@@ -520,11 +521,6 @@ def give_back(descriptor: int) -> None:
     if sys.platform == "linux":
         with suppress(OSError):
             fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-
-
-def _unbroken(descriptor: int) -> bool:
-    """Return whether a lease is held and nobody waits for it."""
-    return sys.platform == "linux" and fcntl.fcntl(descriptor, fcntl.F_GETLEASE) == fcntl.F_RDLCK
 
 
 def quiet(descriptor: int, seconds: float) -> bool | None:
