@@ -50,7 +50,7 @@ def command(window, words):
 
 
 def offered(window):
-    return [str(option.prompt) for option in window.app.screen.query_one(OptionList).options]
+    return [str(option.prompt).strip() for option in window.app.screen.query_one(OptionList).options]
 
 
 def ask(window, scope, question="who is Gertrude of the roses"):
