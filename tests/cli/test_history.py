@@ -69,8 +69,6 @@ def test_what_others_did_stands_beside_what_was_done_here_with_its_difference(sh
 
 
 def test_an_agent_is_named_by_its_transcript(shell, monkeypatch):
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
-        monkeypatch.delenv(name, raising=False)
     file, home = shell.folder / MEMORY, shell.folder.parent
     edit = {"file_path": str(file), "old_string": "tea", "new_string": "coffee"}
     claude_file(home, [])

@@ -294,8 +294,7 @@ def test_hostile_text_is_shown_and_obeyed_by_nobody(run, workspace):
     assert any(evil in hit["snippet"] for hit in hits), "JSON carries the text unchanged"
 
 
-def test_an_answer_by_words_alone_is_an_answer_and_an_index_without_its_vectors_is_not(run, monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+def test_an_answer_by_words_alone_is_an_answer_and_an_index_without_its_vectors_is_not(run):
     code, out, err = run("search", "router", "--provider", "openai")
     assert (code, "MEMORY.md" in out, "Meaning-based recall is off" in err) == (0, True, True)
     assert run("index", "--provider", "openai")[0] == 1

@@ -179,14 +179,12 @@ def test_without_the_extra_serve_says_how_to_get_it(monkeypatch, capsys):
 @in_loop
 async def test_the_app_in_a_tab_answers_and_ends_with_the_server(tmp_path):
     sample(tmp_path / "notes")
-    names = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
     words = ["serve", "notes", "--json", "--provider", "none", "--index", str(tmp_path / "index")]
     server = subprocess.Popen(
         [sys.executable, "-m", "memory_tui", *words],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, **{name: str(tmp_path / name) for name in names}},
         text=True,
     )
     try:

@@ -42,7 +42,6 @@ def shown(words, monkeypatch):
 
 def test_a_terminal_sees_bars_and_marked_words_and_a_pipe_plain_text(workspace, capsys, monkeypatch):
     monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.delenv("NO_COLOR", raising=False)
     asked = [*workspace, "search", "routers vlan"]
     seen = shown(asked, monkeypatch)
     assert "\x1b[1;4;33mVLAN\x1b[0m" in seen

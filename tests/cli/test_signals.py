@@ -29,12 +29,7 @@ def app(tmp_path, *arguments, **given):
         sample(notes)
     command = [sys.executable, "-m", "memory_tui", str(notes), "--index", str(tmp_path / "index.sqlite"), *arguments]
     size = {"columns": given.get("columns", 80), "rows": given.get("rows", 24)}
-    return Terminal(command, **size, env=homes(tmp_path), cwd=tmp_path)
-
-
-def homes(tmp_path):
-    names = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
-    return {name: str(tmp_path / name) for name in names}
+    return Terminal(command, **size, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGINT], ids=lambda number: number.name)
@@ -50,7 +45,7 @@ def test_a_signal_ends_the_app_and_restores_the_terminal(tmp_path, number):
         assert "Traceback" not in terminal.text()
 
 
-def test_what_was_typed_is_kept(tmp_path, monkeypatch):
+def test_what_was_typed_is_kept(tmp_path):
     with app(tmp_path) as terminal:
         at = terminal.until(READY)
         terminal.type("e")
@@ -61,8 +56,6 @@ def test_what_was_typed_is_kept(tmp_path, monkeypatch):
         assert terminal.ended() == 128 + signal.SIGTERM
         terminal.restored()
         assert "Your unsaved text of MEMORY.md is kept" in terminal.text()
-    for name, folder in homes(tmp_path).items():
-        monkeypatch.setenv(name, folder)
     notes = curator(plan.plan(Options(workspace=str(tmp_path / "notes"))))
     assert [unsaved.text[0] for unsaved in left(notes.journal)] == ["k"]
 
@@ -103,7 +96,7 @@ def test_ctrl_c_stops_indexing_and_the_next_run_goes_on(tmp_path):
         (notes / f"{i}.md").write_text("\n".join([f"# {i}", "", *lines, ""]))
     index = ["--workspace", str(notes), "--extra", ".", "--index", str(tmp_path / "index.sqlite")]
     command = [sys.executable, "-m", "memory_tui"]
-    with Terminal([*command, "index", *index], columns=100, env=homes(tmp_path), cwd=tmp_path) as terminal:
+    with Terminal([*command, "index", *index], columns=100, cwd=tmp_path) as terminal:
         terminal.until(f" of {MANY:,} files")
         shown = terminal.text()
         terminal.type("\x03")
@@ -113,14 +106,12 @@ def test_ctrl_c_stops_indexing_and_the_next_run_goes_on(tmp_path):
             "memory-tui: stopped by ctrl+c. What is indexed so far stays; memory-tui index goes on from there."
         )
         assert "Traceback" not in terminal.text()
-    ran = subprocess.run(
-        [*command, "index", "--json", *index], env={**os.environ, **homes(tmp_path)}, capture_output=True, check=True
-    )
+    ran = subprocess.run([*command, "index", "--json", *index], capture_output=True, check=True)
     done = json.loads(ran.stdout)
     assert 0 < done["indexed"] < MANY
     assert all(b"ctrl+c stops" in line for line in ran.stderr.splitlines()), "a pipe gets lines of progress alone"
     asked = [*command, "status", "--json", *index]
-    status = subprocess.run(asked, env={**os.environ, **homes(tmp_path)}, capture_output=True, check=True)
+    status = subprocess.run(asked, capture_output=True, check=True)
     assert json.loads(status.stdout)["freshness"]["fresh"] == MANY
 
 
@@ -140,7 +131,6 @@ def test_a_signal_ends_a_command_in_one_line(tmp_path, command, number):
     (notes / "MEMORY.md").write_text("# M\n\n- the router\n")
     started = subprocess.Popen(
         in_front([sys.executable, "-m", "memory_tui", *command.split(), "--workspace", str(notes)]),
-        env={**os.environ, **homes(tmp_path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -158,7 +148,7 @@ def test_a_signal_ends_a_command_in_one_line(tmp_path, command, number):
     assert said == f"memory-tui: stopped by {name}.\n"
     if number == signal.SIGTERM:
         free = [sys.executable, "-m", "memory_tui", "index", "--workspace", str(notes)]
-        subprocess.run(free, env={**os.environ, **homes(tmp_path)}, check=True, capture_output=True, timeout=LONG)
+        subprocess.run(free, check=True, capture_output=True, timeout=LONG)
 
 
 def test_a_signal_while_modules_load_is_no_fault_of_the_program():

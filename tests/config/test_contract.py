@@ -97,8 +97,6 @@ SAID = {
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch, tmp_path):
-    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VOYAGE_API_KEY", "OPENCLAW_AGENT_DIR"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("PROXY_KEY", "sk-of-the-proxy")
     (tmp_path / "notes").mkdir()

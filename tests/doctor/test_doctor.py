@@ -199,7 +199,6 @@ def test_an_index_that_is_damaged_is_said_to_be(open_engine, monkeypatch):
 def test_a_connected_agent_is_proved_again(open_engine, workspace, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.delenv("CODEX_HOME", raising=False)
     hosts.install(tmp_path / "programs", monkeypatch)
     engine = open_engine()
     assert found(engine, "agents").state == "skipped"

@@ -71,12 +71,6 @@ CASES: dict[str, Case] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def no_keys(monkeypatch):
-    for name in ("OPENAI", "VOYAGE", "MISTRAL", "GEMINI"):
-        monkeypatch.delenv(f"{name}_API_KEY", raising=False)
-
-
 def told(found):
     """What a record of a fallback says, without its times."""
     return (found["from"], found["to"], found["reason"]) if found else None

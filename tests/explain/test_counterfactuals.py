@@ -27,7 +27,7 @@ from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import Reranking, rank
 from memory_tui.search.score import tuned
 from memory_tui.settings import BY_KEY, TUNE_KEYS, Scalar, Settings, compose
-from tests.search.test_rank import any_evidence, any_settings
+from tests.search.test_score import any_evidence, any_settings
 from tests.support.search import evidence as made
 from tests.support.search import settings as chosen
 

@@ -116,7 +116,6 @@ def test_claude_code_itself_keeps_it_there(tmp_path, monkeypatch):
     long.mkdir(parents=True)
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     words = [coding_agents.program("@anthropic-ai/claude-code")]
     with coding_agents.scripted_model() as model:
         more = {"ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "none", "DISABLE_AUTOUPDATER": "1"}

@@ -412,7 +412,6 @@ def test_a_pipe_in_place_of_a_file_is_never_waited_for(pipe, words, home, capsys
     os.mkfifo(path)
     call = {"hook_event_name": "SessionEnd", "transcript_path": str(path)}
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(call)))
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     said = "key" if path.name == ".env" else f"{path.name} cannot be read: It is not a regular file"
     main.main([*words, "--workspace", str(home.parent / "notes")])
     assert said in capsys.readouterr().err

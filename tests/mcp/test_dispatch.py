@@ -226,16 +226,6 @@ def test_every_line_of_json_is_a_message_or_has_an_answer(value):
     assert all(type(each.id) in (str, int, type(None)) for each in (found, refused) if each is not None)
 
 
-@given(st.text(max_size=20), st.integers(min_value=-(2**63), max_value=2**70) | st.text(max_size=20))
-def test_a_request_comes_through_as_it_was_written(method, asked):
-    line = json.dumps({"jsonrpc": "2.0", "id": asked, "method": method, "params": {"a": [method]}}).encode()
-    assert wire.read_line(line) == wire.Request(asked, method, {"a": [method]})
-    cut = line[: line.rindex(b",")] + b",oops}"
-    with pytest.raises(wire.Refusal) as broken:
-        wire.read_line(cut)
-    assert (broken.value.code, broken.value.id) == (wire.PARSE_ERROR, None)
-
-
 def test_the_tool_that_writes_is_offered_and_answers_only_where_writing_was_allowed(places):
     given = {"text": "The router is an ER7206.", "supersedes": "MEMORY.md:2"}
     for allowed, more in ((False, ()), (True, ("--allow-write",)), (False, ("--allow-write", "--read-only"))):

@@ -37,8 +37,6 @@ DIFF = "@@ -1,2 +1,2 @@\n-- router 10.0.0.1\n+- router 10.0.0.9\n - printer in t
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     for folder in (".claude", ".codex", ".openclaw", "notes/memory"):
         (tmp_path / folder).mkdir(parents=True)

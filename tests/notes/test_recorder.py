@@ -275,9 +275,7 @@ def test_nothing_that_was_told_as_kept_is_lost_by_a_kill(tmp_path):
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch):
-    for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
-        monkeypatch.setenv(name, str(tmp_path / folder))
+def home(tmp_path):
     return workspace(tmp_path / "notes")
 
 

@@ -26,9 +26,7 @@ OTHER = "# 2026-03-18\n\n- 12:00 written by a session that knew nothing of them\
 
 
 @pytest.fixture
-def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
-        monkeypatch.setenv(name, str(tmp_path / folder))
+def notes(tmp_path: Path) -> Path:
     folder = tmp_path / "notes"
     (folder / "memory").mkdir(parents=True)
     (folder / "MEMORY.md").write_text("# Facts\n\n- tea\n")

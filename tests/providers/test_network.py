@@ -19,13 +19,6 @@ from tests.support.waiting import LONG
 ELSEWHERE, PASSWORD = "http://embed.example/v1", "very-secret-word"
 
 
-@pytest.fixture(autouse=True)
-def no_proxies(monkeypatch):
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-
-
 def fails(provider):
     with pytest.raises(ProviderFailure) as caught:
         provider.embed(["note"], "document")

@@ -28,14 +28,12 @@ HITS: list[Record] = [
     {"path": "MEMORY.md", "startLine": 3, "endLine": 4, "score": 0.9, "snippet": STOPCOCK},
     {"path": "memory/2026-11-01.md", "startLine": 1, "endLine": 1, "score": 0.5, "snippet": PUMP},
 ]
-COPIES: list[Record] = [HITS[0], {**HITS[0], "path": "b.md"}]
 ANSWER: Record = {"results": HITS, "mode": "fts-only", "answerLevel": {"level": "found"}}
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with a workspace that knows where the stopcock is."""
-    monkeypatch.delenv("CODEX_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "notes" / "memory").mkdir(parents=True)
     (tmp_path / "notes" / "MEMORY.md").write_text(f"# House\n\n- {STOPCOCK}\n")

@@ -1,13 +1,18 @@
-"""A word of one language finds notes in another where the provider can; the built-in vectors say that they cannot."""
+"""Questions in another language than the notes, and the words of an index."""
 
 import json
+import math
+import random
 from collections import Counter
 
 import pytest
 
 from memory_tui import tokens
 from memory_tui.engine.engine import Engine
+from memory_tui.search.corpus import Corpus
+from memory_tui.search.keyword import Matcher
 from tests.support.provider_server import Play, serving, shaped, vector
+from tests.support.stores import Made, cut_note, vectors_for
 from tests.support.workspace import options_of
 
 MEANINGS = {"香蕉": "banana", "バナナ": "banana", "банан": "banana", "plátano": "banana", "печь": "bake"}
@@ -83,3 +88,52 @@ def test_verbs_that_say_nothing_are_left_out_however_few_notes_hold_them() -> No
     for query in ("Wann wird der Kessel gewartet", "Quand est le rendez-vous", "Когда был у нас мастер"):
         words = tokens.split(query)
         assert words[1] in tokens.terms(words, dict.fromkeys(words, 40) | {words[1]: 1}, 200).stops
+
+
+WORDS = ["a'b", "Ü", "rose", "roses", "garden", "gardens", "tomato", "snake_case", "咖啡店", "the", "of", "and", "oak"]
+
+
+@pytest.fixture
+def made(tmp_path):
+    index = Made(tmp_path / "index.sqlite")
+    yield index
+    index.close()
+
+
+def write(made, name, text):
+    files = [cut_note(f"memory/{name}.md", text)]
+    made.add(files, vectors_for(files))
+
+
+def text(rng):
+    lines = [" ".join(rng.choices(WORDS, range(1, len(WORDS) + 1), k=rng.randint(1, 9))) for _ in range(20)]
+    return "\n".join(lines[: rng.randint(1, 20)])
+
+
+def test_a_question_weighs_words_by_lucenes_idf(made):
+    rng = random.Random(8)
+    for at in range(40):
+        write(made, f"n{at}", text(rng))
+    with made.reader() as store, store.snapshot():
+        corpus = Corpus.load(store)
+        common = 0
+        for _ in range(60):
+            question = " ".join(rng.choices([*WORDS, "absent"], k=rng.randint(1, 5)))
+            matcher = Matcher(store.words, corpus, None, store.words.cut())
+            side = matcher.recommended(question, None)
+            plan = side.plan
+            common += bool(plan.counted)
+            expected: dict[int, float] = {}
+            for number, word in enumerate((*plan.words, *plan.counted)):
+                holding, chunks = store.words.frequency([word], "stemmed")[0], store.words.size("stemmed")
+                by_fts5 = max(math.log((chunks - holding + 0.5) / (holding + 0.5)), 1e-6)
+                by_lucene = math.log(1 + (chunks - holding + 0.5) / (holding + 0.5))
+                found = store.words.match([word], "stemmed", "any")
+                for rowid, bm25 in zip(found.rowids.tolist(), found.bm25.tolist(), strict=True):
+                    row = int(corpus.rows_of([rowid])[0])
+                    if row >= 0 and (row in expected or number < len(plan.words)):
+                        expected[row] = expected.get(row, 0.0) + bm25 / by_fts5 * by_lucene
+            assert dict(zip(side.postings.rows.tolist(), side.postings.bm25.tolist(), strict=True)) == (
+                pytest.approx(expected)
+            ), question
+        assert common, "no question had a word of most chunks"

@@ -1,4 +1,4 @@
-"""The formulas, one by one, with the numbers of the documented behaviour."""
+"""Ranking: the formulas with documented numbers, gates and verdicts, and what holds for any evidence and settings."""
 
 import math
 
@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from memory_tui.explain import wording
+from memory_tui.notices import short_reason
 from memory_tui.search import score
 from memory_tui.search.corpus import exact_cosines, products
-from memory_tui.search.rank import Likeness, mmr
+from memory_tui.search.excerpts import window
+from memory_tui.search.rank import Likeness, mmr, rank
+from memory_tui.search.trace import AllBelowGate, BelowMinScore, DisplacedByMmr, LoweredByDecay, Recalled
+from tests.support.search import evidence, settings
 
 
 @pytest.mark.parametrize(
@@ -97,3 +103,176 @@ def test_a_product_is_the_same_to_the_digit_wherever_its_row_stands():
                 assert (products(rows[first:last].copy(), vector) == whole[first:last]).all()
         many = np.concatenate([rows] * 200)
         assert (products(many, vector) == np.concatenate([whole] * 200)).all()
+
+
+OPENCLAW = "openclaw-2026.3"
+
+
+def test_cosines_of_the_built_in_table_are_lifted_where_they_mostly_stand_alone_against_min_score():
+    found = evidence([0.8, 0.1, 0.0], {0: -1.0})
+    ours = replace(found, provider="builtin")
+    for profile, floor in ((OPENCLAW, 0.35), ("openclaw-2026.2", 0.35), ("openclaw-2026.9", 0.0)):
+        for asked, own in ((ours, floor), (found, 0.0)):
+            trace = rank(asked, settings(profile, minScore=0))
+            scores = {c.chunk.rowid: c.vector for c in (*trace.recalled, *trace.lost)}
+            assert [scores[row] for row in (0, 1)] == pytest.approx([own + (1 - own) * cosine for cosine in (0.8, 0.1)])
+            assert scores.get(2, 0.0) == 0.0, "a vector of zeros is like nothing"
+    assert rank(ours, settings("recommended")).recalled == rank(found, settings("recommended")).recalled
+
+
+def test_the_relaxed_floor_admits_keyword_hits_when_nothing_passes():
+    # Text score 1 times weight 0.3, plus a little vector: over 0.3, under 0.35.
+    trace = rank(evidence([0.05, 0.4], {0: -99.0}), settings(OPENCLAW))
+    assert [c.chunk.rowid for c in trace.recalled] == [0]
+    assert trace.recalled[0].verdict == Recalled(1, relaxed=True)
+    assert trace.floor == pytest.approx(0.3)
+    assert rank(evidence([0.05, 0.4], {0: -99.0}), settings("openclaw-2026.2", minScore=0.36)).recalled == ()
+
+
+def test_decay_is_named_when_it_alone_stopped_a_hit():
+    trace = rank(evidence([0.9], {}, ages=[60]), settings(OPENCLAW, **{"temporalDecay.enabled": True}))
+    verdict = trace.lost[0].verdict
+    assert isinstance(verdict, LoweredByDecay)
+    assert verdict.factor == pytest.approx(0.25)
+    assert trace.funnel.removed_by_decay == 1
+    assert isinstance(trace.empty, AllBelowGate)
+    assert trace.empty.decayed == 1
+
+
+def test_recommended_never_loses_an_old_note_to_its_age():
+    trace = rank(evidence([0.9, 0.5], {0: -3.0}, ages=[900, 0]), settings("recommended"))
+    assert trace.recalled[0].chunk.rowid == 0
+    assert trace.recalled[0].age_factor == 1.0
+
+
+def test_a_named_day_lifts_its_notes():
+    trace = rank(evidence([0.6, 0.5], {}, named=frozenset({1})), settings("recommended"))
+    assert trace.recalled[0].chunk.rowid == 1
+    assert trace.recalled[0].date_points == pytest.approx(1.0 / 2.02)
+
+
+@given(
+    st.lists(st.floats(-1, 1), min_size=1, max_size=4),
+    st.floats(0, 1),
+    st.floats(0, 0.5),
+    st.floats(0, 1),
+    st.sets(st.integers(0, 3)),
+)
+def test_scores_of_recommended_run_from_0_to_1(cosines, weight, recency, boost, named):
+    chosen = settings("recommended", **{"secondStage.weight": weight, "recency.weight": recency, "dateBoost": boost})
+    found = rank(evidence(cosines, {0: -3.0}, ages=[0.0] * len(cosines), named=frozenset(named)), chosen)
+    every = [*found.recalled, *found.lost]
+    assert all(0 <= one.score <= 1 + 1e-9 for one in every)
+    for one in every:
+        second = 0.0 if one.second is None else one.second.points - one.second.lost
+        parts = one.first_share * one.hybrid + second + one.age_points + one.date_points
+        assert one.score == pytest.approx(parts)
+
+
+def test_mmr_names_the_twin():
+    texts = ["router vlan admin", "router vlan admin", "coffee machine"]
+    trace = rank(
+        evidence([0.9, 0.89, 0.8], {}, texts=texts),
+        settings(OPENCLAW, maxResults=2, **{"mmr.enabled": True, "mmr.lambda": 0.5}),
+    )
+    assert [c.chunk.rowid for c in trace.recalled] == [0, 2]
+    verdict = trace.lost[0].verdict
+    assert isinstance(verdict, DisplacedByMmr)
+    assert verdict.twin.rowid == 0
+    assert verdict.similarity == 1.0
+
+
+def test_hits_without_any_word_of_the_question_are_said_to_be_so():
+    def said(trace):
+        return "meaning_alone" in {notice.code for notice in trace.notices}
+
+    assert said(rank(evidence([0.3, 0.2], {}), settings("recommended")))
+    assert not said(rank(evidence([0.3, 0.2], {1: -1.0}), settings("recommended")))
+    assert not said(rank(evidence([0.9], {}), settings(OPENCLAW))), "there all words have to match"
+
+
+def test_without_vectors_words_answer_alone_and_the_mode_says_so():
+    trace = rank(evidence(None, {0: -3.0, 1: -1.0}), settings(OPENCLAW))
+    assert trace.mode == "keywords only"
+    assert [c.score for c in trace.recalled] == pytest.approx([0.75, 0.5])
+    assert all(c.cosine is None for c in trace.recalled)
+
+
+any_evidence = st.integers(1, 12).flatmap(
+    lambda n: st.builds(
+        evidence,
+        st.lists(st.floats(-1, 1), min_size=n, max_size=n),
+        st.dictionaries(st.integers(0, n - 1), st.floats(-20, -1e-6)),
+        ages=st.lists(st.one_of(st.just(math.nan), st.integers(-10, 1000)), min_size=n, max_size=n),
+        texts=st.lists(st.text("ab ", max_size=8), min_size=n, max_size=n),
+        named=st.frozensets(st.integers(0, n - 1)),
+    )
+)
+any_settings = st.builds(
+    lambda profile, vector, text, floor, results, decay, half, mmr, lam, hybrid: settings(
+        profile,
+        **{
+            "vectorWeight": vector,
+            "textWeight": text,
+            "minScore": floor,
+            "maxResults": results,
+            "temporalDecay.enabled": decay,
+            "halfLifeDays": half,
+            "mmr.enabled": mmr,
+            "mmr.lambda": lam,
+            "hybrid.enabled": hybrid,
+        },
+    ),
+    st.sampled_from(["recommended", OPENCLAW, "openclaw-2026.2"]),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.integers(1, 8),
+    st.booleans(),
+    st.integers(1, 400),
+    st.booleans(),
+    st.floats(0, 1),
+    st.booleans(),
+)
+
+
+def every(trace):
+    return [*trace.recalled, *trace.lost]
+
+
+@given(any_evidence, any_settings)
+def test_every_candidate_has_one_verdict_that_holds(found, chosen):
+    trace = rank(found, chosen)  # type: ignore[arg-type]
+    limit = chosen.whole("query.maxResults")
+    rows = [c.chunk.rowid for c in every(trace)]
+    assert len(rows) == len(set(rows)) == trace.funnel.candidates
+    assert len(trace.recalled) == trace.funnel.recalled <= limit
+    assert [c.verdict.place for c in trace.recalled] == list(range(1, len(trace.recalled) + 1))
+    for candidate in trace.lost:
+        verdict = candidate.verdict
+        assert not isinstance(verdict, Recalled)
+        if isinstance(verdict, BelowMinScore | LoweredByDecay):
+            assert candidate.score < verdict.floor
+            assert verdict.margin == pytest.approx(verdict.floor - candidate.score)
+        else:
+            assert candidate.score >= trace.floor
+            assert verdict.place > limit
+        assert wording.sentence(verdict)
+        assert short_reason(verdict)
+    assert (trace.empty is None) == bool(trace.recalled)
+    if trace.empty is not None:
+        assert all(wording.empty(trace.empty, trace.profile))
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["😀" * 650 + " ", "😀" * 480 + "\n", "x" * 690 + " ", "é😀 " * 300, "summer days " * 90],
+    ids=["wide", "a wide line", "narrow", "mixed", "words"],
+)
+@pytest.mark.parametrize("after", ["", " 😀y" * 400], ids=["nothing", "much"])
+def test_a_snippet_holds_the_words_it_is_made_around_whatever_stands_beside_them(before, after):
+    shown = window(f"{before}the kestrel wifi is on channel eleven{after}", {"kestrel": 2.0, "channel": 1.0})
+    assert "kestrel wifi is on channel" in shown.text
+    start = f"{before}the kestrel".rindex(shown.text.partition("kestrel")[0] + "kestrel")
+    assert start == 0 or before[start - 1].isspace() or not before[start].isalnum() or not before[start - 1].isalnum()
+    assert len(shown.text.encode("utf-16-le")) <= 2 * 700

@@ -6,19 +6,12 @@ from pathlib import Path
 
 import pytest
 
-VARIABLES = (
-    "OPENCLAW_STATE_DIR", "CLAWDBOT_STATE_DIR", "OPENCLAW_CONFIG_PATH", "CLAWDBOT_CONFIG_PATH", "OPENCLAW_PROFILE",
-    "OPENCLAW_HOME", "OPENCLAW_WORKSPACE_DIR",
-)  # fmt: skip
-
 Write = Callable[[object], Path]
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with nothing in it, which no variable leads away from."""
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))

@@ -27,8 +27,6 @@ def options_of(folder: Path, index: Path, *changes: tuple[str, str], **more: Any
 
 def own_home(monkeypatch: pytest.MonkeyPatch, folder: Path, home: Path) -> None:
     """A home of its own, with nothing of the hosts that the developer has."""
-    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     for name in ("STATE", "CACHE", "CONFIG", "DATA"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(folder / name.lower()))
