@@ -35,6 +35,8 @@ _CHANGES = {
     "--min-score": "query.minScore",
 }
 """Options that set one setting."""
+_ALIKE = ("config", "index", "provider", "read_only", "agent", "backend", "qmd_home", "memories")
+"""Options of the engine that are called as on the command line."""
 _PASSED_ON = ("citations", "session_key", "max_chars")
 _SWITCHES = ("read_only", "log_recalls", "allow_write")
 
@@ -92,19 +94,12 @@ def engine_options(args: argparse.Namespace) -> Options:
         raise SettingError("Both a path and --workspace were given.", "Give one of them.")
     workspace, extra = _with_hosts(args, path or args.workspace)
     return Options(
+        **{name: getattr(args, name) for name in _ALIKE},
         workspace=workspace,
         extra=extra,
-        config=args.config,
-        index=args.index,
-        provider=args.provider,
-        read_only=args.read_only,
         now=moment(args),
         changes=tuple(changes),
-        agent=args.agent,
         projects=tuple(args.active_project),
-        backend=args.backend,
-        qmd_home=args.qmd_home,
-        memories=args.memories,
         once=args.command == "search" and not args.stdin and not args.source,
         answers=COMMANDS[args.command].answers,
     )

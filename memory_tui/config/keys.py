@@ -254,12 +254,7 @@ _SHARED = (
     Key("tenant", "text", "default", "whose index it is, where several teams use one database"),
     Key("name", "text", None, "what this workspace is called there: OWNER/NAME"),
     Key("publish", "switch", False, "publish the index after each sync"),
-    Key(
-        "mirror.scope",
-        "text",
-        "",
-        _SCOPE,
-    ),
+    Key("mirror.scope", "text", "", _SCOPE),
     Key("mirror.maxChunks", "whole", 300_000, "chunks that a mirror holds at most", low=1),
     Key("askTimeoutMs", "whole", 2000, "how long a search waits for the database", low=1),
     Key("silentAfterSeconds", "whole", 600, "after how long another machine may publish a workspace", low=1),

@@ -33,15 +33,7 @@ from memory_tui.index.connections import IndexOpener, Readers, Writer, condemn
 from memory_tui.index.embedding import HERE, SERVER, SLOW, BatchJobs, EmbeddingMode
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
-from memory_tui.index.sync import (
-    FileState,
-    Freshness,
-    SyncReport,
-    SyncRun,
-    compare,
-    recipe_of,
-    sync,
-)
+from memory_tui.index.sync import FileState, Freshness, SyncReport, SyncRun, compare, recipe_of, sync
 from memory_tui.index.watch import RootWatch, Seen, Watcher
 from memory_tui.locks import Leadership
 from memory_tui.notices import Notice, notice

@@ -17,7 +17,6 @@ from memory_tui.engine.index import Index
 from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError
 from memory_tui.explain import why_not
 from memory_tui.explain.why_not import WhyNot
-from memory_tui.index import connections
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice, without_effect
 from memory_tui.openclaw import trust
@@ -279,7 +278,7 @@ class Search:
 
     def problems(self) -> tuple[str, ...]:
         """Return what is wrong with the index file, in words; reads all of it. Empty when it is whole or not there."""
-        return self.on_snapshot(lambda store: tuple(connections.problems(store)))
+        return self.on_snapshot(lambda store: tuple(store.problems()))
 
     def remeasured(self) -> tuple[str, float] | None:
         """Return the path of that chunk, and how like its stored vector it is when it is embedded anew, as a cosine.

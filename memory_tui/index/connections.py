@@ -18,21 +18,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import numpy as np
 
 from memory_tui import durable, locks
 from memory_tui.cancel import Stop
 from memory_tui.durable import read_beside
-from memory_tui.errors import (
-    Cancelled,
-    IndexBusy,
-    IndexDamaged,
-    IndexEmpty,
-    IndexUnavailable,
-    MemoryTuiError,
-)
+from memory_tui.errors import Cancelled, IndexBusy, IndexDamaged, IndexEmpty, IndexUnavailable, MemoryTuiError
 from memory_tui.index import database, index_write
-from memory_tui.index.store import Store, check_units, holds
+from memory_tui.index.store import Store
 from memory_tui.notices import Notice, notice
 from memory_tui.plan import Plan
 
@@ -302,7 +294,7 @@ class IndexOpener:
 
     def _checked(self, store: Store, suspicion: str) -> Store:
         """Return the index, once it was read from end to end; another one where this one is damaged."""
-        if damage := problems(store):
+        if damage := store.problems():
             self.close(store, whole=False)
             self._move_aside(f"The index {self.path} is damaged ({damage[0]}).")
             return self._store(True)
@@ -341,59 +333,7 @@ def _held_elsewhere(index: Path) -> bool:
     return any(who is not None and not who.here for who in others)
 
 
-# --- whether an index is whole -------------------------------------------------------------------------------------
-
-_WRONG = (
-    ("{} chunks of no file", "SELECT count(*) FROM chunks WHERE file_id NOT IN (SELECT id FROM files)"),
-    (
-        "{} chunks more or less than its files say",
-        "SELECT abs((SELECT count(*) FROM chunks WHERE occurrence = 0) - (SELECT coalesce(sum(chunks), 0) FROM files))",
-    ),
-    (
-        "{} chunks whose vector is lost",
-        "SELECT count(*) FROM chunks WHERE embedding_id > 0 AND embedding_id NOT IN (SELECT id FROM embedding_cache)",
-    ),
-    (
-        "{} windows whose vector is lost",
-        "SELECT count(*) FROM windows WHERE embedding_id NOT IN (SELECT id FROM embedding_cache)",
-    ),
-    ("{} chunks whose text is not what was indexed", "SELECT count(*) FROM chunks WHERE NOT holds(text, hash)"),
-    ("{} vectors that are none", "SELECT count(*) FROM embedding_cache WHERE NOT is_unit(embedding, dims)"),
-    (
-        "words of {} chunks too many or too few",
-        "SELECT abs((SELECT count(*) FROM chunks WHERE occurrence = 0) - (SELECT count(*) FROM chunks_words_docsize))",
-    ),
-)
-"""What rows that do not fit each other are, and bits that flipped inside sound pages, each with its count."""
-_WRONG_VEC0 = (
-    "{} vectors are others in the table of sqlite-vec",
-    "SELECT count(*) FROM chunks c JOIN embedding_cache e ON e.id = c.embedding_id LEFT JOIN chunks_vec v "
-    "ON v.rowid = c.id WHERE c.occurrence = 0 AND coalesce(v.embedding, zeroblob(4 * e.dims)) <> e.embedding",
-)
-
-
-def problems(store: Store) -> list[str]:
-    """Return what is wrong with an index, in words; empty when it is whole. Costs a pass over the file."""
-    store.connection.create_scalar_function("holds", lambda *row: holds(str(row[0]), str(row[1])), 2)
-    store.connection.create_scalar_function("is_unit", _is_unit, 2)
-    try:
-        if lines := [str(row[0]) for row in store.query("PRAGMA integrity_check(5)") if row[0] != "ok"]:
-            return lines
-        checks = [*_WRONG, _WRONG_VEC0] if store.finds_nearest() else _WRONG
-        return next(([sentence.format(count)] for sentence, sql in checks if (count := store.value(sql))), [])
-    except IndexUnavailable as error:
-        return [error.message]
-
-
-def _is_unit(*row: object) -> bool:
-    """Say whether a vector has its length and is 1 long, or all zeros as that of a text without any token."""
-    vector, dims = row
-    if not isinstance(vector, bytes) or not isinstance(dims, int) or len(vector) != 4 * dims:
-        return False
-    with suppress(ValueError):
-        return len(check_units(np.frombuffer(vector, np.float32).reshape(1, -1))) == 1
-    return False
-
+# --- whether an index was closed ----------------------------------------------------------------------------------
 
 UNCLOSED = "it was not closed"
 """What `take_mark` says without a marker."""

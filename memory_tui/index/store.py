@@ -21,7 +21,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from memory_tui.durable import unmoved
-from memory_tui.errors import IndexDamaged, QueryError
+from memory_tui.errors import IndexDamaged, IndexUnavailable, QueryError
 from memory_tui.index import schema
 from memory_tui.index.database import Database, Rows, explained
 from memory_tui.index.schema import RECIPE, Recipe, Vec0
@@ -397,6 +397,35 @@ OPEN_JOB = "FROM batch_jobs WHERE provider = ? AND model = ? AND provider_key = 
 """The job of a space, the oldest where an earlier version left several; takes provider, model and key."""
 
 
+_WRONG = (
+    ("{} chunks of no file", "SELECT count(*) FROM chunks WHERE file_id NOT IN (SELECT id FROM files)"),
+    (
+        "{} chunks more or less than its files say",
+        "SELECT abs((SELECT count(*) FROM chunks WHERE occurrence = 0) - (SELECT coalesce(sum(chunks), 0) FROM files))",
+    ),
+    (
+        "{} chunks whose vector is lost",
+        "SELECT count(*) FROM chunks WHERE embedding_id > 0 AND embedding_id NOT IN (SELECT id FROM embedding_cache)",
+    ),
+    (
+        "{} windows whose vector is lost",
+        "SELECT count(*) FROM windows WHERE embedding_id NOT IN (SELECT id FROM embedding_cache)",
+    ),
+    ("{} chunks whose text is not what was indexed", "SELECT count(*) FROM chunks WHERE NOT holds(text, hash)"),
+    ("{} vectors that are none", "SELECT count(*) FROM embedding_cache WHERE NOT is_unit(embedding, dims)"),
+    (
+        "words of {} chunks too many or too few",
+        "SELECT abs((SELECT count(*) FROM chunks WHERE occurrence = 0) - (SELECT count(*) FROM chunks_words_docsize))",
+    ),
+)
+"""What rows that do not fit each other are, and bits that flipped inside sound pages, each with its count."""
+_WRONG_VEC0 = (
+    "{} vectors are others in the table of sqlite-vec",
+    "SELECT count(*) FROM chunks c JOIN embedding_cache e ON e.id = c.embedding_id LEFT JOIN chunks_vec v "
+    "ON v.rowid = c.id WHERE c.occurrence = 0 AND coalesce(v.embedding, zeroblob(4 * e.dims)) <> e.embedding",
+)
+
+
 class NoteRows(dict[str, IndexedNote]):
     """The rows of all notes of one generation by path, which every connection that reads it shares."""
 
@@ -485,6 +514,18 @@ class Store(Database):
             cached_bytes=sum(4 * count * length for count, length in cached),
             by_source={source: (files, count) for source, files, count in sources},
         )
+
+    def problems(self) -> list[str]:
+        """Return what is wrong with an index, in words; empty when it is whole. Costs a pass over the file."""
+        self.connection.create_scalar_function("holds", lambda *row: holds(str(row[0]), str(row[1])), 2)
+        self.connection.create_scalar_function("is_unit", _is_unit, 2)
+        try:
+            if lines := [str(row[0]) for row in self.query("PRAGMA integrity_check(5)") if row[0] != "ok"]:
+                return lines
+            checks = [*_WRONG, _WRONG_VEC0] if self.finds_nearest() else _WRONG
+            return next(([sentence.format(count)] for sentence, sql in checks if (count := self.value(sql))), [])
+        except IndexUnavailable as error:
+            return [error.message]
 
     # --- files and chunks ------------------------------------------------------------------------------------------
 
@@ -746,3 +787,13 @@ class Store(Database):
 def holds(text: str, digest: str) -> bool:
     """Say whether a chunk's text is what was hashed; the hash of a media file is of more than its label."""
     return sha256_hex(text) == digest or bool(path_in(text, digest))
+
+
+def _is_unit(*row: object) -> bool:
+    """Say whether a vector has its length and is 1 long, or all zeros as that of a text without any token."""
+    vector, dims = row
+    if not isinstance(vector, bytes) or not isinstance(dims, int) or len(vector) != 4 * dims:
+        return False
+    with suppress(ValueError):
+        return len(check_units(np.frombuffer(vector, np.float32).reshape(1, -1))) == 1
+    return False

@@ -25,7 +25,7 @@ from memory_tui.cancel import Stop
 from memory_tui.durable import unmoved
 from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError, Unreadable
 from memory_tui.events import Listener
-from memory_tui.index import embedding, index_write, rebuild, schema
+from memory_tui.index import embedding, index_write, schema
 from memory_tui.index.database import Rows, rebuild_of
 from memory_tui.index.embedding import BATCH, HERE, BatchJobs, Embedder, EmbeddingMode
 from memory_tui.index.index_write import NewFile, cut, remarks
@@ -248,11 +248,7 @@ class VanishedNotes(Struct):
 
 
 def sort_out(
-    scan: Scan,
-    rows: Mapping[str, IndexedNote],
-    roots: Roots,
-    devices: Mapping[str, int],
-    accepted: bool = False,
+    scan: Scan, rows: Mapping[str, IndexedNote], roots: Roots, devices: Mapping[str, int], accepted: bool = False
 ) -> VanishedNotes:
     """Sort the `rows` whose notes `scan` lacks; `accepted` says that a person agreed to forget them.
 
@@ -463,14 +459,16 @@ def _bring_up_to_date(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
         index_write.reset(store, recipe)
         has = recipe
     begun = rebuild_of(store.path).exists()
-    anew = has != recipe or (bool(store.indexed()) and run.force) or (begun and rebuild.waits(store, recipe))
+    anew = (
+        has != recipe or (bool(store.indexed()) and run.force) or (begun and index_write.rebuild_waits(store, recipe))
+    )
     same_space = run.provider is not None and has.identity == recipe.identity
     patience = run.settings if patient else None
     live = _Pass(run, store, has, run.provider if same_space else None, report, patience)
     live.all_of(run.scan)
     if not anew:
         if begun:
-            rebuild.discard(store.path)
+            index_write.discard_rebuild(store.path)
     elif out_of_reach := len(live.vanished.retained):
         report.postponed = f"{out_of_reach:,} indexed note{'s are' if out_of_reach > 1 else ' is'} out of reach"
     elif run.outage and has.identity.dims:
@@ -481,7 +479,7 @@ def _bring_up_to_date(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
 
 def _make_anew(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
     """Make an index beside the one that answers, and publish it; the report tells what goes into it."""
-    with closing(rebuild.begin(run.store, recipe, run.stop)) as beside:
+    with closing(index_write.begin_rebuild(run.store, recipe, run.stop)) as beside:
         report.indexed = report.touched = report.chunks = report.embedded = report.reused = report.shared = 0
         report.failed, report.rebuilt = (), True
         other = _Pass(run, beside, recipe, run.provider, report)
@@ -497,7 +495,7 @@ def _make_anew(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
             report.postponed, report.shrink = shrunk.reason, report.shrink or shrunk
         elif run.provider is not None and not other.embedder.working:
             report.postponed = other.embedder.error
-        elif not rebuild.publish(run.store, beside, run.stop):
+        elif not index_write.publish_rebuild(run.store, beside, run.stop):
             raise Cancelled
         elif run.batches:
             # Leave the texts of the index that was published to jobs, or embed them where they are few.

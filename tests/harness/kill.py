@@ -21,7 +21,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from memory_tui.cancel import Stop
 from memory_tui.events import FileIndexed
-from memory_tui.index import connections
 from memory_tui.index.database import Database
 from memory_tui.index.embedding import BATCH
 from tests.support.index import Memory, integrity, text_of
@@ -131,7 +130,7 @@ def texts(folder: Path) -> list[tuple[str, bytes]]:
 def verdict(folder: Path, name: str, old: State, new: State) -> tuple[int, list[str]]:
     """How many texts the next start embeds, and what is wrong after a kill."""
     memory = opened(folder, name)
-    wrong = [*map(str, memory.notices), *connections.problems(memory.store), *integrity(memory.store)]
+    wrong = [*map(str, memory.notices), *memory.store.problems(), *integrity(memory.store)]
     seen = state(memory)
     if name in ("rebuild", "resume", "force") and seen not in (old, new):
         wrong.append("a mixture of old and new")
@@ -139,7 +138,7 @@ def verdict(folder: Path, name: str, old: State, new: State) -> tuple[int, list[
     embedded = memory.sync().embedded
     if name != "force":
         wrong += [f"not found again: {path}" for path in new if state(memory).get(path) != new[path]]
-    wrong += connections.problems(memory.store) + integrity(memory.store)
+    wrong += memory.store.problems() + integrity(memory.store)
     if memory.sync().changed:
         wrong.append("a second sync found something to do")
     memory.store.close()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from memory_tui.index import connections, index_write
+from memory_tui.index import index_write
 from memory_tui.index.schema import differences
 from memory_tui.index.sync import compare, recipe_of
 from memory_tui.search.corpus import Corpus, cosines
@@ -134,7 +134,7 @@ def never_fresh_and_different(memory, seen):
 
 def consistent(memory):
     """Rows fit each other; what is embedded has a vector in the one space of the index, and that of its text (I4)."""
-    assert connections.problems(memory.store) == []
+    assert memory.store.problems() == []
     assert integrity(memory.store) == []
     assert memory.notices == []
     # The look that passes over what is as it was sees what the whole one does.

@@ -7,7 +7,6 @@ import pytest
 
 from memory_tui import events
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import connections
 from memory_tui.index.database import SIDES, rebuild_of
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus
@@ -49,7 +48,7 @@ def test_the_old_index_answers_until_the_new_one_is_whole(memory):
     followed, loaded = corpus.refresh(reader), Corpus.load(reader)
     assert (followed.generation, followed.rowids.tolist()) == (loaded.generation, loaded.rowids.tolist())
     assert followed.generation > corpus.generation
-    assert connections.problems(reader) == []
+    assert reader.problems() == []
     assert integrity(memory.store) == []
     assert leftovers(memory) == []
     assert not memory.sync().changed
@@ -117,7 +116,7 @@ def test_what_is_not_ours_in_the_place_of_the_new_index_stays(memory, tmp_path, 
 
 
 def test_a_new_index_that_is_not_whole_is_never_published(memory, monkeypatch):
-    monkeypatch.setattr(connections, "problems", lambda store: ["page 7 is never used"])
+    monkeypatch.setattr(Store, "problems", lambda store: ["page 7 is never used"])
     before = memory.store.generation()
     with pytest.raises(IndexUnavailable, match="page 7"):
         memory.sync()
