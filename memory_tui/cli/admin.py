@@ -32,7 +32,6 @@ from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import Forecast, ProviderChoice, Providers
 from memory_tui.engine.status import Status, VectorSearch, WordSearch
 from memory_tui.errors import ConfigError, IndexRefused, IndexUnavailable, MemoryTuiError, ProviderError, SettingError
-from memory_tui.explain import trace_json
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import one_line, plural, second
 from memory_tui.index.store import Rejected, Withheld
@@ -105,12 +104,12 @@ def provider(args: argparse.Namespace) -> int:
         data = {
             "requested": engine.plan.provider,
             "origin": engine.plan.provider_origin,
-            "links": trace_json.plain(links),
+            "links": plain(links),
             "who": who.as_dict(),
             "fallback": who.instead,
-            "approvals": trace_json.plain(approvals),
-            "approved": trace_json.plain(approved) if approved else None,
-            "revoked": trace_json.plain(revoked),
+            "approvals": plain(approvals),
+            "approved": plain(approved),
+            "revoked": plain(revoked),
             "test": test,
         }
         lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})", f"Answers: {who.sentence}"]
@@ -217,7 +216,7 @@ def dry_run(engine: Engine, args: argparse.Namespace) -> int:
     forecast = engine.providers.forecast()
     if forecast is None:
         return show(args, None, ["No provider is configured: nothing is sent, and search uses words alone."])
-    return show(args, trace_json.plain(forecast), _forecast(forecast, engine.plan.index_command))
+    return show(args, plain(forecast), _forecast(forecast, engine.plan.index_command))
 
 
 def _forecast(costs: Forecast, command: str) -> Iterator[str]:

@@ -81,15 +81,6 @@ def _budget(args: argparse.Namespace) -> int:
 _MESSAGES = "hooks.internal.entries.session-memory.messages"
 
 
-def _save(plan: Plan, args: argparse.Namespace, call: HookCall, transcript: Path) -> None:
-    """Write the note of a session, where anything was said in it."""
-    if plan.options.read_only:
-        raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
-    if content := session_note.conversation(session_note.messages(transcript, plan.config.whole(_MESSAGES))):
-        ended = session_note.EndedSession(user_time(plan, args), call.session, call.why)
-        session_note.save(plan.roots.workspace, ended, content, functools.partial(write_note, curator(plan)))
-
-
 def write_note(curator: Curator, path: str, before: bytes | None, after: bytes) -> bool:
     """Change a session note from `before` to `after`; False where it holds another text, or somebody has it open."""
     title = f"{'Write' if before is None else 'Go on with'} the session note {path}"
@@ -126,7 +117,7 @@ def hook(args: argparse.Namespace) -> int:
 
 
 def _answer(args: argparse.Namespace, call: HookCall) -> dict[str, object] | str:
-    """Return what the host is told: a record, or text for the prompt of its summariser."""
+    """Return what the host is told: a record, or text for the prompt of its summariser; save a session that ended."""
     if not Path(args.workspace).is_dir():
         # A project of which nothing is remembered yet.
         return {}
@@ -139,6 +130,11 @@ def _answer(args: argparse.Namespace, call: HookCall) -> dict[str, object] | str
         file = prompts.daily(user_time(chosen, args).date())
         written = (chosen.roots.workspace / file).exists()
         return (claude_code.reminder if args.name == "codex" else claude_code.kept_in_summary)(file, written)
-    if call.transcript is not None:
-        _save(chosen, args, call, call.transcript)
+    if call.transcript is None:
+        return {}
+    if chosen.options.read_only:
+        raise MemoryTuiError("The workspace is read-only here.", "Leave --read-only out.")
+    if content := session_note.conversation(session_note.messages(call.transcript, chosen.config.whole(_MESSAGES))):
+        ended = session_note.EndedSession(user_time(chosen, args), call.session, call.why)
+        session_note.save(chosen.roots.workspace, ended, content, functools.partial(write_note, curator(chosen)))
     return {}
