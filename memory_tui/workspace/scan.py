@@ -277,9 +277,9 @@ class Walk:
             singles = {name: path for (parent, name), path in self._singles.items() if parent == key}
             settled = {} if singles else self._settled.get(start, {})
             for entry in entries:
-                name = entry.name
-                if self._excluded(start + storable(name)):
-                    self.skip(start + storable(name), "excluded", _EXCLUDED)
+                name, stored = entry.name, start + storable(entry.name)
+                if self._excluded(stored):
+                    self.skip(stored, "excluded", _EXCLUDED)
                     continue
                 try:
                     # For what is as it was, no more is done than the stat that tells it: nothing else has its times.
@@ -292,18 +292,17 @@ class Walk:
                     if self._room < 0:
                         raise _TooManyError
                     if entry.is_dir(follow_symlinks=False):
-                        nearer = start + storable(name)
                         if self._base.startswith(below + name) and self._base[len(below + name) :][:1] in ("", os.sep):
                             # On the way from an extra path down to the workspace, with fewer "..".
-                            nearer = storable(os.path.relpath(below + name, self._base))
-                        todo.append((below + name, nearer))
+                            stored = storable(os.path.relpath(below + name, self._base))
+                        todo.append((below + name, stored))
                     else:
-                        self._sort(entry, below + name, start + storable(name), root, singles)
+                        self._sort(entry, below + name, stored, root, singles)
                 except FileNotFoundError:
                     # Removed since the folder was listed: nothing is there to report.
                     continue
                 except OSError as error:
-                    self.skip(start + storable(name), "unreadable", f"It cannot be looked at: {error.strerror}.")
+                    self.skip(stored, "unreadable", f"It cannot be looked at: {error.strerror}.")
         return todo
 
     def _sort(
