@@ -175,7 +175,8 @@ def run(path: Path, how: Callable[[apsw.Connection], T], *, write: bool = False,
             connection.close()
             raise
         if path == mine.get("path"):
-            _kept.file, _kept.connection = durable.file_at(path), connection
+            # Not as it is now: it may have been set aside since.
+            _kept.file, _kept.connection = file, connection
         else:
             connection.close()
     except _SENSELESS as error:
