@@ -1,4 +1,4 @@
-"""The real Claude Code and Codex: they start the server, ask it, and run the hooks."""
+"""What Claude Code and Codex remember as a workspace: where it is kept, what is searched, what is added."""
 
 import datetime as dt
 import json
