@@ -150,12 +150,3 @@ class Moved(NamedTuple):
 def moved(before: Sequence[int], after: Sequence[int]) -> Moved:
     """Return what a step does to the rows that are sent; where only their order is another, that is not counted."""
     return Moved(len({*after} - {*before}), len({*before} - {*after}))
-
-
-_BARS = "▁▂▃▄▅▆▇█"
-
-
-def plot(settings: Settings, width: int) -> str:
-    """Return score against age in a line of bars, from today to a year."""
-    lives = (365 * at / (width - 1) / settings.number(HALF_LIFE) for at in range(width))
-    return "".join(_BARS[min(7, int(8 * 0.5**life))] for life in lives)

@@ -70,14 +70,10 @@ def row(key: str, settings: Settings, effects: Effects, width: int) -> Content:
 
 
 def detail(key: str, settings: Settings, width: int) -> Content:
-    """Return what the knob under the cursor is, in three lines: its help and where its value is from; score by age."""
+    """Return what the knob under the cursor is, in two lines: its help and where its value is from."""
     knob, value = BY_KEY[key], settings.values[key]
     ends = f"{knob.low:g} to {knob.high:g}" if knob.high > knob.low else ""
     head = Content.styled(f" {ends}{', ' if ends else ''}{value.origin}", MUTED).truncate(width, ellipsis=True)
-    if key == knobs.HALF_LIFE:
-        room = max(20, width - 2)
-        axis = f" today{'a year':>{room - 5}}\n"
-        return Content.assemble((f" {knobs.plot(settings, room)}\n", "$warning"), (axis, MUTED), head)
     return Content.assemble(Content(f" {knob.help}").truncate(width, ellipsis=True), "\n", head)
 
 

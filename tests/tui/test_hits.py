@@ -316,11 +316,6 @@ def test_the_stages_of_a_search_are_counted(trace):
     assert wording.pipeline(trace).startswith(f"6 of {count} passages are sent; meaning finds ")
 
 
-def test_score_against_age_halves_at_the_half_life(engine):
-    bars = knobs.plot(engine.plan.settings.update({knobs.HALF_LIFE: 73}, "test"), 6)
-    assert bars == "█▅▃▂▁▁"
-
-
 def test_a_judgment_replaces_the_one_before(evidence, trace, rows):
     row, before = rows[0], Notebook()
     label = saved.label_of(row, trace, evidence.texts[row.hit.chunk.rowid], 2)
