@@ -86,7 +86,7 @@ _HUMP = re.compile("[A-Z](?<=[A-Za-z].)(?:(?<=[a-z].)|[a-z]{2})")
 """Without one of these a text holds no such name, and most texts hold none: capitals are few, and found at once."""
 
 
-APART = re.compile(r"[^\w\n]+|_+")
+APART = re.compile(r"[^\w\s]+|_+")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LETTER = re.compile(r"[^\W\d]")
 

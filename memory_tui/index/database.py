@@ -243,7 +243,7 @@ class Database:
         """Return what there is to say of an index that does not exist: nothing."""
         connection = apsw.Connection(":memory:")
         _migrate(connection)
-        return cls(connection, path, True, schema.NO_VEC0)
+        return cls(connection, path, True, Vec0(False, "not loaded"))
 
     @property
     def absent(self) -> bool:

@@ -196,9 +196,6 @@ class Vec0(Struct, frozen=True):
     detail: str
 
 
-NO_VEC0 = Vec0(False, "not loaded")
-
-
 def load_vec0(connection: apsw.Connection) -> Vec0:
     """Load sqlite-vec into `connection`, and say whether that works.
 

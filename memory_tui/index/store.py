@@ -29,7 +29,7 @@ from memory_tui.jsstring import sha256_hex
 from memory_tui.providers.base import Identity, Vectors
 from memory_tui.tokens import and_query, or_query, tokens
 from memory_tui.workspace.notes import path_in
-from memory_tui.workspace.scan import Settled
+from memory_tui.workspace.scan import Settled, settled_of
 
 # --- rows ------------------------------------------------------------------------------------------------------------
 
@@ -432,13 +432,9 @@ class NoteRows(dict[str, IndexedNote]):
     @functools.cached_property
     def settled(self) -> Settled:
         """Return what the disk has to say of a note for its row to hold without another look, by folder and name."""
-        folders: dict[str, dict[str, tuple[int, int, int]]] = {}
-        for path, row in self.items():
-            read = round(row.indexed_at * 1e9)
-            if row.state == "ok" and row.hash and unmoved(row.mtime_ns, read):
-                folder, slash, name = path.rpartition("/")
-                folders.setdefault(folder + slash, {})[name] = row.size, row.mtime_ns, read
-        return folders
+        rows = (row for row in self.values() if row.state == "ok" and row.hash)
+        seen = ((row.shown, row.size, row.mtime_ns, round(row.indexed_at * 1e9)) for row in rows)
+        return settled_of(note for note in seen if unmoved(*note[2:]))
 
 
 _ROWS: WeakValueDictionary[tuple[str, int, int], NoteRows] = WeakValueDictionary()

@@ -25,6 +25,7 @@ from memory_tui.notes.journal import Edit, Head, Journal, Sight
 from memory_tui.notes.restore import is_loss, lost_lines, text_of
 from memory_tui.notes.write import contents, parent
 from memory_tui.workspace.roots import MEMORY, Roots, destination, scan
+from memory_tui.workspace.scan import settled_of
 
 _BATCH, _BATCH_BYTES = 100, 16 * 1024 * 1024
 """So many notes, or bytes of them, are written down in one transaction."""
@@ -118,21 +119,22 @@ class Recorder:
         start = time.time_ns()
         try:
             heads, began = self._journal.heads()
-            seen = scan(self._roots)
+            kept = {path: head for path, head in heads.items() if head.blob is not None}
+            # What is as it was is counted and not listed; where the count is another, some are gone.
+            seen = scan(self._roots, settled_of((path, *head[1:4]) for path, head in kept.items()))
+            now = {note.path: (note.size, note.mtime_ns, note.ctime_ns) for note in seen.notes if note.source == MEMORY}
+            gone, left_out = kept.keys() - now.keys(), {left.path for left in seen.left_out}
+            counted = len(gone - left_out) == seen.quiet
+            gone = gone & left_out if counted else gone - {note.path for note in scan(self._roots).notes}
         except WorkspaceError:
             # Of notes that cannot be reached nothing is known.
             return
         except EditRefused as error:
             self._fail(error)
             return
-        notes = {note.path: note for note in seen.notes if note.source == MEMORY}
-        paths = {path for path, head in heads.items() if head.blob is not None and path not in notes}
         # What is too large to be indexed is recorded all the same.
-        paths |= {left.path for left in seen.left_out if left.rule == "too big"}
-        for path, note in notes.items():
-            head = heads.get(path)
-            if head is None or head[1:4] != (note.size, note.mtime_ns, note.ctime_ns):
-                paths.add(path)
+        paths = gone | {left.path for left in seen.left_out if left.rule == "too big"}
+        paths |= {path for path, state in now.items() if (heads.get(path) or ())[1:4] != state}
         # A note that was never seen, and did not change since all were, was read by nobody before.
         fresh = start if began is None else min(began, start) - _SLACK_NS
         self._record(paths | self._waiting, fresh=fresh, began=start, stopped=stopped)
@@ -188,8 +190,7 @@ class Recorder:
             return False
 
     def _heads(self) -> dict[str, Head]:
-        if self._known is None:
-            self._known = self._journal.heads()[0]
+        self._known = self._known or self._journal.heads()[0]
         return self._known
 
     def _sights(self, paths: list[str], fresh: int | None) -> tuple[list[Sight], list[str]]:

@@ -230,14 +230,8 @@ def scan(roots: Roots, settled: Settled | None = None) -> Scan:
 def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
     """Return what `scan` does; where the workspace cannot be listed, the other roots' notes, and `.` as left out."""
     base, devices = str(roots.workspace), devices_of(roots)
-    walk = Walk(
-        base,
-        settled,
-        roots.never,
-        admitted(roots.patterns) if roots.patterns else None,
-        roots.media.limit if roots.media else None,
-        roots.excludes,
-    )
+    admits, media = admitted(roots.patterns) if roots.patterns else None, roots.media.limit if roots.media else None
+    walk = Walk(base, settled, roots.never, admits, media, roots.excludes if roots.exclude else None)
     try:
         check_folder(base)
         if MEMORY in roots.sources:

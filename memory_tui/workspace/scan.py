@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Literal, NamedTuple
@@ -114,6 +114,15 @@ Settled = Mapping[str, Mapping[str, tuple[int, int, int]]]
 """Size and modification time of notes, and the latest `ctime_ns` that is no news; by stored folder, then by name."""
 
 
+def settled_of(notes: Iterable[tuple[str, int, int, int]]) -> Settled:
+    """Return what `notes` say: stored path, size, modification time, and the latest `ctime_ns`."""
+    folders: dict[str, dict[str, tuple[int, int, int]]] = {}
+    for path, size, mtime_ns, latest in notes:
+        folder, slash, name = path.rpartition("/")
+        folders.setdefault(folder + slash, {})[name] = size, mtime_ns, latest
+    return folders
+
+
 def storable(path: str) -> str:
     """Return `path` as it is stored and shown: "/" between names, undecodable bytes written as `\\xff`."""
     if os.sep != "/":
@@ -144,7 +153,7 @@ class Walk:
         self.left_out: list[LeftOut] = []
         self._quiet = 0
         self._base, self._settled, self._never, self._admits, self._media = base, settled or {}, never, admits, media
-        self._excluded = excluded or (lambda _: False)
+        self._excluded = excluded
         self._folders: dict[Inode | str, str] = {}
         self._singles: dict[tuple[Inode | str, Inode | str], str] = {}
         self._extra = False
@@ -214,7 +223,7 @@ class Walk:
 
     def _single(self, absolute: str, stored: str, status: os.stat_result) -> None:
         root, name = os.path.split(absolute)
-        if self._excluded(stored):
+        if self._excluded is not None and self._excluded(stored):
             self.skip(stored, "excluded", _EXCLUDED)
         elif not stat.S_ISREG(status.st_mode):
             self.skip(stored, *_odd(status.st_mode))
@@ -278,7 +287,7 @@ class Walk:
             settled = {} if singles else self._settled.get(start, {})
             for entry in entries:
                 name, stored = entry.name, start + storable(entry.name)
-                if self._excluded(stored):
+                if self._excluded is not None and self._excluded(stored):
                     self.skip(stored, "excluded", _EXCLUDED)
                     continue
                 try:
