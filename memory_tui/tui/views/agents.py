@@ -158,7 +158,9 @@ class AgentsView(View):
 
     def on_mount(self) -> None:
         """Show what is known by now."""
-        self.query_one("#agents-list").border_title = "Agents"
+        shown = self.query_one("#agents-list")
+        shown.border_title = "Agents"
+        self.watch(shown, "highlighted", self.refresh_bindings, init=False)
         self.draw()
 
     def state_changed(self) -> None:
@@ -243,14 +245,18 @@ class AgentsView(View):
 
         await self.app.push_screen(Choice(row.host.title, list(offers.items())), answered)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The key that connects is there where an agent is under the cursor that is connected, or can be."""
+        if action == "do":
+            return self.program is not None and (self.program.connection is not None or not self.program.problem)
+        return super().check_action(action, parameters)
+
     def action_do(self) -> None:
         """Connect the agent under the cursor, or disconnect one that is connected."""
         row = self.program
-        if row is None:
-            self.notify("No agent is under the cursor.", markup=False)
-        elif row.connection is None or row.lost:
+        if row is not None and (row.connection is None or row.lost):
             self.connect(row, "user" if row.connection is None else row.connection.scope, log=True)
-        else:
+        elif row is not None:
             self.disconnect(row)
 
     @work(thread=True, exclusive=True, group="plan")
