@@ -204,7 +204,8 @@ def spelled_alike(words: Flags, grams: tuple[Ids, Ids], passages: Passages) -> F
     begins = np.flatnonzero(spaces) + 1
     lengths, of_word = np.diff(begins) - 1, np.cumsum(spaces)[places + 1] - 1
     of_pair, hit = np.nonzero(words[:, at])
-    pairs = np.sort(of_pair * len(lengths) + of_word[hit])
+    # They rise: words one after the other, and places as the letters stand.
+    pairs = of_pair * len(lengths) + of_word[hit]
     first = np.flatnonzero(np.diff(pairs, prepend=-1))
     (asked, word), shared = np.divmod(pairs[first], len(lengths)), np.diff(first, append=len(pairs))
     dice = np.minimum(2.0 * shared / np.maximum(words.sum(axis=1)[asked] + lengths[word], 1), 1.0)
