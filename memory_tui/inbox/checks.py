@@ -60,20 +60,14 @@ _MOST = 500_000
 """Characters of a note that are examined: two seconds of CPU. Notes that people write are a tenth as long."""
 _EXCERPT = 300
 """Characters of a passage that a suggestion keeps."""
-_ASTRAY = 20
-"""Names in double brackets that lead to no note, where each is to do so."""
 _OLD_DAYS = 60
 """A daily note younger than this may still be recalled."""
 
-_LINK = re.compile(r"\]\(<?([^()>\s#]{1,1000}\.md)[^()]{0,1000}\)|\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
+_LINK = re.compile(r"\]\(<?([^()>\s#]{1,1000}\.md)[^()]{0,1000}\)")
 """No part of it runs over the next beginning: a line of twenty thousand brackets would take hours."""
 _CODE = re.compile(r"`[^`\n]*`")
-_TITLE = re.compile(r"^(?:# |(?:name|title):[ \t]*)[\"']?(.{1,200}?)[\"']?\s*$", re.MULTILINE)
 _UPWARDS = re.compile(r"(?:\.\.?/)+")
 """How a vault writes a way to one of its notes, from wherever its top is."""
-_ATTACHED = re.compile(r"\.(?!md\b)[A-Za-z]\w{1,4}\s*$")
-_HOST_MARK = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+|[a-z0-9_]+:.*")
-"""What stands in double brackets where a host marks a reply, such as `reply_to_current`."""
 _NOT_THERE_YET = re.compile(
     r"\b(?:delete[ds]?|remove[ds]?|move[ds]?|renamed?|create[ds]?|todo|to do|was|were|old|archived)\b|~~"
     r"|gelöscht|verschoben|umbenannt|anlegen|borrad|movid|crear|удал|перемещ|создать|删除|移动|创建|削除|移動|作成",
@@ -82,41 +76,23 @@ _NOT_THERE_YET = re.compile(
 """A line with one of these says itself why what it names is not there."""
 
 
-def dead(
-    entry: NoteItem, exists: Callable[[str], bool], names: frozenset[str] = frozenset(), *, wiki: bool = True
-) -> str:
+def dead(entry: NoteItem, exists: Callable[[str], bool]) -> str:
     """Return the missing note that an item links to; empty where none is. `exists` checks paths in the workspace.
 
-    With `wiki` a `[[name]]` names a note that has to be there, by one of `names`, else by its path. Paths of a machine
-    are nobody's to judge: notes speak of other machines, too.
+    A `[[name]]` may name what is yet to be written, or a note of another vault. What lies in a folder that is not here
+    is nobody's to judge, nor are paths of a machine: notes speak of projects and machines, too.
     """
     if entry.fenced or _NOT_THERE_YET.search(_LINK.sub(" ", entry.text)):
         return ""
-    for link, title in _LINK.findall(_CODE.sub("", entry.text)):
-        if title and (not wiki or _HOST_MARK.fullmatch(title) or _ATTACHED.search(title)):
-            continue
-        target = str(link or title.strip(" \\").removesuffix(".md") + ".md")
-        if "://" in target or target.startswith(("/", "~")) or (title and _name(target) in names):
+    for target in _LINK.findall(_CODE.sub("", entry.text)):
+        if "://" in target or target.startswith(("/", "~")):
             continue
         beside = os.path.normpath(f"{os.path.dirname(entry.note.path)}/{target}")  # noqa: PTH120 - a stored path
-        top = _UPWARDS.sub("", target, count=1)
-        if not any(map(exists, (target, beside, f"memory/{target}", target.removesuffix(".md"), top))):
-            return target
+        places = (target, beside, f"memory/{target}", _UPWARDS.sub("", target, count=1))
+        folders = (os.path.dirname(place) for place in places)  # noqa: PTH120 - a stored path
+        if ("/" not in target or any(map(exists, folders))) and not any(map(exists, places)):
+            return str(target)
     return ""
-
-
-def _name(title: str) -> str:
-    return re.sub(r"[\s_-]+", "-", title.strip("# \r\n").removesuffix(".md").lower())
-
-
-def names_of(notes: Iterable[DatedNote]) -> frozenset[str]:
-    """Return what a link may call the notes: their titles, and the tails of their paths."""
-    names: set[str] = set()
-    for note in notes:
-        parts = note.path.split("/")
-        names.update(_name("/".join(parts[at:])) for at in range(len(parts)))
-        names.update(map(_name, _TITLE.findall(note.text[:2000])))
-    return frozenset(names)
 
 
 def impossible(path: str, today: dt.date) -> tuple[Notice, str] | None:
@@ -395,14 +371,9 @@ def _corrections(run: Examination) -> Iterator[Suggestion]:
 
 
 def _dead_paths(run: Examination) -> Iterator[Suggestion]:
-    names = names_of(run.notes)
-    links = (title for note in run.notes for _, title in _LINK.findall(note.text) if not _ATTACHED.search(title))
-    titles = {_name(title.strip(" \\")) for title in links if title}
-    # Where many names in double brackets lead to no note, they are of another vault, or of notes to be written.
-    leads = titles & names and len(titles - names) <= max(_ASTRAY, len(titles) / 5)
     for item in (item for note in run.notes for item in note_items(note)):
         run.check()
-        if path := dead(item, run.inputs.exists, names, wiki=bool(leads) and item.note.path not in run.inputs.claude):
+        if path := dead(item, run.inputs.exists):
             yield _found_in(item, run, notice("path_gone", path=path))
 
 

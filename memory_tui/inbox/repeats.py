@@ -181,14 +181,14 @@ class Repeats:
         ]
         for members in _families(edges):
             keep, *copies = sorted(members, key=self._rank)
-            folders = {re.sub(r"\d+", "0", self.notes[at].path.rpartition("/")[0]) for at in members}
+            # Families whose last copy lies in one folder, or in folders that differ by a number, have one cause.
+            name = re.sub(r"\d+", "0", self.notes[copies[-1]].path.rpartition("/")[0])
             for at in copies:
                 path, twin, last = self.notes[at].path, self.notes[keep].path, self._rows[keep][-1].line
                 whole = {row.key for row in self._rows[at]} <= {row.key for row in self._rows[keep]}
                 days = {self.notes[note].day for note in (at, keep)} - {None}
                 # A piece of a longer note has a use of its own, and so has the report of another day.
                 if whole and len(days) < 2 and 2 * len(keys[at]) >= len(keys[keep]):
-                    name = "\0".join(sorted(folders))
                     self.found.append(Repeat("copied file", name, path, 1, self._rows[at][-1].line, twin, 1, last))
                 else:
                     self.quiet[PARTS].append((path, 1))

@@ -7,21 +7,23 @@ printed, with what was wrong or missed. What was kept silent is counted by its r
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 from statistics import median
 
 from memory_tui.inbox import checks
 from memory_tui.inbox.checks import InboxInputs
-from tests.support.inbox import FEWEST, Labels, found, inputs, labelled, measured
+from memory_tui.notes.curator import Curator
+from memory_tui.plan import Options, plan
+from tests.support.inbox import FEWEST, Labels, found, labelled, measured
 
 
-def read(folder: Path) -> InboxInputs:
-    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*.md"))}
-    return inputs({name: path.read_text(encoding="utf-8", errors="replace") for name, path in files.items()})
+def read(folder: str) -> InboxInputs:
+    """Read a workspace as the app does."""
+    workspace = plan(Options(workspace=folder))
+    return checks.inputs_of(workspace, time.time(), None, Curator(workspace.roots), None, frozenset())
 
 
 def main(folders: list[str]) -> None:
-    spaces: dict[str, tuple[InboxInputs, Labels | None]] = {name: (read(Path(name)), None) for name in folders}
+    spaces: dict[str, tuple[InboxInputs, Labels | None]] = {name: (read(name), None) for name in folders}
     groups: Counter[str] = Counter()
     counts, begun = [], time.process_time()
     for name, (notes, wanted) in (spaces or labelled()).items():

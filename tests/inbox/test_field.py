@@ -96,21 +96,6 @@ def test_what_is_often_wrong_is_looked_for_by_its_name_alone():
     assert "contradiction" in kinds[1]
 
 
-def test_a_link_leads_to_the_name_of_a_note_and_from_the_top_of_a_vault():
-    text = "- see [[garden]] and [[../../Plan]]\n- ![[pear.png]]\n- [[Never Written]]\n"
-    notes = {"memory/a/b.md": text, "memory/project_garden.md": "---\nname: garden\n---\nBeds.\n", "Plan.md": "x\n"}
-    [group] = checks.examine(inputs(notes)).groups
-    assert [row.place.first for row in group.suggestions] == [3]
-
-
-def test_names_in_brackets_that_lead_nowhere_at_all_are_of_another_vault() -> None:
-    text = "- [[Garden plan]] has more, see [[Winter plan]]\n- a voice: [[tts:voiceId=7]]\n"
-    alone = checks.examine(inputs({"memory/2026-03-01.md": text}))
-    assert alone.groups == ()
-    beside = checks.examine(inputs({"memory/2026-03-01.md": text, "memory/garden-plan.md": "# Garden plan\n"}))
-    assert [row.place.first for group in beside.groups for row in group.suggestions] == [1]
-
-
 @pytest.mark.parametrize(
     "line",
     [

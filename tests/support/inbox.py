@@ -20,7 +20,8 @@ Labels = set[tuple[str, str, int]]
 def inputs(texts: dict[str, str]) -> InboxInputs:
     """What the checks read where these are all notes."""
     notes = [DatedNote(path, text, shown_day(path)) for path, text in texts.items()]
-    return InboxInputs(notes, TODAY, texts.__contains__)
+    places = {*texts, *(folder.as_posix() for path in texts for folder in Path(path).parents)}
+    return InboxInputs(notes, TODAY, places.__contains__)
 
 
 def labelled() -> dict[str, tuple[InboxInputs, Labels]]:
