@@ -164,7 +164,8 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
     `text` is the chunk's. None when nothing can be asked at all. Its rank and verdict are those of the supposition.
     """
     room, ref, by_words = max(0, trace.candidate_limit - 1), evidence.refs[row], evidence.cosine is None
-    supposed = replace(evidence, texts={**evidence.texts, ref.rowid: text})
+    shown = np.where(np.arange(len(evidence.refs)) == row, row, evidence.shown)
+    supposed = replace(evidence, texts={**evidence.texts, ref.rowid: text}, shown=shown)
     if not by_words:
         supposed = replace(supposed, nearest=np.append(evidence.nearest[:room], row))
     if not profile_named(trace.profile).exact_paths:
@@ -240,13 +241,9 @@ class Inquest:
         ref, candidate = self.evidence.refs[row], self.trace.at_row(row)
         if candidate is not None:
             return Account(ref, candidate.verdict, candidate, True, text)
-        hits = (
-            hit
-            for hit in (*self.trace.recalled, *self.trace.lost)
-            if any(copy.rowid == ref.rowid for copy in hit.copies)
-        )
-        if shown := next(hits, None):
-            what = "passage" if row in self.evidence.copies else "line"
+        shown = self.trace.at_row(int(self.evidence.shown[row]))
+        if shown is not None and profile_named(self.trace.profile).one_place:
+            what = "passage" if text.split() == self.evidence.texts[shown.chunk.rowid].split() else "line"
             return Account(ref, notice("copy_of", what=what, citation=shown.citation), None, False, text)
         supposed = as_if_proposed(self.evidence, self.trace, row, text)
         if supposed is not None:

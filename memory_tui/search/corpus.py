@@ -176,16 +176,12 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         return cast("Answer", self._once[key])
 
     @cached_property
-    def _by_passage(self) -> Indices:
-        return np.argsort(self.passages, kind="stable")
-
-    def copies(self, rows: Sequence[int]) -> list[Indices]:
-        """Return the rows of each passage that one of `rows` holds and that stands in several places."""
-        order = self._by_passage
+    def copied(self) -> Indices:
+        """Return the rows whose passage stands in several places."""
+        order = np.argsort(self.passages, kind="stable")
         numbers = self.passages[order]
-        passages = sorted({number for number in self.passages[np.asarray(rows, np.int64)].tolist() if number})
-        bounds = (np.searchsorted(numbers, passages, side).tolist() for side in ("left", "right"))
-        return [order[first:last] for first, last in zip(*bounds, strict=True) if last - first > 1]
+        again = (numbers[1:] == numbers[:-1]) & (numbers[1:] != 0)
+        return order[np.append(again, False) | np.append(False, again)] if len(order) else order
 
     @cached_property
     def by_title(self) -> Mapping[str, Sequence[int]]:

@@ -24,6 +24,12 @@ Join = Literal["AND", "OR", ""]
 """How a profile asks for words: for each of them, for any; empty for both ways."""
 
 
+def first_shown(shown: Rows, rows: Rows, most: int) -> Rows:
+    """Return the first `most` of `rows`, each of those that are folded as the one that is `shown` for it."""
+    room = most + int(np.count_nonzero(shown != np.arange(len(shown))))
+    return np.array(list(dict.fromkeys(shown[rows[:room]].tolist()))[:most], np.int64)
+
+
 class Postings(Struct, frozen=True):
     """What full-text search returned, best first: corpus `rows` (a row can stand twice) and their `bm25`."""
 
@@ -157,6 +163,8 @@ class Evidence(Struct, frozen=True, dict=True):
     embedded: int
     """How many chunks have a vector."""
     nearest: Rows
+    shown: Rows
+    """For each row the one that our own profile shows in its place: itself, where it says what no other says."""
     openclaw: KeywordSide
     recommended: KeywordSide
     keywords: KeywordSearch | None
@@ -194,8 +202,6 @@ class Evidence(Struct, frozen=True, dict=True):
     """That of the question, or its script, where the table that made the vectors hardly knows it."""
     known_share: float = 1.0
     """How much of such a question the table knows."""
-    copies: Mapping[int, int] = {}
-    """Rows whose passage stands elsewhere too, with the row that is shown in their place."""
     closest: Closest | None = None
     """What our own profile compares in the place of `cosine`; None by the built-in table."""
     join: Join = ""

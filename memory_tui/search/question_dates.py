@@ -120,7 +120,8 @@ WEEK_STEMS = ("周", "週", "星期", "礼拜", "禮拜")
 
 
 @cache
-def _languages() -> list[dict[str, Kinds]]:
+def lexicons() -> tuple[dict[str, Kinds], ...]:
+    """Return what each word says, in each language that separates words, English first; then in those that do not."""
     languages: list[dict[str, Kinds]] = []
     for row in Path(__file__).with_name("time_words.txt").read_text("utf-8").splitlines():
         kinds, _, words = row.partition(": ")
@@ -131,28 +132,7 @@ def _languages() -> list[dict[str, Kinds]]:
         for word in words.split():
             stem, *endings = word.split("|")
             languages[-1] |= {stem + ending: says for ending in endings or [""]}
-    return languages
-
-
-@cache
-def lexicons() -> tuple[dict[str, Kinds], ...]:
-    """Return what each word says, in each language that separates words; English first."""
-    english, german, *others = _languages()[:-1]
-    times = ["morgen", "früh", "vormittag", "mittag", "nachmittag", "abend", "nacht", "ochtend", "middag", "avond"]
-    # Another one, because of two first questions at the same time each makes its own, and reads what both share.
-    german = german | {day + time: kinds for day, kinds in german.items() if kinds[0][0] == "W" for time in times}
-    return english, german, *others
-
-
-@cache
-def east_asian() -> dict[str, Kinds]:
-    """What each word says in Chinese, Japanese and Korean."""
-    lexicon = dict(_languages()[-1])
-    days = ("一月월", "二火화", "三水수", "四木목", "五金금", "六土토", "日日일", "天日일")
-    for at, names in enumerate(days):
-        words = [stem + names[0] for stem in WEEK_STEMS] + [names[1] + "曜日", names[1] + "曜", names[2] + "요일"]
-        lexicon |= dict.fromkeys(words, (("W", min(at, 6)),))
-    return lexicon
+    return tuple(languages)
 
 
 Figures = tuple[int | None, int, int | None]
@@ -200,8 +180,8 @@ def lines_of(question: str, today: dt.date) -> list[list[Token]]:
     text = rest if re.search(r"\w", rest) else question[:_MOST_CHARACTERS]
     words = {*re.findall(r"[^\W\d_]+|\d", text.lower())}
     figures = any(word.isdigit() for word in words)
-    languages = [lexicon for lexicon, telling in zip(lexicons(), _telling(), strict=True) if figures or words & telling]
-    lines = [_latin(text, lexicon, today) for lexicon in languages]
+    languages = zip(lexicons()[:-1], _telling(), strict=True)
+    lines = [_latin(text, lexicon, today) for lexicon, telling in languages if figures or words & telling]
     return [*lines, _asian(text)] if max(text, default="") > "\u2fff" else lines
 
 
@@ -210,7 +190,7 @@ def _telling() -> tuple[frozenset[str], ...]:
     """Return the words of each language without one of which, or a figure, a question names no time."""
     return tuple(
         frozenset(word.rpartition("_")[2] for word, kinds in lexicon.items() if _TELLING & {kind for kind, _ in kinds})
-        for lexicon in lexicons()
+        for lexicon in lexicons()[:-1]
     )
 
 
@@ -357,7 +337,7 @@ def _date(text: str, *, led: bool, dot: bool) -> Figures | None:
 def _asian_piece() -> re.Pattern[str]:
     """Return the pattern of numbers with what they count, and of the longest known words."""
     number = r"(?:(?<!\d)\d{1,3}(?!\d)|[〇一二两兩三四五六七八九十]+)"
-    words = sorted(map(re.escape, east_asian()), key=len, reverse=True)
+    words = sorted(map(re.escape, lexicons()[-1]), key=len, reverse=True)
     numeral = [word for word in words if len(word) > 1 and word[0] in "一二三四五六七八九十"]
     return re.compile(
         rf"(?P<known>{'|'.join(numeral)})|(?P<Y>(?:19|20)\d\d|[一二][九〇零][〇零一二三四五六七八九]{{2}})[年년]"
@@ -374,7 +354,7 @@ def _asian(question: str) -> list[Token]:
         led, follower = _led(tokens), question[end : end + 1]
         goes_on = "\u3040" <= follower <= "\ud7af" and follower not in _AFTER_HAN
         if name in ("known", "word"):
-            kinds = east_asian()[piece[0]]
+            kinds = lexicons()[-1][piece[0]]
         else:
             kinds = (("O" if name == "day" else name, 0 if name == "x" else _han(piece[name].removeprefix("第"))),)
         kind = kinds[0][0]
@@ -512,17 +492,11 @@ class _Parts(Struct, frozen=True):
 
     def value(self, part: str, other: float = 0) -> float:
         """Return the value of a part, or `other`."""
-        at = self.match.start(part) if part in self.match.re.groupindex else -1
-        return self.tokens[at].value if at >= 0 else other
+        return self.tokens[self.match.start(part)].value if self.get(part) else other
 
     def get(self, part: str) -> str | None:
         """Return the kinds of a part; None where it does not stand there."""
         return self.match.groupdict().get(part)
-
-    @property
-    def unit(self) -> str:
-        """Return the letter of a unit of time."""
-        return self.match["unit"]
 
     @property
     def count(self) -> float:
@@ -556,13 +530,13 @@ class _Parts(Struct, frozen=True):
     @property
     def span(self) -> Days:
         """Return the unit that is named as last, this or next; several of it where it is a plural."""
-        if self.value("unit") == 1 and self.unit != "e":
-            return _some(self.today, self.unit)
-        return _calendar(self.today, self.unit, self.back or 0)
+        if self.value("unit") == 1 and self.match["unit"] != "e":
+            return _some(self.today, self.match["unit"])
+        return _calendar(self.today, self.match["unit"], self.back or 0)
 
 
 def _units(p: _Parts) -> Days:
-    return _rolling(p.today, p.count if (p.back or 0) >= 0 else -p.count, p.unit)
+    return _rolling(p.today, p.count if (p.back or 0) >= 0 else -p.count, p.match["unit"])
 
 
 def _day(p: _Parts) -> Days:
@@ -585,12 +559,12 @@ _RULES: Rules = (
     (lambda p: _days_ago(p.today, p["day"]), "<day D>(?: i* T)?"),
     (lambda p: _days_ago(p.today, p.back), "[Rr] T(?! j)  T r"),
     (
-        lambda p: _ago(p.today, p.count, p.unit),
+        lambda p: _ago(p.today, p.count, p.match["unit"]),
         "COUNT <unit [dwmy]>MORE [AN]  [av] COUNT <unit [dwmy]>MORE  <unit [dwmy]> A",
     ),
-    (lambda p: _few(p.today, p.unit), "F <unit [dwmy]> [AN]  [av] F <unit [dwmy]>  N F <unit d>"),
+    (lambda p: _few(p.today, p.match["unit"]), "F <unit [dwmy]> [AN]  [av] F <unit [dwmy]>  N F <unit d>"),
     (_units, "[RrZ] <count [Cc]> <unit [dwmy]>(?! j)  <count [Cc]> [rZ] <unit [dwmy]>"),
-    (lambda p: _some(p.today, p.unit), "[RrZ] F <unit [dwmy]>  F [rZ] <unit [dwmy]>"),
+    (lambda p: _some(p.today, p.match["unit"]), "[RrZ] F <unit [dwmy]>  F [rZ] <unit [dwmy]>"),
     (lambda p: p.span if p["unit"] == 1 else _units(p), "Z <unit [dwmy]>"),
     (lambda p: p.span, "[Rr] <unit [dwmy]>(?! j)  [RrZ] i? <unit e>  <unit [wmye]> POST"),
     (lambda p: p.span, "[io] <unit e>"),

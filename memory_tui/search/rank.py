@@ -108,7 +108,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
     recalled = _marked(recalled, evidence, plan.words)
     losers = (count + np.argsort(-table["score"][count:], kind="stable")).tolist()
     empty = None if recalled else _empty_reason(ranking)
-    by_meaning, by_words = ranking.candidates.pooled
+    by_meaning, by_words = (int(np.count_nonzero(ranking.table[side])) for side in ("vector_rank", "text_rank"))
     return Trace(
         query=evidence.query,
         now=evidence.now,
@@ -400,7 +400,7 @@ class Ranking(Struct, frozen=True):
         text = evidence.texts[ref.rowid]
         snippet = self._snippet(text, isinstance(verdict, Recalled))
         annotations = evidence.lexical.annotations.get(row, NOTHING_SAID)
-        copies = {**evidence.copies, **self.candidates.repeats} if rules.profile.one_place else {}
+        copies = np.flatnonzero(evidence.shown == row).tolist() if rules.profile.one_place else ()
         second = second_part(self.candidates, self.table, at, rules, evidence.refs)
         columns: list[Any] = [None if value != value else value for value in entry[list(_NUMBERS)].item()]
         factors = {"importance": str(annotations.importance or ""), "project": annotations.project}
@@ -425,7 +425,7 @@ class Ranking(Struct, frozen=True):
             annotations=annotations,
             provenance=self._provenance(row, ref) if rules.profile.exact_paths else None,
             second=second,
-            copies=tuple(evidence.refs[copy].shown(evidence.texts) for copy, shown in copies.items() if shown == row),
+            copies=tuple(evidence.refs[copy].shown(evidence.texts) for copy in copies if copy != row),
         )
 
     def _choice(self, entry: np.void) -> MmrPart:

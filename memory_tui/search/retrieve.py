@@ -7,7 +7,10 @@ import re
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import chain, groupby
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -21,13 +24,15 @@ from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.builtin import static_table
 from memory_tui.search import lexical_2026_9
 from memory_tui.search.corpus import Corpus, Flags, cosines, distinct, exact_cosines, products, vectors_of
-from memory_tui.search.evidence import Closest, Evidence, Join, KeywordSearch, KeywordSide, Lexical, Rows
-from memory_tui.search.intent import lately_in
-from memory_tui.search.keyword import Matcher
+from memory_tui.search.evidence import Closest, Evidence, Join, KeywordSearch, KeywordSide, Lexical, Rows, first_shown
+from memory_tui.search.intent import ALIKE, asks, lately_in
+from memory_tui.search.keyword import Matcher, lucene_idf
 from memory_tui.search.question_dates import Time, day_at, time_in
 from memory_tui.search.score import MOST_CANDIDATES, candidate_limit
+from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, Floats, NearestBy
 from memory_tui.settings import Settings
+from memory_tui.tokens import word_stems
 from memory_tui.workspace import chunking_2026_9
 from memory_tui.workspace.notes import span
 
@@ -112,19 +117,20 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         recommended = matcher.recommended(text, named_time, **reads)
         openclaw, keywords, lexical, read = _openclaw(store, matcher, text, by_words=vector is None)
         laps.append(time.perf_counter())
-        sides = openclaw, recommended, *(keywords.each if keywords else ())
-        matched = [row for side in sides for row in side.postings.rows[: question.most].tolist()]
-        matched += [hit.row for hit in lexical.hits]
-        cosine, nearest, nearest_by = _compared(store, corpus, vector, eligible, matched, question.most)
-        laps.append(time.perf_counter())
         of_time, of_days = _of_time(corpus, named_time, recommended, eligible, question.most)
+        texts = dict(read)
+        shown = _fold(matcher, recommended, of_time, lambda rows: _texts(store, corpus, rows, texts))
+        sides = openclaw, *(keywords.each if keywords else ())
+        matched = first_shown(shown, recommended.postings.rows, question.most).tolist()
+        matched += [row for side in sides for row in side.postings.rows[: question.most].tolist()]
+        matched += [hit.row for hit in lexical.hits]
+        cosine, nearest, nearest_by = _compared(store, matcher, vector, matched, question.most, shown)
+        laps.append(time.perf_counter())
         named = [*of_days, *(titled := _titled(corpus, recommended, text, eligible))]
-        copies = _copies(corpus, [*nearest.tolist(), *matched, *named], of_time, eligible)
-        if shown := [*copies.values()]:
-            _compare_shown(store, corpus, shown, vector, cosine)
+        pool = [*nearest.tolist(), *matched, *named]
         language, share = _hardly_known(question)
-        pool = list(dict.fromkeys([*nearest.tolist(), *matched, *named, *shown, *copies]))
-        texts = _texts(store, corpus.refs.rowids[pool].tolist(), read)
+        # And of all that stand for each other.
+        _texts(store, corpus, np.flatnonzero(np.isin(shown, shown[pool])), texts)
         spent = 1000 * np.array([question.seconds, *np.diff([*laps, time.perf_counter()])])
         return Evidence(
             query=question.query,
@@ -147,7 +153,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             of_named_time=of_time,
             of_days=np.array(of_days, dtype=np.int64),
             titled=np.array(titled, dtype=np.int64),
-            copies=copies,
+            shown=shown,
             zone=question.zone,
             lexical=lexical,
             chunking=corpus.chunking,
@@ -178,13 +184,13 @@ def _openclaw(
     return side, keywords, *lexical_2026_9.search(store, matcher, text, side)
 
 
-def _texts(store: Store, rowids: Sequence[int], read: Mapping[int, str]) -> dict[int, str]:
-    """Return the texts of chunks, those that were not `read` before from the store."""
-    texts = {rowid: read[rowid] for rowid in rowids if rowid in read}
-    texts |= store.texts([rowid for rowid in rowids if rowid not in texts])
-    if len(texts) < len(set(rowids)):
+def _texts(store: Store, corpus: Corpus, rows: Rows, read: dict[int, str]) -> list[str]:
+    """Return the texts of `rows`, from the store those that were not `read` before."""
+    rowids = corpus.refs.rowids[rows].tolist()
+    read |= store.texts([*{*rowids} - read.keys()])
+    if not read.keys() >= {*rowids}:
         raise store.damaged("chunks are missing")
-    return texts
+    return [read[rowid] for rowid in rowids]
 
 
 def _notices(corpus: Corpus, text: str, side: KeywordSide, *, vector: bool) -> list[Notice]:
@@ -228,6 +234,8 @@ def _titled(corpus: Corpus, side: KeywordSide, text: str, eligible: Flags | None
     return [row for row in corpus.by_title.get(tokens.letters_of(text), ()) if eligible is None or eligible[row]]
 
 
+FEWEST_SAID = 5
+"""Words of a line that takes one place wherever it stands; shorter ones, as greetings, are no statement (chats)."""
 _ASIDE = re.compile(
     r"(?:^|[\W_\d])(?:archived?|archiv|backups?|bak|old|cop(?:y|ies)|conflict|kopie|trash|deleted)(?=$|[\W_\d])",
     re.IGNORECASE,
@@ -235,40 +243,74 @@ _ASIDE = re.compile(
 """What a folder or a file of copies is called."""
 
 
-def _compare_shown(
-    store: Store, corpus: Corpus, shown: Sequence[int], vector: Vectors | None, cosine: Floats | None
-) -> None:
-    """Fill in the cosines of those rows that are shown for others, which need not be among the nearest."""
-    if cosine is not None and vector is not None:
-        rows = distinct(np.array([row for row in shown if corpus.embedded[row]], np.int64))
-        cosine[rows] = exact_cosines(vectors_of(store, corpus, rows), vector)
-
-
-def _copies(
-    corpus: Corpus, rows: Sequence[int], of_time: Mapping[int, float], eligible: Flags | None
-) -> dict[int, int]:
-    """Return the rows of passages that stand in several places, with the one that is shown.
-
-    That is one of the time that the query names, outside archives, and the newest.
-    """
-    files, copies = corpus.files, dict[int, int]()
+def _fold(matcher: Matcher, side: KeywordSide, of_time: Mapping[int, float], read: Callable[[Rows], list[str]]) -> Rows:
+    """Return for each row of the corpus the one that is shown in its place, which mostly is itself."""
+    corpus, files = matcher.corpus, matcher.corpus.files
 
     def order(row: int) -> tuple[float, bool, int, str, int]:
         file = int(corpus.refs.file_of[row])
         path = files.paths[file]
         return -of_time.get(file, 0.0), bool(_ASIDE.search(path)), -files.written(file), path, row
 
-    for group in corpus.copies(rows):
-        candidates = (group if eligible is None else group[eligible[group]]).tolist()
-        shown = min(candidates, key=order)
-        copies |= {row: shown for row in candidates if row != shown}
-    return copies
+    by_passage = partial(_by_passage, corpus, matcher.eligible, order)
+    shown = by_passage() if of_time or matcher.eligible is not None else corpus.once("shown", by_passage).copy()
+    words = [word for word in (*side.plan.words, *side.plan.counted) if not asks(word)]
+    idf = {stem: lucene_idf(side.frequency.get(word, 0), len(corpus)) for word in words for stem in word_stems(word)}
+    folded = set[str]()
+    while said := _said_again(corpus, first_shown(shown, side.postings.rows, CANDIDATES), idf, read) - folded:
+        folded |= said
+        for line in said:
+            rows = distinct(shown[matcher.openclaw(line).postings.rows])
+            rows = rows[[_says_alone(text, line, folded, idf) for text in read(rows)]]
+            if len(rows):
+                best = min(rows.tolist(), key=order)
+                shown[rows[corpus.refs.file_of[rows] != corpus.refs.file_of[best]]] = best
+                shown = shown[shown]
+    return shown
+
+
+def _by_passage(corpus: Corpus, eligible: Flags | None, order: Callable[[int], Any]) -> Rows:
+    shown, rows = np.arange(len(corpus)), corpus.copied
+    rows = rows if eligible is None else rows[eligible[rows]]
+    for _, group in groupby(rows.tolist(), lambda row: corpus.passages[row]):
+        places = list(group)
+        shown[places] = min(places, key=order)
+    return shown
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip(" -*") for line in text.lower().split("\n")]
+
+
+def _said_again(corpus: Corpus, first: Rows, idf: Mapping[str, float], read: Callable[[Rows], list[str]]) -> set[str]:
+    """Return the lines that several notes of the `first` matches say word for word.
+
+    Each holds most of what any line holds of the question, by the `idf` of its stems.
+    """
+    lines, files = list(map(_lines, read(first))), corpus.refs.file_of[first].tolist()
+    repeated = [line for line, count in Counter(chain.from_iterable(map(set, lines))).items() if count > 1]
+    said = [line for line in repeated if len(line.split()) >= FEWEST_SAID and line[0] != "#"]
+    # Neighbours in a note have lines in common.
+    said = [line for line in said if len({file for file, each in zip(files, lines, strict=True) if line in each}) > 1]
+    value = {line: sum(_matter(line, idf).values()) for line in chain(*lines if said else ())}
+    return {line for line in said if value[line] >= ALIKE * max(value.values()) > 0}
+
+
+def _says_alone(text: str, line: str, folded: set[str], idf: Mapping[str, float]) -> bool:
+    """Return whether `text` has `line`, and no other line that is not `folded` has its words of the question."""
+    lines, matter = _lines(text), _matter(line, idf)
+    others = (other for other in lines if other not in folded and not other.startswith("#"))
+    return line in lines and not any(all(word in other for word in matter) for other in others)
+
+
+def _matter(line: str, idf: Mapping[str, float]) -> dict[str, float]:
+    """Return the words of `line` whose stems have an `idf`, with that."""
+    return {word: idf[stem] for word in tokens.WORD.findall(line) for stem in word_stems(word) if stem in idf}
 
 
 def _of_source(corpus: Corpus, source: str) -> Flags:
     """Return which rows are of `source`."""
-    needed = np.array([name == source for name in corpus.files.sources], dtype=np.bool_)
-    return needed[corpus.refs.file_of] if len(needed) else np.zeros(len(corpus), dtype=np.bool_)
+    return np.array([name == source for name in corpus.files.sources], np.bool_)[corpus.refs.file_of]
 
 
 _KNOWN_LANGUAGE, _LEAST_KNOWN = 0.75, 0.1
@@ -311,29 +353,39 @@ def _closest(store: Store, corpus: Corpus, vector: Vectors | None, cosine: Float
 
 
 def _compared(
-    store: Store, corpus: Corpus, vector: Vectors | None, eligible: Flags | None, matched: Sequence[int], most: int
+    store: Store, matcher: Matcher, vector: Vectors | None, matched: Sequence[int], most: int, shown: Rows
 ) -> tuple[Floats | None, Rows, NearestBy]:
     """Return the cosine of every row, the `most` nearest rows, greatest first, and who found them.
 
+    Where some of those are not `shown`, there are so many more.
     A cosine is NaN without a vector; by vec0 only the nearest rows and those in `matched` have one. That of the nearest
     and of `matched` is the original's.
     """
     if vector is None:
         return None, np.empty(0, dtype=np.int64), ""
+    corpus, eligible = matcher.corpus, matcher.eligible
     # A vector of zeros has no direction: it counts 0, although the original gives it 1.
     also = [*matched, *np.flatnonzero(corpus.embedded & ~corpus.has_vector)]
     cosine, by_vec0 = cosines(store, corpus, vector, MOST_CANDIDATES, also)
-    cosine[~(corpus.embedded if eligible is None else corpus.embedded & eligible)] = np.nan
-    nearest = np.flatnonzero(~np.isnan(cosine))
-    if len(nearest) > most:
-        # Rounding alone may have put some below the edge.
-        edge = np.partition(cosine[nearest], len(nearest) - most)[len(nearest) - most] - _ROUNDING
-        nearest = nearest[cosine[nearest] >= edge]
-    nearest = nearest[np.argsort(-cosine[nearest], kind="stable")][: 4 * MOST_CANDIDATES]
-    precise = distinct(np.concatenate([nearest, np.array(matched, np.int64)]))
-    precise = precise[~np.isnan(cosine[precise])]
+    compared = corpus.embedded if eligible is None else corpus.embedded & eligible
+    cosine[~compared] = np.nan
+    nearest, folded = _nearest(cosine, most), shown != np.arange(len(shown))
+    if folded[nearest].any():
+        nearest = distinct(np.append(nearest, _nearest(np.where(folded, np.nan, cosine), most)))
+    precise = distinct(np.concatenate([nearest, shown[nearest], np.array(matched, np.int64)]))
+    precise = precise[compared[precise]]
     cosine[precise] = exact_cosines(vectors_of(store, corpus, precise), vector)
     # By index order first, so that what is equal to the last bit does not keep the order of rounding errors.
     nearest = np.sort(nearest)
-    nearest = nearest[np.argsort(-cosine[nearest], kind="stable")][:most]
+    nearest = nearest[np.argsort(-cosine[nearest], kind="stable")]
+    nearest = nearest[: most + int(np.count_nonzero(folded[nearest]))]
     return cosine, nearest, SQLITE_VEC if by_vec0 else NUMPY
+
+
+def _nearest(cosine: Floats, most: int) -> Rows:
+    """Return the `most` nearest rows, and those that rounding alone may have put below their edge."""
+    nearest = np.flatnonzero(~np.isnan(cosine))
+    if len(nearest) > most:
+        edge = np.partition(cosine[nearest], len(nearest) - most)[len(nearest) - most] - _ROUNDING
+        nearest = nearest[cosine[nearest] >= edge]
+    return nearest[np.argsort(-cosine[nearest], kind="stable")][: 4 * MOST_CANDIDATES]

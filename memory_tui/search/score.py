@@ -10,8 +10,18 @@ from msgspec import Struct
 
 from memory_tui.search import lexical_2026_9, second_stage
 from memory_tui.search.corpus import Ages, by_own_rule, distinct
-from memory_tui.search.evidence import Evidence, Flags, Hit, KeywordSearch, KeywordSide, Lexical, Postings, Rows
-from memory_tui.search.intent import ALIKE, LOOKED_AT, asks, holds_value, newness
+from memory_tui.search.evidence import (
+    Evidence,
+    Flags,
+    Hit,
+    KeywordSearch,
+    KeywordSide,
+    Lexical,
+    Postings,
+    Rows,
+    first_shown,
+)
+from memory_tui.search.intent import LOOKED_AT, asks, holds_value, newness
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Chunks, Floats, MeasurePart, Mode, QueryPlan, SecondPart, Table
 from memory_tui.settings import TUNE_KEYS, Profile, Scalar, Settings, profile_named
@@ -22,10 +32,6 @@ MODEL_SHARE = 0.1
 """What a language model counts beside everything else. More gains nothing on FAQs (.883/.832; at .3 .875/.830, at 0
 .864/.816; by the table .832/.798) and costs three pairs' chats their order (.747/.683; at .3 .659 of nDCG; by the table
 .727/.686). A fourth pair was kept aside: .739/.720, by the table .746/.727."""
-
-
-FEWEST_SAID = 5
-"""Words of a line that takes one place wherever it stands; shorter ones, as greetings, are no statement (chats)."""
 
 
 class Rules(Struct, frozen=True):
@@ -147,16 +153,12 @@ class Candidates(Struct, frozen=True):
     vector_scale: float
     text_scale: float
     text_matches: int
-    pooled: tuple[int, int]
-    """How many chunks each side proposed, by vectors and by words."""
     dated: bool = False
     """Whether the query names a time of which there are notes, or asks for now where some say the same."""
     stages: tuple[SecondStage, ...] = ()
     """What the second stage measures, one for each part of the question; none under a profile without one."""
     texts: Sequence[str] = ()
     """What it is measured in."""
-    repeats: Mapping[int, int] = {}
-    """Rows whose best line another note says word for word, with the row that is shown in their place."""
 
 
 DEFAULT_WEIGHTS = (0.7, 0.3)
@@ -282,17 +284,15 @@ def ages_of(evidence: Evidence, profile: Profile) -> Ages:
 def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candidates:
     """Return the candidates that both sides propose, with the numbers that no weight, age or gate changes."""
     profile, mode = rules.profile, rules.mode
-    nearest = evidence.nearest[: rules.limit] if evidence.cosine is not None and mode != "keywords only" else _NO_ROWS
-    most = 0 if mode not in ("hybrid", "keywords only") else None if side.whole else rules.limit
-    matched = side.postings.rows[:most]
-    pooled = len(nearest), len(matched)
+    nearest = evidence.nearest if evidence.cosine is not None and mode != "keywords only" else _NO_ROWS
+    matched = side.postings.rows if mode in ("hybrid", "keywords only") else _NO_ROWS
     named = np.concatenate([evidence.of_days, evidence.titled]) if profile.second_stage else _NO_ROWS
-    if profile.one_place and evidence.copies:
+    if profile.one_place:
         # The row that is shown has the first rank of all that it stands for.
-        nearest, matched, named = (
-            np.array([evidence.copies.get(row, row) for row in pool.tolist()], np.int64)
-            for pool in (nearest, matched, named)
-        )
+        nearest, matched = (first_shown(evidence.shown, pool, rules.limit) for pool in (nearest, matched))
+        named = evidence.shown[named]
+    else:
+        nearest, matched = nearest[: rules.limit], matched[: None if side.whole else rules.limit]
     rows = np.array(list(dict.fromkeys([*nearest.tolist(), *matched.tolist(), *named.tolist()])), dtype=np.int64)
     hits = {hit.row: hit for hit in evidence.lexical.hits} if profile.exact_paths else {}
     if profile.exact_paths:
@@ -331,14 +331,9 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
     stages = _stages(evidence, side, rules, table, texts) if texts else ()
     if stages:
         _name(stages[0], side.plan, rules, table, texts, *np.split(named, [len(evidence.of_days)]))
-    repeats = _repeats(stages[0], rules, table, texts) if stages and profile.one_place else {}
-    stay = [at for at, row in enumerate(rows.tolist()) if row not in repeats]
-    table, texts = table[stay], [texts[at] for at in stay if texts]
     matches = int(np.count_nonzero(~np.isnan(every)))
     dated = bool(evidence.of_named_time) or bool(table["named"].any())
-    if not profile.one_place:
-        pooled = int(np.count_nonzero(table["vector_rank"])), int(np.count_nonzero(table["text_rank"]))
-    return Candidates(table, vector_scale, text_scale, matches, pooled, dated, stages, texts, repeats)
+    return Candidates(table, vector_scale, text_scale, matches, dated, stages, texts)
 
 
 def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared: Floats | None) -> float:
@@ -379,34 +374,6 @@ def _name(
     first = distinct(np.append(second_stage.first_of(points)[0], np.flatnonzero(np.isin(table["row"], newest))))
     held = stage.held_by_lines([texts[at] for at in first.tolist()], asks)
     table["named"][first] = newness(held, table["age_days"][first])
-
-
-def _repeats(stage: SecondStage, rules: Rules, table: Table, texts: Sequence[str]) -> dict[int, int]:
-    """Return the rows whose best line stands word for word in another note, with the row that is shown for each.
-
-    That is one of the time that is asked for, else the newest. The line holds most of what any holds of the question.
-    """
-    result: dict[int, int] = {}
-    left, points = np.ones(len(table), np.bool_), _first_points(rules, table)
-    while True:
-        first = second_stage.first_of(np.where(left, points, -np.inf)[None, :])[0]
-        first = first[left[first]]
-        # In the order in which one of them is shown.
-        first = first[np.lexsort((np.nan_to_num(table["age_days"][first], nan=np.inf), -table["named"][first]))]
-        rows, own, files = table["row"][first].tolist(), [texts[at] for at in first.tolist()], table["file"][first]
-        stage.measure(rows, own)
-        said, shown = dict[int, int](), dict[str, int]()
-        for at, (row, text) in enumerate(zip(rows, own, strict=True)):
-            line = text.split("\n")[stage.places(row)[0]].strip(" -*").lower()
-            if files[at] != files[to := shown.setdefault(line, at)] and len(line.split()) >= FEWEST_SAID:
-                said[at] = to
-        held = stage.held_by_lines(own, asks) if said else np.empty(0)
-        again = [at for at in said if held[at] >= ALIKE * held.max()]
-        if not again:
-            return result
-        newer = {rows[at]: rows[said[at]] for at in again}
-        result = {row: newer.get(to, to) for row, to in result.items()} | newer
-        left[first[again]] = False
 
 
 def _first_points(rules: Rules, table: Table) -> Floats:

@@ -175,7 +175,7 @@ def test_copies_take_one_place_and_openclaw_gives_them_all(tmp_path, profile):
 
 def test_a_sentence_that_many_logs_repeat_takes_one_place(tmp_path):
     said = "- The bridge club meets at the harbour hall on Thursdays."
-    days = [dt.date(2026, 1, 1) + dt.timedelta(days) for days in range(55)]
+    days = [dt.date(2025, 3, 1) + dt.timedelta(days) for days in range(300)]
     for day in days:
         put(tmp_path, f"memory/{day}.md", text=f"# Log\n\n- Then there was number{day.toordinal()}.\n{said}\n")
     put(tmp_path, "memory/club.md", text="The bridge club has cards with a red back.\n")
@@ -183,7 +183,7 @@ def test_a_sentence_that_many_logs_repeat_takes_one_place(tmp_path):
         evidence = engine.search.gather("when does the bridge club meet")
         trace = engine.search.search(evidence.query)
         assert [hit.chunk.path for hit in trace.recalled] == [f"memory/{days[-1]}.md", "memory/club.md"]
-        assert trace.recalled[0].also == "also in 54 other notes"
+        assert trace.recalled[0].also == "also in 299 other notes"
         fate = engine.search.why(evidence, f"memory/{days[1]}.md", 4).fate
         assert isinstance(fate, Notice)
         assert (fate.kind, fate.fields["citation"]) == ("copy_of", f"memory/{days[-1]}.md#L1-L4")

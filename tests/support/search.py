@@ -52,6 +52,7 @@ def evidence(
         files=n,
         cosine=cosine,
         nearest=nearest,
+        shown=numbers,
         embedded=0 if cosine is None else len(cosine),
         openclaw=side,
         recommended=side,
