@@ -129,7 +129,6 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         named = [*of_days, *(titled := _titled(corpus, recommended, text, eligible))]
         pool = [*nearest.tolist(), *matched, *named]
         language, share = _hardly_known(question)
-        # And of all that stand for each other.
         _texts(store, corpus, np.flatnonzero(np.isin(shown, shown[pool])), texts)
         spent = 1000 * np.array([question.seconds, *np.diff([*laps, time.perf_counter()])])
         return Evidence(
