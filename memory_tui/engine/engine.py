@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from memory_tui import events, shared
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
-from memory_tui.cancel import Stop
+from memory_tui.cancel import Stop, call_after
 from memory_tui.config import load as configuration
 from memory_tui.config.keys import BACKEND
 from memory_tui.engine import status
@@ -197,8 +197,8 @@ class Engine:
     def close(self) -> None:
         """Stop everything within half a second; work that is under way is given up, and nothing of it is lost."""
         if self.index.unseen:
-            until = time.monotonic() + _LOOK_SECONDS
-            self.notes.record(None, lambda: time.monotonic() > until)
+            call_after(_LOOK_SECONDS, self.index.writer.closing.set)
+            self.notes.record()
         self.index.stop()
         self._events.close()
         self.scopes.stop()
@@ -245,9 +245,8 @@ class Engine:
 
     # --- events ----------------------------------------------------------------------------------------------------
 
-    def _record(self, changed: Collection[str] | None) -> None:
-        self.index.seen = partial(self.notes.record, stopped=self.index.writer.closing.is_set)
-        self.index.seen(changed)
+    def _record(self, changed: Collection[str] | None, fingerprint: int | None) -> None:
+        self.notes.record(changed, fingerprint)
 
     def _provider_failed(self, error: ProviderError) -> None:
         if not self.index.writer.closing.is_set():

@@ -34,7 +34,7 @@ from memory_tui.index.embedding import HERE, SERVER, SLOW, BatchJobs, EmbeddingM
 from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.index.sync import FileState, Freshness, SyncReport, SyncRun, compare, recipe_of, sync
-from memory_tui.index.watch import RootWatch, Seen, Watcher
+from memory_tui.index.watch import RootWatch, Watcher
 from memory_tui.locks import Leadership
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw import agent_sessions
@@ -76,8 +76,8 @@ class Index:
     def __init__(self, plan: Plan, chain: Chain, channel: Channel) -> None:
         self.after_sync: Callable[[], None] = lambda: None
         """Is called when a sync has ended."""
-        self.seen: Seen = lambda _: None
-        """Hears which notes changed on disk, None where that has to be looked at."""
+        self.seen: Callable[[Collection[str] | None, int | None], None] = lambda *_: None
+        """Hears which notes changed on disk, None where that has to be looked at, and the fingerprint of a scan."""
         self.unseen = False
         """Whether a sync for a search left that look to the end: an answer does not wait for it."""
         self.fresh_for_query = False
@@ -279,11 +279,6 @@ class Index:
         if self._is_copied(store):
             return SyncReport(reason)
         before = self.compared
-        if reason == "search" and not self.opener.resident:
-            self.unseen = True
-        elif reason not in _TICKED or not self.watcher.on:
-            # First, so that whoever hears of the sync finds what it is about.
-            self.seen(None)
         self._follow_sessions()
         with self._comparing:
             began = time.monotonic()
@@ -295,6 +290,13 @@ class Index:
                 raise
             self._compare_cost = time.monotonic() - began
             fresh = self.freshness(store, seen)
+        if reason == "search" and not self.opener.resident:
+            self.unseen = True
+        elif reason not in _TICKED or not self.watcher.on:
+            # First, so that whoever hears of the sync finds what it is about.
+            large = any(left.rule == "too big" for left in seen.left_out)
+            # What is counted is as the index has it; of what is too large to be listed no times are known.
+            self.seen(None, None if large else hash((mark_of(store), *seen[:3])))
         batches = self.batches if self._chain.batches() else None
         self.batches.idle = self._plan.options.once or (reason == "search" and not self.opener.resident)
         roots, settings = self._plan.roots, self._plan.settings
@@ -512,7 +514,7 @@ class Index:
         return True
 
     def _see(self, changed: Collection[str] | None) -> None:
-        self.seen(changed)
+        self.seen(changed, None)
 
     def _roots_changed(self, rescan: bool) -> None:
         """Say what became of the roots; where one came back, the index is brought up to date."""

@@ -177,14 +177,17 @@ class Notes:
             return []
         return name_authors(self.curator.journal, self.plan.roots, time.time())
 
-    def record(self, changed: Collection[str] | None = None, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Record what became of the notes at these absolute paths, None for all, where that is switched on."""
+    def record(self, changed: Collection[str] | None = None, fingerprint: int | None = None) -> None:
+        """Record what became of the notes at these absolute paths, None for all, where that is switched on.
+
+        No note has changed since the same `fingerprint` of all.
+        """
         if self.plan.options.read_only:
             return
         if not self.plan.settings.on("history.enabled"):
             self._forget()
         elif changed is None:
-            self._recorder.look(stopped)
+            self._recorder.look(fingerprint)
         else:
             self._recorder.tick(changed)
 
@@ -222,7 +225,7 @@ class Notes:
 
     @cached_property
     def _recorder(self) -> Recorder:
-        return Recorder(self.plan.roots, self.curator.journal, self._notice)
+        return Recorder(self.plan.roots, self.curator.journal, self._index.writer.closing, self._notice)
 
     def _forget(self) -> None:
         """Empty the record of what others did, once it is switched off."""

@@ -188,9 +188,9 @@ class Sight(Struct, frozen=True):
 
 
 class Head(NamedTuple):
-    """What a note was when it was last seen: its text, None where it was gone, and its size, times and device."""
+    """What a note was when it was last seen: its text, size, times and device."""
 
-    blob: int | None
+    blob: int
     size: int
     mtime_ns: int
     ctime_ns: int
@@ -282,11 +282,11 @@ class Journal:
         return None if data is None else self._read(lambda connection: self._blob_of(connection, data), None)
 
     def heads(self) -> tuple[dict[str, Head], int | None]:
-        """Return what each note was when it was last seen, and when all were looked at (ns), None for never."""
+        """Return what each note was that was there when last seen, and when all were looked at (ns), None for never."""
 
         def heads(connection: apsw.Connection) -> tuple[dict[str, Head], int | None]:
             sql = """SELECT path, blob, size, mtime_ns, ctime_ns, device FROM note_path
-                WHERE scope = (SELECT id FROM note_scope WHERE name = ?) AND size NOT NULL"""
+                WHERE scope = (SELECT id FROM note_scope WHERE name = ?) AND blob NOT NULL"""
             known = {path: Head(*row) for path, *row in rows(connection, sql, self._scope)}
             return known, value(connection, "SELECT began FROM note_scope WHERE name = ?", self._scope)
 

@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 
+from memory_tui.cancel import Stop
 from memory_tui.errors import EditRefused, MemoryTuiError, PathRefused, WorkspaceError
 from memory_tui.formatting import plural
 from memory_tui.notes.authors import name_authors
@@ -39,16 +40,19 @@ _SLACK_NS = 2_000_000_000
 class Recorder:
     """Records what becomes of the notes below `roots`; `tell` hears what a person should know. Nothing is raised.
 
-    Every method may be called from any thread; one look waits for another.
+    Every method may be called from any thread; one look waits for another. It ends between some notes when `stop` says
+    so; the next look goes on.
     """
 
-    def __init__(self, roots: Roots, journal: Journal, tell: Callable[[str], None]) -> None:
-        self._roots, self._journal, self._tell = roots, journal, tell
+    def __init__(self, roots: Roots, journal: Journal, stop: Stop, tell: Callable[[str], None]) -> None:
+        self._roots, self._journal, self._stop, self._tell = roots, journal, stop, tell
         self._lock = threading.Lock()
         self._waiting: set[str] = set()
         """Notes to be looked at again, by stored path."""
         self._gone: set[str] = set()
         self._known: dict[str, Head] | None = None
+        self._mark: tuple[object, ...] | None = None
+        """What the last complete look was of; None where it left something to see."""
         self._trouble = ""
         self._untold = deque[Edit]()
         self._telling, self._teller = threading.Lock(), threading.Thread()
@@ -70,18 +74,18 @@ class Recorder:
                 except PathRefused:
                     folders += [] if path.endswith(".md") else [path]
             if any(map(self._holds_notes, folders)):
-                self._look(lambda: False)
+                self._look(None)
             else:
                 self._record(paths | self._waiting, fresh=None)
 
-    def look(self, stopped: Callable[[], bool] = lambda: False) -> None:
+    def look(self, fingerprint: int | None = None) -> None:
         """Record what became of all notes since they were last seen; those that are gone once more a moment later.
 
-        It ends between some notes when `stopped` says so; the next look goes on.
+        Since a look with the same `fingerprint` no note has changed.
         """
         with self._lock:
-            self._look(stopped)
-            if self._gone and not stopped():
+            self._look(fingerprint)
+            if self._gone and not self._stop.is_set():
                 time.sleep(_AGAIN_SECONDS)
                 self._record(self._waiting, fresh=None)
         self.tell_losses()
@@ -115,15 +119,19 @@ class Recorder:
 
     # --- only while locked -------------------------------------------------------------------------------------------
 
-    def _look(self, stopped: Callable[[], bool]) -> None:
+    def _look(self, fingerprint: int | None) -> None:
         start = time.time_ns()
         try:
+            # A record that was emptied begins at another time.
+            mark = fingerprint, self._journal.start()
+            if mark == self._mark and None not in mark and not self._waiting:
+                self._record((), fresh=None, began=start)
+                return
             heads, began = self._journal.heads()
-            kept = {path: head for path, head in heads.items() if head.blob is not None}
             # What is as it was is counted and not listed; where the count is another, some are gone.
-            seen = scan(self._roots, settled_of((path, *head[1:4]) for path, head in kept.items()))
+            seen = scan(self._roots, settled_of((path, *head[1:4]) for path, head in heads.items()))
             now = {note.path: (note.size, note.mtime_ns, note.ctime_ns) for note in seen.notes if note.source == MEMORY}
-            gone, left_out = kept.keys() - now.keys(), {left.path for left in seen.left_out}
+            gone, left_out = heads.keys() - now.keys(), {left.path for left in seen.left_out}
             counted = len(gone - left_out) == seen.quiet
             gone = gone & left_out if counted else gone - {note.path for note in scan(self._roots).notes}
         except WorkspaceError:
@@ -137,16 +145,10 @@ class Recorder:
         paths |= {path for path, state in now.items() if (heads.get(path) or ())[1:4] != state}
         # A note that was never seen, and did not change since all were, was read by nobody before.
         fresh = start if began is None else min(began, start) - _SLACK_NS
-        self._record(paths | self._waiting, fresh=fresh, began=start, stopped=stopped)
+        self._mark = mark
+        self._record(paths | self._waiting, fresh=fresh, began=start)
 
-    def _record(
-        self,
-        paths: Iterable[str],
-        *,
-        fresh: int | None,
-        began: int | None = None,
-        stopped: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def _record(self, paths: Iterable[str], *, fresh: int | None, began: int | None = None) -> None:
         """Record the notes `paths`, all of them when `began` says since when they are looked at.
 
         One that was never seen is new unless it is older than `fresh` (ns).
@@ -155,7 +157,8 @@ class Recorder:
         self._waiting, self._known = set(), None
         is_over = not left and began is None
         try:
-            while not is_over and not stopped():
+            # What the watcher saw is written down to the end.
+            while not is_over and (began is None or not self._stop.is_set()):
                 with self._journal.locked(_PATIENCE_SECONDS):
                     batch, left = self._sights(left, fresh)
                     is_over = not left
@@ -184,7 +187,7 @@ class Recorder:
             return True
         start = f"{self._roots.stored(path)}/"
         try:
-            return any(head.blob is not None and note.startswith(start) for note, head in self._heads().items())
+            return any(note.startswith(start) for note in self._heads())
         except EditRefused as error:
             self._fail(error)
             return False
@@ -223,6 +226,7 @@ class Recorder:
                     os.close(descriptor)
         except (MemoryTuiError, OSError):
             # The list of files says what cannot be read.
+            self._mark = None
             return None
         at = min(time.time(), status.st_ctime_ns / 1e9)
         is_fresh = fresh is None or status.st_ctime_ns >= fresh
@@ -236,8 +240,7 @@ class Recorder:
             folder = os.path.dirname(folder)
         status = os.stat(folder)
         head = self._heads().get(path)
-        away = not os.path.isdir(root) or (head is not None and head.device not in (0, status.st_dev))
-        if head is None or head.blob is None or away:
+        if head is None or not os.path.isdir(root) or head.device not in (0, status.st_dev):
             self._gone.discard(path)
             return None
         if path not in self._gone:

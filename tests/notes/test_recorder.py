@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.notes import recorder as recorders
 from memory_tui.notes.authors import name_authors
@@ -32,7 +33,7 @@ class Memory:
         self.folder, self.said = folder, list[str]()
         self.one = Curator(Roots.open(folder, extra), journal=journal_of(folder.parent))
         self.journal: Journal = self.one.journal
-        self.recorder = Recorder(self.one.roots, self.journal, self.said.append)
+        self.recorder = Recorder(self.one.roots, self.journal, Stop(), self.said.append)
 
     def write(self, path, text):
         note = self.folder / path
@@ -358,11 +359,11 @@ def test_the_watcher_sees_folders_and_root_notes_go_and_come(watched):
 
 
 def test_switched_off_nothing_is_kept_and_what_others_did_is_forgotten(home):
-    for text in ("- one\n", "- two\n"):
-        with opened(home, sync_watch="false") as engine:
+    with opened(home, sync_watch="false") as engine:
+        for text in ("- one\n", "- one\n", "- two\n", "- six\n"):
             (home / "memory/a.md").write_text(text)
             engine.index.sync()
-    assert len(engine.notes.curator.journal.edits()) == 1
+    assert len(engine.notes.curator.journal.edits()) == 2
     (home / "memory/a.md").write_text("- three\n")
     with opened(home, sync_watch="false", history_enabled="false") as engine:
         engine.index.sync()
