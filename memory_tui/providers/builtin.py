@@ -172,11 +172,17 @@ class StaticTable:
         """Return float32 array (len(texts), DIMS) of unit vectors, or zeros for a text without any known token."""
         import numpy as np
 
-        out = np.zeros((len(texts), DIMS), np.float32)
-        for row, text in zip(out, texts, strict=True):
-            tokens, counts = np.unique(np.array(self.ids(text), np.intp), return_counts=True)
+        # One call for the tokens of all texts: of a word it would take longer than all else.
+        out, ids = np.zeros((len(texts), DIMS), np.float32), list(map(self.ids, texts))
+        rows = np.repeat(np.arange(len(ids)) * len(self.q), list(map(len, ids)))
+        places = rows + np.fromiter(chain.from_iterable(ids), np.int64, len(rows))
+        places, counts = np.unique(places, return_counts=True)
+        rows, tokens = np.divmod(places, len(self.q))
+        weights, vectors = self.scale[tokens] * counts.astype(np.float32), self.q[tokens]
+        bounds = np.searchsorted(rows, np.arange(len(ids) + 1)).tolist()
+        for row, (a, b) in zip(out, pairwise(bounds), strict=True):
             # einsum, not a BLAS product: one thread, and the same bits whatever else is in the batch.
-            np.einsum("i,ij->j", self.scale[tokens] * counts.astype(np.float32), self.q[tokens], out=row)
+            np.einsum("i,ij->j", weights[a:b], vectors[a:b], out=row)
         lengths = np.sqrt(np.einsum("ij,ij->i", out, out))
         out /= np.where(lengths > 0, lengths, 1)[:, None]
         return out
