@@ -219,9 +219,9 @@ class Search:
     ) -> retrieve.Question:
         """Return the question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
         settings = self._plan.settings
-        provider = self._chain.of_space(identity) if identity and not by_words else None
+        provider = self._chain.provider(identity) if identity and not by_words else None
         withheld = None
-        if provider is not None and not provider.takes_secrets and settings.on("remote.withholdSecrets"):
+        if provider and provider.host and settings.on("remote.withholdSecrets") and not provider.takes_secrets:
             withheld = self._withheld(query, provider.host)
         question = retrieve.embed(query, identity, None if withheld else provider)
         return replace(
@@ -287,7 +287,7 @@ class Search:
         """
         with self.reader() as store, self.state(store) as corpus:
             sample = _sample(store, corpus)
-            provider = self._chain.of_space(corpus.identity) if corpus.identity is not None else None
+            provider = self._chain.provider(corpus.identity) if corpus.identity is not None else None
             if sample is None or provider is None or corpus.identity != provider.identity:
                 return None
             stored = vectors_of(store, corpus, corpus.rows_of([sample[0].rowid]))

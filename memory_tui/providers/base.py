@@ -68,15 +68,13 @@ class MediaText(str):
 class Provider:
     """Turns text into vectors. Safe to call from several threads."""
 
+    known: Identity | None = None
+    """The space of its vectors, where that can be told without loading a model or asking a server."""
+
     @property
     def max_input_bytes(self) -> int:
         """UTF-8 bytes of the longest text that is embedded whole; longer chunks are split before they get here."""
         return 8000
-
-    @property
-    def identity_known(self) -> bool:
-        """Whether `identity` answers without loading a model or asking a server."""
-        return True
 
     @property
     def detail(self) -> str:

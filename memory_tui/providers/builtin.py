@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
 import unicodedata
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -188,28 +187,24 @@ class StaticTable:
         return out
 
 
-_loading = threading.Lock()
-_opened = cache(StaticTable)
-"""The tables that were opened. They stay: without a provider no engine holds what its questions ask."""
-
-
+# They stay: without a provider no engine holds what its questions ask.
+@cache
 def static_table(path: Path = TABLE) -> StaticTable:
     """The table at `path`, opened in about 30 ms unless somebody has it.
 
     Raises ProviderError when it cannot be read, or is not what it was.
     """
-    with _loading:
-        try:
-            return _opened(path)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            message = f"The table of the built-in provider cannot be read ({path.name}: {error})."
-            raise ProviderError(message, "Install memory-tui again, or use `--provider none`.") from error
+    try:
+        return StaticTable(path)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        message = f"The table of the built-in provider cannot be read ({path.name}: {error})."
+        raise ProviderError(message, "Install memory-tui again, or use `--provider none`.") from error
 
 
 class Builtin(Provider):
     """The provider "builtin". Opens its table at the first call of `embed`, in about 30 ms."""
 
-    identity = Identity("builtin", MODEL, fingerprint(provider="builtin", model=MODEL), DIMS)
+    known = identity = Identity("builtin", MODEL, fingerprint(provider="builtin", model=MODEL), DIMS)
     detail = "embedded table, no network"
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:  # noqa: ARG002
@@ -246,7 +241,7 @@ def hash_vector(text: str) -> Vectors:
 class Scripted(Provider):
     """The provider "scripted", for tests: shared words make texts alike, and nothing else does."""
 
-    identity = Identity("scripted", "hash-256", fingerprint(provider="scripted", model="hash-256"), DIMS)
+    known = identity = Identity("scripted", "hash-256", fingerprint(provider="scripted", model="hash-256"), DIMS)
     detail = "hash vectors, no model"
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:  # noqa: ARG002

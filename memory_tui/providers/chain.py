@@ -97,17 +97,17 @@ class MemberState(Outage, frozen=True, kw_only=True):
 
 
 class ChainState(Struct, frozen=True):
-    """The whole chain at one moment: every provider in order, without those that `auto` passed over.
+    """How the chain is at one moment.
 
     `error` is why there are no vectors although they were asked for, None while all is well. `fallback` is the last
     replacement, None while the first choice is used. `next_try` is the epoch second at which a provider that failed may
-    be asked again.
+    be asked again. `outage` is that of the provider in use, or of the one whose place it took.
     """
 
-    members: tuple[MemberState, ...] = ()
     error: ProviderError | None = None
     fallback: Fallback | None = None
     next_try: float | None = None
+    outage: Outage = Outage()
 
 
 _OUTAGES = state_db.Table("provider_outages", most=100)
@@ -132,6 +132,8 @@ class ChainMember(Provider):
         self.name, self.role, self.settings = name, role, settings
         self.host, self.model = registry.endpoint(name, settings)
         self.slow = name in registry.ROWS and registry.row(name).slow
+        self.pauses = bool(self.host) or self.slow
+        """Whether it is left alone for a while after a failure."""
         self.is_model = registry.is_model(name)
         self.outage = Outage()
         """How it failed last, as this process or another one met it."""
@@ -158,12 +160,12 @@ class ChainMember(Provider):
     @property
     def takes_secrets(self) -> bool:
         """Whether it may get text that looks like a secret."""
-        return not self.host or takes_secrets(self.host, self.settings)
+        return takes_secrets(self.host, self.settings)
 
     @property
     def lacks_approval(self) -> bool:
         """Whether nothing may be sent, because nobody approved it."""
-        return bool(self.host) and not may_send(self.name, self.host, self.settings)
+        return not may_send(self.name, self.host, self.settings)
 
     def lacks(self) -> ProviderError | None:
         """Return why `auto` cannot choose it, if it cannot; ask nobody."""
@@ -199,28 +201,22 @@ class ChainMember(Provider):
     @property
     def identity(self) -> Identity:
         """The space of its vectors; may block on the network, so not for the screen's thread. Raises ProviderError."""
-        if self._provider is not None and self._provider.identity_known:
-            return self._provider.identity
+        if self._provider is not None and self._provider.known is not None:
+            return self._provider.known
         with self._asking(approved=not self._provider) as provider:
             return provider.identity
-
-    @property
-    def identity_known(self) -> bool:
-        """Whether the space of its vectors can be told without asking anybody."""
-        return (self._provider or self.make()).identity_known
 
     def expected(self, space: Identity | None = None) -> Identity:
         """Return the space of its vectors as far as can be told without asking anybody, completed by that of an index:
         of a local model there is no key, and no length where only an answer tells. Raises ProviderError for what it
         lacks but approval.
         """
+        if self._provider is not None and self._provider.known is not None:
+            return self._provider.known
         space = space or Identity("", "", "", 0)
-        provider = self._provider
-        if provider is None or not provider.identity_known:
-            if (wire := registry.wire_of(self.name, self.settings)) is not None:
-                return Identity(self.name, wire.model, wire.key, wire.dims or space.dims)
-            provider = self.make(approved=False)
-        return provider.identity if provider.identity_known else replace(space, provider=self.name, model=self.model)
+        if (wire := registry.wire_of(self.name, self.settings)) is not None:
+            return wire.identity(wire.dims or space.dims)
+        return self.make(approved=False).known or replace(space, provider=self.name, model=self.model)
 
     @property
     def max_input_bytes(self) -> int:
@@ -235,10 +231,7 @@ class ChainMember(Provider):
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Return float32 (len(texts), dims) of unit vectors. Raises ProviderError, Cancelled."""
         with self._asking(pauses=True) as provider:
-            vectors = provider.embed(texts, kind)
-            self.worked = True
-            self.reset()
-            return vectors
+            return provider.embed(texts, kind)
 
     def try_out(self, kind: Kind = "document") -> Identity:
         """Embed a text of the program's own, now; return the space of its vector. Nobody has to approve it.
@@ -247,22 +240,25 @@ class ChainMember(Provider):
         """
         with self._asking(approved=False, pauses=False) as provider:
             provider.embed([_PROBE], kind)
-            self.worked = True
-            self.reset()
             return provider.identity
 
     @contextmanager
     def _asking(self, *, approved: bool = True, pauses: bool | None = None) -> Iterator[Provider]:
-        """Lend the provider, unless it is left alone; note its failures."""
+        """Lend the provider, unless it is left alone; note its failures, and that it has embedded (`pauses`)."""
         reached = False
         try:
             provider = self.make(approved=approved)
-            self.heed()
+            if self.pauses:
+                self.heed()
             # What is known already asks nobody.
-            if self.outage.next_try is not None and (pauses or (pauses is None and not provider.identity_known)):
+            if self.outage.next_try is not None and (pauses or (pauses is None and provider.known is None)):
                 self._check_pause()
             reached = True
             yield provider
+            if pauses is not None:
+                self.worked = True
+                if self.outage != Outage():
+                    self.reset()
         except ProviderError as error:
             self.failed(error, reached)
             raise
@@ -277,11 +273,10 @@ class ChainMember(Provider):
 
     def heed(self) -> None:
         """Take over how other processes met it since, or that it answered one of them."""
-        if self.host or self.slow:
-            with suppress(StateUnavailable, msgspec.ValidationError), self._lock:
-                record = _OUTAGES.of(self.settings.scope).read().get(self._endpoint)
-                if (outage := msgspec.convert(record, Outage | None)) != self._shared:
-                    self._shared, self._mine, self.outage = outage, False, outage or Outage()
+        with suppress(StateUnavailable, msgspec.ValidationError), self._lock:
+            record = _OUTAGES.of(self.settings.scope).read().get(self._endpoint)
+            if (outage := msgspec.convert(record, Outage | None)) != self._shared:
+                self._shared, self._mine, self.outage = outage, False, outage or Outage()
 
     def reset(self) -> None:
         """Let it be asked again although it failed."""
@@ -334,7 +329,7 @@ class ChainMember(Provider):
         # A provider that is left alone repeats why; what it said itself, and when, stays.
         if not (isinstance(error, ProviderFailure) and error.repeats):
             failures, next_try = outage.failures, None
-            if reached and isinstance(error, ProviderFailure) and (self.host or self.slow):
+            if reached and isinstance(error, ProviderFailure) and self.pauses:
                 error.next_try = next_try = now + pause_after(error, failures)
                 failures += 1
             since = outage.failed_at if goes_on else now
@@ -385,26 +380,33 @@ class Chain:
         """How often somebody asked for the first choice to be tried again."""
         self._on_change = on_change
         self._lock = threading.RLock()
-        self._members: list[ChainMember] = []
+        self.links: list[ChainMember] = []
+        """The providers in their order; none before one is asked for, because `auto` looks at what each needs."""
         self._passed: list[ChainMember] = []
 
     # What is used.
 
-    def provider(self) -> ChainMember | None:
-        """Return the provider in use, None when there is none, on purpose or because of `error`. Ask nobody.
+    def provider(self, space: Identity | None = None) -> ChainMember | None:
+        """Return the provider in use, None when there is none, on purpose or because of `error`; with `space` another
+        one that makes its vectors, where the chain has it. Ask nobody.
 
         Hold on to it for one piece of work only, because the next call may answer with another one.
         """
         while self.name != NONE:
             with self._lock:
-                for member in self._all():
-                    member.heed()
-                member = self._all()[self._active]
+                for member in self._standing()[0]:
+                    if member.pauses:
+                        member.heed()
+                members, at = self._standing()
+            if space is not None and space.provider != members[at].name:
+                others = (member for member in members if member.name == space.provider and not member.lacks())
+                if (other := next(others, None)) is not None:
+                    return other
             try:
-                member.make()
-                return member
+                members[at].make()
+                return members[at]
             except ProviderError as error:
-                if not member.failed(error):
+                if not members[at].failed(error):
                     return None
         return None
 
@@ -419,23 +421,28 @@ class Chain:
             return ChainState()
         self.provider()
         with self._lock:
-            members, active = self._all(), self._active
-            states = tuple(member.show(at == active, at < active) for at, member in enumerate(members))
-            now, error, fallback = members[active], members[active].error, None
-            if active:
-                first, outage = members[active - 1], members[active - 1].outage
-                since = outage.failed_at or 0.0
-                fallback = Fallback(first.name, now.name, now.model, outage.error, since, outage.next_try)
+            members, at = self._standing()
+            now, error, fallback, outage = members[at], members[at].error, None, members[at].outage
+            if at:
+                before = members[at - 1].outage
+                since, name = before.failed_at or 0.0, members[at - 1].name
+                fallback = Fallback(name, now.name, now.model, before.error, since, before.next_try)
                 if error is not None:
-                    message = f"{outage.error} {now.name}, in its place: {error.message}"
+                    message = f"{before.error} {now.name}, in its place: {error.message}"
                     error = ProviderFailure(error.state, message, error.next_step)
-            times = [member.outage.next_try for member in members[: active + 1] if member.outage.next_try]
-            return ChainState(states, error, fallback, min(times, default=None))
+                else:
+                    outage = before
+            times = [member.outage.next_try for member in members[: at + 1] if member.outage.next_try]
+            return ChainState(error, fallback, min(times, default=None), outage)
 
     def members(self) -> tuple[MemberState, ...]:
         """Return every provider of the chain in order, with its state; first those that `auto` passed over."""
-        states = self.state().members
+        if self.name == NONE:
+            return ()
+        self.provider()
         with self._lock:
+            members, active = self._standing()
+            states = (member.show(at == active, at < active) for at, member in enumerate(members))
             return (*(member.show_passed_over() for member in self._passed), *states)
 
     @property
@@ -444,13 +451,14 @@ class Chain:
         waiting = self.waiting()
         if waiting is None or waiting in self._passed:
             return waiting.show_passed_over() if waiting else None
-        return waiting.show(not self._active, bool(self._active))
+        _, at = self._standing()
+        return waiting.show(not at, bool(at))
 
     def waiting(self) -> ChainMember | None:
         """Return the provider that waits for a person's word; None without any. Ask nobody."""
         with self._lock:
-            first = self._all()[:1]
-            return next((member for member in (*first, *self._passed) if member.lacks_approval), None)
+            members, _ = self._standing()
+            return next((member for member in (members[0], *self._passed) if member.lacks_approval), None)
 
     # What a person does.
 
@@ -459,8 +467,9 @@ class Chain:
         or `error`.
         """
         with self._lock:
-            members = [] if self.name == NONE else self._all()
-            member = next((each for each in members if each.name == (name or members[self._active].name)), None)
+            members, at = self._standing()
+            usual = "" if self.name == NONE else members[at].name
+            member = next((each for each in members if usual and each.name == (name or usual)), None)
         if member is None:
             return {"ok": False}
         started = time.perf_counter()
@@ -482,19 +491,19 @@ class Chain:
         """Go back to the first choice, and ask at once whoever is paused, for what was refused before too."""
         with self._lock:
             self.restored += 1
-            for member in self._members:
+            for member in self.links:
                 member.reset()
 
     def choose_again(self) -> None:
         """Begin anew, because what decides the choice has changed: an approval, a key, a file."""
         with self._lock:
-            members, self._members, self._passed = self._members, [], []
+            members, self.links = self.links, self._choose()
         for member in members:
             member.close()
 
     def close(self) -> None:
         """Give up every call that is under way and release what the providers hold."""
-        for member in self._members:
+        for member in self.links:
             member.close()
 
     # What a sync does.
@@ -512,7 +521,8 @@ class Chain:
                 if space is not None and not member.worked and member.identity != space:
                     member.try_out(self.settings.batches.probe)
             except ProviderError:
-                if self._all()[self._active] is member:
+                members, at = self._standing()
+                if members[at] is member:
                     return None
             else:
                 return member
@@ -521,50 +531,37 @@ class Chain:
     def _reconsider(self) -> None:
         """Have the first choice back when its time has come and it answers."""
         with self._lock:
-            first = self._all()[0] if self._active else None
-        if first is None or first.lacks_approval:
+            (first, *_), at = self._standing()
+        if not at or first.lacks_approval:
             return
         due = first.outage.next_try
         if due is None or self.settings.clock.now() >= due:
             with suppress(ProviderError):
                 first.try_out(self.settings.batches.probe)
 
-    def of_space(self, space: Identity) -> ChainMember | None:
-        """Return the provider that makes vectors of `space`, where the chain has it; otherwise the one in use."""
-        if self.name == NONE:
-            return None
-        with self._lock:
-            members, active = self._all(), self._active
-        others = (member for at, member in enumerate(members) if at != active and member.name == space.provider)
-        return next((member for member in others if member.lacks() is None), None) or self.provider()
-
     def space_to_make(self, space: Identity | None = None) -> Identity | None:
         """Return the space that an index should be made in, as far as is known without asking anybody; `space` is the
         one that it has. None where nothing is known: then what is there should stay.
         """
         member = self.provider()
-        if space is None:
-            return member.identity if member and member.identity_known else None
-        return _expected(member, space)
+        if member is None:
+            return None
+        return member.make(approved=False).known if space is None else member.expected(space)
 
     # What happens by itself.
 
-    @property
-    def _active(self) -> int:
-        """Where the provider in use stands: the first that was not given up, else the last."""
-        members = self._all()
-        return next((at for at, member in enumerate(members) if not member.outage.given_up), len(members) - 1)
+    def _standing(self) -> tuple[list[ChainMember], int]:
+        """Return the members, and where the provider in use stands: the first that was not given up, else the last."""
+        members = self.links = self.links or self._choose()
+        return members, next((at for at, each in enumerate(members) if not each.outage.given_up), len(members) - 1)
 
-    def _all(self) -> list[ChainMember]:
-        """Return the members; with `auto`, what each provider needs is looked at when they are first asked for."""
-        if not self._members:
-            members = self._automatic() if self.settings.automatic else [self._member(self.name, "chosen", first=True)]
-            then = self.settings.fallback
-            if then and then not in (NONE, members[0].name):
-                members = [members[0], self._member(then, "fallback"), *members[1:]]
-                members = [*members[:2], *(member for member in members[2:] if member.name == "builtin" != then)]
-            self._members = members
-        return self._members
+    def _choose(self) -> list[ChainMember]:
+        members = self._automatic() if self.settings.automatic else [self._member(self.name, "chosen", first=True)]
+        then = self.settings.fallback
+        if then and then not in (NONE, members[0].name):
+            rest = (member for member in members[1:] if member.name == "builtin" != then)
+            members = [members[0], self._member(then, "fallback"), *rest]
+        return members
 
     def _automatic(self) -> list[ChainMember]:
         members: list[ChainMember] = []
@@ -588,7 +585,7 @@ class Chain:
         pass, because a change means to embed every note again.
         """
         with self._lock:
-            members, at = self._all(), self._active
+            members, at = self._standing()
             follows = members[at + 1] if member is members[at] and at + 1 < len(members) else None
             moved = follows is not None and (
                 follows.role == "fallback" or not member.worked or state_of(error) not in PASSING
@@ -601,14 +598,6 @@ class Chain:
         if moved or not again:
             self._on_change(error)
         return moved
-
-
-def _expected(member: ChainMember | None, space: Identity) -> Identity | None:
-    """Return the space of `member` as far as is known; None for one that lacks what it needs, as `error` says."""
-    try:
-        return member.expected(space) if member else None
-    except ProviderError:
-        return None
 
 
 # --- who answers -----------------------------------------------------------------------------------------------------
@@ -707,47 +696,39 @@ def who(chain: Chain, space: Identity | None, *, hybrid: bool = True) -> Serving
     """Return who answers questions to an index whose vectors are of `space` (None: it has none); ask nobody."""
     if chain.name == NONE:
         return ServingProvider(NONE, "", "off")
-    now = chain.state()
-    used, fallback = now.members, now.fallback
-    named = {member.name: member for member in reversed(used)}
-    active = next(member for member in used if member.state in ("in use", "failing", "paused"))
-    model = used[0].model if chain.name == used[0].name else chain.settings.model
+    active, first = chain.provider(), chain.links[0]
+    model = first.model if chain.name == first.name else chain.settings.model
+    record, answering = ServingProvider(chain.name, model, "not indexed"), active
+    if active is not first or active.outage.error:
+        record = _failing(chain.state(), record, space)
+    elif space is not None:
+        answering = chain.provider(space)
+        if answering is None or answering.expected(space) != space:
+            return _not_comparable(record, space, active)
+        record = replace(record, standing="not asked" if answering.host and not answering.worked else "ok")
+    if answering is None or record.standing not in ("ok", "not asked", "fallback"):
+        return record
+    mode: Mode = "hybrid" if hybrid else "vectors only"
+    return replace(record, answers=answering.name, model=answering.model, mode=mode, detail=answering.detail)
 
-    def record(standing: Standing, answering: MemberState | None = None, **lost: str | float | None) -> ServingProvider:
-        who = replace(ServingProvider(chain.name, model, standing, fallback=fallback), **lost)
-        if answering is None:
-            return who
-        mode: Mode = "hybrid" if hybrid else "vectors only"
-        return replace(who, answers=answering.name, model=answering.model, mode=mode, detail=answering.detail)
 
-    if now.error is not None:
-        unasked = not fallback and active.cause == Cause.NEEDS_APPROVAL.value
-        return record(
-            "needs approval" if unasked else "failed",
-            reason=now.error.message,
-            next_step=now.error.next_step,
-            since=active.failed_at,
-            retry_at=now.next_try,
-            cause=active.cause,
-        )
-    if fallback is not None:
-        source = named.get(fallback.source, active)
-        took = space is not None and space.provider == fallback.to
-        return record(
-            "fallback" if took else "fallback starts",
-            named.get(fallback.to, active) if took else None,
-            reason=fallback.cause,
-            next_step=source.next_step,
-            since=fallback.at,
-            retry_at=fallback.next_try,
-            cause=source.cause,
-        )
-    if space is None:
-        return record("not indexed")
-    if _expected(chain.of_space(space), space) != space:
-        old, new = f"{space.provider} {space.model}".rstrip(), f"{active.name} {active.model}".rstrip()
-        other = f"not with {new}" if old != new else "at another address, with other headers or another length"
-        reason = f"The index was made with {old}, {other}: its vectors cannot be compared."
-        return record("other model", reason=reason, next_step="Run memory-tui index.")
-    answering = named.get(space.provider, active)
-    return record("not asked" if answering.host and not answering.worked else "ok", answering)
+def _failing(now: ChainState, record: ServingProvider, space: Identity | None) -> ServingProvider:
+    """Return `record` with why the first choice does not answer."""
+    outage, fallback, error = now.outage, now.fallback, now.error
+    record = replace(record, fallback=fallback, next_step=outage.next_step, cause=outage.cause)
+    if error is not None:
+        unasked = not fallback and outage.cause == Cause.NEEDS_APPROVAL.value
+        standing: Standing = "needs approval" if unasked else "failed"
+        return replace(record, standing=standing, reason=error.message, since=outage.failed_at, retry_at=now.next_try)
+    if fallback is None:
+        # It has answered meanwhile.
+        return replace(record, standing="ok" if space else "not indexed")
+    standing = "fallback" if space is not None and space.provider == fallback.to else "fallback starts"
+    return replace(record, standing=standing, reason=fallback.cause, since=fallback.at, retry_at=fallback.next_try)
+
+
+def _not_comparable(record: ServingProvider, space: Identity, active: ChainMember) -> ServingProvider:
+    old, new = f"{space.provider} {space.model}".rstrip(), f"{active.name} {active.model}".rstrip()
+    other = f"not with {new}" if old != new else "at another address, with other headers or another length"
+    reason = f"The index was made with {old}, {other}: its vectors cannot be compared."
+    return replace(record, standing="other model", reason=reason, next_step="Run memory-tui index.")

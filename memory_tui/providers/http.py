@@ -388,7 +388,7 @@ class Remote(Provider):
 
     def __init__(self, wire: Wire, settings: ProviderSettings) -> None:
         self._wire, self._limits, self._clock = wire, settings.batches, settings.clock
-        self._dims = wire.dims
+        self.known = wire.identity(wire.dims) if wire.dims else None
         self._most_items = wire.row.most_items
         self._most_bytes = settings.batches.most_bytes or wire.row.most_bytes
         self._proven = False
@@ -405,15 +405,10 @@ class Remote(Provider):
         when it is first asked for: that blocks, and raises ProviderFailure or Cancelled.
         """
         with self._probing:
-            if self._dims is None:
+            if self.known is None:
                 self.embed([_PROBE], self._limits.probe)
-            assert self._dims is not None
-            return Identity(self._wire.row.name, self._wire.model, self._wire.key, self._dims)
-
-    @property
-    def identity_known(self) -> bool:
-        """Whether `identity` answers without a call."""
-        return self._dims is not None
+            assert self.known is not None
+            return self.known
 
     @property
     def max_input_bytes(self) -> int:
@@ -462,7 +457,7 @@ class Remote(Provider):
             failure = min(failures, key=lambda failure: failure.state in OF_THE_TEXT)
             failure.done = done
             raise failure
-        return in_rows(done, len(texts), self._dims or 0)
+        return in_rows(done, len(texts), self.known.dims if self.known else 0)
 
     def close(self) -> None:
         """Give up every call that is under way, at once."""
@@ -562,8 +557,9 @@ class Remote(Provider):
     def _checked(self, answer: object, count: int) -> Vectors:
         try:
             with self._checking:
-                vectors = unit_vectors(self._wire.rows(answer), count, self._dims)
-                self._dims, self._proven = vectors.shape[1], True
+                dims = self.known.dims if self.known else None
+                vectors = unit_vectors(self._wire.rows(answer), count, dims)
+                self.known, self._proven = self._wire.identity(vectors.shape[1]), True
                 return vectors
         except Malformed as error:
             state, why = Cause.MALFORMED, str(error)

@@ -303,7 +303,6 @@ class LocalModel(Provider):
         self._threads = settings.threads or usual_threads()
         self._starting = threading.Lock()
         self._worker: ModelProcess | None = None
-        self._identity: Identity | None = None
         self._proven = False
         self._closed = Stop()
         self._notes, self._next, self._turn = threading.Lock(), threading.Lock(), threading.Lock()
@@ -314,15 +313,10 @@ class LocalModel(Provider):
 
         Raises ProviderFailure, Cancelled.
         """
-        if self._identity is None:
+        if self.known is None:
             self._loaded()
-        assert self._identity is not None
-        return self._identity
-
-    @property
-    def identity_known(self) -> bool:
-        """Whether `identity` answers without loading the model."""
-        return self._identity is not None
+        assert self.known is not None
+        return self.known
 
     @property
     def detail(self) -> str:
@@ -430,5 +424,5 @@ class LocalModel(Provider):
                 worker.close()
                 raise Cancelled
             key = fingerprint(provider=self._name, model=self._source, file=file_key(path))
-            self._identity = Identity(self._name, self._source, key, dims)
+            self.known = Identity(self._name, self._source, key, dims)
             return worker

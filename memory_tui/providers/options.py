@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui.cancel import Stop
-from memory_tui.providers.base import Cause, Kind, ProviderFailure
+from memory_tui.providers.base import Cause, Identity, Kind, ProviderFailure
 from memory_tui.secrets.discreet import Discreet
 
 DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
@@ -295,3 +295,7 @@ class Wire(Discreet, frozen=True):
     headers: Headers
     auth: tuple[Headers, ...]
     max_input_bytes: int = 8000
+
+    def identity(self, dims: int) -> Identity:
+        """Return the space of its vectors."""
+        return Identity(self.row.name, self.model, self.key, dims)

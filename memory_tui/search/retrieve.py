@@ -95,7 +95,7 @@ def _embedded(question: Question, needed: Identity, provider: Provider) -> Quest
         identity = provider.expected(needed)
         if identity == needed:
             vector = provider.embed([question.text], "query")[0]
-            identity = provider.identity
+            identity = provider.expected(needed)
         if identity != needed:
             built, used = (f"{item.provider} {item.model}" for item in (needed, identity))
             return replace(question, notices=(notice("other_model", made_with=built, asked_with=used),))

@@ -99,7 +99,7 @@ def test_no_traceback_or_event_holds_a_key(play, chosen, reply):
             engine.providers.members, engine.providers.chain.try_out, engine.search.remeasured,
             lambda: engine.status(deep=True), engine.notices,
         ]  # fmt: skip
-        provider = engine.providers.chain.of_space(Identity("openai", "", "", 0))
+        provider = engine.providers.chain.provider(Identity("openai", "", "", 0))
         assert provider is not None
         actions.append(lambda: provider.embed(["a text"], "document"))
         seen += map(outcome, actions)
