@@ -463,8 +463,10 @@ class MemoryApp(App[int]):
     def leave(self, code: int) -> None:
         """End with exit `code`, whatever is on the screen; what was typed and not saved is kept."""
         self.last_words = " ".join(filter(None, [view.leaving() for view in self.query(View)]))
-        # Now, not when the screen is gone: they take the time of the screen's own thread.
+        # Now, not when the screen is gone: they take the time of the screen's own thread, and the process ends soon.
         self.workers.cancel_all()
+        if self.session.engine is not None:
+            self.session.engine.index.stop()
         self.exit(code)
 
     @work(thread=True, group="theme")

@@ -24,7 +24,7 @@ from memory_tui.tui.session import opener_of
 if TYPE_CHECKING:
     from memory_tui.plan import Options
 
-QUIT_SECONDS = 0.5
+QUIT_SECONDS = 0.4
 """In how many seconds a key that quits ends the app, whatever does not hear of it: nothing is lost by that."""
 HANG_SECONDS = 3.0
 """In how many seconds an app ends by itself after a signal; then the terminal is restored behind its back."""
