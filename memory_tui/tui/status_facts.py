@@ -60,7 +60,7 @@ def behind_answers(status: Status, approvals: Sequence[Approval] = ()) -> Iterat
         yield Fact(", ".join(link.name for link in passed), label="not set up", indent=2, style=MUTED)
     if who.answers == "builtin":
         words = f"{SMALL} finds more by meaning: {SMALL_COST}"
-        yield Fact(words, "setup", label="better", indent=2, does="enter sets up a provider")
+        yield Fact(words, "page:better", label="better", indent=2, does="enter sets up a provider")
     for approval in approvals:
         words = f"{approval.provider} at {one_line(approval.host)}, since {minute(approval.at)} ({approval.how})"
         yield Fact(words, f"revoke:{approval.provider}", label="approved", indent=2, does="enter withdraws it")

@@ -43,7 +43,7 @@ def words(facts):
 def test_the_small_model_is_offered_with_its_cost_where_the_table_answers(status):
     by_table = replace(status, who=replace(status.who, answers="builtin"))
     offer = next(fact for fact in behind_answers(by_table) if fact.label == "better")
-    assert (offer.key, "local-small" in offer.words, SMALL_COST in offer.words) == ("setup", True, True)
+    assert (offer.key, "local-small" in offer.words, SMALL_COST in offer.words) == ("page:better", True, True)
     by_model = replace(status, who=replace(status.who, answers="local-small"))
     assert "better" not in {fact.label for fact in behind_answers(by_model)}
 

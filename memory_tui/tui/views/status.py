@@ -115,8 +115,6 @@ class StatusView(View):
                 self.draw()
             case "page":
                 await self.action_page(name)
-            case "setup":
-                await self.set_up()
             case "note":
                 path, _, line = name.rpartition(":")
                 self.post_message(ReadNote(path, int(line)) if path and line.isdigit() else ReadNote(name))
@@ -134,12 +132,12 @@ class StatusView(View):
 
     async def action_page(self, name: str) -> None:
         """Open a page, or the form of a provider."""
-        if name == "setup":
-            await self.set_up()
-        elif name == "asked":
+        if name == "asked":
             self.post_message(OpenView("agents"))
-        else:
+        elif name == "doctor":
             await self.app.push_screen(Listing("Doctor", self, doctor))
+        else:
+            await self.set_up()
 
     def ask(self, kind: str, name: str) -> None:
         """Ask before something that cannot be undone by a key, or that leaves this machine."""
