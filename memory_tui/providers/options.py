@@ -7,7 +7,7 @@ import ipaddress
 import os
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -38,17 +38,14 @@ class Secret(Discreet, frozen=True):
 
 
 class Redactor:
-    """Takes known secrets out of text that comes from outside."""
+    """Takes the value of each of `headers` that is not known to be public out of text that comes from outside."""
 
-    def __init__(self, secrets: Iterable[str] = ()) -> None:
+    def __init__(self, *headers: Mapping[str, str]) -> None:
+        pairs = [pair for each in headers for pair in each.items()]
+        secrets = [value for name, value in pairs if name.lower() not in _PUBLIC_HEADERS]
         parts = {part for secret in secrets for part in (secret, *secret.split()) if len(part) >= _SHORTEST}
         # The longest first, so that no part of one secret stays when another one is a piece of it.
         self._secrets = tuple(Secret(part) for part in sorted(parts - {"Bearer"}, key=len, reverse=True))
-
-    @classmethod
-    def of_headers(cls, *headers: Mapping[str, str]) -> Redactor:
-        """Return one that hides the value of every header that is not known to be public."""
-        return cls(value for each in headers for name, value in each.items() if name.lower() not in _PUBLIC_HEADERS)
 
     def __call__(self, text: str) -> str:
         """`text` with each secret replaced by [hidden]."""
@@ -73,9 +70,9 @@ class RetryClock(Struct, frozen=True):
 
 
 class RequestLimits(Struct, frozen=True):
-    """How texts are sent: UTF-8 bytes of a request, requests at once, attempts, seconds allowed, and the first and
-    longest wait between attempts in seconds. Where bytes or seconds are None those of the provider count. `probe` says
-    whose limit a test text has: a command that asks once waits no longer for it than for its question.
+    """How texts are sent: UTF-8 bytes of a request, requests at once, attempts, and seconds allowed. Where bytes or
+    seconds are None those of the provider count. `probe` says whose limit a test text has: a command that asks once
+    waits no longer for it than for its question.
     """
 
     most_bytes: int | None = None
@@ -83,8 +80,6 @@ class RequestLimits(Struct, frozen=True):
     attempts: int = 3
     query_seconds: float | None = None
     batch_seconds: float | None = None
-    first_wait: float = 0.5
-    longest_wait: float = 8.0
     probe: Kind = "document"
 
 
@@ -240,13 +235,13 @@ class ProviderRow(Struct, frozen=True):
     seconds.
 
     `variables` name its API keys in the environment, one that ends in `_KEYS` several; a `keyless` one is asked without
-    any too. `account` is its id in OpenClaw's files. `model` is its usual model, `dims` has the lengths of the vectors
-    and `prices` US dollars for a million tokens, of its own models, of which a batch job costs the part `batch_price`,
-    0 where it has none. `cost` says what a model on this machine takes, `token_seconds` are CPU seconds a token. `auto`
-    is its place in what the provider `auto` tries, 0 for never. The length of vectors is asked for as `size_name`,
-    where it has one; a `typed` one is told whether a text is a note or a query. A request holds at most `most_items`
-    texts and `most_bytes` of UTF-8 (a token is a byte at least, so that a limit in tokens holds too), and may take
-    `batch_seconds`; at most `concurrency` run at once.
+    any too. `account` is its id in OpenClaw's files, where that is not its name. `model` is its usual model, `dims` has
+    the lengths of the vectors and `prices` US dollars for a million tokens, of its own models, of which a batch job
+    costs the part `batch_price`, 0 where it has none. `cost` says what a model on this machine takes, `token_seconds`
+    are CPU seconds a token. `auto` is its place in what the provider `auto` tries, 0 for never. The length of vectors
+    is asked for as `size_name`, where it has one; a `typed` one is told whether a text is a note or a query. A request
+    holds at most `most_items` texts and `most_bytes` of UTF-8 (a token is a byte at least, so that a limit in tokens
+    holds too), and may take `batch_seconds`; at most `concurrency` run at once.
     """
 
     name: str

@@ -48,7 +48,6 @@ _ROWS = (
         shape="openai",
         base_url="https://api.openai.com/v1",
         variables=("OPENAI_API_KEY",),
-        account="openai",
         model="text-embedding-3-small",
         dims={"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536},
         prices={"text-embedding-3-small": 0.02, "text-embedding-3-large": 0.13, "text-embedding-ada-002": 0.10},
@@ -77,7 +76,6 @@ _ROWS = (
         shape="openai",
         base_url="https://api.voyageai.com/v1",
         variables=("VOYAGE_API_KEY",),
-        account="voyage",
         model="voyage-4-large",
         dims={
             **dict.fromkeys(("voyage-4-large", "voyage-4", "voyage-4-lite", "voyage-3-large", "voyage-3.5"), 1024),
@@ -106,7 +104,6 @@ _ROWS = (
         shape="openai",
         base_url="https://api.mistral.ai/v1",
         variables=("MISTRAL_API_KEY",),
-        account="mistral",
         model="mistral-embed",
         dims={"mistral-embed": 1024, "codestral-embed": 1536},
         prices={"mistral-embed": 0.10},
@@ -122,28 +119,21 @@ _ROWS = (
         shape="ollama",
         base_url="http://127.0.0.1:11434",
         variables=("OLLAMA_API_KEY",),
-        account="ollama",
         model="nomic-embed-text",
+        keyless=True,
         most_items=64,
         # It is mostly on this machine, where a request costs nothing and a long one holds up questions.
         most_bytes=8_000,
         concurrency=1,
         batch_seconds=600.0,
     ),
-    ProviderRow(
-        "openai-compatible",
-        "The OpenAI-compatible server",
-        shape="openai",
-        account="openai-compatible",
-        keyless=True,
-    ),
+    ProviderRow("openai-compatible", "The OpenAI-compatible server", shape="openai", keyless=True),
     ProviderRow(
         "lmstudio",
         "LM Studio",
         shape="openai",
         base_url="http://localhost:1234/v1",
         variables=("LM_API_TOKEN",),
-        account="lmstudio",
         model="text-embedding-nomic-embed-text-v1.5",
         keyless=True,
     ),
@@ -153,7 +143,6 @@ _ROWS = (
         shape="openai",
         base_url="http://127.0.0.1:8080/v1",
         variables=("LLAMA_SERVER_API_KEY",),
-        account="llama-cpp",
         keyless=True,
     ),
     ProviderRow(
@@ -162,7 +151,6 @@ _ROWS = (
         shape="openai",
         base_url="https://api.deepinfra.com/v1/openai",
         variables=("DEEPINFRA_API_KEY",),
-        account="deepinfra",
         model="BAAI/bge-m3",
         dims={"BAAI/bge-m3": 1024},
     ),
@@ -172,7 +160,7 @@ _ROWS = (
 ROWS: Mapping[str, ProviderRow] = MappingProxyType({row.name: row for row in _ROWS})
 """The rows by their names; the default comes first."""
 NAMES = tuple(ROWS)
-ACCOUNTS = MappingProxyType({row.name: row.account for row in _ROWS if row.account})
+ACCOUNTS = MappingProxyType({row.name: row.account or row.name for row in _ROWS if row.shape})
 """The accounts in OpenClaw's files by the names of their providers."""
 BATCHING = tuple(row.name for row in _ROWS if row.batch_price)
 """The providers with a batch service."""
@@ -316,7 +304,7 @@ def _endpoint(row: ProviderRow, settings: ProviderSettings) -> str:
     return base
 
 
-def _keys(row: ProviderRow, settings: ProviderSettings, *, keyless: bool = False) -> tuple[str, ...]:
+def _keys(row: ProviderRow, settings: ProviderSettings) -> tuple[str, ...]:
     """Return the configured keys, else those in the environment, else the spare ones; a configured one may name a
     variable. Raises ProviderFailure for what cannot be a key, and for none unless that is enough.
     """
@@ -331,8 +319,8 @@ def _keys(row: ProviderRow, settings: ProviderSettings, *, keyless: bool = False
         why = f"The API key of {row.name} holds characters that no key has."
         raise ProviderFailure(Cause.BAD_KEY, why, "Copy it again, without quotes or line breaks.")
     in_headers = {"authorization", "x-goog-api-key" if row.shape == "gemini" else "authorization"}
-    if not usable and not keyless and in_headers.isdisjoint(name.lower() for name in settings.headers):
-        why = f'No API key found for provider "{row.account}".'
+    if not usable and not row.keyless and in_headers.isdisjoint(name.lower() for name in settings.headers):
+        why = f'No API key found for provider "{ACCOUNTS[row.name]}".'
         step = f"Set {row.variables[0]} or remote.apiKey for {row.label}, or choose another provider."
         raise ProviderFailure(Cause.NO_KEY, why, step)
     return tuple(dict.fromkeys(usable))
@@ -387,7 +375,7 @@ def _openai(row: ProviderRow, settings: ProviderSettings) -> Wire:
         model = settings.model or row.model
     else:
         model = _without_prefix(settings.model or row.model, f"{row.name}/")
-    keys = _keys(row, settings, keyless=row.keyless)
+    auth = _bearers(_keys(row, settings))
     if not model:
         message = f"{row.label} is asked for a model by its name, and none is set."
         raise ProviderFailure(Cause.REFUSED, message, "Set model beside provider.")
@@ -411,7 +399,7 @@ def _openai(row: ProviderRow, settings: ProviderSettings) -> Wire:
         dims=size or (row.dims.get(model) if home else None),
         key=_space_key(row, base, model, settings),
         headers=settings.headers,
-        auth=_bearers(keys),
+        auth=auth,
         request=request,
         rows=lambda answer: members(answer, "data", "embedding"),
     )
@@ -498,7 +486,7 @@ def _ollama(row: ProviderRow, settings: ProviderSettings) -> Wire:
         dims=size,
         key=_space_key(row, base, model, settings),
         headers=settings.headers,
-        auth=_bearers(_keys(row, settings, keyless=True)),
+        auth=_bearers(_keys(row, settings)),
         request=request,
         rows=lambda answer: [each[:size] if isinstance(each, list) else each for each in members(answer, "embeddings")],
     )

