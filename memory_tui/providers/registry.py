@@ -25,6 +25,7 @@ from memory_tui.providers.options import (
     ProviderSettings,
     Wire,
     host_of,
+    model_of,
 )
 
 PRICES_AS_OF = "2026-11-21"
@@ -213,11 +214,7 @@ def endpoint(name: str, settings: ProviderSettings) -> tuple[str, str]:
         return "", settings.model if name in ROWS else ""
     if answer:
         return host_of(answer.base_url), answer.model
-    if ROWS[name].slow:
-        from memory_tui.providers import local
-
-        return "", local.model_of(name, settings)
-    return "", ROWS[name].model
+    return "", model_of(name, settings) if ROWS[name].slow else ROWS[name].model
 
 
 def create(name: str, settings: ProviderSettings | None = None) -> Provider:
