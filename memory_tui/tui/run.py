@@ -9,7 +9,7 @@ import select
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -40,10 +40,9 @@ def run(
     options: Callable[[], Options], query: str = "", suggestions: Sequence[str] = (), *, leads: bool = False
 ) -> int:
     """Show the app on a workspace, with the tour where it `leads`. Raises what opening it raises."""
-    keymap: Mapping[str, str] = {}
-    doubt = ""
+    keymap, doubt = dict[str, str](), ""
     try:
-        keymap = read_keymap(places.own_path().with_name("keys.toml"))
+        keymap |= read_keymap(places.own_path().with_name("keys.toml"))
     except ConfigError as error:
         doubt = f"{error.message} {error.next_step}"
     app = TerminalApp(opener_of(options), query=query, suggestions=suggestions, keymap=keymap, doubt=doubt, leads=leads)
@@ -116,6 +115,8 @@ class TerminalApp(MemoryApp):
 
     def abandon(self) -> None:
         """Restore the terminal and end the process, whatever still runs."""
+        # A terminal that takes nothing holds up what restores it.
+        call_after(LOOK_SECONDS, lambda: os._exit(self.code))
         if self._driver is not None and not self.is_over:
             self._driver.stop_application_mode()
             self._driver.close()
