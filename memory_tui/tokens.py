@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import cast
 
 import apsw
@@ -114,7 +114,7 @@ def words_above(path: str, headings: Sequence[str]) -> str:
     day = date[0] if date else ""
     with suppress(ValueError):
         day = spelled(dt.date(*map(int, day.split("-"))))
-    name = letters_of(_DAY.sub(" ", PurePosixPath(path).stem)).strip()
+    name = letters_of(_DAY.sub(" ", path.rpartition("/")[2].rpartition(".")[0])).strip()
     is_there = name == "memory" or name in {letters_of(heading).strip() for heading in headings}
     tells = _LETTER.search(name) and not is_there
     return "\n".join([day, name, *headings] if tells else [day, *headings])

@@ -17,7 +17,7 @@ import re
 import stat
 from bisect import bisect
 from calendar import monthrange
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 from itertools import accumulate, chain
@@ -339,7 +339,8 @@ def _lines(text: str) -> tuple[str, list[int]]:
     return (text := f"\n{text}"), [match.start() for match in re.finditer("\n", text)]
 
 
-def headings(text: str) -> list[Heading]:
+@lru_cache(maxsize=1)
+def headings(text: str) -> Sequence[Heading]:
     """Return the headings of a note in order."""
     text, ends = _lines(prose(text))
     return [
@@ -506,17 +507,16 @@ def title_of(path: str, text: str, at: int | None = None) -> str:
     a dated note, and its first words. Nothing that only repeats the day or the name is a title.
     """
     front, heads, name = front_matter(text), headings(text), name_beside(path, text)
-    candidates = [front.get("title", ""), front.get("name", "")]
+    candidates: Iterable[str] = (front.get("title", ""), front.get("name", ""))
     if at is not None:
-        candidates[:0] = [heading.title for heading in reversed(heads) if heading.line <= at + 1]
+        candidates = *(heading.title for heading in reversed(heads) if heading.line <= at + 1), *candidates
     else:
-        lines = (line for line in prose(text).split("\n") if not _RECORD.match(line))
-        words = (_ITEM.sub("", line, count=1) for line in lines if heading_on(line) is None)
+        lines = (line for line in prose(text).split("\n") if not _RECORD.match(line) and heading_on(line) is None)
         slug = "" if name else re.sub(rf"{_DATE}|[\d\W_]", " ", _stem(path))
         tops = [heading.title for heading in heads if heading.level == 1]
         # Where the name is the heading, the heading of a part says less than the first words.
         parts = [] if _letters(name) in map(_letters, tops) else [heading.title for heading in heads]
-        candidates += [*tops, slug, *parts, *words]
+        candidates = chain(candidates, tops, (slug,), parts, (_ITEM.sub("", line, count=1) for line in lines))
     return next((title for words in candidates if (title := telling(words, name))), "")
 
 
