@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, cached_property, lru_cache
 from importlib import import_module
-from pathlib import PurePosixPath
+from posixpath import splitext
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -189,9 +189,9 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         files, rows = np.unique(self.refs.file_of, return_index=True)
         result: defaultdict[str, list[int]] = defaultdict(list)
         for file, row in zip(files.tolist(), rows.tolist(), strict=True):
-            path = PurePosixPath(self.files.paths[file])
-            names = self.files.titles[file], path.stem, path.name, str(path)
-            for name in set(map(letters_of, names)) - {letters_of("")}:
+            path, name = self.files.paths[file], self.files.paths[file].rpartition("/")[2]
+            names = {self.files.titles[file], splitext(name)[0], name, path}
+            for name in filter(str.strip, set(map(letters_of, names))):
                 result[name].append(row)
         return result
 

@@ -255,12 +255,9 @@ def _searched(words: Sequence[str], corrected: Sequence[Correction]) -> tuple[st
 
 _MOST_PARTS = 4
 _ASKS = core_tokens.words_by_use()["asks"]
-_ENDS = (
-    r"(?<=[?？；;])\s*|(?<=[.!。！])\s+|[，,]\s*(?=(?-i:[\u3400-\u9fff]))|(?:以及|还有)(?=(?-i:[\u3400-\u9fff]))|"
-    + "|".join(
-        rf"\s*,?\s+(?:{words})\s+(?:also\s+|auch\s+)?(?=(?:{_ASKS[language]})\b)"
-        for language, words in core_tokens.words_by_use()["joins"].items()
-    )
+_ENDS = r"(?<=[?？；;])\s*|(?<=[.!。！])\s+|(?:[，,]\s*|以及|还有)(?=(?-i:[\u3400-\u9fff]))|" + "|".join(
+    rf"\s*,?\s+(?:{words})\s+(?:also\s+|auch\s+)?(?=(?:{_ASKS[language]})\b)"
+    for language, words in core_tokens.words_by_use()["joins"].items()
 )
 # "was" asks in German alone, and is a verb in English.
 _QUESTION = core_tokens.either("asks").replace("|was|", "|") + r"|¿|か[?？]|^\W*was\b"
@@ -343,11 +340,11 @@ def stop_words(language: str) -> frozenset[str]:
 
 # The nominal particles of Korean; of two that fit, the longer one is taken off.
 _PARTICLES = "에서 으로 에게 한테 처럼 같이 보다 까지 부터 마다 밖에 대로 은 는 이 가 을 를 의 에 로 와 과 도 만"
-_KANA = re.compile("[\u3040-\u30ff]")
-_HAN = re.compile("[\u4e00-\u9fff]")
-_HANGUL = re.compile("[\uac00-\ud7af\u3131-\u3163]")
-_SYLLABLE = re.compile("[\uac00-\ud7af]")
-_JAPANESE = re.compile("[a-z0-9_]+|[\u30a0-\u30ffー]+|[\u4e00-\u9fff]+|[\u3040-\u309f]{2,}")
+_KANA = "[\u3040-\u30ff]"
+_HAN = "[\u4e00-\u9fff]"
+_HANGUL = "[\uac00-\ud7af\u3131-\u3163]"
+_SYLLABLE = "[\uac00-\ud7af]"
+_JAPANESE = "[a-z0-9_]+|[\u30a0-\u30ffー]+|[\u4e00-\u9fff]+|[\u3040-\u309f]{2,}"
 _ASCII_STEM = re.compile(r"[a-z0-9_]+", re.ASCII)
 _DIGITS = re.compile(r"[0-9]+")
 _LETTERS = re.compile(r"[A-Za-z]+")
@@ -395,19 +392,19 @@ def _segments(text: str) -> Iterator[str]:
 def _cut(segment: str, trigram: bool) -> Iterator[str]:
     if segment.isascii():
         yield segment
-    elif _KANA.search(segment):
-        for part in _JAPANESE.findall(segment):
+    elif re.search(_KANA, segment):
+        for part in re.findall(_JAPANESE, segment):
             yield part
-            if _HAN.match(part) and not trigram:
+            if re.match(_HAN, part) and not trigram:
                 yield from _bigrams(part)
-    elif characters := _HAN.findall(segment):
+    elif characters := re.findall(_HAN, segment):
         # Letters between the characters are lost, as in the original.
         if trigram:
             yield "".join(characters)
         else:
             yield from characters
             yield from _bigrams("".join(characters))
-    elif _HANGUL.search(segment):
+    elif re.search(_HANGUL, segment):
         yield from _korean(segment)
     else:
         yield segment
@@ -431,4 +428,4 @@ def _korean(segment: str) -> Iterator[str]:
 
 
 def _useful(stem: str) -> bool:
-    return (len(stem) >= 2 and _SYLLABLE.search(stem) is not None) or _ASCII_STEM.fullmatch(stem) is not None
+    return (len(stem) >= 2 and re.search(_SYLLABLE, stem) is not None) or _ASCII_STEM.fullmatch(stem) is not None

@@ -218,14 +218,14 @@ def dropped(annotations: Mapping[int, Annotations]) -> frozenset[int]:
 # --- likeness (7.7) ------------------------------------------------------------------------------------------------
 
 _LATIN = re.compile(r"[a-z0-9_]+")
-_IDEOGRAPHS = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u1100-\u11ff]+")
+_IDEOGRAPHS = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u1100-\u11ff]+"
 
 
 def mmr_tokens(snippet: str) -> frozenset[str]:
     """What MMR compares: Latin words, Chinese, Japanese and Korean characters and their pairs; else the text itself."""
     text = snippet.lower()
     result = set(_LATIN.findall(text))
-    for run in () if text.isascii() else _IDEOGRAPHS.findall(text):
+    for run in () if text.isascii() else re.findall(_IDEOGRAPHS, text):
         result.update(run)
         result.update(run[at : at + 2] for at in range(len(run) - 1))
     # Two snippets without any token are alike where they are equal: the whole text is a token of its own.
