@@ -9,10 +9,9 @@ import time
 from collections import Counter
 from statistics import median
 
-from memory_tui.notes.curator import Curator
-
 from memory_tui.inbox import checks
 from memory_tui.inbox.checks import InboxInputs
+from memory_tui.notes.edit import Curator
 from memory_tui.plan import Options, plan
 from tests.support.inbox import FEWEST, Labels, found, labelled, measured
 
