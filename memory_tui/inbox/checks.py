@@ -332,20 +332,13 @@ def _encodings(run: Examination) -> Iterator[Suggestion]:
             yield Suggestion(run.passage(note.path, 1, 1), finding, digest(note.text))
 
 
-_FOUND = {
-    "copied file": "file_copied",
-    "copied block": "said_twice",
-    "said twice": "said_twice",
-}
-
-
 def _repeats(kind: str) -> Callable[[Examination], Iterator[Suggestion]]:
     def find(run: Examination) -> Iterator[Suggestion]:
         for row in (each for each in run.repeats.found if each.kind == kind):
             twin = run.passage(row.twin, row.twin_first, row.twin_last)
-            name = row.twin if kind == "copied file" else str(twin)
+            copy = Notice("file_copied", {"twin": row.twin}) if kind == "copied file" else None
             yield replace(
-                _found_at(run, row.path, row.first, row.last, Notice(_FOUND[kind], {"twin": name})),
+                _found_at(run, row.path, row.first, row.last, copy or Notice("said_twice", {"twin": str(twin)})),
                 other=twin,
                 other_digest=digest(run.lines(row.twin, row.twin_first, row.twin_last)),
                 family=row.family,

@@ -179,10 +179,15 @@ class Repeats:
             for (left, right), count in shared.items()
             if count >= max(_COPY_LINES, _COPY_SHARE * min(len(keys[left]), len(keys[right])))
         ]
+        # Folders that differ by a number are one: snapshots of the same notes.
+        folders = [re.sub(r"\d+", "0", note.path.rpartition("/")[0]) for note in self.notes]
+        twins = {(folders[at], folders[to]) for edge in edges for at, to in (edge, edge[::-1])}
+        # A folder that holds what lies in three others gathers their notes, so they stay and its own go.
+        gathers = {folder for folder, count in Counter(at for at, to in twins if at != to).items() if count >= 3}
         for members in _families(edges):
-            keep, *copies = sorted(members, key=self._rank)
-            # Families whose last copy lies in one folder, or in folders that differ by a number, have one cause.
-            name = re.sub(r"\d+", "0", self.notes[copies[-1]].path.rpartition("/")[0])
+            ranks = {at: (self._rank(at)[0], folders[at] in gathers, self._rank(at)) for at in members}
+            keep, *copies = sorted(members, key=ranks.__getitem__)
+            name = folders[copies[-1]]  # Families whose last copy lies in one folder have one cause.
             for at in copies:
                 path, twin, last = self.notes[at].path, self.notes[keep].path, self._rows[keep][-1].line
                 whole = {row.key for row in self._rows[at]} <= {row.key for row in self._rows[keep]}

@@ -47,6 +47,17 @@ def test_what_is_silent_is_counted_by_its_reason():
     assert len(findings.groups) <= 4
 
 
+def test_a_folder_that_gathers_copies_of_three_others_gives_its_notes_away():
+    places = {
+        f"memory/{place}/long-{name}.md": name for place, name in (("a/b", "otter"), ("c", "heron"), ("d", "kite"))
+    }
+    lines = "the {} gauge by lock {} was read by Ines and holds some litres\n"
+    texts = {path: "".join(lines.format(name, f"{number} ") for number in range(9)) for path, name in places.items()}
+    texts |= {f"memory/x/{name}.md": texts[path] for path, name in places.items()}
+    [group] = checks.examine(inputs(texts)).groups
+    assert {row.other.path for row in group.suggestions} == places.keys()
+
+
 def test_what_a_log_or_a_talk_says_twice_is_silent():
     twice = "- the otter gauge was read again by Ines, forty three litres, as the plan of the club asks\n"
     talk = "".join(f"user: and what of number {number}, please?\nassistant: it is done.\n" for number in range(4))
@@ -62,17 +73,10 @@ def test_what_a_log_or_a_talk_says_twice_is_silent():
 def test_records_of_one_kind_and_logs_without_a_day_in_their_name_are_no_repeats():
     heads = ["## Summary", "## Employer", "## Skills"]
     work = [f"- built the {thing} of the town hall with two carpenters and one clerk in spring" for thing in "abcdef"]
-    letters = {
-        f"memory/letters/{name}.md": "\n".join(
-            [
-                f"# For {name}",
-                *heads,
-                *work,
-                *(f"- {name} says: {row}, {at} of nine" for at, row in enumerate(work * 2)),
-            ]
-        )
-        for name in ("heron", "otter")
-    }
+    letters = {}
+    for name in ("heron", "otter"):
+        rows = [f"- {name} says: {row}, {at} of nine" for at, row in enumerate(work * 2)]
+        letters[f"memory/letters/{name}.md"] = "\n".join([f"# For {name}", *heads, *work, *rows])
     log = "# Prices\n" + "".join(
         f"## 2026-03-0{day}\n" + "\n".join(row.replace("hall", "quay") for row in work) + "\n" for day in range(1, 6)
     )
