@@ -77,7 +77,7 @@ POOR = frozenset[Reply]({"nearby only", "nothing", "no answer"})
 NOTHING = "nothing holds these words"
 """The level at which an agent gets no hit, unless it asks for the nearest."""
 LOG_RECALLS = "Run memory-tui connect AGENT --log-recalls, or start memory-tui mcp --log-recalls, to have them logged."
-_BY_LEVEL: Mapping[str, Reply] = {
+BY_LEVEL: Mapping[str, Reply] = {
     "found": "found",
     "nearby only": "nearby only",
     NOTHING: "nothing",
@@ -167,8 +167,8 @@ class RecallEntry(Struct, frozen=True):
         """How well a question was answered; empty where lines of a note were read."""
         if self.tool == GET:
             return ""
-        if self.level in _BY_LEVEL:
-            return _BY_LEVEL[self.level]
+        if self.level in BY_LEVEL:
+            return BY_LEVEL[self.level]
         if self.hits:
             return "no level"
         # Without a mode nothing was searched, but QMD and the long-term memories log none; hits that were ranked and

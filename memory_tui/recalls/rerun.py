@@ -86,7 +86,6 @@ def with_trace(entry: RecallEntry, trace: Trace, delivered: Sequence[Excerpt], *
 
     The parts `delivered` went out, the last of them shortened where it `is_cut`.
     """
-    hits = (_logged(part, is_cut=is_cut and at == len(delivered)) for at, part in enumerate(delivered, 1))
     values = trace.settings.values
     return replace(
         entry,
@@ -99,7 +98,7 @@ def with_trace(entry: RecallEntry, trace: Trace, delivered: Sequence[Excerpt], *
         index=trace.uuid,
         now=trace.now,
         ranked=len(trace.recalled),
-        hits=tuple(hits),
+        hits=tuple(_logged(part, is_cut=is_cut and at == len(delivered)) for at, part in enumerate(delivered, 1)),
         level=level_of(trace),
     )
 
@@ -219,21 +218,22 @@ def delivered(entry: RecallEntry, path: str, line: int | None) -> tuple[int | No
     return None, said or "By the log it was not delivered."
 
 
-def replayed(again: Rerun) -> Iterator[str]:
-    """Yield what an agent got, and what it would get now."""
+def replayed(again: Rerun, words: Callable[[str], str] = str) -> Iterator[str]:
+    """Yield what an agent got, and what it would get now; `words` name levels that a view calls by others."""
     entry, level = again.entry, level_of(again.now)
     yield f"{entry.id}  {moment(entry.at)}  {one_line(entry.client)}".rstrip()
     yield f"Asked: {one_line(entry.query)}"
-    logged = [(name, entry.settings[key]) for key, name in _KNOBS.items() if key in entry.settings]
-    knobs = [f"{name}{value}".removesuffix(".0") for name, value in logged]
+    knobs = [f"{name}{entry.settings[key]}".removesuffix(".0") for key, name in _KNOBS.items() if key in entry.settings]
     way = one_line(entry.mode or ("" if entry.backend else "no search"))
     if knobs or way:
         yield "; ".join(filter(None, (f"Knobs: {one_line(', '.join(knobs))}" if knobs else "", way)))
     if entry.outcome:
         yield f"Outcome: {one_line(entry.outcome)}"
     if entry.level or level:
-        now = "then and now" if level == entry.level else f"then, {level or 'none told'} now"
-        yield f"Level of the answer: {entry.level or 'none logged'} {now}."
+        part = again.now.level.in_part if again.now.level is not None and level else ""
+        then, now = words(entry.level), words(level) + f" in part, {part}," * bool(part)
+        both = "then and now" if then == now else f"then, {now or 'none told'} now"
+        yield f"Level of the answer: {then or 'none logged'} {both}."
     if entry.ranked > len(entry.hits):
         bound = f" fit in {entry.most_characters:,} characters" if entry.most_characters else " were delivered"
         yield f"{len(entry.hits)} of {plural(entry.ranked, 'hit')}{bound}."

@@ -348,7 +348,7 @@ class MemoryApp(App[int]):
     def badge(self, message: Badge) -> None:
         """Write a count beside the name of a view."""
         number, tab = list(VIEWS).index(message.name) + 1, self.query_one(f"#tab-{message.name}", Tab)
-        label = f"{number} {VIEWS[message.name]} {message.count or ''}".rstrip()
+        label = f"{number} {VIEWS[message.name]}" + (f" ({message.count})" if message.count else "")
         # The same words would lay out the whole screen, too.
         if tab.label_text != label:
             tab.label = label

@@ -74,7 +74,7 @@ TABLE: tuple[Command, ...] = (
     Command("inbox", "Open the inbox", "app.inbox", "findings secrets duplicates contradictions problems review"),
     Command("history", "Show what changed, and restore", "app.history", "undo versions revert journal git diff"),
     Command("agents", "Connect an agent", "app.agents", "claude codex openclaw mcp host install disconnect"),
-    Command("agents", "What agents asked", "app.agents", "recalls log questions"),
+    Command("status", "What agents asked", "page('asked')", "recalls log questions"),
     Command("agents", "What OpenClaw keeps", "openclaw", "trust dreams sessions flush memories lancedb own index"),
     Command("", "Take the tour", "tour", "first steps tutorial learn introduction begin"),
     Command("", "Help", "app.help", "keys manual what how"),

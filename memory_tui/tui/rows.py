@@ -40,7 +40,9 @@ class Rows(OptionList):
             self.set_options(rows)
         if rows:
             kept = self.position(now.id) if now is not None and now.id else None
-            self.highlighted = kept if kept is not None else min(at if at is not None else default, len(rows) - 1)
+            # An empty row holds no cursor.
+            able = [n for n, row in enumerate(rows[: (default if at is None else at) + 1]) if not row.disabled]
+            self.highlighted = kept if kept is not None else (able or [0])[-1]
 
     def position(self, id_: str) -> int | None:
         """Return where the row of an id stands; None where there is none."""

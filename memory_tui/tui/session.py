@@ -49,6 +49,8 @@ class Session:
     """What was typed to set up a provider, by its kind and the line of the form."""
     history_of: str = ""
     """The note whose changes the history lists; empty for all."""
+    to_asked: bool = False
+    """Whether the agents' view goes to what was asked when it is opened."""
 
     @property
     def last_change(self) -> int:

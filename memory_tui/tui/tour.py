@@ -49,16 +49,19 @@ class Tour(Static):
 
     def follow(self) -> None:
         """Go on where a step is done."""
-        if self.at < len(STEPS) and STEPS[self.at].done(self):
+        if STEPS[self.at].done(self):
+            if self.at + 1 == len(STEPS):
+                self.notify("That was the tour. ? says what each view is for.", markup=False)
+                self.remove()
+                return
             self.at += 1
             self.draw()
 
     @on(events.Resize)
     def draw(self) -> None:
         """Show the step as it is true at this width."""
-        step = STEPS[self.at] if self.at < len(STEPS) else END
+        step, number = STEPS[self.at], f" {self.at + 1} of {len(STEPS)} "
         words = (self.app.size.width < SINGLE and step.tiny) or step.words
-        number = f" {self.at + 1} of {len(STEPS)} " if self.at < len(STEPS) else " Done "
         self.update(
             Content.assemble((number, "bold reverse"), " ", words, ("  : tour ends this", "$foreground-muted")),
             layout=False,
@@ -99,4 +102,3 @@ STEPS = (
         _promoted_and_back,
     ),
 )
-END = Step("That was the tour. ? says what each view is for.", bool)

@@ -57,6 +57,14 @@ def test_an_agent_is_connected_and_disconnected_after_its_difference(home, tmp_p
         assert (home / ".claude" / "settings.json").read_text() == SETTINGS
 
 
+def test_an_agent_that_is_installed_meanwhile_can_be_connected(home, tmp_path):
+    (tmp_path / "programs" / "claude").unlink()
+    with Window(make_app(sample(tmp_path / "notes"))) as window:
+        window.press("6").until(lambda: "Claude Code is not installed" in window.text)
+        (home / ".claude.json").write_text("{}")
+        window.until(lambda: "Claude Code  not connected; d connects it" in window.text)
+
+
 def test_a_connection_that_lost_its_entry_says_so(home, tmp_path):
     with Window(make_app(sample(tmp_path / "notes"))) as window:
         window.press("6")
@@ -87,13 +95,17 @@ def test_what_agents_asked_stands_there_the_newest_first_behind_its_verdict(aske
         assert "\x1b" not in asked.text
         facts = asked.app.query_one("#agents-list", Facts).facts
         rows = [fact.words for fact in facts if fact.key.startswith("recall:")]
-        assert rows == ["read: MEMORY.md", "nothing holds these words: aardvark", "answered: omada router"]
+        assert rows == ["read: MEMORY.md", "not answered: aardvark", "answered: omada router"]
 
 
 def test_enter_says_why_and_asks_again_with_the_knobs_of_then(asked):
-    assert "1 question may be worth a look: enter on one below says why." in asked.text
+    asked.press("colon", *"agents asked", "enter")
+    rows = asked.app.query_one("#agents-list", Facts)
+    asked.until(lambda: rows.fact is not None and rows.fact.words == "read: MEMORY.md")
+    assert "Asked, and how it was answered then: 1 answered, 1 not answered" in asked.text
     go(asked, "omada router").press("enter")
     assert "Knobs" in asked.text
+    assert "Level of the answer: answered then and now." in asked.text
     asked.press("y").until(lambda: asked.app.view.NAME == "search")
     asked.until(lambda: "omada router" in asked.text)
     settings = asked.app.session.settings
@@ -107,7 +119,7 @@ def test_a_read_opens_the_note(asked):
 
 @pytest.mark.parametrize(
     ("level", "hits", "words", "mark"),
-    [("nearby only", 0, "perhaps not answered", WARN), ("nothing holds these words", 0, "nothing holds", BAD)],
+    [("nearby only", 0, "perhaps not answered", WARN), ("nothing holds these words", 0, "not answered", BAD)],
 )
 def test_a_question_that_was_answered_poorly_is_marked(level, hits, words, mark):
     row = question(RecallEntry("memory_search", "where is it", NOW, level=level, id="1"))
@@ -165,7 +177,7 @@ def test_turns_say_who_asked_and_who_should_have(home, tmp_path):
     claude_file(home, [claude_said("user", "Look it up.", at, str(notes)), *call, other])
     with Window(make_app(notes)) as window:
         window.press("6")
-        go(window, "What agents recalled").press("enter").until(lambda: "should have asked" in window.text)
+        go(window, "Turn by turn").press("enter").until(lambda: "should have asked" in window.text)
         go(window, "asked 'omada'").press("enter").until(
             lambda: "Knobs" in window.text or "by its transcript" in window.text
         )

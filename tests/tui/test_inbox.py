@@ -60,7 +60,7 @@ def test_one_cause_is_one_group_and_the_badge_counts_groups(inbox):
     groups, findings = view(inbox).groups, view(inbox).findings
     assert findings is not None
     assert [(group.kind, len(group.suggestions)) for group in groups[:1]] == [("secret", 2)]
-    assert inbox.app.query_one("#tab-inbox", Tab).label.plain == f"4 Inbox {len(groups)}"
+    assert inbox.app.query_one("#tab-inbox", Tab).label.plain == f"4 Inbox ({len(groups)})"
     rows = list(listed(groups, findings, {}, ()))
     assert [row.key for row in rows if row.key.startswith("group:")] == [f"group:{group.id}" for group in groups]
     assert sum(row.key.startswith("line:") for row in rows) == 2
@@ -116,6 +116,7 @@ def test_one_key_makes_the_change_of_a_group_and_one_takes_all_of_it_back(inbox,
     assert SECRET not in "".join(texts(workspace).values())
     assert "blue-horse" not in "".join(texts(workspace).values())
     assert "hold a secret" not in inbox.text, "what is done is not under d any more"
+    assert inbox.app.query_one("#inbox-list", Facts).fact.words, "the cursor is on no empty row"
     inbox.press("u")
     assert texts(workspace) == before
     inbox.until(lambda: "2 lines of 2 notes look like they hold a secret" in " ".join(inbox.text.split()))
@@ -127,7 +128,7 @@ def test_what_is_taken_back_is_examined_at_once_and_nothing_is_said_of_it_until_
     known, examine = threading.Event(), Inbox.examine
     monkeypatch.setattr(Inbox, "examine", lambda *args, **named: known.wait(LONG) and examine(*args, **named))
     inbox.burst("u")
-    inbox.until(lambda: "checking" in inbox.text and "4 Inbox …" in inbox.text)
+    inbox.until(lambda: "checking" in inbox.text and "4 Inbox (…)" in inbox.text)
     known.set()
     inbox.until(lambda: "look like they hold a secret" in inbox.text and "checking" not in inbox.text)
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import OptionList
 
 from memory_tui.engine.engine import Engine
@@ -24,7 +21,6 @@ from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.recalls.agent_turns import SessionTurns, recall_words
 from memory_tui.recalls.connected_agents import AgentProgram
 from memory_tui.recalls.recall_log import Log, RecallEntry, Reply
-from memory_tui.recalls.rerun import tally
 from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Facts, Listing, coloured, heading
 from memory_tui.tui.keys import named
@@ -35,20 +31,18 @@ from memory_tui.tui.session import AskNotes, Badge, ReadNote, Session
 from memory_tui.tui.view import View
 
 _WHERE: dict[Scope, str] = {"user": "in all of {}", "project": "in this project alone"}
-_TURNS = Fact("What agents recalled", "turns", does="turn by turn, from their transcripts; who should have asked")
+_TURNS = Fact("Turn by turn, from transcripts", "turns", does="what each turn got, and who should have asked")
 _MACHINE = Fact("Every memory on this machine", "machine", does="other agents and projects; enter opens one")
 _OPENCLAW = Fact("What OpenClaw keeps", "openclaw", does="trust, dreams, sessions, long-term memories, its index")
 _ENTRIES = 100
 """Logged recalls that are listed."""
-ANSWERED: Mapping[Reply, tuple[str, str]] = MappingProxyType(
-    {
-        "found": ("answered", GOOD),
-        "nearby only": ("perhaps not answered", WARN),
-        "nothing": ("nothing holds these words", BAD),
-        "no answer": ("failed", BAD),
-        "no level": ("", MUTED),
-    }
-)
+ANSWERED: Mapping[Reply, tuple[str, str]] = {
+    "found": ("answered", GOOD),
+    "nearby only": ("perhaps not answered", WARN),
+    "nothing": ("not answered", BAD),
+    "no answer": ("failed", BAD),
+    "no level": ("", MUTED),
+}
 """How well a question was answered, with its colour."""
 
 
@@ -84,15 +78,14 @@ def programs(rows: Sequence[AgentProgram]) -> Iterator[Fact]:
             yield Fact(words, label="last error", indent=2, style=WARN)
 
 
-def questions(log: Log) -> Iterator[Fact]:
-    """Yield what agents asked, the newest first, with how well it was answered."""
+def questions(log: Log, *, is_sample: bool = False) -> Iterator[Fact]:
+    """Yield what agents asked, the newest first, with how well it was answered then."""
     if not log.entries:
         yield Fact("No question is logged. A connection with a log writes down what an agent asks.", style=MUTED)
         return
-    poor = sum(entry.is_poor for entry in log.entries)
-    yield heading(f"Asked: {tally(log).partition(': ')[2] or plural(len(log.entries), 'recall')}")
-    if poor:
-        yield Fact(f"{plural(poor, 'question')} may be worth a look: enter on one below says why.", style=MUTED)
+    counts = ", ".join(f"{times:,} {ANSWERED[reply][0] or reply}" for reply, times in log.replies.items())
+    made = "in this sample, no agent of yours" if is_sample else "and how it was answered then"
+    yield heading(f"Asked, {made}: {counts or plural(len(log.entries), 'recall')}")
     yield from map(question, log.entries[: -_ENTRIES - 1 : -1])
     if len(log.entries) > _ENTRIES:
         yield Fact(f"{len(log.entries) - _ENTRIES:,} older; memory-tui recall-log lists them.", style=MUTED)
@@ -141,13 +134,6 @@ class AgentsView(View):
     FOCUS = "#agents-list"
     BINDINGS: ClassVar[list[BindingType]] = named("Connect", "change.do")
 
-    @dataclass
-    class Read(Message):
-        """Connections and log were read."""
-
-        rows: Sequence[AgentProgram]
-        log: Log
-
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.rows: Sequence[AgentProgram] | None = None
@@ -160,6 +146,8 @@ class AgentsView(View):
         """Show what is known by now."""
         shown = self.query_one("#agents-list")
         shown.border_title = "Agents"
+        # A program may be installed, or ask, while a person looks.
+        self.set_interval(2.0, lambda: self.display and self.reload())
         self.watch(shown, "highlighted", self.refresh_bindings, init=False)
         self.draw()
 
@@ -167,21 +155,22 @@ class AgentsView(View):
         """Read the connections and the log anew: an agent may have asked meanwhile."""
         self.reload()
 
+    on_show = state_changed
+
     @work(thread=True, exclusive=True, group="agents")
     def reload(self) -> None:
         """Read connections and log on a worker thread."""
 
-        def read(engine: Engine) -> AgentsView.Read:
+        def read(engine: Engine) -> tuple[Sequence[AgentProgram], Log]:
             path = recall_log.recall_log_path(engine.plan.roots.workspace)
-            return self.Read(connected_agents.rows(engine.plan), recall_log.read(path))
+            return connected_agents.rows(engine.plan), recall_log.read(path)
 
         if known := self.attempt(read):
-            self.post_message(known)
+            self.call_later(self.read, *known)
 
-    @on(Read)
-    def read(self, message: Read) -> None:
+    def read(self, programs: Sequence[AgentProgram], log: Log) -> None:
         """Show them."""
-        self.rows, self.logged = message.rows, message.log
+        self.rows, self.logged = programs, log
         failed = [row for row in self.rows if row.connection and (row.lost or row.problem)]
         self.post_message(Badge(self.NAME, len(failed)))
         self.draw()
@@ -192,7 +181,12 @@ class AgentsView(View):
         if self.rows is None:
             rows.show([Fact("Reading which agents are connected ...", style=MUTED)])
         else:
-            rows.show([*programs(self.rows), Fact(""), _TURNS, _OPENCLAW, _MACHINE, Fact(""), *questions(self.logged)])
+            engine = self.session.engine
+            logged = questions(self.logged, is_sample=engine is not None and engine.plan.options.sample)
+            rows.show([*programs(self.rows), Fact(""), _TURNS, _OPENCLAW, _MACHINE, Fact(""), *logged])
+            if self.session.to_asked and self.logged.entries:
+                self.session.to_asked = False
+                rows.highlighted = rows.position(question(self.logged.entries[-1]).key)
 
     # --- acting ----------------------------------------------------------------------------------------------------
 
@@ -207,16 +201,13 @@ class AgentsView(View):
         """Offer what can be done with an agent, say why a question was answered so, or open what OpenClaw keeps."""
         event.stop()
         key, row = event.option.id or "", self.program
+        pages = {_OPENCLAW.key: OpenClawPage, _TURNS.key: TurnsPage, _MACHINE.key: MachinePage}
         if row is not None and row.connection is None and row.problem:
             self.notify(one_line(row.problem), markup=False)
         elif row is not None:
             await self.offer(row)
-        elif key == _OPENCLAW.key:
-            await self.action_openclaw()
-        elif key == _TURNS.key:
-            await self.app.push_screen(TurnsPage(self))
-        elif key == _MACHINE.key:
-            await self.app.push_screen(MachinePage(self))
+        elif page := pages.get(key):
+            await self.app.push_screen(page(self))
         elif entry := self.logged.find(key.removeprefix("recall:")):
             self.explain(entry)
 
@@ -270,7 +261,12 @@ class AgentsView(View):
             files = connection.planned(host, wiring)
             where = _WHERE[scope].format(host.title) + " and logs what it asks" * log
             head = changed(files, f"Adds this memory to {{}}, {where}.")
-            lines = [*filter(None, [host.loss()]), *head, *connection.difference(files)]
+            sample = "These notes are the demo's copy, which goes when it ends: its agent would get nothing then."
+            lines = [
+                *filter(None, [host.loss(), sample * engine.plan.options.sample]),
+                *head,
+                *connection.difference(files),
+            ]
 
             def deed(_engine: Engine) -> str:
                 connection.connect(host, wiring, files)
@@ -316,7 +312,8 @@ class AgentsView(View):
         elif entry.subject != "notes":
             self.post_message(ReadNote(entry.query, max(1, entry.first_line)))
         elif again := self.attempt(lambda engine: rerun.replay(entry, engine.plan.settings, engine.search.gather)):
-            text = Content("\n".join(map(safe, rerun.replayed(again))))
+            words = {level: ANSWERED[reply][0] for level, reply in recall_log.BY_LEVEL.items()}
+            text = Content("\n".join(map(safe, rerun.replayed(again, lambda level: words.get(level, level)))))
             title = one_line(entry.query, 60)
             verb = "See why in Search, with the knobs of then"
             self.post_message(self.Asks(title, text, verb, lambda _engine: "", lambda: self.ask_again(entry)))
@@ -333,7 +330,7 @@ class TurnsPage(Listing):
     """What agents recalled, by session and turn; enter explains a recall, or asks what was not asked."""
 
     def __init__(self, view: AgentsView) -> None:
-        super().__init__("What agents recalled", view, self.turns)
+        super().__init__(_TURNS.words, view, self.turns)
         self.agents = view
         self.sessions: list[SessionTurns] = []
 

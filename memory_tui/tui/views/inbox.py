@@ -34,7 +34,7 @@ from memory_tui.notes.journal import KEEP_DAYS
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, Facts
-from memory_tui.tui.keys import bindings
+from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.note_facts import difference
 from memory_tui.tui.session import Badge, ReadNote, Session
 from memory_tui.tui.view import View
@@ -170,6 +170,12 @@ def decided(count: int, end: float) -> str:
     return f"{what} {'is' if count == 1 else 'are'} {until(end) if end else 'open again'}; u takes it back."
 
 
+class Causes(Facts):
+    """The groups, of which enter says what can be done."""
+
+    BINDINGS: ClassVar[list[BindingType]] = named("Choose", "list.open")
+
+
 class InboxView(View):
     """The groups on the left or above, why and what would change beside or below them."""
 
@@ -211,7 +217,7 @@ class InboxView(View):
 
     def compose(self) -> ComposeResult:
         with Container(classes="panes"):
-            yield Facts(id="inbox-list")
+            yield Causes(id="inbox-list")
             with VerticalScroll(id="inbox-why"):
                 yield Static(id="inbox-text", markup=False)
 

@@ -44,13 +44,6 @@ class StatusView(View):
     NAME = "status"
     FOCUS = "#status-list"
 
-    @dataclass
-    class Approved(Message):
-        """The approvals of this workspace were read, and how its mirror of a shared index stands."""
-
-        approvals: Sequence[Approval]
-        mirror: Standing | MemoryTuiError | None
-
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.unfolded: set[str] = set()
@@ -91,12 +84,11 @@ class StatusView(View):
     def read_approvals(self) -> None:
         """Read who may get the notes, and how the mirror stands."""
         approvals = self.attempt(lambda engine: engine.providers.approvals.every()) or ()
-        self.post_message(self.Approved(approvals, self.attempt(lambda engine: engine.mirrored())))
+        self.call_later(self.approved, approvals, self.attempt(lambda engine: engine.mirrored()))
 
-    @on(Approved)
-    def approved(self, message: Approved) -> None:
+    def approved(self, approvals: Sequence[Approval], mirror: Standing | MemoryTuiError | None) -> None:
         """Show who may get the notes."""
-        self.approvals, self.mirror = message.approvals, message.mirror
+        self.approvals, self.mirror = approvals, mirror
         self.draw()
 
     # --- acting ----------------------------------------------------------------------------------------------------
@@ -131,8 +123,9 @@ class StatusView(View):
                 self.ask(kind, name)
 
     async def action_page(self, name: str) -> None:
-        """Open a page, or the form of a provider."""
+        """Go to what agents asked, or open the page of the doctor, or the form of a provider."""
         if name == "asked":
+            self.session.to_asked = True
             self.post_message(OpenView("agents"))
         elif name == "doctor":
             await self.app.push_screen(Listing("Doctor", self, doctor))
@@ -236,7 +229,7 @@ class StatusView(View):
 
 FIELDS = (
     ("address", "address", "where it listens"),
-    ("variable", "key in", "the environment variable that holds the key, empty for none; never the key itself"),
+    ("variable", "key in", "environment variable, empty for none; never the key"),
     ("model", "model", "empty for its usual one"),
 )
 """Id, label and hint of each line of the form."""
@@ -353,7 +346,7 @@ def _hint(name: str) -> str:
     """Return where a kind of provider is asked."""
     row = registry.row(name)
     if not row.shape:
-        return row.cost or "inside memory-tui, no key"
+        return row.cost or f"{row.label} in memory-tui, no key{', slow' * row.slow}"
     return row.base_url.removeprefix("https://") or "any address that speaks OpenAI's embeddings"
 
 
