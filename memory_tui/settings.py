@@ -117,7 +117,7 @@ HELP: Mapping[str, str] = {
     "query.hybrid.textWeight": "share of words (bm25) in the score",
     "query.minScore": "hits that score less are not recalled",
     "query.hybrid.temporalDecay.enabled": "let the score of dated notes fade with age",
-    "query.hybrid.temporalDecay.halfLifeDays": "days after which a dated note counts half",
+    "query.hybrid.temporalDecay.halfLifeDays": "days in which the freshness of a dated note halves",
     "query.maxResults": "how many hits the agent gets",
     "query.hybrid.candidateMultiplier": "each side proposes results times this many candidates, 200 at most",
     "query.hybrid.mmr.enabled": "prefer hits that differ from those already chosen",

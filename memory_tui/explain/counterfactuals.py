@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from memory_tui import tokens
 from memory_tui.cancel import Stop
-from memory_tui.explain.why_not import WhyNot
+from memory_tui.explain.why_not import WhyNot, sends
 from memory_tui.notices import Notice, notice
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import Reranking, Standing, Values, can_rank, rank
@@ -172,6 +172,15 @@ def flips(
         return result
     sets, no_pair = search.sets([change for change in singles if not BY_KEY[change.turns[0].key].choices])
     return replace(result, sets=sets, no_pair=no_pair)
+
+
+def that_send(changes: Flips, evidence: Evidence, line: int) -> Flips:
+    """Return those of `changes` after which an agent gets `line` of the chunk, by what says which lines are sent."""
+
+    def is_true(change: Change) -> bool:
+        return not change.place or sends(evidence, rank(evidence, change.settings), changes.chunk.rowid, line)
+
+    return replace(changes, singles=tuple(filter(is_true, changes.singles)), sets=tuple(filter(is_true, changes.sets)))
 
 
 class _Search:
@@ -345,12 +354,12 @@ def rephrase(
     results: list[Rephrased] = []
     for word in tries:
         query = f"{evidence.query} {word}" if word else shorter
-        after = rank(ask(query), settings)
-        hits = [hit.chunk.rowid for hit in after.recalled]
-        if chunk.rowid in hits and not after.keeps_back:
+        answer = ask(query)
+        after = rank(answer, settings)
+        if sends(answer, after, chunk.rowid, line):
             places = [line] if line and word in of_line else [at for at, there in by_line.items() if word in there]
-            left_out = () if word else tuple(absent)
-            results.append(Rephrased(query, word, left_out, hits.index(chunk.rowid) + 1, next(iter(places), 0)))
+            place = [hit.chunk.rowid for hit in after.recalled].index(chunk.rowid) + 1
+            results.append(Rephrased(query, word, () if word else tuple(absent), place, next(iter(places), 0)))
         if len(results) == ENOUGH:
             break
     none = None if results or not tries else notice("no_rephrasing", words=tuple(filter(None, tries)), shorter=shorter)
@@ -364,8 +373,7 @@ def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> Rephrasings:
         return Rephrasings()
     gate = best.fate.fields.get("text", best.fate) if isinstance(best.fate, Notice) else None
     absent = gate.fields["absent"] if gate and gate.kind == "not_matched" and gate.fields["join"] == "AND" else ()
-    settings = answer.trace.settings
-    return rephrase(ask, answer.evidence, settings, best.text, best.chunk, absent, answer.place.line)
+    return rephrase(ask, answer.evidence, answer.trace.settings, best.text, best.chunk, absent, answer.place.line)
 
 
 def remedies(
@@ -377,6 +385,8 @@ def remedies(
     """
     row = answer.row
     changes = None if row is None else flips(answer.evidence, settings, row, with_profile)
+    if changes is not None and answer.place.line:
+        changes = that_send(changes, answer.evidence, answer.place.line)
     return changes, of_answer(ask, answer)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 
 from msgspec import Struct
 
@@ -72,9 +72,8 @@ def steps(account: Account, trace: Trace) -> list[ScoreLine]:
         return [terms]
     lines = wording.explain(account.candidate, trace)
     if not account.proposed:
-        score = account.candidate.score
         # The last two lines tell of MMR and of the gate, which it never came to.
-        lines = [*lines[:-2], ScoreLine("gate", f"not a candidate; as one it would have {score:.3f}")]
+        lines = [*lines[:-2], ScoreLine("gate", f"not a candidate; as one it would have {account.candidate.score:.3f}")]
     return [*lines, terms]
 
 
@@ -94,16 +93,6 @@ def place_of(part: Excerpt) -> str:
 
 VECTOR, TEXT, ADDED, FADED = "█", "▒", "+", "·"
 """The parts of a score's bar; they differ in shape so that they can be told apart without colour."""
-
-
-def bar(parts: Sequence[tuple[str, float]], scale: float, width: int) -> str:
-    """Return a bar of `width` cells in which each (glyph, amount) has its share of `scale`."""
-    drawn, total = "", 0.0
-    for glyph, amount in parts:
-        total += max(0.0, amount) if math.isfinite(amount) else 0.0
-        end = min(width, round(total / scale * width)) if scale > 0 else 0
-        drawn += glyph * (end - len(drawn))
-    return drawn.ljust(width)
 
 
 def perfect(trace: Trace) -> float:
@@ -128,9 +117,12 @@ def score_bar(candidate: Candidate, scale: float, width: int) -> list[tuple[str,
         (ADDED, "added", candidate.age_points + candidate.date_points),
         (FADED, "lost", candidate.hybrid * (1 - candidate.age_factor) + lost),
     )
-    drawn = bar([(glyph, amount) for glyph, _, amount in parts], scale, width)
-    names = [*((glyph, name) for glyph, name, _ in parts), (" ", "")]
-    return [(glyph * count, name) for glyph, name in names if (count := drawn.count(glyph))]
+    totals = accumulate(max(0.0, points) for _, _, points in parts)
+    ends = [0, *(min(width, round(total / scale * width)) for total in totals)]
+    drawn = [
+        (glyph * (end - start), name) for (glyph, name, _), (start, end) in zip(parts, pairwise(ends), strict=True)
+    ]
+    return [*drawn, (" " * (width - ends[-1]), "")]
 
 
 LOOKED_AT = 4_000
@@ -227,9 +219,9 @@ def age_of(candidate: Candidate, now: float) -> float | None:
 
 
 def age_in_list(days: float | None) -> str:
-    """Return an age in nine cells: `today`, `14 days`, `7 weeks`, `10 months`, `no age`."""
+    """Return an age in nine cells: `today`, `14 days`, `7 weeks`, `10 months`, `evergreen`."""
     if days is None:
-        return "no age"
+        return "evergreen"
     return plural(round(days / 7), "week") if 28 <= days < 100 else age_words(days)
 
 

@@ -145,6 +145,7 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | No
     claims = [*((changes.none, changes.no_pair) if changes else ()), questions.none if questions else None]
     claims += wording.left_out(value.trace.plan, value.trace.profile)
     rephrased = questions.rephrased if questions else ()
+    singles, sets = (changes.singles, changes.sets) if changes else ((), ())
     return {
         "query": value.trace.query,
         "path": value.place.path,
@@ -161,10 +162,8 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | No
         "others": [{**_account(other, value.trace.profile), "verdict": verdict(other.fate)} for other in value.others],
         "more": value.more,
         "notices": plain(value.trace.notices),
-        "flips": [{**_turn(*change.turns), **_change(change)} for change in changes.singles] if changes else [],
-        "sets": [{"turns": [*map(_turn, change.turns)], **_change(change)} for change in changes.sets]
-        if changes
-        else [],
+        "flips": [{**_turn(*change.turns), **_change(change)} for change in singles],
+        "sets": [{"turns": [*map(_turn, change.turns)], **_change(change)} for change in sets],
         "questions": [{**plain(question), "sentence": wording.rephrased(question)} for question in rephrased],
     }
 

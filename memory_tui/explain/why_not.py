@@ -221,12 +221,9 @@ class Inquest:
         self.evidence, self._no_vector = evidence, no_vector
         self.trace = rank(evidence, settings)
         self.side = side_of(evidence, settings)
+        self._newest = profile_named(self.trace.profile).exact_paths
         # 2026.9 has its own list of all hits, however they were looked for.
         self.postings = (self.side.postings,) if self._newest else _postings(evidence, self.side)
-
-    @property
-    def _newest(self) -> bool:
-        return profile_named(self.trace.profile).exact_paths
 
     def merit(self, row: int) -> tuple[int, float]:
         """How far a chunk got, to sort by: candidates in their order, then others, the nearest by cosine first."""
@@ -369,6 +366,12 @@ class WhyNot(Struct, frozen=True):
         return row_of(self.evidence, self.best.chunk.rowid) if self.best is not None else None
 
 
+def sends(evidence: Evidence, trace: Trace, rowid: int, line: int | None) -> bool:
+    """Return whether an agent gets `line` of a chunk by this answer; of the chunk anything without one."""
+    parts = excerpts(trace, evidence, trace.settings.whole("query.maxCharacters"))
+    return not trace.keeps_back and any(part.hit.chunk.rowid == rowid and not part.leaves_out(line) for part in parts)
+
+
 def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, path: str, line: int | None) -> WhyNot:
     """Return why a line of the note at `path` was, or was not, recalled, as `store` and the disk know it now.
 
@@ -388,5 +391,5 @@ def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, 
     else:
         fate = place.gate or notice("changed_since_indexed", change="new")
     unsent = next((part.leaves_out(line) for part in parts if best and part.hit.chunk == best.chunk), "")
-    others, more = tuple(accounts[1:]), max(0, len(ranked) - LISTED)
-    return WhyNot(place, evidence, inquest.trace, fate, best, others, more, unsent)
+    more = max(0, len(ranked) - LISTED)
+    return WhyNot(place, evidence, inquest.trace, fate, best, tuple(accounts[1:]), more, unsent)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from textual import on, work
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
@@ -79,14 +78,6 @@ def explained(engine: Engine, answer: WhyNot, settings: Settings) -> Content:
     return Content("\n").join([Content.styled(safe(head), "bold"), *(Content(safe(line)) for line in lines)])
 
 
-@dataclass
-class Lines(Message):
-    """Lines that hold what was typed."""
-
-    typed: str
-    places: Sequence[Place]
-
-
 class AnyLine(Dialog[Place]):
     """Asks which line is meant; answers with it."""
 
@@ -115,12 +106,11 @@ class AnyLine(Dialog[Place]):
         worker = get_current_worker()
         places = self.view.attempt(lambda _: lines_holding(self.engine, typed))
         if places is not None and not worker.is_cancelled:
-            self.post_message(Lines(typed, places))
+            self.call_later(self.show, places)
 
-    @on(Lines)
-    def show(self, message: Lines) -> None:
+    def show(self, places: Sequence[Place]) -> None:
         """List the lines."""
-        self.places, rows = message.places, self.query_one("#lines", Rows)
+        self.places, rows = places, self.query_one("#lines", Rows)
         width = max(20, rows.scrollable_content_region.width)
         options = []
         for at, place in enumerate(self.places):

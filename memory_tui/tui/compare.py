@@ -10,7 +10,6 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -160,7 +159,9 @@ def head(
         yield Content.styled(f"{right.name} cuts notes into other passages.", "$warning")
         return
     only = [wording.sent_of(trace) - count for trace, count in zip(traces, both, strict=True)]
-    shared = f"Both send {both[0]}" if both[0] == both[1] else f"B also sends {both[0]} of A's, A also {both[1]} of B's"
+    shared = (
+        f"Both send {both[0]}" if both[0] == both[1] else f"B has {both[0]} of A's, A {both[1]} of B's, cut otherwise"
+    )
     yield Content(f"{shared}; only A sends {only[0]}, only B {only[1]}.")
     for name, trace in zip("AB", traces, strict=True):
         by, why = wording.answered_by(trace)
@@ -169,16 +170,6 @@ def head(
             yield Content.styled(f"{name}: {one_line(foreign[0])}", "$warning")
         elif why:
             yield Content.styled(f"{name} {by.replace('vectors', 'meaning')}: {one_line(why)}.", MUTED)
-
-
-@dataclass
-class Ranked(Message):
-    """Both sides are ranked."""
-
-    left: Side
-    right: Side
-    traces: tuple[Trace, Trace] | None
-    pairs: list[Pair]
 
 
 class Sides(Rows):
@@ -241,28 +232,27 @@ class Compare(Dialog[ReadNote]):
                 self.other[profile.chunking] = answer
             right = Side(right.name, right.settings, answer)
         if right.evidence is None:
-            self.post_message(Ranked(left, right, None, []))
+            self.call_later(self.show, left, right, None, [])
             return
         answers = [(side, side.evidence) for side in (left, right) if side.evidence is not None]
         traces = [engine.search.rank(evidence, side.settings) for side, evidence in answers]
         listed = [rows(evidence, trace, len(trace.lost)) for (_, evidence), trace in zip(answers, traces, strict=True)]
         aligned = pairs(*listed, same_index=left.evidence is right.evidence)
-        self.post_message(Ranked(left, right, (traces[0], traces[1]), aligned))
+        self.call_later(self.show, left, right, (traces[0], traces[1]), aligned)
 
     def ask(self, engine: Engine, profile: str) -> Evidence:
         """Return what the index by the rules of `profile` knows, which is made first. Raises IndexUnavailable."""
         with engine.by_profile(profile, self.stop) as other:
             return other.search.gather(self.evidence.query, self.stop, self.evidence.source)
 
-    @on(Ranked)
-    def show(self, message: Ranked) -> None:
+    def show(self, left: Side, right: Side, traces: tuple[Trace, Trace] | None, pairs: list[Pair]) -> None:
         """Show both sides."""
-        self.pairs, listing = message.pairs, self.query_one("#sides", Rows)
-        lines = head(message.left, message.right, message.traces, in_both(self.pairs))
+        self.pairs, listing = pairs, self.query_one("#sides", Rows)
+        lines = head(left, right, traces, in_both(pairs))
         self.query_one("#head", Static).update(Content("\n").join(lines))
         width = max(20, listing.scrollable_content_region.width)
-        options = [Option(drawn(pair, width), id=str(at)) for at, pair in enumerate(self.pairs)]
-        if message.traces is None:
+        options = [Option(drawn(pair, width), id=str(at)) for at, pair in enumerate(pairs)]
+        if traces is None:
             options = [Option(Content(" enter makes an index by its rules, and asks it"), id=MAKE)]
         listing.refill(options or [Option(Content(" Neither sends anything."), disabled=True)])
 

@@ -324,8 +324,7 @@ def short_reason(row: Row) -> str:
     """Return why a passage is not sent, in two or three words."""
     match row.hit.verdict:
         case BelowMinScore(floor=floor) | LoweredByDecay(floor=floor):
-            age = "age: " if isinstance(row.hit.verdict, LoweredByDecay) else ""
-            return f"{age}under {figure(floor)}"
+            return f"under {figure(floor)}{' by age' if isinstance(row.hit.verdict, LoweredByDecay) else ''}"
         case DisplacedByMmr():
             return "says the same"
         case BeyondLimit(place=place, limit=limit):
@@ -378,7 +377,7 @@ def _age(row: Row) -> str:
     days = row.hit.age_days
     if row.hit.age_basis == "off":
         return "does not count"
-    return "never fades" if days is None else "today" if 0 <= days < 1 else f"{plural(int(days), 'day')} old"
+    return "evergreen" if days is None else "today" if 0 <= days < 1 else f"{plural(int(days), 'day')} old"
 
 
 def sums_in_a_line(row: Row, width: int) -> Content:

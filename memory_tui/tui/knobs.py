@@ -21,7 +21,7 @@ NAMES: Mapping[str, str] = {
     RESULTS: "gets",
     "query.hybrid.candidateMultiplier": "candidates",
     "query.hybrid.mmr.enabled": "variety",
-    "query.hybrid.mmr.lambda": "variety against score",
+    "query.hybrid.mmr.lambda": "score : variety",
     "query.hybrid.enabled": "words count",
     "recency.weight": "a fresh note gains",
     "dateBoost": "a named day gains",
@@ -53,6 +53,8 @@ def shown(key: str, value: Scalar) -> str:
     """Return the value of a knob: `.60 : .40`, `30 d`, `on`."""
     if key == WEIGHT:
         return f"{figure(1 - float(value))} : {figure(float(value))}"
+    if key == "query.hybrid.mmr.lambda":
+        return f"{figure(float(value))} : {figure(1 - float(value))}"
     if key == PROFILE:
         return profile_named(str(value)).title
     return figure(value) if isinstance(value, float) else show(BY_KEY[key], value)
@@ -65,6 +67,8 @@ def turn(key: str, value: Scalar, was: Scalar) -> str:
             return f"{value} results instead of {was}"
         case "query.hybrid.vectorWeight":
             return f"words {figure(1 - float(value))}, meaning {figure(float(value))}"
+        case "query.hybrid.mmr.lambda":
+            return f"score {figure(float(value))}, variety {figure(1 - float(value))}"
         case "secondStage.neighbour":
             return f"{figure(float(value))} less beside a better one"
         case "profile":

@@ -63,6 +63,7 @@ TABLE: tuple[Command, ...] = (
     Command("search", "Why not: go to the first miss", "search.miss", "missing not recalled dropped explain"),
     Command("search", "Show the whole sum of the score", "search.sum", "why score details trace explain bm25 chart"),
     Command("search", "Turn the ranking", "search.turn", "knobs tune settings minScore half-life weights chart"),
+    Command("search", "Back to my settings", "own_ranking", "reset default ranking knobs then tried untry"),
     Command("search", "Compare two rankings", "search.compare", "difference side by side profile openclaw"),
     Command("search", "Judge: right or wrong", "search.judge", "label relevant rate evaluate"),
     Command("search", "Ask about any line", "search.line", "why line not recalled explain"),

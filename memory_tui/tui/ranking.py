@@ -73,7 +73,8 @@ def detail(key: str, settings: Settings, width: int) -> Content:
     """Return what the knob under the cursor is, in two lines: its help and where its value is from."""
     knob, value = BY_KEY[key], settings.values[key]
     ends = f"{knob.low:g} to {knob.high:g}" if knob.high > knob.low else ""
-    head = Content.styled(f" {ends}{', ' if ends else ''}{value.origin}", MUTED).truncate(width, ellipsis=True)
+    words = ", ".join(filter(None, (key.rpartition(".")[2], ends, value.origin)))
+    head = Content.styled(f" {words}", MUTED).truncate(width, ellipsis=True)
     return Content.assemble(Content(f" {knob.help}").truncate(width, ellipsis=True), "\n", head)
 
 
@@ -88,10 +89,13 @@ def difference(patch: Patch) -> Content:
     return Content.assemble(*pieces).rstrip()
 
 
-def line(settings: Settings, opened: Settings, width: int) -> Content:
-    """Return the ranking in one line: three numbers where there is little room, scales where there is much."""
+def line(settings: Settings, opened: Settings, width: int, *, then: bool = False) -> Content:
+    """Return the ranking in one line: three numbers where there is little room, scales where there is much.
+
+    `then`: it is that of a question of then.
+    """
     keys, wide = knobs.active(settings), width >= 100
-    tried = not knobs.same(settings, opened)
+    tried = then or not knobs.same(settings, opened)
     items = []
     if WEIGHT in keys:
         meaning = float(settings.values[WEIGHT].value)
@@ -108,7 +112,8 @@ def line(settings: Settings, opened: Settings, width: int) -> Content:
     if knobs.HALF_LIFE in keys:
         items.append(f"half-life {settings.whole(knobs.HALF_LIFE)} d")
     items.append(f"gets {settings.whole(knobs.RESULTS)}")
-    head = Content.styled(" Tried    " if tried else " Ranking  ", "bold $warning" if tried else "bold")
+    word = "Of then" if then else "Tried" if tried else "Ranking"
+    head = Content.styled(f" {word:<9}", "bold $warning" if tried else "bold")
     more = len(keys) - len(items) - (0 if wide else 1)
     tail = "u takes back" if tried else f"t turn  {more} more" if wide else "t turn"
     left = Content.assemble(head, "  ".join(items))

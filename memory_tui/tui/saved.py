@@ -129,8 +129,7 @@ def summary(scores: Mapping[str, Scores]) -> str:
     if not scores:
         return "m marks a passage right or wrong, to measure rankings."
     means = mean([*scores.values()])
-    sent, others = f"{means['recall']:.0%} of the right lines are sent", f"{means['noise']:.1f} others a question"
-    return f"{sent}, nDCG {figure(means[METRIC])}, {others}."
+    return f"{means['recall']:.0%} of right lines sent, nDCG {figure(means[METRIC])}, {means['noise']:.1f} others each."
 
 
 def outcome_text(outcome: Outcome) -> Content:
@@ -170,13 +169,6 @@ class Sheet(Message):
     scores: Mapping[str, Scores]
     before: Mapping[str, Scores]
     progress: str = ""
-
-
-@dataclass
-class Found(Message):
-    """The search for better knobs has ended."""
-
-    outcome: Outcome
 
 
 def _gathered(query: str, engine: Engine) -> Evidence:
@@ -299,13 +291,12 @@ class SavedQuestions(Dialog[str]):
         if settings is not None:
             outcome = self.view.attempt(lambda _: knob_search.tune(cases, settings, METRIC, progress=tell))
             if outcome is not None:
-                self.post_message(Found(outcome))
+                self.call_later(self.found, outcome)
 
-    @on(Found)
-    async def found(self, message: Found) -> None:
+    async def found(self, outcome: Outcome) -> None:
         """Show what was found with its effect, before it is tried."""
         self.query_one("#measures", Static).update(summary(self.sheet.scores))
-        outcome, text = message.outcome, outcome_text(message.outcome)
+        text = outcome_text(outcome)
         if not isinstance(outcome, Better):
             await self.app.push_screen(Page("Better knobs", text))
             return

@@ -86,9 +86,10 @@ class ReadNote(Message):
 
 @dataclass
 class AskNotes(Message):
-    """Ask `query` in the search view; an empty one only goes there."""
+    """Ask `query` in the search view, with the `settings` of then where given; an empty one only goes there."""
 
     query: str = ""
+    settings: Settings | None = None
 
 
 @dataclass

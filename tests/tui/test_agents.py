@@ -111,6 +111,19 @@ def test_enter_says_why_and_asks_again_with_the_knobs_of_then(asked):
     settings = asked.app.session.settings
     assert settings is not None
     assert settings.whole("query.maxResults") == 2
+    assert " Of then " in asked.text
+    assert ", of then" in asked.text
+    asked.press("u")
+    assert asked.notices[-1] == "Taken back: the knobs of then."
+    assert not asked.app.session.tried
+
+
+def test_another_question_leaves_the_knobs_of_then(asked):
+    go(asked, "omada router").press("enter", "y").until(lambda: asked.app.view.NAME == "search")
+    asked.until(lambda: " Of then " in asked.text)
+    asked.ask("omada vlan")
+    assert asked.notices[-1] == "Ranked by your own settings again."
+    assert " Ranking " in asked.text
 
 
 def test_a_read_opens_the_note(asked):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import hit_text, wording
-from memory_tui.explain.counterfactuals import WEIGHT, Change, flips
+from memory_tui.explain.counterfactuals import WEIGHT, Change, flips, that_send
 from memory_tui.explain.why_not import row_of
 from memory_tui.plan import Options
 from memory_tui.search.trace import BelowMinScore
@@ -133,7 +133,7 @@ def test_a_row_with_an_older_value_says_so_first_and_its_verdict_names_the_newer
 
 @pytest.mark.parametrize(
     ("days", "words"),
-    [(None, "no age"), (0.5, "today"), (14, "14 days"), (49, "7 weeks"), (300, "10 months"), (-2, "in 2 days")],
+    [(None, "evergreen"), (0.5, "today"), (14, "14 days"), (49, "7 weeks"), (300, "10 months"), (-2, "in 2 days")],
 )
 def test_an_age_fits_its_column(days, words):
     assert hit_text.age_in_list(days) == words
@@ -239,6 +239,22 @@ def test_the_whole_sum_has_every_step_and_fits(evidence, trace, rows):
     assert max(line.cell_length for line in text.split("\n")) <= 54
 
 
+def test_a_change_that_sends_a_passage_without_the_line_asked_about_is_none(engine, evidence, trace):
+    settings, without = engine.plan.settings.update({"query.maxCharacters": 900}, "test"), 0
+    for hit in trace.lost[:4]:
+        at = row_of(evidence, hit.chunk.rowid)
+        assert at is not None
+        changes = flips(evidence, settings, at, engine.plan.with_profile)
+        for line in range(hit.chunk.start_line, hit.last_line + 1):
+            for change in changes.singles:
+                rows = hits.rows(evidence, engine.search.rank(evidence, change.settings), 0)
+                reads = next(row.passage for row in rows if row.hit.chunk == hit.chunk)
+                true = reads is not None and not reads.leaves_out(line)
+                assert (change in that_send(changes, evidence, line).singles) == true
+                without += not true
+    assert without
+
+
 def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
     miss = rows[wording.sent_of(trace)]
     at = row_of(evidence, miss.hit.chunk.rowid)
@@ -334,7 +350,7 @@ def test_a_saved_question_says_what_a_ranking_sends_for_it():
     scores = {"recall": 0.5, "mrr@10": 0.5, "noise": 5.0, "ndcg@10": 0.4}
     assert saved.result(query, scores) == "1 of 2 right, best 2nd, 5 others"
     assert saved.result(query, None) == "2 marks"
-    assert "50% of the right lines are sent, nDCG .40, 5.0 others" in saved.summary(
+    assert "50% of right lines sent, nDCG .40, 5.0 others each" in saved.summary(
         {"q": {**dict.fromkeys(NAMES, 0.0), **scores}}
     )
     assert saved.summary({}).startswith("m marks")

@@ -297,9 +297,12 @@ def test_a_ranking_of_openclaw_has_its_own_terms(workspace):
 def test_a_judgment_marks_the_row_measures_rankings_and_is_taken_back(screen):
     screen.ask().press("m", "enter")
     assert listed(screen)[0][3] == "✓"
-    screen.press("S").until(lambda: "1 of 1 right, best 1st" in screen.text)
-    screen.press("escape", "u")
-    assert listed(screen)[0][3] == " "
+    screen.press("t", "down", "right").until(lambda: "100% of right lines sent, nDCG 1.00, " in screen.text)
+    screen.press("u", "escape", "S").until(lambda: "1 of 1 right, best 1st" in screen.text)
+    screen.press("escape").ask("where is the stopcock").press("u")
+    assert screen.notices[-1].startswith("Taken back: “✓ It answers the question” of ")
+    assert screen.notices[-1].endswith(f", for “{QUESTION}”.")
+    assert listed(screen.ask())[0][3] == " "
 
 
 def test_a_saved_question_is_asked_again_and_forgotten(screen):

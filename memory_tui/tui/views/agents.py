@@ -321,9 +321,8 @@ class AgentsView(View):
     def ask_again(self, entry: RecallEntry) -> None:
         """Ask in the search view with the knobs that held then; u there takes the knobs back."""
         settings = self.session.settings
-        if settings is not None and entry.settings:
-            self.session.tried.append(rerun.settings_of(entry.settings, settings))
-        self.post_message(AskNotes(entry.query))
+        then = rerun.settings_of(entry.settings, settings) if settings is not None and entry.settings else None
+        self.post_message(AskNotes(entry.query, then))
 
 
 class TurnsPage(Listing):

@@ -31,13 +31,13 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, MemoryTuiError
 from memory_tui.events import Event, IndexChanged, SyncFinished
 from memory_tui.explain import wording
-from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephrase
+from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephrase, that_send
 from memory_tui.explain.why_not import absent, row_of, side_of
 from memory_tui.formatting import one_line, safe
 from memory_tui.providers import registry
 from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt
-from memory_tui.search.rank import Reranking, can_rank, rank
+from memory_tui.search.rank import Reranking, can_rank
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import PROFILES, TUNE_KEYS, Settings
@@ -110,40 +110,6 @@ class Answered(Message):
     effects: Effects = field(default_factory=dict)
     measures: str = ""
     """What the ranking comes to on the saved questions that were asked already."""
-
-
-@dataclass
-class Unanswered(Message):
-    """A question could not be asked."""
-
-    number: int
-    error: MemoryTuiError
-
-
-@dataclass
-class Explained(Message):
-    """What would have the passage under the cursor sent."""
-
-    rowid: int
-    trace: Trace
-    remedies: list[Remedy]
-    is_last: bool
-
-
-@dataclass
-class Learned(Message):
-    """The saved questions were read."""
-
-    notebook: Notebook
-
-
-@dataclass
-class Placed(Message):
-    """The passage that holds a line, or why no passage of it is a candidate."""
-
-    rowid: int
-    place: Place
-    text: Content = Content("")  # noqa: RUF009 - it never changes
 
 
 class Query(Box):
@@ -237,8 +203,8 @@ class SearchView(View):
         """Whose notes of a shared index are asked; empty for those of this workspace."""
         self.as_written = ""
         """The question of which no word is read otherwise than it was typed."""
-        self.steps: list[Callable[[], object] | None] = []
-        """What takes back each thing that was tried, the last one last; None is a change of notes."""
+        self.steps: list[tuple[str, Callable[[], object] | None]] = []
+        """What takes back each thing that was done, after its name, the last one last; None is a change of notes."""
         self.turned = "", 0
         """The knob that was turned last, and how many things were tried by then."""
         self.remedies: list[Remedy] = []
@@ -253,6 +219,8 @@ class SearchView(View):
         self.passage: tuple[object, ...] | None = None
         self.wanted = 0
         """The passage that the cursor is to stand on."""
+        self.then: tuple[str, Settings | None] = "", None
+        """The question that is asked with the knobs of then, which another one leaves, and these knobs."""
         self.line_asked = 0, 0
         """A passage, and the line of it that a person asked about."""
 
@@ -315,6 +283,8 @@ class SearchView(View):
         event.stop()
         self.misses = MISSES
         self.wait_no_more()
+        if self.is_of_then and self.box.value != self.then[0]:
+            self.action_own_ranking()
         engine = self.session.engine
         if engine is not None and (self.scope or self._asks_elsewhere(engine)):
             self.waiting = self.set_timer(REST_SECONDS, self.ask)
@@ -382,7 +352,7 @@ class SearchView(View):
         except Cancelled:
             return
         except MemoryTuiError as error:
-            self.post_message(Unanswered(request.number, error))
+            self.call_later(self.unanswered, request.number, error)
 
     def answering(self, own: Engine, request: Request, scope: str) -> tuple[Engine, Standing | None]:
         """Return who answers for a scope, once there is something to answer from. Raises MemoryTuiError."""
@@ -391,7 +361,7 @@ class SearchView(View):
                 return own.of_scope(scope, request.stop)
             except (MirrorFilling, Cancelled) as error:
                 filling = MirrorFilling(error.message, "Its answer comes by itself; u ends that and goes back.")
-                self.post_message(Unanswered(request.number, filling))
+                self.call_later(self.unanswered, request.number, filling)
                 if request.stop.wait(REST_SECONDS):
                     raise
 
@@ -443,13 +413,12 @@ class SearchView(View):
             self.keyed = True
             self.refresh_bindings()
 
-    @on(Unanswered)
-    def unanswered(self, message: Unanswered) -> None:
+    def unanswered(self, number: int, error: MemoryTuiError) -> None:
         """Say why there is no answer."""
-        if message.number == self.number:
+        if number == self.number:
             self.wait_no_more()
             self.answer = None
-            self.say(message.error.message, message.error.next_step)
+            self.say(error.message, error.next_step)
 
     def invite(self) -> None:
         """Say how to begin, with questions to choose from."""
@@ -500,6 +469,9 @@ class SearchView(View):
             if self.wanted and (at := self.hits.position(str(self.wanted))) is not None:
                 self.hits.highlighted, self.wanted = at, 0
             self.filling = False
+            if self.why.has_class("-turning"):
+                # What a turn moves stands at the top: the first, and the line below what is sent.
+                self.call_after_refresh(self.hits.scroll_home, animate=False)
             qmd = answer.qmd is not None
             self.entitle(self.hits, "What QMD gives your agent" if qmd else hits.heading(answer.trace))
             self.moved()
@@ -510,7 +482,7 @@ class SearchView(View):
         if answer.qmd is not None:
             return hits.qmd_level(answer.qmd, answer.trace).truncate(self.size.width, ellipsis=True)
         settings, standing = answer.request.settings, answer.request.standing
-        tried = ", tried" if self.session.tried else ""
+        tried = ", of then" if self.is_of_then else ", tried" if self.session.tried else ""
         state = Content.styled(f" {standing.sentence}", WARN if standing.trouble else "") if standing else Content()
         room = max(1, self.size.width - state.cell_length)
         line = hits.level_line(answer.trace, room, f"ranking: {knobs.title(settings)}{tried}")
@@ -636,17 +608,17 @@ class SearchView(View):
         result = self.attempt(lambda engine: flips(answer.evidence, settings, at, engine.plan.with_profile, stop))
         if result is None:
             return
+        result = that_send(result, answer.evidence, self.line_of(row))
         # Of an answer that is kept back the nearest are recalled, but not sent, and flips are what loses them.
-        every = [change for change in (*result.singles, *result.sets) if change.place]
-        changes = [change for change in every if not rank(answer.evidence, change.settings).keeps_back]
+        changes = [change for change in (*result.singles, *result.sets) if change.place]
         names = {each.hit.chunk.rowid: each.name for each in answer.rows}
         local = not self._asks_elsewhere(engine)
-        self.post_message(Explained(rowid, answer.trace, hits.remedies(changes, (), names), not local))
+        self.call_later(self.explained, rowid, answer.trace, hits.remedies(changes, (), names), is_last=not local)
         if local:
             questions = self.attempt(lambda _: self.rephrased(engine, answer, row, stop))
             if not stop.is_set():
                 rows = hits.remedies(changes, questions or (), names)
-                self.post_message(Explained(rowid, answer.trace, rows, True))
+                self.call_later(self.explained, rowid, answer.trace, rows, is_last=True)
 
     def rephrased(self, engine: Engine, answer: Answered, row: Row, stop: Stop) -> Sequence[Rephrased]:
         """Return questions that have a passage sent; each is really asked, so only where that costs nothing."""
@@ -658,18 +630,17 @@ class SearchView(View):
         text = answer.evidence.texts.get(row.hit.chunk.rowid, row.hit.snippet)
         words = side_of(answer.evidence, settings).plan
         lacks = absent(words, text) if row.hit.bm25 is None and " AND " in words.fts_query else ()
-        return rephrase(ask, answer.evidence, settings, text, row.hit.chunk, lacks, row.line).rephrased
+        return rephrase(ask, answer.evidence, settings, text, row.hit.chunk, lacks, self.line_of(row)).rephrased
 
-    @on(Explained)
-    def explained(self, message: Explained) -> None:
+    def explained(self, rowid: int, trace: Trace, remedies: list[Remedy], *, is_last: bool) -> None:
         """Show what would have the passage under the cursor sent."""
         row, answer = self.row, self.answer
-        if answer is None or row is None or message.trace is not answer.trace:
+        if answer is None or row is None or trace is not answer.trace:
             return
-        if row.hit.chunk.rowid == message.rowid:
-            none = hits.no_remedy(answer.trace) if message.is_last else "looking for a word to add ..."
-            self.show_remedies(message.remedies, none)
-            if message.remedies or message.is_last:
+        if row.hit.chunk.rowid == rowid:
+            none = hits.no_remedy(answer.trace) if is_last else "looking for a word to add ..."
+            self.show_remedies(remedies, none)
+            if remedies or is_last:
                 self.query_one(Remedies).known.set()
 
     def show_remedies(self, remedies: list[Remedy], otherwise: str) -> None:
@@ -684,7 +655,9 @@ class SearchView(View):
     def entitle_remedies(self) -> None:
         """Say over the remedies which keys try one, from where the focus is."""
         keys = "enter tries it" if self.query_one(Remedies).has_focus else "] then enter tries it"
-        title = Content.assemble(("It would be sent with", "bold"), (f"   {keys}" if self.remedies else "", MUTED))
+        row, (rowid, line) = self.row, self.line_asked
+        what = f"Line {line}" if row is not None and row.hit.chunk.rowid == rowid else "It"
+        title = Content.assemble((f"{what} would be sent with", "bold"), (f"   {keys}" if self.remedies else "", MUTED))
         self.write("#remedies-title", title)
 
     @on(OptionList.OptionSelected, "#remedies")
@@ -696,7 +669,7 @@ class SearchView(View):
             self.try_settings(remedy.remedy.settings, remedy.text)
         else:
             before = self.box.value
-            self.steps.append(lambda: self.put(before))
+            self.steps.append((remedy.text, lambda: self.put(before)))
             self.put(remedy.remedy.query)
             self.notify(f"Asked with {remedy.text}. u takes it back.", markup=False)
         self.action_back()
@@ -725,7 +698,7 @@ class SearchView(View):
     def search_in(self, scope: str | None) -> None:
         """Search a scope from now on; taking it back searches the one before."""
         if scope and scope != (self.scope or OWN):
-            self.steps.append(partial(self.ask_scope, self.scope))
+            self.steps.append((f"searching {one_line(scope)}", partial(self.ask_scope, self.scope)))
             self.ask_scope("" if scope == OWN else scope)
 
     def ask_scope(self, scope: str) -> None:
@@ -754,7 +727,7 @@ class SearchView(View):
             self.session.tried[-1] = settings
         else:
             self.session.tried.append(settings)
-            self.steps.append(self.untry)
+            self.steps.append((words or knobs.NAMES[knob], self.untry))
             self.turned = knob, len(self.steps)
         self.rerank()
         if words:
@@ -765,6 +738,18 @@ class SearchView(View):
         if self.session.tried:
             self.session.tried.pop()
         self.rerank()
+
+    @property
+    def is_of_then(self) -> bool:
+        """Return whether the knobs of then are in force, or what was turned from there."""
+        return self.then[1] in self.session.tried
+
+    def action_own_ranking(self) -> None:
+        """Rank by one's own settings again, whatever was tried."""
+        self.session.tried.clear()
+        self.steps = [step for step in self.steps if step[1] != self.untry]
+        self.rerank()
+        self.notify("Ranked by your own settings again.", markup=False)
 
     def rerank(self) -> None:
         """Rank the answer on screen by the settings in force; a question that is under way is asked by them."""
@@ -783,7 +768,7 @@ class SearchView(View):
         settings, engine = self.session.settings, self.session.engine
         if settings is None or engine is None:
             return
-        self.write("#ranking", ranking.line(settings, engine.plan.settings, self.size.width))
+        self.write("#ranking", ranking.line(settings, engine.plan.settings, self.size.width, then=self.is_of_then))
         if self.why.has_class("-turning"):
             self.knobs.show(settings, self.answer.effects if self.answer is not None else {})
             self.draw_knob()
@@ -793,6 +778,8 @@ class SearchView(View):
         if (settings := self.session.settings) is not None and self.knobs.key:
             width = self.knobs.size.width
             lines = [wording.pipeline(self.answer.trace), self.answer.measures] if self.answer is not None else []
+            # A small screen has room for one of the two.
+            lines = lines[::-1] if self.cases else lines
             below = [Content.styled(f" {line}", MUTED).truncate(width, ellipsis=True) for line in lines]
             self.write("#knob", Content("\n").join([ranking.detail(self.knobs.key, settings, width), *below]))
 
@@ -835,16 +822,23 @@ class SearchView(View):
         """Ask what another view wants to know."""
         message.stop()
         if message.query:
+            if self.is_of_then:
+                self.action_own_ranking()
             self.put(message.query)
             self.screen.set_focus(self.hits)
+        own, then = self.session.settings, message.settings
+        if own is not None and then is not None and not knobs.same(own, then):
+            self.then = message.query, then
+            self.try_settings(then, "the knobs of then")
 
     def undo(self) -> bool:
         """Take back the last thing tried; else how a question was read."""
         self.turned = "", 0
         if self.steps:
-            step = self.steps.pop()
+            words, step = self.steps.pop()
             if step is not None:
                 step()
+                self.notify(f"Taken back: {words}.", markup=False)
             return step is not None
         answer = self.answer
         if answer is not None and answer.trace.plan.readings and not answer.request.as_written:
@@ -943,12 +937,12 @@ class SearchView(View):
     async def action_promote(self) -> None:
         """Copy or move the marked lines, else the deciding one, to MEMORY.md."""
         if self.row is not None and self.is_own(self.owner):
-            await promote(self, self.query_one(Reader), lambda _: self.steps.append(None))
+            await promote(self, self.query_one(Reader), lambda _: self.steps.append(("", None)))
 
     async def action_overtake(self) -> None:
         """Write what holds now in the place of the deciding line, which stays with a mark."""
         if self.row is not None and self.is_own(self.owner):
-            await overtake(self, self.query_one(Reader), lambda _: self.steps.append(None))
+            await overtake(self, self.query_one(Reader), lambda _: self.steps.append(("", None)))
 
     async def action_compare(self) -> None:
         """Compare the ranking in force with another one."""
@@ -990,8 +984,9 @@ class SearchView(View):
 
         def chosen(choice: str | None) -> None:
             if choice:
-                before = self.notebook.find(query)
-                self.steps.append(lambda: self.learn(saved.as_before(query, before)))
+                before, mark = self.notebook.find(query), dict(saved.CHOICES)[choice].strip()
+                words = f"“{mark}” of {row.name}, for “{one_line(query)}”"
+                self.steps.append((words, lambda: self.learn(saved.as_before(query, before))))
                 self.learn(change(choice))
                 if before is None and choice != saved.TAKE_BACK:
                     self.notify("Kept with your saved questions: S measures rankings by them.", markup=False)
@@ -1003,13 +998,17 @@ class SearchView(View):
         """Read the saved questions, changed, and mark the passages by them."""
         notebook = self.attempt(lambda engine: saved.edited(engine, *changes))
         if notebook is not None:
-            self.post_message(Learned(notebook))
+            self.call_later(self.learned, notebook)
 
-    @on(Learned)
-    def learned(self, message: Learned) -> None:
+    def learned(self, notebook: Notebook) -> None:
         """Mark the passages."""
-        changed = message.notebook != self.notebook
-        self.notebook = message.notebook
+        changed, answer = notebook != self.notebook, self.answer
+        self.notebook = notebook
+        judged = {query.text: query for query in self.notebook.judged}
+        if answer is not None and (query := judged.get(answer.trace.query)) is not None:
+            self.cases[query.text] = Case.of(query, answer.evidence)
+        for text in self.cases.keys() - judged.keys():
+            del self.cases[text]
         if changed:
             self.rerank()
 
@@ -1041,25 +1040,23 @@ class SearchView(View):
             sent = "sent" if part else "not sent"
             words = f"{safe(place.path)}:{place.line} is {sent}, in the passage under the cursor."
             self.notify(why.unsent or words, markup=False)
-            self.post_message(Placed(rowid, place))
+            self.call_later(self.placed, rowid, place)
         else:
             text = self.attempt(lambda _: explained(answer.engine, why, settings))
             if text is not None:
-                self.post_message(Placed(0, place, text))
+                self.call_later(self.placed, 0, place, text)
 
-    @on(Placed)
-    async def placed(self, message: Placed) -> None:
+    async def placed(self, rowid: int, place: Place, text: Content | str = "") -> None:
         """Show the passage, or why it is none."""
         if self.answer is None:
             return
-        if message.rowid:
-            self.wanted, self.misses = message.rowid, len(self.answer.trace.lost)
-            self.line_asked = message.rowid, message.place.line
+        if rowid:
+            self.wanted, self.misses = rowid, len(self.answer.trace.lost)
+            self.line_asked = rowid, place.line
             self.rerank()
             self.screen.set_focus(self.hits)
         else:
-            title = f"{safe(message.place.path)}:{message.place.line}"
-            await self.app.push_screen(Page(title, message.text))
+            await self.app.push_screen(Page(f"{safe(place.path)}:{place.line}", text))
 
     async def action_do(self) -> None:
         """Write the ranking that is tried into the configuration, shown first."""
@@ -1096,7 +1093,7 @@ class SearchView(View):
             engine.reread()
             return f"{one_line(patch.target.name)} is as it was before."
 
-        self.steps.append(lambda: self.perform(undo))
+        self.steps.append(("what was written", lambda: self.perform(undo)))
         return f"Written to {one_line(patch.target.name)}, with a backup. u takes it back."
 
     def action_turn(self) -> None:
