@@ -37,7 +37,7 @@ from memory_tui.inbox.entries import (
 )
 from memory_tui.inbox.repeats import Repeats
 from memory_tui.notes import budget
-from memory_tui.notes.changes import Change, FileChange, Lines, sections, to_utf8
+from memory_tui.notes.changes import Change, FileChange, Lines, to_utf8
 from memory_tui.notes.edit import Curator
 from memory_tui.notes.planner import ARCHIVE, Planner
 from memory_tui.notes.promote import Spot
@@ -584,7 +584,7 @@ def _of_lines(spots: list[Spot], twins: list[Spot], action: Action, curator: Cur
     if action == "mask":
         return planner.with_trust(_masked(spots, Known(cleared=cleared(curator.roots.workspace))))
     if action == "demote":
-        return planner.demote(spots[0], _topic(spots[0]))
+        return planner.demote(spots[0], "Moved from memory")
     if len(spots) == 1 and twins and action in ("merge", "merge other"):
         survivor, duplicate = (twins[0], spots[0]) if action == "merge" else (spots[0], twins[0])
         return planner.merge_duplicates(survivor, [duplicate])
@@ -616,10 +616,3 @@ def _seen(planner: Planner, place: Passage, seen: str) -> Spot:
     if digest("\n".join(spot.texts())) != seen:
         raise EditRefused(f"{place} changed since the inbox examined it.", "Run the checks again.")
     return spot
-
-
-def _topic(spot: Spot) -> str:
-    """Return the title of the topic note that lines go to: that of the heading they stand under."""
-    texts = Lines.of(spot.data, spot.path).texts()
-    above = [section for section in sections(texts) if section.line < spot.first and section.title]
-    return above[-1].title if above else "More"

@@ -42,7 +42,8 @@ def lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
     rows: list[DiffLine] = []
     by_path = {file.path: file for file in change.files}
     names = {new: old for old, new in moves(change.files).items() if by_path[new].after == by_path[old].before}
-    for file in change.files:
+    # What a note loses comes before the new note that it goes to.
+    for file in sorted(change.files, key=lambda each: each.before is None and each.path not in names):
         if file.path in names:
             rows.append(DiffLine("file", f"{names[file.path]} becomes {file.path}, its text stays as it is"))
         elif file.path not in names.values():

@@ -165,10 +165,11 @@ class Planner(Struct, frozen=True):
     # --- lines to another note ---------------------------------------------------------------------------------------
 
     def choices(self, spot: Spot) -> Sequence[str]:
-        """The headings of the curated note that the lines could go below, the best first."""
+        """The headings of the curated note that the lines could go below, the best first, of equal ones one."""
         texts = Lines.of(current(self.roots, self._target())).texts()
         choices = promoting.ranked(texts, "\n".join(spot.texts()), spot.around())
-        return [section.title for _, section in choices if section.title]
+        titles = {section.title.casefold(): section.title for _, section in reversed(choices) if section.title}
+        return list(titles.values())[::-1]
 
     def promote(self, spot: Spot, *, to: str = "", move: bool = False) -> Change:
         """Copy or move lines to the curated note, below the heading `to` or the one that fits."""
@@ -193,21 +194,21 @@ class Planner(Struct, frozen=True):
         parts = promoting.parts(spot for spot in spots if spot.path != target)
         if not parts:
             raise EditRefused("No lines are chosen that could be promoted.", "Choose lines with text of other notes.")
-        files: dict[str, FileChange] = {}
+        before = text = current(self.roots, target)
         notes: list[str] = []
         for part in parts:
-            into = files[target].after if target in files else current(self.roots, target)
-            change = promoting.promote(part, target, into)
-            for file in change.files:
-                files[file.path] = replace(files.get(file.path, file), after=file.after)
+            change = promoting.promote(part, target, text)
+            text = change.files[0].after
             notes += change.notes
         whence = sorted({part.path for part in parts})
         count = plural(sum(bool(text.strip()) for part in parts for text in part.texts()), "line")
         title = f"Promote {count} of {plural(len(whence), 'note') if len(whence) > 1 else whence[0]} to {target}"
-        return self._budgeted(Change("promote", title, tuple(files.values()), tuple(dict.fromkeys(notes))))
+        return self._budgeted(
+            Change("promote", title, (FileChange(target, before, text),), tuple(dict.fromkeys(notes)))
+        )
 
     def demote(self, spot: Spot, target: str) -> Change:
-        """Move lines to the topic note `target`, a path or a title."""
+        """Move lines to the topic note `target`, a path or a title, whole sections as they are."""
         path = self._stored(target if target.endswith(".md") else topic_path(target))
         return self._budgeted(promoting.demote(spot, path, current(self.roots, path)))
 
@@ -248,7 +249,8 @@ class Planner(Struct, frozen=True):
         """
         today = self.now().date()
         paths = {note.path for note in scan(self.roots).notes}
-        old = {path for path in paths if (day := _log_day(path)) is not None and (today - day).days > days}
+        logs = ((path, shown_day(path)) for path in paths if path.rpartition("/")[0] == "memory")
+        old = {path for path, day in logs if day is not None and (today - day).days > days}
         targets = {path: f"{ARCHIVE}/{path.rpartition('/')[2]}" for path in sorted(old)}
         notes = [f"{target} is there already, so {path} stays." for path, target in targets.items() if target in paths]
         moved = {path: target for path, target in targets.items() if target not in paths}
@@ -341,11 +343,6 @@ def topic_path(title: str) -> str:
     if not name:
         raise EditRefused("A topic needs a name with letters or digits.", "For instance: network.")
     return f"memory/{name}.md"
-
-
-def _log_day(path: str) -> dt.date | None:
-    """The day of a log directly below memory/."""
-    return shown_day(path) if path.startswith("memory/") and path.count("/") == 1 else None
 
 
 def deletion_of(spots: Iterable[Spot], *, kind: str = "delete", title: str = "", keep: Spot | None = None) -> Change:

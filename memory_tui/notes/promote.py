@@ -15,8 +15,10 @@ from msgspec.structs import replace
 from rapidfuzz import fuzz, process, utils
 
 from memory_tui.errors import EditRefused
-from memory_tui.notes.changes import HEADING, ITEM, Change, FileChange, Lines, Section, sections
+from memory_tui.formatting import plural
+from memory_tui.notes.changes import ITEM, Change, FileChange, Lines, Section, block_at, sections
 from memory_tui.tokens import function_words, segmented, stop_words, tokens
+from memory_tui.workspace.notes import together
 
 CATCH_ALL = "Notes"
 """The heading that is made when nothing fits."""
@@ -56,11 +58,7 @@ class Spot(Struct, frozen=True):
 
     def facts(self) -> list[list[str]]:
         """The lines that are no headings in runs. Raises EditRefused where there are none with text."""
-        texts, numbers = self.lines().texts(), self.below_headings()
-        runs = [
-            [texts[n - 1] for _, n in run] for _, run in groupby(enumerate(numbers), lambda each: each[1] - each[0])
-        ]
-        facts = [run for run in runs if any(text.strip() for text in run)]
+        facts = [part.texts() for part in parts([self])]
         if not facts:
             what = "A heading alone cannot be promoted." if "".join(self.texts()).strip() else "These lines are blank."
             raise EditRefused(what, "Choose lines with text.")
@@ -112,7 +110,7 @@ def ranked(texts: Sequence[str], block: str, around: str = "") -> list[tuple[flo
 def section_for(texts: Sequence[str], block: str, around: str, to: str) -> tuple[Section | None, str]:
     """The section for `block`, with what stood `around` it, or the heading that has to be made; never both."""
     if to:
-        section = _named(texts, to)
+        section = _named([*(part for _, part in ranked(texts, block, around)), *sections(texts)[1:]], to)
         return section, "" if section else to.strip().lstrip("#").strip()
     choices = ranked(texts, block, around)
     if choices and choices[0][0] >= ENOUGH:
@@ -124,13 +122,11 @@ def section_for(texts: Sequence[str], block: str, around: str, to: str) -> tuple
     return (None, CATCH_ALL) if any(section.level > 1 for section in parts) else (parts[-1], "")
 
 
-def _named(texts: Sequence[str], title: str) -> Section | None:
-    """The section that somebody means by `title`, by fuzzy match; None when no heading is like it."""
-    candidates = [section for section in sections(texts) if section.line]
+def _named(candidates: Sequence[Section], title: str) -> Section | None:
+    """The first of `candidates` that somebody means by `title`, by fuzzy match; None when no heading is like it."""
     titles = [section.title for section in candidates]
-    for number, name in enumerate(titles):
-        if name.casefold() == title.strip().casefold():
-            return candidates[number]
+    if title.strip().casefold() in (names := [name.casefold() for name in titles]):
+        return candidates[names.index(title.strip().casefold())]
     hit = process.extractOne(title, titles, scorer=fuzz.WRatio, processor=utils.default_process, score_cutoff=_NAMED)
     return candidates[hit[2]] if hit else None
 
@@ -159,7 +155,7 @@ def without(note: Lines, removed: Collection[int], protected: Collection[int] = 
     texts, lines, notes = note.texts(), set(removed), list[str]()
     headings = sections(texts)[1:]
     for at, heading in reversed(list(enumerate(headings))):
-        end = next((other.line - 1 for other in headings[at + 1 :] if other.level <= heading.level), len(texts))
+        end = _end(heading, headings, texts)
         below = {number for number in range(heading.line + 1, end + 1) if texts[number - 1].strip()}
         is_title = at == 0 and (heading.level == 1 or end == len(texts))
         if below and below <= lines and not is_title and heading.line not in {*removed, *protected}:
@@ -183,19 +179,61 @@ def promote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: 
     `to` names the heading, by fuzzy match, and is made when none is like it; without it the heading is the one that
     shares the lines' words. Times of the day are left out, headings are no facts and stay. Raises EditRefused.
     """
-    items = [item for run in spot.facts() for item in _items(run, f" (from {spot.path})", timeless=True)]
+    items = [item for run in spot.facts() for item in _items(run, f" (from {spot.path})")]
     # What the list of the note is marked with counts for nothing.
     bare, there = ([line[1:] for line in lines] for lines in (items, Lines.of(into, target).texts()))
     for at in range(len(there)):
         if there[at : at + len(bare)] == bare:
             raise EditRefused(f"{spot} stands at {target}:{at + 1} already.", "Choose other lines.")
-    return _carry("promote", spot, items, target, into, to, removed=spot.below_headings() if move else ())
+    note = _target(spot, target, into)
+    section, heading = section_for(note.texts(), "\n".join(spot.texts()), spot.around(), to)
+    note = _appended(note, section, items) if section is not None else _new_section(note, heading, items)
+    name = heading if section is None else section.title if into is not None else ""
+    title = f"Promote {spot} to {target}" + (f", {name}" if name else "")
+    files, notes = [FileChange(target, into, note.data)], [f"The heading {heading} is new."] * bool(heading)
+    if move:
+        left, emptied = without(spot.lines(), spot.below_headings())
+        files, notes = [*files, FileChange(spot.path, spot.data, left.data)], [*notes, *emptied]
+    return Change("promote", title, tuple(files), tuple(notes))
 
 
 def demote(spot: Spot, target: str, into: bytes | None) -> Change:
-    """Move lines, for instance of MEMORY.md, to the topic note `target`, which is made when it is not there."""
-    items = _items(spot.texts(), "", timeless=False)
-    return _carry("demote", spot, items, target, into, "", removed=range(spot.first, spot.last + 1))
+    """Move the sections that lines stand in to the end of the topic note `target`, whole and as they are.
+
+    Of a section that has more lines than are to go, those go alone, below its heading, which is repeated; so are the
+    headings around it. The note is made when it is not there.
+    """
+    note, texts, path = _target(spot, target, into), spot.lines().texts(), spot.path
+    titles, there = sections(texts)[1:], note.texts()
+    runs = [block_at(texts, spot.first), block_at(texts, spot.last), *together("\n".join(texts))]
+    first = min(run[0] for run in runs if run[0] <= spot.first <= run[1])
+    last = max(run[1] for run in runs if run[0] <= spot.last <= run[1])
+    # The title of the note stays with it.
+    around = [h for h in titles if h.line < first <= _end(h, titles, texts) and (h != titles[0] or h.level > 1)]
+    if around and around[-1].last - around[-1].line <= last - first:
+        first = around.pop().line
+    last = max([last, *(_end(h, titles, texts) for h in titles if first <= h.line <= last)])
+    names = [h.title for h in titles if first <= h.line <= last]
+    lines = [*(line for h in around for line in (texts[h.line - 1], "")), *texts[first - 1 : last]]
+    note = note.insert(len(there) + 1, [*[""] * bool("".join(there[-1:]).strip()), *lines])
+    left, emptied = without(spot.lines(), range(first, last + 1))
+    what = f", {plural(len(names), 'section')}: {', '.join(names[:4])}" if names else ""
+    files = FileChange(target, into, note.data), FileChange(path, spot.data, left.data)
+    notes = f"Lines {first} to {last} leave {path}{what}{', ...' if len(names) > 4 else '.'}", *emptied
+    return Change("demote", f"Move {path}:{first}-{last} to {target}", files, notes)
+
+
+def _end(heading: Section, headings: Sequence[Section], texts: Sequence[str]) -> int:
+    """Return the last line of a heading with all headings below it."""
+    return next((o.line - 1 for o in headings if o.line > heading.line and o.level <= heading.level), len(texts))
+
+
+def _target(spot: Spot, target: str, into: bytes | None) -> Lines:
+    """Return the note that lines go to, with its name as its title where it is new. Raises EditRefused."""
+    if target == spot.path:
+        raise EditRefused(f"The lines are in {target} already.", "Choose another note.")
+    title = target.rpartition("/")[2].removesuffix(".md").replace("-", " ").strip()
+    return Lines(False, ()).insert(1, [f"# {title[:1].upper()}{title[1:]}"]) if into is None else Lines.of(into, target)
 
 
 def parts(spots: Iterable[Spot]) -> list[Spot]:
@@ -215,52 +253,24 @@ def parts(spots: Iterable[Spot]) -> list[Spot]:
     return runs
 
 
-def _carry(
-    kind: str, spot: Spot, items: list[str], target: str, into: bytes | None, to: str, *, removed: Collection[int]
-) -> Change:
-    if target == spot.path:
-        raise EditRefused(f"The lines are in {target} already.", "Choose another note.")
-    note = Lines.of(into, target)
-    if into is None:
-        title = target.rpartition("/")[2].removesuffix(".md")
-        if kind == "demote":
-            title = title.replace("-", " ").strip()
-            title = title[:1].upper() + title[1:]
-        note = Lines(False, ()).insert(1, [f"# {title}"])
-    section, heading = section_for(note.texts(), "\n".join(spot.texts()), spot.around(), to)
-    note = _appended(note, section, items) if section is not None else _new_section(note, heading, items)
-    name = heading if section is None else section.title if into is not None else ""
-    title = f"{kind.capitalize()} {spot} to {target}" + (f", {name}" if name else "")
-    change = Change(
-        kind, title, (FileChange(target, into, note.data),), (f"The heading {heading} is new.",) * bool(heading)
-    )
-    if not removed:
-        return change
-    left, notes = without(spot.lines(), removed)
-    files = (*change.files, FileChange(spot.path, spot.data, left.data))
-    return replace(change, files=files, notes=(*change.notes, *notes))
-
-
-def _items(texts: Sequence[str], source: str, *, timeless: bool) -> list[str]:
+def _items(texts: Sequence[str], source: str) -> list[str]:
     """Lines as list items at the left edge, each item with its source; what belongs to an item stays below it."""
     texts = [text for text in texts if text.strip()]
-    if not texts:
-        raise EditRefused("These lines are blank.", "Choose lines with text.")
     edge = min(len(text) - len(text.lstrip()) for text in texts)
     out: list[str] = []
     for text in (text[edge:] for text in texts):
-        item, heading = ITEM.match(text), HEADING.match(text)
+        item = ITEM.match(text)
         if text[:1].isspace():
             out.append(text)
         elif item:
             mark = item[2] if item[2] in "-*+" else "-"
             words = text[item.end() :]
-            out.append(f"{mark} {_TIME.sub('', words, count=1) if timeless and _TIME.match(words) else words}{source}")
-        elif out and not heading:
+            out.append(f"{mark} {_TIME.sub('', words, count=1) if _TIME.match(words) else words}{source}")
+        elif out:
             # A paragraph goes on.
             out.append(f"  {text}")
         else:
-            out.append(f"- {heading[2] if heading else text}{source}")
+            out.append(f"- {text}{source}")
     return out
 
 

@@ -136,7 +136,7 @@ async def _ask_heading(view: View, path: str, spots: Spots, then: Then) -> None:
         return
     best = ["fits best: ", *[""] * len(titles)]
     options = [
-        (f"{way} {title}", Content.assemble((f"{way:<5}", "$accent"), (fit, "$foreground-muted"), one_line(title, 48)))
+        (f"{way} {title}", Content.assemble((f"{way:<5}", "$accent"), (fit, "$foreground-muted"), one_line(title)))
         for way in ("copy", "move")
         for title, fit in zip(titles, best, strict=False)
     ]

@@ -169,13 +169,14 @@ class Choice(Dialog[str]):
         """Return the list."""
         if self.explanation:
             yield Static(Content(self.explanation))
-        yield Options(*(Option(Content.assemble(" ", text), id=id_) for id_, text in self.options))
+        # Their ids are words of notes, too, and may come twice, so a row is known by its place.
+        yield Options(*(Option(Content.assemble(" ", text)) for _, text in self.options))
 
     @on(OptionList.OptionSelected)
     def choose(self, event: OptionList.OptionSelected) -> None:
         """Answer with the id."""
         event.stop()
-        self.dismiss(event.option.id)
+        self.dismiss(self.options[event.option_index][0])
 
 
 class Calendar(Dialog[str]):

@@ -224,7 +224,12 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine, workspace):
     assert over[0].place.first > 100
     assert over[0].place.last > over[0].place.first + 100
     change = inbox_examine.changes([over[0]], "demote", engine.notes.curator)
-    assert change.paths == ("memory/facts.md", "MEMORY.md")
+    assert change.paths == ("memory/moved-from-memory.md", "MEMORY.md")
+    moved, kept = (file.after.decode() for file in change.files)
+    assert moved.startswith("# Moved from memory\n\n## Facts\n\n- fact number 1")
+    assert kept.startswith("# Home\n## Facts\n- fact number 0 ")
+    assert kept.endswith("\n".join(lines[-30:]) + "\n")
+    assert len(kept) < 20_000
 
 
 def test_of_a_long_note_the_beginning_is_examined_which_is_said(engine, workspace):

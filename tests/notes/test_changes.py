@@ -170,6 +170,12 @@ def test_a_line_goes_below_the_heading_that_is_named_or_shares_its_words(data, t
     assert change.notes == tuple(f"The heading {title.decode()} is new." for title in new)
 
 
+def test_of_equal_headings_the_one_that_fits_is_meant():
+    into = b"# M\n\n## Books\n- zebra tales\n\n## books\n- camper repair guide\n"
+    change = promote.promote(spot(b"- a guide to the camper\n", 1), "MEMORY.md", into, to="Books")
+    assert after(change, "MEMORY.md").startswith(into[:-1] + b"\n- a guide to the camper")
+
+
 def test_moving_takes_the_lines_away_and_keeps_line_ends():
     change = promote.promote(
         spot(b"# x\r\n- one\r\n- two", 3), "MEMORY.md", MEMORY.replace(b"\n", b"\r\n"), to="Family", move=True
@@ -199,16 +205,58 @@ def test_headings_alone_are_not_promoted(first, last):
         promote.promote(spot(b"# 2026-01-12\n\n## Home\n- one\n", first, last), "MEMORY.md", MEMORY)
 
 
-def test_demoting_makes_the_topic_note():
-    change = promote.demote(Spot("MEMORY.md", MEMORY, 7, 8), "memory/home-lab.md", None)
-    assert after(change, "memory/home-lab.md") == (
-        b"# Home lab\n- Router: Omada ER605, admin VLAN 10.\n- Access points are in the hall.\n"
-    )
-    assert change.files[0].before is None
-    assert after(change, "MEMORY.md") == MEMORY.replace(
-        b"## Home network\n- Router: Omada ER605, admin VLAN 10.\n- Access points are in the hall.\n\n", b""
-    )
-    assert change.notes == ("Nothing is left below the heading Home network, so it goes too.",)
+FENCE = "```\n# x\n\ny\n```\n\n"
+A_TO_D, D = f"## A\na\n\n## P\nown\n\n### B\n- b\n\n### C\nc\n\n{FENCE}", "## D\n- d\n- e\n- f\n"
+LONG = f"# M\n\n{A_TO_D}{D}"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "left", "gone"),
+    [
+        # The parent stays, and is repeated; a section goes whole where most is not more than what is to go.
+        (
+            10,
+            13,
+            "## A\na\n\n## P\nown\n\n## D\n- d\n- e\n- f\n",
+            "## P\n\n" + LONG[LONG.index("### B") : LONG.index("\n\n## D")],
+        ),
+        (4, 6, LONG[LONG.index("## D") :], LONG[LONG.index("## A") : LONG.index("\n\n## D")]),
+        # Part of a larger one goes below its heading; a fence goes whole.
+        (
+            16,
+            18,
+            LONG[LONG.index("## A") :].replace("```\n# x\n\ny\n```\n\n", ""),
+            "## P\n\n### C\n\n```\n# x\n\ny\n```",
+        ),
+        (22, 22, LONG[LONG.index("## A") :].replace("- d\n", ""), "## D\n\n- d"),
+    ],
+)
+def test_sections_move_whole_and_as_they_are(first, last, left, gone):
+    change = promote.demote(Spot("MEMORY.md", LONG.encode(), first, last), "memory/x.md", b"# X\n")
+    assert after(change, "MEMORY.md").decode() == "# M\n\n" + left
+    assert after(change, "memory/x.md").decode().rstrip() == f"# X\n\n{gone}"
+    assert diff.text(change).startswith("--- memory/x.md"), "no note is new"
+    assert change.notes[0].startswith("Lines ")
+
+
+@given(st.lists(st.sampled_from(["# a", "## b", "### c", "- d", "e", "", "```", "  f"]), min_size=1), st.data())
+def test_a_line_that_moves_keeps_its_headings(texts, data):
+    def owned(lines):
+        above, rows = {0: []}, []
+        parts = {part.line: part for part in sections(lines)[1:]}
+        for number, line in enumerate(lines, 1):
+            if part := parts.get(number):
+                above = {level: title for level, title in above.items() if level < part.level} | {part.level: line}
+            elif line.strip():
+                rows.append((tuple(above[level] for level in sorted(above) if level > 1), line))
+        return Counter(rows)
+
+    texts = [*texts, "- z"]
+    first = data.draw(st.integers(1, len(texts)))
+    note = "\n".join(texts).encode()
+    change = promote.demote(Spot("m.md", note, first, data.draw(st.integers(first, len(texts)))), "x.md", b"")
+    moved, left = (after(change, path).decode().split("\n") for path in ("x.md", "m.md"))
+    assert owned(moved) + owned(left) == owned(texts)
 
 
 def test_deleting_closes_the_gap_and_counts_a_line_once():

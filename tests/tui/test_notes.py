@@ -251,6 +251,15 @@ def test_the_deciding_line_of_a_passage_is_promoted_and_overtaken(screen, worksp
     assert "changed after you saw them" in screen.press("escape", "p").notices[-1]
 
 
+def test_equal_headings_are_one_place_to_promote_to(screen, workspace):
+    curated = workspace / "MEMORY.md"
+    curated.write_text(f"{curated.read_text()}\n## Of two\n- a\n\n## Of two\n- the camper brakes\n")
+    read(screen, LOG, 6).press("p").until(lambda: "below which" in screen.text)
+    places = [place for place, _ in screen.app.screen.options]
+    assert len(set(places)) == len(places)
+    assert {"copy Of two", "move Of two"} < set(places)
+
+
 def test_marked_lines_go_and_come_back(screen, workspace):
     note = workspace / "memory/people.md"
     before = note.read_text()
