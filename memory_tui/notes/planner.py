@@ -389,8 +389,7 @@ def capture(text: str, now: dt.datetime, log: bytes | None) -> Change:
 
 
 def _words(text: str) -> str:
-    words = "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")).strip("\n")
-    words = words.strip().replace("\0", "")
+    words = "\n".join(line.rstrip() for line in re.split("\r\n?|\n", text)).strip().replace("\0", "")
     if not words:
         raise EditRefused("There is nothing to remember.", 'For instance: memory-tui remember "Bins go out on Friday".')
     if len(words) > _MOST:
