@@ -211,10 +211,12 @@ def test_of_an_answer_that_is_kept_back_only_what_sends_a_passage_is_offered(tmp
 def test_the_keys_over_the_remedies_are_those_that_try_one_from_there(screen):
     screen.ask().press(*["down"] * 6)
     assert "] then enter tries it" in screen.text
+    assert "▌7 results" not in screen.text
     screen.press("right_square_bracket", "s", "escape")
     assert "] then enter tries it" in screen.text
     screen.press("right_square_bracket")
     assert "It would be sent with   enter tries it" in screen.text
+    assert "▌7 results" in screen.text
     row = view(screen).row
     assert row is not None
     assert row.place == 7
@@ -243,6 +245,8 @@ def test_a_knob_moves_the_list_and_says_what_steps_do(screen):
     assert listed(screen) != before
     screen.press("u", "escape")
     assert listed(screen) == before
+    screen.resize(*SMALL).press("end", "t", "right")
+    assert view(screen).hits.scroll_offset.y == 0
 
 
 def test_presses_of_one_knob_are_taken_back_as_one(screen):

@@ -17,6 +17,7 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import Reactive
+from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
@@ -171,6 +172,10 @@ class Remedies(Rows):
         super().__init__(id=id)
         self.known = asyncio.Event()
         """Set where there are some, or none at all."""
+
+    def render_line(self, y: int) -> Strip:
+        """Return a line; its cursor has a mark where the focus is here, apart from that of the passages."""
+        return super().render_line(y) if self.has_focus else OptionList.render_line(self, y)
 
     async def action_choose(self) -> None:
         """Try the one under the cursor, once they are worked out."""
