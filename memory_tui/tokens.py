@@ -10,6 +10,7 @@ import datetime as dt
 import functools
 import itertools
 import re
+import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -115,9 +116,8 @@ def words_above(path: str, headings: Sequence[str]) -> str:
     with suppress(ValueError):
         day = spelled(dt.date(*map(int, day.split("-"))))
     name = letters_of(_DAY.sub(" ", path.rpartition("/")[2].rpartition(".")[0])).strip()
-    is_there = name == "memory" or name in {letters_of(heading).strip() for heading in headings}
-    tells = _LETTER.search(name) and not is_there
-    return "\n".join([day, name, *headings] if tells else [day, *headings])
+    names = {"memory", *(letters_of(heading).strip() for heading in headings)}
+    return "\n".join([day, name, *headings] if _LETTER.search(name) and name not in names else [day, *headings])
 
 
 def indexed_form(above: str, text: str) -> str:
@@ -252,8 +252,9 @@ STEM_TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2")
 """FTS5 tokenizer of ours."""
 
 
-@functools.cache
-def _tokenizer(name: str, *arguments: str) -> apsw.FTS5Tokenizer:
+@functools.lru_cache(maxsize=64)
+def _tokenizer(_thread: int, name: str, *arguments: str) -> apsw.FTS5Tokenizer:
+    # One a thread: unicode61 folds each word into one buffer, and a collection of garbage meanwhile lets others run.
     return apsw.Connection(":memory:").fts5_tokenizer(name, list(arguments))
 
 
@@ -268,7 +269,7 @@ def spans(text: str, *, stemmed: bool = True) -> list[tuple[int, int, str]]:
 
     Where stemmed, those of the pieces of names follow behind all others, as in `indexed_form`.
     """
-    tokenizer = _tokenizer(*(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
+    tokenizer = _tokenizer(threading.get_ident(), *(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
     every = cast(
         "list[tuple[int, int, str]]",
         tokenizer(text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False),
@@ -281,7 +282,7 @@ def spans(text: str, *, stemmed: bool = True) -> list[tuple[int, int, str]]:
 
 def tokens(text: str, *, stemmed: bool) -> list[str]:
     """The tokens that FTS5 finds in `text`, with porter stems or plain."""
-    tokenizer = _tokenizer(*(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
+    tokenizer = _tokenizer(threading.get_ident(), *(STEM_TOKENIZER if stemmed else RAW_TOKENIZER))
     document, no_offsets = apsw.FTS5_TOKENIZE_DOCUMENT, {"include_offsets": False, "include_colocated": False}
     return cast("list[str]", tokenizer(text.encode("utf-8", "replace"), document, None, **no_offsets))
 
