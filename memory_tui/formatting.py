@@ -31,7 +31,8 @@ _UNSAFE = (
 )
 # One variation selector belongs to the character before it; bytes can be hidden in a row of them.
 _SELECTORS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
-_EMOJI = "\ufe0f"
+# What makes an emoji wide or dark takes cells on some terminals and none on others; without it all count the same.
+_DRESS = re.compile("\ufe0f|(?<=[\u2600-\U0001faff])[\U0001f3fb-\U0001f3ff]")
 _HIDDEN = rf"(?<={_SELECTORS}){_SELECTORS}"
 _PRINTABLE_AND_UNSAFE = re.compile(f"[\u034f\u3164\uffa0]|{_HIDDEN}")
 _IN_LINES = re.compile(f"[{_UNSAFE}]|{_HIDDEN}")
@@ -45,11 +46,9 @@ def safe(text: str, *, keep_newlines: bool = False) -> str:
     With `keep_newlines` line ends stay (CR LF becomes LF), otherwise they are shown as control pictures. A tab
     becomes four spaces. Applying it twice changes nothing more.
     """
-    if text.isprintable() and (text.isascii() or not _PRINTABLE_AND_UNSAFE.search(text)):
-        return text
-    if keep_newlines:
-        return _EACH_IN_LINES.sub(_visible, text) if _IN_LINES.search(text) else text
-    return _EACH.sub(_visible, text)
+    if not text.isprintable() or (not text.isascii() and _PRINTABLE_AND_UNSAFE.search(text)):
+        text = (_EACH_IN_LINES if keep_newlines else _EACH).sub(_visible, text)
+    return text if text.isascii() else _DRESS.sub("", text)
 
 
 def one_line(text: str, width: int | None = None) -> str:
@@ -95,11 +94,8 @@ def _visible(match: re.Match[str]) -> str:
 
 
 def cells(character: str) -> int:
-    """Terminal cells of one character: 0 for marks drawn on the one before, 2 for wide ones.
-
-    The selector of an emoji makes a narrow character before it wide.
-    """
-    if character.isascii() or character == _EMOJI:
+    """Terminal cells of one character: 0 for marks drawn on the one before, 2 for wide ones."""
+    if character.isascii():
         return 1
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0
