@@ -155,7 +155,7 @@ async def _ask_heading(view: View, path: str, spots: Spots, then: Then) -> None:
         if title:
             await propose(view, lambda curator: curator.plan.promote(facts[0], to=title, move=move), then=then)
 
-    words = "A copy names its source; a move takes the lines out of this note."
+    words = "The time of day is left out. A copy names its source; a move takes the lines out of this note."
     await view.app.push_screen(Choice(f"Promote {facts[0]} below which heading?", options, words), chosen)
 
 

@@ -218,6 +218,14 @@ class Reader(MarkdownText):
         selected = (number for number in self.numbers[top[0] : bottom[0] + 1] if number)
         return runs(self.marked or selected or ()) or [(self.line, self.line)]
 
+    def get_cursor_down_location(self) -> tuple[int, int]:
+        """Go to the next line of the note, which is what is highlighted and copied, not to its next row."""
+        return min(self.cursor_location[0] + 1, self.document.line_count - 1), 0
+
+    def get_cursor_up_location(self) -> tuple[int, int]:
+        """Go to the line of the note before this one."""
+        return max(self.cursor_location[0] - 1, 0), 0
+
     @property
     def top(self) -> int:
         """Return the first line that is shown."""
@@ -278,7 +286,7 @@ class Reader(MarkdownText):
         """Mark the line, or take its mark away, and go on."""
         self.marked ^= {self.line}
         self.redraw()
-        self.move_cursor((min(self.cursor_location[0] + 1, self.document.line_count - 1), 0))
+        self.move_cursor(self.get_cursor_down_location())
 
     def action_copy(self, text: bool | None = None) -> None:
         """Copy the chosen lines with their citation, or the citation alone; without `text` what is selected."""

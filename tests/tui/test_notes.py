@@ -63,6 +63,15 @@ def test_every_size_has_its_screen(reader, size):
     reader.press("escape").resize(*LARGE)
 
 
+def test_down_goes_to_the_next_line_of_a_note_and_y_copies_what_is_highlighted(screen, workspace):
+    (workspace / "memory" / "long.md").write_text(f"# Long\n- {'many words ' * 40}\n- the line below\n")
+    screen.press("i").until(lambda: "memory/long.md" in {row.path for row in screen.app.session.files})
+    screen.press("f").type("long").press("enter", "enter", "down", "down", "y")
+    assert "- the line below" in screen.notices[-1]
+    screen.press("up", "y")
+    assert "many words" in screen.app.clipboard
+
+
 def test_under_70_cells_one_pane_is_in_front(reader):
     reader.press("1", "escape", "home").resize(*TINY)
     assert "Home network" in reader.text

@@ -222,12 +222,14 @@ class AgentsView(View):
             for scope in row.host.scopes
             for words, log in (("log here what it asks", True), ("log nothing", False))
         }
-        if row.connection is not None:
+        made = row.connection
+        if made is not None:
             offers |= {"test": "start its server as it does, and ask it", "disconnect": "disconnect it"}
 
         def answered(choice: str | None) -> None:
-            if choice == "test":
-                self.test(row)
+            if choice == "test" and made is not None:
+                self.notify(f"Starting the server of {row.host.title} ...", markup=False)
+                self.perform(lambda _engine: prove(made.start).sentence())
             elif choice == "disconnect":
                 self.disconnect(row)
             elif choice:
@@ -296,13 +298,6 @@ class AgentsView(View):
 
         if asks := self.attempt(plan):
             self.post_message(asks)
-
-    def test(self, row: AgentProgram) -> None:
-        """Start what the agent starts, and ask it."""
-        made = row.connection
-        if made is not None:
-            self.notify(f"Starting the server of {row.host.title} ...", markup=False)
-            self.perform(lambda _engine: prove(made.start).sentence())
 
     @work(thread=True, exclusive=True, group="plan")
     def explain(self, entry: RecallEntry) -> None:

@@ -164,12 +164,6 @@ def _shown(change: Change | str | None, width: int) -> Content:
     return Content.styled(one_line(change), WARN) if isinstance(change, str) else difference(change, width)
 
 
-def decided(count: int, end: float) -> str:
-    """Return what became of findings that were decided about."""
-    what = plural(count, "finding")
-    return f"{what} {'is' if count == 1 else 'are'} {until(end) if end else 'open again'}; u takes it back."
-
-
 class Causes(Facts):
     """The groups, of which enter says what can be done."""
 
@@ -348,8 +342,7 @@ class InboxView(View):
     async def offer(self, group: Group) -> None:
         """Let a person choose what is done about a group or a line."""
         first, many = group.suggestions[0], len(group.suggestions) > 1
-        words = {**CHANGES, **DECISIONS}
-        offers: list[tuple[str, str]] = [(action, words[action]) for action in group.actions]
+        offers: list[tuple[str, str]] = [(action, {**CHANGES, **DECISIONS}[action]) for action in group.actions]
         if first.id in self.hidden:
             offers = [("open", "ask about it again")]
         show = f"show all {len(group.suggestions):,}" if group.id not in self.unfolded else "show fewer"
@@ -430,7 +423,8 @@ class InboxView(View):
         With `none` they are harmless, which is learnt.
         """
         ends = {item.id: end for item in group.suggestions}
-        words = f"{plural(len(ends), 'line')} taken for none; u takes it back." if none else decided(len(ends), end)
+        became = "taken for none" if none else until(end) if end else "open again"
+        words = f"{plural(len(ends), 'finding')} {became}; u takes it back."
         self.perform(lambda engine: self.put(engine, ends, none=none) or words, lambda: self.record(ends, none=none))
 
     def record(self, ends: _Decision, *, none: bool) -> None:

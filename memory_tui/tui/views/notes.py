@@ -544,7 +544,9 @@ class NotesView(View):
             if text:
                 tui.changes.make(self, lambda curator: curator.remember(text), self.show_change)
 
-        await self._ask_line(tui.dialogs.Line("Add to today's log", "What is worth remembering?"), typed)
+        await self._ask_line(
+            tui.dialogs.Line("Add to today's log", "What is worth remembering? It goes to the end."), typed
+        )
 
     async def action_new(self) -> None:
         """Begin a note about a subject."""
