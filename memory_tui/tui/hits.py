@@ -45,7 +45,7 @@ LONGEST = 160
 """Characters of a row's text."""
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
 LEVELS: Mapping[str, tuple[str, str, str, str]] = {
-    "found": ("✓", "$success", "Your notes answer this", "Answered"),
+    "found": ("✓", "$success", "Found among your notes", "Found it"),
     "in part": ("~", "$warning", "In part: the best passage has", "In part: best has"),
     "nearby only": ("?", "$warning", "Perhaps not answered", "Perhaps not"),
     "nothing holds these words": ("✗", "$error", "Your notes do not answer this", "Not answered"),
@@ -252,13 +252,13 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     mark, style, long, short = LEVELS["in part" if in_part else level.level] if level else ("", "", "", "")
     by, _ = wording.answered_by(trace)
     limits = "" if trace.mode == "hybrid" and by == "by words and vectors" else by.replace("vectors", "meaning")
-    held = f"{level.signals.share:.0%} held" if level and level.level != "found" else in_part
+    held = f"{level.signals.share:.0%} of the question held" if level and level.level != "found" else in_part
     head = f"{mark} {long if wide else short}".strip()
     more = ", ".join(filter(None, (held, limits)))
     head = f"{head}{' ' if in_part else ': '}{more}" if head and more else head or f"{limits[:1].upper()}{limits[1:]}"
     head = f"{head}." if head else ""
     passages = f"{trace.funnel.chunks:,} {'passage' if trace.funnel.chunks == 1 else 'passages'}"
-    first = "the first " if wide or not in_part else ""
+    first = "the first " if wide or not held else ""
     gets = f"Your agent gets {first}{sent} of {passages}." if sent else "Your agent gets nothing."
     left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", gets)
     read = "; ".join(trace.plan.readings)

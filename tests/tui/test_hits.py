@@ -156,7 +156,7 @@ def test_the_line_above_says_first_whether_the_notes_answer(trace):
     for width in (60, 80, 120):
         line = hits.level_line(trace, width, "ranking: recommended")
         assert line.cell_length <= width
-        assert line.plain.startswith(" ✓ Your notes answer this." if width >= 100 else " ✓ Answered.")
+        assert line.plain.startswith(" ✓ Found among your notes." if width >= 100 else " ✓ Found it.")
         assert "Your agent gets the first 6 of" in line.plain
         assert line.plain.endswith("ranking: recommended ") == (width >= 80)
 
@@ -196,7 +196,7 @@ def test_an_answer_in_doubt_says_how_much_is_held(engine):
     assert trace.level is not None
     line = hits.level_line(replace(trace, level=replace(trace.level, level="nearby only")), 120).plain
     assert line.startswith(" ? Perhaps not answered: ")
-    assert "% held, by meaning only" in line
+    assert "% of the question held, by meaning only" in line
 
 
 def test_a_verdict_names_words_as_the_passage_writes_them(evidence, trace, rows):
