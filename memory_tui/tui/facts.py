@@ -30,7 +30,7 @@ _LABEL, _ROOMY = 11, 40
 
 
 class Fact(NamedTuple):
-    """A row: `key` is what it is about, unique where it is not empty; `does` is what enter does there.
+    """A row: `key` is what it is about, if anything; `does` is what enter does there.
 
     `mark` colours its sign, `style` its words; it has at most `most` lines, 0 for any number.
     """
@@ -97,7 +97,9 @@ class Facts(Rows):
     def _draw(self) -> None:
         width = self.scrollable_content_region.width
         if width > 0:
-            rows = [Option(drawn(fact, width), fact.key or None, disabled=not fact.words) for fact in self.facts]
+            # Two passages of one long line are about the same: the first has the id, which keeps the cursor.
+            own = {id(fact): key for key, fact in {fact.key: fact for fact in reversed(self.facts) if fact.key}.items()}
+            rows = [Option(drawn(f, width), own.pop(id(f), None), disabled=not f.words) for f in self.facts]
             self.refill(rows, default=next((at for at, fact in enumerate(self.facts) if fact.key), 0))
 
 

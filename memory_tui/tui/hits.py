@@ -246,8 +246,7 @@ def divider(trace: Trace) -> str:
 
 def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     """Return whether the notes answer, what the agent gets, and at the right by which ranking, or what was read."""
-    wide, sent = width >= 100, sent_of(trace)
-    level = trace.level
+    wide, sent, level = width >= 100, sent_of(trace), trace.level
     in_part = level.in_part if level else ""
     mark, style, long, short = LEVELS["in part" if in_part else level.level] if level else ("", "", "", "")
     by, _ = wording.answered_by(trace)

@@ -1,10 +1,12 @@
 """View 3: the lamps and what stands behind them, live; providers are approved and set up; pages about the index."""
 
+import asyncio
 import json
 import shutil
 
 import pytest
 from msgspec.structs import replace
+from textual.app import App
 from textual.widgets import Input
 
 from memory_tui import events
@@ -13,7 +15,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.index.store import Withheld
 from memory_tui.index.sync import Shrink
 from memory_tui.providers.options import SMALL_COST
-from memory_tui.tui.facts import BAD, GOOD, WARN, Fact, drawn
+from memory_tui.tui.facts import BAD, GOOD, WARN, Fact, Facts, drawn
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import Session
 from memory_tui.tui.status_facts import behind_answers, behind_freshness, behind_left_out, news, statements, up_to_date
@@ -282,3 +284,15 @@ def test_each_kind_of_provider_has_a_line_at_every_width(screen):
     rows = screen.app.screen.query_one(Rows)
     assert rows.virtual_size.height == rows.option_count
     assert "▌openai-compatible" in screen.text
+
+
+def test_rows_about_the_same_are_both_shown():
+    async def count():
+        app = App()
+        async with app.run_test():
+            await app.mount(rows := Facts())
+            await rows.wait_for_refresh()
+            rows.show([Fact("a", "note:x:1"), Fact("b", "note:x:1")])
+            return rows.option_count, rows.position("note:x:1")
+
+    assert asyncio.run(count()) == (2, 0)
