@@ -192,7 +192,7 @@ undo  notes:undo  undo the last change of notes, or another one
   --redo                              redo the last undone change, or that one
   --merge                             keep what others wrote since, in other lines
   (writing)
-inbox  notes:inbox answers  list notes that need a decision: repeats, secrets, corrections, dead paths
+inbox  notes:inbox answers  list notes that need a decision: repeats, secrets, lost lines, odd dates
   --quiet                             what was kept silent, with the reason
   --do ACTION                         what to do: an action that is listed, or reopen
   --id ID                             the suggestion or group of this id, with all of its lines

@@ -132,7 +132,7 @@ def inbox(args: argparse.Namespace) -> int:
             line = f"{number} {'would be' if args.dry_run else 'is'} open again."
             return show(args, {"id": number, "done": "" if args.dry_run else "reopen"}, [line])
         with waiting("Examining the notes"):
-            findings = engine.inbox.examine(kind=kind or ("all" if args.id else ""))
+            findings = engine.inbox.examine(kinds=checks.BY_KIND if args.id else (kind,))
         if args.quiet:
             silent = {reason: [_data(row) for row in rows] for reason, rows in findings.silent.items()}
             return show(args, silent, _silent(findings))
@@ -196,7 +196,7 @@ def _listed(groups: Sequence[Group], findings: Findings, kind: str, *, every: bo
     of_kind = f" of the kind {kind}" if kind else ""
     lines.append(f"Open suggestions{of_kind}: {len(groups)}." if groups else f"Nothing{of_kind} needs attention.")
     off = {check.kind: check.off for check in checks.CHECKS if check.off and not kind}
-    lines += [f"Off: {name}, because {why}; --kind {name} lists them." for name, why in off.items()]
+    lines += [f"Off: {name}, because {why}; --kind {_spelled(name)} lists them." for name, why in off.items()]
     silent = sum(findings.quiet.values())
     return [*lines, f"Kept silent: {silent:,}; memory-tui inbox --quiet."] if silent and not kind else lines
 

@@ -256,11 +256,11 @@ class Inbox:
         stopped: Callable[[], bool] = lambda: False,
         *,
         every: bool = False,
-        kind: str = "",
+        kinds: Collection[str] = (),
     ) -> Findings:
         """Return what should be looked at, by its cause; seconds on a large memory. With `every` what was decided, too.
 
-        A check that is off runs for its `kind`, or "all".
+        A check that is off runs where `kinds` names it.
         `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
         """
         plan, curator = self._notes.plan, self._notes.curator
@@ -269,7 +269,7 @@ class Inbox:
         # Where too few recalls were logged nothing can be told.
         delivered = frozenset(log.delivered) if log.since else None
         view = checks.inputs_of(plan, now, self._notes.trust(), curator, delivered, none)
-        findings = checks.examine(view, progress, stopped, kind)
+        findings = checks.examine(view, progress, stopped, kinds)
         if every:
             return findings
         hidden = self.decisions.hidden(findings.suggestions, now)

@@ -16,7 +16,7 @@ VIEWS = (
     ("app.notes", "read, edit and promote what your agent remembers"),
     ("app.search", "ask as your agent does; see why, and why not"),
     ("app.status", "who answers, how fresh the index is, a provider"),
-    ("app.inbox", "secrets, twins, dead links, and their cure"),
+    ("app.inbox", "secrets, twins, lost lines, and their cure"),
     ("app.history", "what changed, and any text as it was before"),
     ("app.agents", "connect Claude Code, Codex, OpenClaw; what they asked"),
 )

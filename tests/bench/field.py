@@ -27,7 +27,7 @@ def main(folders: list[str]) -> None:
     groups: Counter[str] = Counter()
     counts, begun = [], time.process_time()
     for name, (notes, wanted) in (spaces or labelled()).items():
-        findings = checks.examine(notes)
+        findings = checks.examine(notes, kinds=checks.BY_KIND)
         print(name)
         for group in findings.groups:
             print(f"  {group.kind}: {group.cause.message}")

@@ -13,7 +13,7 @@ from tests.support.inbox import FEWEST, found, inputs, labelled, measured
 
 @pytest.mark.parametrize(("notes", "wanted"), labelled().values(), ids=labelled())
 def test_four_of_five_findings_are_right_and_nine_of_ten_are_found(notes, wanted):
-    shown = found(checks.examine(notes, kind="contradiction"))
+    shown = found(checks.examine(notes, kinds=checks.BY_KIND))
     assert len(shown & wanted) >= 0.8 * len(shown)
     assert len(shown & wanted) >= 0.9 * len(wanted)
 
@@ -94,10 +94,10 @@ def test_a_note_that_holds_more_than_its_twin_is_no_copy():
 
 
 def test_what_is_often_wrong_is_looked_for_by_its_name_alone():
-    notes, _ = labelled()["corrections"]
-    kinds = [{group.kind for group in checks.examine(notes, kind=kind).groups} for kind in ("", "contradiction")]
-    assert "contradiction" not in kinds[0]
-    assert "contradiction" in kinds[1]
+    for name, kind in (("corrections", "contradiction"), ("dead", "dead path")):
+        notes, _ = labelled()[name]
+        unasked, named = ({group.kind for group in checks.examine(notes, kinds=off).groups} for off in ((), (kind,)))
+        assert kind in named - unasked
 
 
 @pytest.mark.parametrize(

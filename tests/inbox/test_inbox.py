@@ -34,7 +34,7 @@ def note(text, path="MEMORY.md", day=None):
 def found(*notes, **more):
     by_kind: dict[str, list[Suggestion]] = {}
     inputs = InboxInputs(notes, TODAY, more.pop("exists", lambda _: True), **more)  # type: ignore[arg-type]
-    for one in examine(inputs).suggestions:
+    for one in examine(inputs, kinds=BY_KIND).suggestions:
         by_kind.setdefault(one.kind, []).append(one)
     return by_kind
 
@@ -69,7 +69,7 @@ def test_links_that_lead_nowhere():
         return found(note(text, path), exists=there.__contains__).get("dead path", [])
 
     assert named("see [it](../vlan.md) and [that](omada-router.md#top) and [[vlan]]") == []
-    assert named("see [it](https://example.org/a.md)") == []
+    assert named("see [it](https://example.org/a.md)") == named("see [it](gone.md)", "memory/home/README.md") == []
     assert "gone.md" in named("see [it](gone.md)")[0].reason
     for text in (
         "[[reply_to_current]] Yes, it is there.",
@@ -162,11 +162,11 @@ def test_what_a_session_does_not_read_and_what_was_never_recalled():
 
 
 def test_the_most_pressing_come_first_and_ids_stay():
-    notes = (note("- see [it](gone.md)\n- wifi password: hunter2hunter2X9\n"),)
-    one = examine(InboxInputs(notes, TODAY, lambda _: False)).suggestions
+    text = "- see [it](gone.md)\n- wifi password: hunter2hunter2X9\n"
+    inputs = [InboxInputs((note(begin + text),), TODAY, lambda _: False) for begin in ("", "# Title\n\n")]
+    one, moved = (examine(each, kinds=BY_KIND).suggestions for each in inputs)
     assert [s.kind for s in one] == sorted((s.kind for s in one), key=list(BY_KIND).index)
-    moved = (note("# Title\n\n" + notes[0].text),)
-    assert {s.id for s in examine(InboxInputs(moved, TODAY, lambda _: False)).suggestions} == {s.id for s in one}
+    assert {s.id for s in moved} == {s.id for s in one}
 
 
 def test_it_can_be_stopped_and_tells_how_far_it_is():
@@ -178,11 +178,9 @@ def test_it_can_be_stopped_and_tells_how_far_it_is():
 
 
 def test_a_stop_is_heard_between_two_things_a_note_says():
-    asked = []
+    asked, notes = [], (note("- [one](a.md)\n- [two](b.md)\n"),)
     with pytest.raises(Cancelled):
-        examine(
-            InboxInputs((note("- [one](a.md)\n- [two](b.md)\n"),), TODAY, asked.append), stopped=lambda: bool(asked)
-        )
+        examine(InboxInputs(notes, TODAY, asked.append), stopped=lambda: bool(asked), kinds=BY_KIND)
     assert "a.md" in asked
     assert "b.md" not in asked
 
@@ -213,7 +211,7 @@ def engine(workspace, tmp_path):
 
 
 def of(engine, kind):
-    return next(one for one in engine.inbox.examine().suggestions if one.kind == kind)
+    return next(one for one in engine.inbox.examine(kinds=BY_KIND).suggestions if one.kind == kind)
 
 
 def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine, workspace):
@@ -236,7 +234,7 @@ def test_of_a_long_note_the_beginning_is_examined_which_is_said(engine, workspac
     link = "- the domain is told of [here](domain.md)\n"
     (workspace / "memory/log.md").write_text(link + "- a day like any other\n" * 30_000 + link)
     rows = {
-        (row.kind, row.place.first): row for row in engine.inbox.examine().suggestions if "log.md" in row.place.path
+        (s.kind, s.place.first): s for s in engine.inbox.examine(kinds=BY_KIND).suggestions if "log.md" in s.place.path
     }
     assert rows.keys() == {("long note", 1), ("dead path", 1)}
     lines = rows["long note", 1].finding.fields["lines"]
@@ -257,10 +255,10 @@ def test_an_action_is_made_and_undone_to_the_byte(kind, action, engine, workspac
     after = {path: path.read_bytes() for path in workspace.rglob("*.md")}
     assert after != before
     assert after.get(log := workspace / "memory/network.md") == before[log] or action == "merge"
-    assert one.id not in {other.id for other in engine.inbox.examine().suggestions}
+    assert one.id not in {other.id for other in engine.inbox.examine(kinds=BY_KIND).suggestions}
     engine.notes.curator.undo()
     assert {path: path.read_bytes() for path in workspace.rglob("*.md")} == before
-    assert one.id in {other.id for other in engine.inbox.examine().suggestions}
+    assert one.id in {other.id for other in engine.inbox.examine(kinds=BY_KIND).suggestions}
 
 
 @pytest.mark.parametrize("action", ["merge", "merge other"])
@@ -296,14 +294,14 @@ def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine):
     one, other = of(engine, "dead path"), of(engine, "bad date")
     engine.inbox.decisions.keep(one)
     engine.inbox.decisions.snooze(other, NOW + 60)
-    assert not {one.id, other.id} & {s.id for s in engine.inbox.examine().suggestions}
+    assert not {one.id, other.id} & {s.id for s in engine.inbox.examine(kinds=BY_KIND).suggestions}
     assert other.id not in engine.inbox.decisions.hidden((one, other), NOW + 61)
-    assert {one.id, other.id} < {s.id for s in engine.inbox.examine(every=True).suggestions}
+    assert {one.id, other.id} < {s.id for s in engine.inbox.examine(every=True, kinds=BY_KIND).suggestions}
     assert engine.inbox.decisions.hidden((one, other), NOW) == {one.id: math.inf, other.id: NOW + 60}
     assert engine.inbox.decisions.hidden((one, other), NOW + 61) == {one.id: math.inf}
     assert engine.inbox.decisions.reopen(one.id)
     assert not engine.inbox.decisions.reopen("nothing")
-    assert one.id in {s.id for s in engine.inbox.examine().suggestions}
+    assert one.id in {s.id for s in engine.inbox.examine(kinds=BY_KIND).suggestions}
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def measured() -> dict[str, tuple[int, int, int, int]]:
     """
     tallies = [Counter[str]() for _ in range(4)]
     for notes, wanted in labelled().values():
-        findings = checks.examine(notes, kind="contradiction")
+        findings = checks.examine(notes, kinds=checks.BY_KIND)
         seen = found(findings)
         for tally, rows in zip(tallies, (seen, seen & wanted, wanted), strict=False):
             tally.update(kind for kind, *_ in rows)

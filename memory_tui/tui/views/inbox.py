@@ -53,8 +53,6 @@ QUIET = "quiet"
 """The key of the row that shows what was decided."""
 SILENT = "silent"
 """The key of the row that shows what the checks themselves keep silent."""
-OFF = "off"
-"""The key of the rows of checks that are off, which runs them."""
 CHANGES: Mapping[str, str] = {
     "mask": "put *** in the place of the secret",
     "delete": "move it to the trash",
@@ -118,9 +116,9 @@ def _quiet(findings: Findings, hidden: Mapping[str, float], unfolded: set[str]) 
         yield Fact(f"{count:,} {one_line(reason)}", key, indent=2, style=MUTED)
         for item in findings.silent[reason][:_MOST] if key in unfolded else ():
             yield Fact(line(item), indent=4, style=MUTED, most=1)
-    state, other = ("on", "off") if OFF in unfolded else ("off", "on")
     for check in (check for check in checks.CHECKS if check.off):
-        yield Fact(f"{check.kind} is {state}: {check.off}", OFF, style=MUTED, does=f"enter turns it {other}")
+        state, other = ("on", "off") if check.kind in unfolded else ("off", "on")
+        yield Fact(f"{check.kind} is {state}: {check.off}", check.kind, style=MUTED, does=f"enter turns it {other}")
 
 
 def line(item: Suggestion) -> str:
@@ -242,8 +240,9 @@ class InboxView(View):
 
         def look(engine: Engine) -> InboxView.Examined:
             begun = time.monotonic()
-            kind = "all" if OFF in self.unfolded else ""
-            findings = engine.inbox.examine(stopped=lambda: worker.is_cancelled, every=True, kind=kind)
+            findings = engine.inbox.examine(
+                stopped=lambda: worker.is_cancelled, every=True, kinds=frozenset(self.unfolded)
+            )
             hidden = engine.inbox.decisions.hidden(findings.suggestions, engine.plan.clock())
             return self.Examined(findings, hidden, time.monotonic() - begun)
 
@@ -335,7 +334,7 @@ class InboxView(View):
             await self.offer(group)
         elif key:
             self.unfolded ^= {key.removeprefix("more:")}
-            if key == OFF:
+            if key in BY_KIND:
                 self.examine()
             self.draw()
 
