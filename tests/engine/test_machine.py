@@ -183,7 +183,7 @@ def test_a_move_that_was_cut_off_behind_its_rename_is_taken_back(home, monkeypat
 
 def test_a_large_memory_is_not_examined_and_the_others_are(home):
     for name, lines in (("large", 40_000), ("small", 1)):
-        put(home / name / "MEMORY.md", "- see [it](gone.md)\n" + "- a line like any other\n" * lines)
+        put(home / name / "MEMORY.md", "- wifi password: Tr0ub4dor-3x\n" + "- a line like any other\n" * lines)
         machine.remember(home / name)
         assert main(["index", "--workspace", str(home / name)]) == 0
     facts = {each.folder.name: each.facts for each in machine.memories()}

@@ -46,7 +46,7 @@ def test_the_old_index_answers_until_the_new_one_is_whole(memory):
     new = {path: row.chunks for path, row in reader.indexed().items()}
     assert all(new[path] > old[path] for path in old)
     followed, loaded = corpus.refresh(reader), Corpus.load(reader)
-    assert (followed.generation, followed.rowids.tolist()) == (loaded.generation, loaded.rowids.tolist())
+    assert (followed.generation, followed.refs.rowids.tolist()) == (loaded.generation, loaded.refs.rowids.tolist())
     assert followed.generation > corpus.generation
     assert reader.problems() == []
     assert integrity(memory.store) == []

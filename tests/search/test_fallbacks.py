@@ -94,11 +94,9 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
         engine.index.sync()
         before = engine.search.search("router vlan")
         assert before.mode == "hybrid"
-    monkeypatch.setattr(
-        Scripted,
-        "identity",
-        property(lambda self: Identity("scripted", "other", fingerprint(provider="scripted", model="other"), dims)),
-    )
+    other = Identity("scripted", "other", fingerprint(provider="scripted", model="other"), dims)
+    monkeypatch.setattr(Scripted, "identity", other)
+    monkeypatch.setattr(Scripted, "known", other)
     real = builtin.hash_vector
 
     monkeypatch.setattr(builtin, "hash_vector", lambda text: real(text)[::-1])

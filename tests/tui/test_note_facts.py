@@ -247,7 +247,7 @@ def test_a_difference_names_the_note_once_and_marks_lines():
 def test_a_new_note_and_one_that_goes_have_their_name():
     files = (FileChange("new.md", None, b"x\n"), FileChange("old.md", b"y\n", None))
     lines = note_facts.difference(Change("edit", "t", files)).plain.split("\n")
-    assert lines == ["new.md", "   1 + x", "old.md goes", "   1 - y"]
+    assert lines == ["old.md goes", "   1 - y", "new.md", "   1 + x"]
 
 
 def test_each_side_of_a_conflict_can_be_taken():
