@@ -24,74 +24,79 @@ from tests.support.provider_server import Play, serving
 pytest_plugins = ("tests.support.config",)
 
 # Rewritten from the documentation ("Memory", "Configuration reference", "Models", "Sandboxing") and recorded hosts.
-FILES: dict[str, dict[str, Any]] = {
-    "a proxy for everything": {
-        "models": {
-            "providers": {"openai": {"baseUrl": "http://127.0.0.1:9/v1", "apiKey": "${PROXY_KEY}", "models": []}}
-        },
-        "agents": {"defaults": {"memorySearch": {"provider": "openai", "model": "text-embedding-3-small"}}},
-    },
-    "Gemini by its own id": {
-        "models": {"providers": {"google": {"apiKey": "AIza-shared"}}},
-        "agents": {"defaults": {"memorySearch": {"provider": "gemini", "fallback": "none"}}},
-    },
-    "Bedrock takes over": {"agents": {"defaults": {"memorySearch": {"provider": "openai", "fallback": "bedrock"}}}},
-    "Bedrock": {"memory": {"search": {"provider": "bedrock", "model": "amazon.titan-embed-text-v2:0"}}},
-    "a provider with a wire of its own": {
-        "models": {"providers": {"house": {"baseUrl": "http://127.0.0.1:9/v1", "api": "anthropic-messages"}}},
-        "memory": {"search": {"provider": "house"}},
-    },
-    "transcripts without the flag": {"agents": {"defaults": {"memorySearch": {"sources": ["memory", "sessions"]}}}},
-    "another plug-in": {"plugins": {"slots": {"memory": "memory-elsewhere"}}, "agents": {"defaults": {}}},
-    "entries of LanceDB": {
-        "plugins": {
-            "slots": {"memory": "memory-lancedb"},
-            "entries": {
-                "memory-lancedb": {
-                    "enabled": True,
-                    "config": {
-                        "embedding": {"apiKey": "${OPENAI_API_KEY}", "model": "text-embedding-3-small"},
-                        "dbPath": "~/memories",
-                        "autoCapture": True,
-                        "storageOptions": {"region": "eu-west-1"},
-                    },
-                }
-            },
-        },
-        "agents": {"defaults": {}},
-    },
-    "no plug-in": {"plugins": {"slots": {"memory": "none"}}, "agents": {"defaults": {}}},
-    "an older place": {"memorySearch": {"provider": "openai"}},
-    "plug-ins off": {"plugins": {"entries": {"memory-core": {"enabled": False}}}, "agents": {"defaults": {}}},
-    "a tool denied": {"tools": {"deny": ["exec", "memory_search"]}, "agents": {"defaults": {}}},
-    "a tool denied to one agent": {"agents": {"list": [{"id": "main", "tools": {"deny": ["group:memory"]}}]}},
-    "a provider of its own name": {
-        "models": {"providers": {"house": {"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions"}}},
-        "agents": {"defaults": {"memorySearch": {"provider": "house"}}},
-    },
-    "the host of 2026.9": {
-        "gateway": {"mode": "local", "bind": "loopback"},
-        "models": {"providers": {"scripted": {"baseUrl": "http://127.0.0.1:9", "api": "openai-completions"}}},
-        "agents": {"defaults": {"model": "scripted/scripted-1"}},
-        "plugins": {
-            "slots": {"memory": "memory-tui"},
-            "entries": {"memory-tui": {"enabled": True, "config": {"profile": "recommended"}}},
-        },
-        "memory": {"search": {"provider": "none", "query": {"maxResults": 8}}},
-    },
+HOUSE = {"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions"}
+PROXY: dict[str, Any] = {
+    "models": {"providers": {"openai": {"baseUrl": "http://127.0.0.1:9/v1", "apiKey": "${PROXY_KEY}", "models": []}}},
+    "agents": {"defaults": {"memorySearch": {"provider": "openai", "model": "text-embedding-3-small"}}},
 }
-SAID = {
-    "Bedrock takes over": "fallback names a provider that memory-tui does not ask",
-    "Bedrock": "provider names a provider that memory-tui does not ask",
-    "a provider with a wire of its own": "provider names a provider that memory-tui does not ask",
-    "transcripts without the flag": "experimental.sessionMemory has to allow",
-    "another plug-in": "asks another memory plug-in",
-    "entries of LanceDB": "asks another memory plug-in",
-    "no plug-in": "has no memory plug-in",
-    "an older place": "at the top of the file is an older place",
-    "plug-ins off": "has no memory plug-in",
-    "a tool denied": "may not use memory_search",
-    "a tool denied to one agent": "may not use memory_search",
+LANCE = {
+    "embedding": {"apiKey": "${OPENAI_API_KEY}", "model": "text-embedding-3-small"},
+    "dbPath": "~/memories",
+    "autoCapture": True,
+    "storageOptions": {"region": "eu-west-1"},
+}
+NOT_ASKED = "names a provider that memory-tui does not ask"
+FILES: dict[str, tuple[dict[str, Any], str]] = {
+    "a proxy for everything": (PROXY, ""),
+    "Gemini by its own id": (
+        {
+            "models": {"providers": {"google": {"apiKey": "AIza-shared"}}},
+            "agents": {"defaults": {"memorySearch": {"provider": "gemini", "fallback": "none"}}},
+        },
+        "",
+    ),
+    "Bedrock takes over": (
+        {"agents": {"defaults": {"memorySearch": {"provider": "openai", "fallback": "bedrock"}}}},
+        f"fallback {NOT_ASKED}",
+    ),
+    "a provider with a wire of its own": (
+        {
+            "models": {"providers": {"house": {**HOUSE, "api": "anthropic-messages"}}},
+            "memory": {"search": {"provider": "house"}},
+        },
+        f"provider {NOT_ASKED}",
+    ),
+    "transcripts without the flag": (
+        {"agents": {"defaults": {"memorySearch": {"sources": ["memory", "sessions"]}}}},
+        "experimental.sessionMemory has to allow",
+    ),
+    "entries of LanceDB": (
+        {
+            "plugins": {
+                "slots": {"memory": "memory-lancedb"},
+                "entries": {"memory-lancedb": {"enabled": True, "config": LANCE}},
+            },
+            "agents": {"defaults": {}},
+        },
+        "asks another memory plug-in",
+    ),
+    "no plug-in": ({"plugins": {"slots": {"memory": "none"}}, "agents": {"defaults": {}}}, "has no memory plug-in"),
+    "an older place": ({"memorySearch": {"provider": "openai"}}, "at the top of the file is an older place"),
+    "plug-ins off": (
+        {"plugins": {"entries": {"memory-core": {"enabled": False}}}, "agents": {"defaults": {}}},
+        "has no memory plug-in",
+    ),
+    "a tool denied": (
+        {"tools": {"deny": ["exec", "memory_search"]}, "agents": {"defaults": {}}},
+        "may not use memory_search",
+    ),
+    "a tool denied to one agent": (
+        {"agents": {"list": [{"id": "main", "tools": {"deny": ["group:memory"]}}]}},
+        "may not use memory_search",
+    ),
+    "the host of 2026.9": (
+        {
+            "gateway": {"mode": "local", "bind": "loopback"},
+            "models": {"providers": {"scripted": HOUSE}},
+            "agents": {"defaults": {"model": "scripted/scripted-1"}},
+            "plugins": {
+                "slots": {"memory": "memory-tui"},
+                "entries": {"memory-tui": {"enabled": True, "config": {"profile": "recommended"}}},
+            },
+            "memory": {"search": {"provider": "none", "query": {"maxResults": 8}}},
+        },
+        "",
+    ),
 }
 
 
@@ -113,6 +118,10 @@ def asked(tmp_path):
     return make
 
 
+def where(options):
+    return ["--workspace", str(options.workspace), "--config", str(options.config), "--index", str(options.index)]
+
+
 def settings(options):
     plan = plans.plan(options)
     return plans.settings(plan, Approvals(plan.workspace))
@@ -126,21 +135,19 @@ def login(tmp_path, agent, profiles):
 
 @pytest.mark.parametrize("name", FILES)
 def test_nothing_of_a_real_file_is_passed_over_in_silence(name, asked, capsys):
-    said = " ".join(problem.message for problem in plans.choose(asked(FILES[name])).config.problems)
-    assert SAID.get(name, "") in said
-    assert bool(said) == (name in SAID)
-    if name in SAID:
-        options = asked(FILES[name])
-        where = ["--workspace", str(options.workspace), "--config", str(options.config), "--index", str(options.index)]
-        for command in (["config"], ["status"], ["doctor", "--all"]):
-            main.main([*where, "--provider", "none", *command])
-            out = " ".join(capsys.readouterr().out.split())
-            assert SAID[name] in out or (command[0] == "doctor" and "values not used as written" in out), command
+    tree, wanted = FILES[name]
+    options = asked(tree)
+    said = " ".join(problem.message for problem in plans.choose(options).config.problems)
+    assert (wanted in said, bool(said)) == (True, bool(wanted))
+    for command in (["config"], ["status"], ["doctor", "--all"]) if wanted else ():
+        main.main([*where(options), "--provider", "none", *command])
+        out = " ".join(capsys.readouterr().out.split())
+        assert wanted in out or (command[0] == "doctor" and "values not used as written" in out), command
 
 
 def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(asked, capsys):
     with serving(Play()) as play:
-        tree = json.loads(json.dumps(FILES["a proxy for everything"]))
+        tree = json.loads(json.dumps(PROXY))
         tree["models"]["providers"]["openai"]["baseUrl"] = f"{play.url}/v1"
         tree["models"]["providers"]["openai"]["headers"] = {"X-Team": "notes"}
         options = asked(tree)
@@ -153,7 +160,7 @@ def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(asked
         headers = play.asked[0].headers
         assert headers["Authorization"] == "Bearer sk-of-the-proxy"
         assert headers["X-Team"] == "notes"
-    code = main.main(["--workspace", str(options.workspace), "--config", str(options.config), "config", "--json"])
+    code = main.main([*where(options), "config", "--json"])
     out = capsys.readouterr().out
     assert code == 0
     assert "sk-of-the-proxy" not in out
@@ -212,15 +219,14 @@ def test_a_key_of_one_address_is_not_sent_to_another(asked):
 
 def test_a_provider_that_is_not_asked_is_named_and_words_answer(asked, capsys):
     options = asked({"memory": {"search": {"provider": "unheard-of"}}})
-    where = ["--workspace", str(options.workspace), "--config", str(options.config), "--index", str(options.index)]
     for command in (["index"], ["search", "router"], ["status"]):
-        assert main.main([*where, *command]) == 0, command
+        assert main.main([*where(options), *command]) == 0, command
     assert "names unheard-of, which memory-tui does not ask" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_order_of_keys_is_openclaws(asked, tmp_path, monkeypatch):
     def key(section):
-        tree = json.loads(json.dumps(FILES["a proxy for everything"]))
+        tree = json.loads(json.dumps(PROXY))
         tree["agents"]["defaults"]["memorySearch"].update(section)
         found = settings(asked(tree)).with_shared("openai")
         wire = registry.wire(registry.row("openai"), found)
@@ -239,7 +245,7 @@ def test_the_order_of_keys_is_openclaws(asked, tmp_path, monkeypatch):
 
 
 def test_what_one_provider_is_told_is_never_sent_to_another(asked):
-    found = settings(asked(FILES["a proxy for everything"], provider="voyage")).with_shared("voyage")
+    found = settings(asked(PROXY, provider="voyage")).with_shared("voyage")
     assert (found.base_url, found.api_keys, found.spare_keys) == ("", (), ())
 
 
@@ -275,9 +281,7 @@ OFF = {"agents": {"defaults": {"memorySearch": {"enabled": False}}}}
 
 
 def test_a_prompt_without_memory_search_has_no_rule_to_search(asked, capsys):
-    options = asked(OFF)
-    where = ["--workspace", str(options.workspace), "--config", str(options.config)]
-    main.main([*where, "prompt", "--json"])
+    main.main([*where(asked(OFF)), "prompt", "--json"])
     printed = capsys.readouterr()
     found = json.loads(printed.out)
     assert found["section"] == ""
@@ -297,7 +301,7 @@ def test_a_prompt_holds_what_the_budget_says_that_hosts_read(layout, limit, aske
         at = at.setdefault(name, {})
     at["provider"] = "none"
     options = asked(tree)
-    main.main(["--workspace", str(options.workspace), "--config", str(options.config), "prompt", "--json"])
+    main.main([*where(options), "prompt", "--json"])
     (file,) = json.loads(capsys.readouterr().out)["files"]
     host = budget.hosts(plans.choose(options).config, tmp_path)[0]
     cut = budget.measure(text.encode(), host).cut
@@ -316,8 +320,7 @@ def test_a_prompt_holds_what_the_budget_says_that_hosts_read(layout, limit, aske
 
 
 def test_a_server_without_memory_search_does_not_tell_its_agent_to_search(asked):
-    options = asked(OFF)
-    wire = Wire(["--workspace", str(options.workspace), "--config", str(options.config)])
+    wire = Wire(where(asked(OFF)))
     try:
         greeting = wire.ask(
             0, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "bare", "version": "1"}
@@ -326,7 +329,9 @@ def test_a_server_without_memory_search_does_not_tell_its_agent_to_search(asked)
         assert "enabled is false" in said
         assert "search the memory files" not in said
         wire.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        assert wire.search(2)["result"]["structuredContent"]["disabled"] is True
+        note = wire.ask(3, "tools/call", name="memory_get", arguments={"path": "MEMORY.md"})
+        for answer in (wire.search(2), note):
+            assert answer["result"]["structuredContent"]["disabled"] is True
     finally:
         end_all()
 
@@ -335,10 +340,11 @@ def test_a_difference_of_the_file_shows_no_key_of_any_provider(asked, tmp_path, 
     path = tmp_path / "openclaw.json"
     path.write_text(
         '{"models": {"providers": {"anthropic": {"apiKey": "sk-ant-beside-it"}}},\n'
-        '"agents": {"defaults": {"memorySearch": {"query": {"maxResults": 6}}}}}\n'
+        '"agents": {"defaults": {"memorySearch": {"query": {"maxResults": 6},\n'
+        '"remote": {"apiKey": "sk-1234567890-beside-it"}}}}}\n'
     )
-    where = ["--workspace", str(tmp_path / "notes"), "--config", str(path)]
-    main.main([*where, "config", "--write", "--dry-run", "--set", "maxResults=9"])
+    place = ["--workspace", str(tmp_path / "notes"), "--config", str(path)]
+    main.main([*place, "config", "--write", "--dry-run", "--set", "maxResults=9"])
     out = capsys.readouterr().out
     assert "9" in out
     assert "beside-it" not in out

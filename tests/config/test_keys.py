@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -178,19 +179,6 @@ def _chosen(see):
     return lambda house, options: see(plan.choose(options))
 
 
-def _knob(key):
-    return _chosen(lambda choices: choices.settings.values[key].value)
-
-
-def _entries(choices):
-    return Memories(choices, Approvals(choices.workspace)).folder
-
-
-def _got(house, options):
-    with Engine.open(options) as engine:
-        return engine.notes.get("MEMORY.md").text
-
-
 def _shared(name):
     def go(house, options):
         found = plan.settings(plan.choose(options), Approvals(house.workspace)).with_shared(name)
@@ -219,7 +207,14 @@ def _profile(house, options):
 
 
 MEDIA = {"provider": "gemini", "model": "gemini-embedding-2"}
-SESSIONS = {"sources": ["memory", "sessions"], "experimental.sessionMemory": True}
+FLUSHES = ("enabled", "softThresholdTokens", "forceFlushTranscriptBytes")
+OF_PROVIDER = {
+    **{"remote.baseUrl": "base_url", "remote.headers": "headers", "fallback": "fallback", "model": "model"},
+    **{"inputType": "input_type", "queryInputType": "query_input_type", "documentInputType": "document_input_type"},
+    **{"local.modelPath": "model_path", "local.modelCacheDir": "model_cache"},
+    "outputDimensionality": "output_dimensionality",
+}
+"""What a provider is set up with, by key."""
 PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] = {
     "enabled": ({}, _enabled),
     "sources": ({"experimental.sessionMemory": True}, _plan(lambda plan: plan.roots.sources)),
@@ -229,48 +224,33 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
         _engine(lambda engine: [row.path for row in engine.notes.files() if row.path.startswith("more")]),
     ),
     "provider": ({}, lambda house, options: plan.choose(Options(config=options.config, index=options.index)).provider),
-    "remote.baseUrl": ({}, _remote(lambda found: found.base_url)),
+    **{key: ({}, _remote(attrgetter(name))) for key, name in OF_PROVIDER.items()},
     "remote.apiKey": ({}, _remote(lambda found: [key.value for key in found.api_keys])),
-    "remote.headers": ({}, _remote(lambda found: found.headers)),
     **{
         f"remote.batch.{name}": ({}, _remote(lambda found: found.jobs))
         for name in ("enabled", "wait", "pollIntervalMs", "timeoutMinutes")
-    },
-    **{
-        f"agents.defaults.compaction.memoryFlush.{name}": ({}, _plan(lambda plan: flush.rules_of(plan.config)))
-        for name in ("enabled", "softThresholdTokens")
     },
     "memory.citations": ({}, _plan(lambda plan: prompt.mode_of(plan.config.value("memory.citations")))),
     "hooks.internal.entries.session-memory.messages": (
         {},
         _plan(lambda plan: plan.config.value("hooks.internal.entries.session-memory.messages")),
     ),
-    "fallback": ({}, _remote(lambda found: found.fallback)),
-    "model": ({}, _remote(lambda found: found.model)),
     "multimodal.enabled": (MEDIA, _media),
     "multimodal.modalities": ({**MEDIA, "multimodal.enabled": True}, _media),
     "multimodal.maxFileBytes": ({**MEDIA, "multimodal.enabled": True}, _media),
-    "outputDimensionality": ({}, _remote(lambda found: found.output_dimensionality)),
-    "local.modelPath": ({}, _remote(lambda found: found.model_path)),
-    "local.modelCacheDir": ({}, _remote(lambda found: found.model_cache)),
     "store.path": ({}, _plan(lambda plan: compare.database(plan.config))),
     "sync.embeddingBatchTimeoutSeconds": ({}, _remote(lambda found: found.batches.batch_seconds)),
     "cache.maxEntries": ({}, _kept_after_rewriting),
-    "inputType": ({}, _remote(lambda found: found.input_type)),
-    "queryInputType": ({}, _remote(lambda found: found.query_input_type)),
-    "documentInputType": ({}, _remote(lambda found: found.document_input_type)),
     "agents.defaults.workspace": ({}, _plan(lambda plan: plan.roots.workspace)),
-    "agents.defaults.bootstrapMaxChars": ({}, _plan(lambda plan: budget.hosts(plan.config, plan.roots.workspace)[0])),
-    "agents.defaults.contextInjection": ({}, _plan(lambda plan: budget.hosts(plan.config, plan.roots.workspace)[0])),
-    "agents.defaults.contextLimits.memoryGetMaxChars": ({}, _got),
+    **{
+        f"agents.defaults.{name}": ({}, _plan(lambda plan: budget.hosts(plan.config, plan.roots.workspace)[0]))
+        for name in ("bootstrapMaxChars", "bootstrapTotalMaxChars", "contextInjection")
+    },
+    "agents.defaults.contextLimits.memoryGetMaxChars": ({}, _engine(lambda engine: engine.notes.get("MEMORY.md").text)),
     "agents.defaults.userTimezone": ({}, _plan(lambda plan: plan.config.time_zone)),
-    "agents.defaults.bootstrapTotalMaxChars": (
-        {},
-        _plan(lambda plan: budget.hosts(plan.config, plan.roots.workspace)[0]),
-    ),
     **{
         f"agents.defaults.compaction.{name}": ({}, _plan(lambda plan: flush.rules_of(plan.config)))
-        for name in ("reserveTokensFloor", "memoryFlush.forceFlushTranscriptBytes")
+        for name in ("reserveTokensFloor", *(f"memoryFlush.{name}" for name in FLUSHES))
     },
     "auth.order": ({}, _login),
     "memory.backend": ({}, _engine(lambda engine: engine.status().backend_state)),
@@ -293,8 +273,11 @@ PROOFS: dict[str, tuple[dict[str, object], Callable[[House, Options], object]]] 
         if key.path.startswith(QMD) and not key.effect
     },
     # What a knob does is shown where it is turned; here, that the value gets there.
-    **{key: ({}, _knob(key)) for key in BY_KEY.keys() & DOCUMENTED.keys()},
-    f"{LANCEDB}dbPath": ({}, _chosen(_entries)),
+    **{
+        key: ({}, _chosen(lambda choices, key=key: choices.settings.values[key].value))
+        for key in BY_KEY.keys() & DOCUMENTED.keys()
+    },
+    f"{LANCEDB}dbPath": ({}, _chosen(lambda choices: Memories(choices, Approvals(choices.workspace)).folder)),
 }
 """What shows the effect of a key, and what else has to be set for it."""
 
@@ -324,7 +307,7 @@ def test_archived_transcripts_are_read_when_they_are_asked_for(house):
     sessions = house.home / ".openclaw/agents/main/sessions"
     said = {"type": "message", "message": {"role": "user", "content": "Where is the zeppelin?"}}
     put(sessions, "old.jsonl.reset.2026-01-01T00-00-00Z", "gone.jsonl.deleted.2026-01-01", text=json.dumps(said) + "\n")
-    talks = {(SEARCH, key): value for key, value in SESSIONS.items()}
+    talks = {(SEARCH, "sources"): ["memory", "sessions"], (SEARCH, "experimental.sessionMemory"): True}
     for asked, count in ((), 0), ((("sessions.archives", "true"),), 2):
         options = replace(house.options(talks), changes=asked)
         with Engine.open(options) as engine:
