@@ -178,7 +178,7 @@ def _language_unknown(language: str, **fields: float) -> str:
     return f"{label}: the built-in table knows {share:.0%} of this question, so meaning counts less in proportion."
 
 
-def _searched_otherwise(correction: Any) -> str:  # noqa: ANN401 - search.spelling.Correction
+def _searched_otherwise(correction: Any) -> str:  # noqa: ANN401 - search.trace.Correction
     also = "also " if correction.also else ""
     return f'"{correction.asked}" was searched {also}as "{" ".join(correction.searched)}".'
 

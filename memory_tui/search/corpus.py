@@ -23,10 +23,9 @@ import numpy.typing as npt
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.index.store import MOST_WITH_WINDOWS, ChunkPage, FullText, RowIds, Store
+from memory_tui.index.store import MOST_WITH_WINDOWS, ChunkPage, RowIds, Store
 from memory_tui.providers import registry
 from memory_tui.providers.base import MOST_DIMS, Identity, Vectors
-from memory_tui.search.spelling import Vocabulary
 from memory_tui.search.trace import Basis, Chunks, Floats
 from memory_tui.tokens import letters_of
 from memory_tui.workspace import transcripts
@@ -194,10 +193,6 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
             for name in filter(str.strip, set(map(letters_of, names))):
                 result[name].append(row)
         return result
-
-    def vocabulary(self, words: FullText) -> Vocabulary:
-        """Return the words of the index, read when a query first needs them."""
-        return self.once("vocabulary", lambda: Vocabulary(words.vocabulary()))
 
     def windows(self, store: Store) -> tuple[Indices, Vectors]:
         """Read the vectors of the windows of all chunks, and the row of each, rising; none in a large index."""

@@ -1,4 +1,4 @@
-"""Keyword search of a question or of its parts: OpenClaw's way, ours, or word by word without vectors.
+"""Keyword search of a question: OpenClaw's way, ours, which corrects words, or word by word without vectors.
 
 FTS5 cuts text into words, or into trigrams, which cannot find a word of one or two characters: for those the text is
 looked through.
@@ -9,26 +9,24 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, cached_property
 from itertools import filterfalse
 from pathlib import Path
 
 import numpy as np
 from msgspec import Struct
 
-from memory_tui import jsstring
-from memory_tui import tokens as core_tokens
+from memory_tui import jsstring, tokens
 from memory_tui.errors import ProviderError
 from memory_tui.index.store import Form, FullText
 from memory_tui.providers.builtin import static_table
 from memory_tui.search.corpus import Corpus, Flags, distinct
 from memory_tui.search.evidence import Join, KeywordSearch, KeywordSide, Postings, Rows
-from memory_tui.search.intent import ALIKE, NEWEST, asks, value_asked, words_for_now
-from memory_tui.search.question_dates import Time, without
-from memory_tui.search.spelling import Correction, corrections
-from memory_tui.search.trace import Floats, QueryPlan, QuestionPart
+from memory_tui.search.question import ALIKE, NEWEST, Time, asks, question_parts, value_asked, without, words_for_now
+from memory_tui.search.trace import Correction, Floats, QueryPlan
 
 _MOST_REPEATED = 32
 """Words up to which a question is asked with its repeats, as OpenClaw does; of a longer one they are added up here."""
@@ -53,8 +51,8 @@ class Matcher(Struct, frozen=True):
 
     def openclaw(self, query: str) -> KeywordSide:
         """Return all words of `query` at once, each of them needed."""
-        every = core_tokens.WORD.findall(query)
-        unique = tuple(dict.fromkeys(every))[: core_tokens.MOST_WORDS]
+        every = tokens.WORD.findall(query)
+        unique = tuple(dict.fromkeys(every))[: tokens.MOST_WORDS]
         inside = {word: None for word in unique if self._is_looked_through(word)}
         as_written = not inside and len(every) <= _MOST_REPEATED
         needed = every if as_written else [word for word in unique if word not in inside]
@@ -75,7 +73,7 @@ class Matcher(Struct, frozen=True):
             unique,
             (),
             " AND ".join(
-                (*map(core_tokens.quoted, needed), *(f"text LIKE {core_tokens.quoted(f'%{word}%')}" for word in inside))
+                (*map(tokens.quoted, needed), *(f"text LIKE {tokens.quoted(f'%{word}%')}" for word in inside))
             ),
             inside=self.cut != "unicode61",
         )
@@ -83,7 +81,7 @@ class Matcher(Struct, frozen=True):
 
     def matches(self, query: str) -> bool:
         """Return whether full-text search is asked for any word of `query`, and not the texts alone."""
-        return any(not self._is_looked_through(word) for word in core_tokens.WORD.findall(query))
+        return any(not self._is_looked_through(word) for word in tokens.WORD.findall(query))
 
     def recommended(
         self, query: str, time: Time | None, *, reads_time: bool = True, spells: bool = True, in_parts: bool = True
@@ -104,19 +102,18 @@ class Matcher(Struct, frozen=True):
             return result
 
         for_now = "" if time or not reads_time else words_for_now(query)
-        count(every := core_tokens.split(rest))
-        terms = core_tokens.terms(every, frequency, len(self.corpus))
+        count(every := tokens.split(rest))
+        terms = tokens.terms(every, frequency, len(self.corpus))
         searched = *terms.searched, *terms.common
         corrected: tuple[Correction, ...] = ()
         # Words are found whole. Where nothing is matched, only words that no chunk holds are told.
         spells = spells and self.cut == "unicode61" and not alone
         if spells and (self.join != "AND" or not rest.isascii() or not all(count(searched))):
-            vocabulary = partial(self.corpus.vocabulary, self.words)
-            corrected = corrections(rest, searched, lambda word: count([word])[0], vocabulary, _is_word)
+            corrected = corrections(rest, searched, lambda word: count([word])[0], self._vocabulary)
         chosen = _searched(terms.searched, corrected)
         # A word that was not counted would weigh as if no chunk held it.
         count([word for word in chosen if word not in frequency])
-        count(core_tokens.syllable_pairs(query))
+        count(tokens.syllable_pairs(query))
         dropped, matched, newest = terms.stops + terms.common, _NOTHING, _NOTHING[0]
         if chosen and self.join != "AND":
             matched = self._by_any(chosen, terms.common)
@@ -124,17 +121,21 @@ class Matcher(Struct, frozen=True):
         plan = QueryPlan(
             chosen,
             dropped,
-            core_tokens.or_query(chosen),
+            tokens.or_query(chosen),
             *named,
-            common=core_tokens.left_out(terms.common, rest),
+            common=tokens.left_out(terms.common, rest),
             counted=terms.common,
             corrections=corrected,
-            parts=_parts(rest, (*chosen, *terms.common), corrected) if in_parts else (),
+            parts=question_parts(rest, (*chosen, *terms.common), corrected) if in_parts else (),
             time_alone=alone,
             for_now=for_now,
             value="" if time or for_now else value_asked(query),
         )
         return KeywordSide(plan, self._postings(matched), frequency, newest=newest)
+
+    def _vocabulary(self) -> Vocabulary:
+        """Return the words of the index, read when a query first needs them."""
+        return self.corpus.once("vocabulary", lambda: Vocabulary(self.words.vocabulary()))
 
     def _by_any(self, words: Sequence[str], common: Sequence[str]) -> tuple[Rows, Floats]:
         """Return the chunks that hold any of `words`, with their bm25 by Lucene's idf, to which `common` words add.
@@ -181,10 +182,9 @@ class Matcher(Struct, frozen=True):
     def keywords(self, query: str) -> KeywordSearch:
         """Return the keywords of `query` one by one; the whole of it when it has none (OpenClaw without a provider)."""
         trigram = self.cut == "trigram"
-        chosen = keywords(query, trigram=trigram)[: core_tokens.MOST_WORDS]
-        tokens = pieces(query, trigram=trigram) if chosen else []
-        chosen_words = set(chosen)
-        dropped = tuple(dict.fromkeys(token for token in tokens if token not in chosen_words))
+        chosen = keywords(query, trigram=trigram)[: tokens.MOST_WORDS]
+        cut = dict.fromkeys(pieces(query, trigram=trigram) if chosen else ())
+        dropped = tuple(word for word in cut if word not in {*chosen})
         each = tuple(side for side in map(self.openclaw, chosen or (query,)) if side.plan.fts_query)
         several = len(each) > 1
         expressions = (
@@ -247,71 +247,148 @@ def _searched(words: Sequence[str], corrected: Sequence[Correction]) -> tuple[st
     instead: dict[str, Sequence[str]] = {}
     for item in corrected:
         if not item.also:
-            first, *rest = core_tokens.WORD.findall(item.asked)
+            first, *rest = tokens.WORD.findall(item.asked)
             instead |= {first: item.searched, **dict.fromkeys(rest, ())}
     more = [word for item in corrected for word in item.searched]
     return tuple(dict.fromkeys([*(new for word in words for new in instead.get(word, (word,))), *more]))
 
 
-_MOST_PARTS = 4
-_ASKS = core_tokens.words_by_use()["asks"]
-_ENDS = r"(?<=[?？；;])\s*|(?<=[.!。！])\s+|(?:[，,]\s*|以及|还有)(?=(?-i:[\u3400-\u9fff]))|" + "|".join(
-    rf"\s*,?\s+(?:{words})\s+(?:also\s+|auch\s+)?(?=(?:{_ASKS[language]})\b)"
-    for language, words in core_tokens.words_by_use()["joins"].items()
-)
-# "was" asks in German alone, and is a verb in English.
-_QUESTION = core_tokens.either("asks").replace("|was|", "|") + r"|¿|か[?？]|^\W*was\b"
-_VERB = rf"\W*{core_tokens.either('begins')}"
+# --- spelling --------------------------------------------------------------------------------------------------------
+
+FEWEST_CORRECTED, FEWEST_MISSPELLED = 4, 5
+MOST_LETTERS = 64
+"""Letters of a word that may be misspelled, or be two that were written as one: each place to split it is tried."""
+TWO_EDITS_FROM = 8
+_WORD = re.compile(r"[^\W\d_]+")
+_OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]{2,}")
+_LINKED = re.compile(rf"(?<!\w)([^\W_]{{2,{MOST_LETTERS}}})(-| )(?=([^\W_]{{2,{MOST_LETTERS}}})(?!\w))")
+_GERMAN, _ENGLISH = ("der", "und", "die", "nicht"), ("the", "and", "of", "not")
+
+# A word of 5 to 64 letters, or of 4 that lacks one, is corrected to the nearest word of the index, of equally near ones
+# the most frequent: an edit away (a letter too much, too few, another one but for the first, two in the wrong order),
+# from eight letters on two where the first letter is the same (optimal string alignment, a restricted form of Damerau
+# 1964). A word that the token table knows as a whole is no error, nor is one on a list of stop words, nor any of a
+# question in another language than the notes: "wann" is no "want". Compounds keep their hyphen, their space or neither
+# in one note and lose it in the next, so that "pihole", "Pi-hole" and "Pi hole" find each other. German notes are left
+# alone: their compounds and endings are an edit apart and mean other things (560 words of 1,190 questions would have
+# been changed).
+#
+# A name in another script than the one that is asked in is found by how it is spelled, letter by letter: "Moskva" and
+# "Москва". That needs no dictionary, and knows none: "Moscow" is left as it is. Of Chinese, Japanese and Korean a name
+# of two characters finds its Latin form ("北京", "Beijing"), not the reverse, as the index has no words of these; a
+# Japanese one is read as Chinese.
 
 
-def parts_of(question: str) -> tuple[str, ...]:
-    """Return what `question` asks one by one, in its order; the whole of it where that is one thing.
+class Vocabulary(Struct, frozen=True, dict=True):
+    """The words of an index in lower case, and how many chunks hold each."""
 
-    A part begins after the end of a sentence, or after "and" before a word that asks. It has a word that asks, or
-    begins with a verb: what follows "Dr." has neither. What asks nothing belongs to the part before, where that has not
-    ended by "?", else to the part that follows, or to the last one.
+    chunks_of: Mapping[str, int]
+
+    @cached_property
+    def _by_letter(self) -> Mapping[str, Sequence[str]]:
+        """Return the words of letters alone, which may be what was meant, by their first letter."""
+        words = defaultdict[str, list[str]](list)
+        for word in self.chunks_of:
+            if len(word) >= FEWEST_CORRECTED - 1 and _WORD.fullmatch(word) and not tokens.is_cjk(word):
+                words[word[0]].append(word)
+        return words
+
+    @cached_property
+    def is_german(self) -> bool:
+        """Return whether more chunks hold German function words than English ones."""
+        german, english = (sum(self.chunks_of.get(word, 0) for word in words) for words in (_GERMAN, _ENGLISH))
+        return german > english
+
+    @cached_property
+    def language(self) -> str:
+        """Return the language whose function words most chunks hold."""
+        return tokens.language_of(self.chunks_of)
+
+    @cached_property
+    def _by_sound(self) -> Mapping[str, str]:
+        """The words in other scripts than the Latin one by their spelling in it; of equal ones the most frequent."""
+        other = (word for word in self.chunks_of if not word.isascii() and _OTHER_SCRIPT.fullmatch(word))
+        foreign = [word for word in other if not tokens.is_cjk(word)]
+        return {_in_latin(word): word for word in sorted(foreign, key=self.chunks_of.__getitem__)} if foreign else {}
+
+    def in_another_script(self, word: str) -> str:
+        """Return the word that is spelled as `word` is, in another script; empty where none is."""
+        if _OTHER_SCRIPT.fullmatch(word):
+            spelled = _in_latin(word)
+            return spelled if len(spelled) >= FEWEST_CORRECTED and spelled in self.chunks_of else ""
+        return self._by_sound.get(word.lower(), "") if len(word) >= FEWEST_CORRECTED else ""
+
+    def nearest(self, word: str) -> str:
+        """Return the word that was meant; empty where none is near enough."""
+        from rapidfuzz import process
+        from rapidfuzz.distance import OSA
+
+        most = 1 if len(word) < TWO_EDITS_FROM else 2
+        words = self._by_letter
+        near = process.extract(word, words.get(word[0], ()), scorer=OSA.distance, score_cutoff=most, limit=None)
+        edits_of = {other: int(edits) for other, edits, _ in near}
+        # Two edits with another first letter are another word, and that alone is in a short one: "scolding" is no
+        # "holding", "floss" no "gloss".
+        rests = (word, word[1:]) if most > 1 else (word,)
+        turned = word[1:], word[1::-1] + word[2:], *(letter + rest for letter in words for rest in rests)
+        there = (other for other in turned if other[0] != word[0] and other in self.chunks_of)
+        edits_of |= {other: 1 for other in there if other in words.get(other[0], ())}
+        # A short word may lack a letter; with another one in its place it is too often another word.
+        shortest = len(word) - most if len(word) >= FEWEST_MISSPELLED else len(word) + 1
+        places = ((edits, -self.chunks_of[other], other) for other, edits in edits_of.items() if len(other) >= shortest)
+        return min(places, default=(0, 0, ""))[2]
+
+
+def _in_latin(word: str) -> str:
+    # Its tables are read when the first such word is met.
+    from anyascii import anyascii
+
+    return anyascii(word).lower()
+
+
+def corrections(
+    query: str, searched: Sequence[str], frequency: Callable[[str], int], vocabulary: Callable[[], Vocabulary]
+) -> tuple[Correction, ...]:
+    """Return what `searched` words were meant to be; `frequency` tells in how many chunks a word, or two, stand.
+
+    `vocabulary` is only read where a word is not held.
     """
-    parts: list[tuple[int, int]] = []
-    start = last = 0
-    for end in (*re.finditer(_ENDS, question, re.IGNORECASE), None):
-        stop, following = end.span() if end else (len(question), len(question))
-        piece, begins = question[last:stop], question[:last].rstrip()[-1:] in ("", *"?？；;")
-        if re.search(_QUESTION, piece, re.IGNORECASE) or (begins and re.match(_VERB, piece, re.IGNORECASE)):
-            parts.append((start, stop))
-            start = following
-        elif parts and start == last and question[parts[-1][1] - 1] in ".!":
-            parts[-1] = parts[-1][0], stop
-            start = following
-        last = following
-    if parts and question[start:].strip():
-        parts[-1] = parts[-1][0], len(question)
-    return tuple(question[a:b].strip() for a, b in parts) if 1 < len(parts) <= _MOST_PARTS else (question,)
-
-
-def _parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) -> tuple[QuestionPart, ...]:
-    """Return the parts of `query` with their `words`; none where fewer than two have any but function words."""
     result = []
-    pieces = parts_of(query)
-    for part in pieces if len(pieces) > 1 else ():
-        stems = {stem for _, _, stem in core_tokens.spans(part)}
-        meant = {word for item in corrected if item.asked.lower() in part.lower() for word in item.searched}
-        part_words = tuple(
-            word
-            for word in words
-            if word in meant
-            or (word in part if core_tokens.is_cjk(word) else not stems.isdisjoint(core_tokens.word_stems(word)))
-        )
-        if part_words:
-            result.append(QuestionPart(part, part_words))
-    return tuple(result) if len(result) > 1 else ()
+    for first, gap, second in _LINKED.findall(query.lower()):
+        # Between spaces both must be words that count: "in to" is no "into".
+        if (gap == "-" or {first, second} <= {*searched}) and frequency(first + second):
+            is_apart = bool(frequency(f"{first} {second}"))
+            result.append(Correction(f"{first}{gap}{second}", (first + second,), also=is_apart))
+    if result and vocabulary().is_german:
+        return ()
+    for word in searched:
+        if len(word) > MOST_LETTERS or not _WORD.fullmatch(word):
+            continue
+        if (word.isascii() and len(word) < FEWEST_CORRECTED) or frequency(word):
+            continue
+        if meant := vocabulary().in_another_script(word) or _meant(word, query, vocabulary(), frequency):
+            result.append(Correction(word, tuple(meant.split())))
+    return tuple(result)
 
 
-def _is_word(word: str) -> bool:
-    """Return whether the token table knows a word as a whole; it then is no error, though no note holds it."""
-    try:
-        return len(static_table().ids(word)) <= 1
-    except ProviderError:
-        return False
+def _meant(word: str, query: str, words: Vocabulary, frequency: Callable[[str], int]) -> str:
+    """Return the two words that notes write `word` as, or the nearest one; empty where it is no error, or none is near.
+
+    A word that the token table knows as a whole is none.
+    """
+    if len(word) < FEWEST_CORRECTED or tokens.is_cjk(word) or words.is_german:
+        return ""
+    with suppress(ProviderError):
+        if len(static_table().ids(word)) <= 1:
+            return ""
+    splits = [(word[:at], word[at:]) for at in range(2, len(word) - 1)]
+    pairs = [" ".join(pair) for pair in splits if all(words.chunks_of.get(part) for part in pair)]
+    # Of several the one whose first word is longest.
+    if apart := next(filter(frequency, reversed(pairs)), ""):
+        return apart
+    language = tokens.language_of(dict.fromkeys(tokens.WORD.findall(query.lower()), 1))
+    is_foreign = tokens.is_listed(word) or (language != "en" and words.language != language)
+    return "" if is_foreign else words.nearest(word)
 
 
 # --- keywords, as OpenClaw chooses them without vectors ------------------------------------------------------------

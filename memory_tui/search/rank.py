@@ -22,8 +22,8 @@ from memory_tui.notices import Notice, notice, other_vectors
 from memory_tui.search import lexical_2026_9
 from memory_tui.search.evidence import Evidence, Flags, KeywordSide, Rows
 from memory_tui.search.excerpts import Snippet, head, window
-from memory_tui.search.intent import newer_values
 from memory_tui.search.level import level_of
+from memory_tui.search.question import newer_values
 from memory_tui.search.score import (
     MOST_CANDIDATES,
     SCORED,

@@ -25,9 +25,8 @@ from memory_tui.providers.builtin import static_table
 from memory_tui.search import lexical_2026_9
 from memory_tui.search.corpus import Corpus, Flags, cosines, distinct, exact_cosines, products, vectors_of
 from memory_tui.search.evidence import Closest, Evidence, Join, KeywordSearch, KeywordSide, Lexical, Rows, first_shown
-from memory_tui.search.intent import ALIKE, asks, lately_in
 from memory_tui.search.keyword import Matcher, lucene_idf
-from memory_tui.search.question_dates import Time, day_at, time_in
+from memory_tui.search.question import ALIKE, Time, asks, day_at, lately_in, time_in
 from memory_tui.search.score import MOST_CANDIDATES, candidate_limit
 from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, Floats, NearestBy

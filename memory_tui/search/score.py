@@ -21,7 +21,7 @@ from memory_tui.search.evidence import (
     Rows,
     first_shown,
 )
-from memory_tui.search.intent import LOOKED_AT, asks, holds_value, newness
+from memory_tui.search.question import LOOKED_AT, asks, holds_value, newness
 from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Chunks, Floats, MeasurePart, Mode, QueryPlan, SecondPart, Table
 from memory_tui.settings import TUNE_KEYS, Profile, Scalar, Settings, profile_named

@@ -18,7 +18,6 @@ from memory_tui.index.sync import FileState
 from memory_tui.notices import Notice
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.search.level import AnswerLevel
-from memory_tui.search.spelling import Correction
 from memory_tui.settings import Settings
 from memory_tui.workspace.annotations import Annotations, overtaken_in
 from memory_tui.workspace.roots import MEMORY
@@ -317,6 +316,14 @@ class Candidate(Numbers, frozen=True, kw_only=True):
 
 
 # --- the whole -----------------------------------------------------------------------------------------------------
+
+
+class Correction(Struct, frozen=True):
+    """What was `asked`, and the words that are searched instead of it, or as well as it where notes hold both."""
+
+    asked: str
+    searched: tuple[str, ...]
+    also: bool = False
 
 
 class QuestionPart(Struct, frozen=True):

@@ -13,8 +13,7 @@ from memory_tui import notices
 from memory_tui.inbox.checks import CHECKS
 from memory_tui.notices import TABLE, Notice
 from memory_tui.providers.chain import ServingProvider
-from memory_tui.search.spelling import Correction
-from memory_tui.search.trace import ChunkRef, QueryPlan
+from memory_tui.search.trace import ChunkRef, Correction, QueryPlan
 
 FILE = Path(__file__).parent / "data" / "sentences.txt"
 _PLAN = QueryPlan(("giraffe", "walrus"), (), "giraffe OR walrus")

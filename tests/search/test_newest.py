@@ -11,7 +11,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.notices import Notice
 from memory_tui.plan import Options
-from memory_tui.search.intent import lately_in, newer_values, newness, words_for_now
+from memory_tui.search.question import lately_in, newer_values, newness, words_for_now
 from memory_tui.search.trace import Trace
 from tests.support.tui import TODAY
 from tests.support.workspace import put

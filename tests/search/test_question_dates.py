@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
-from memory_tui.search.question_dates import Time, time_in, without
+from memory_tui.search.question import Time, time_in, without
 from tests.support.tui import NOW, sample
 from tests.support.workspace import options_of
 

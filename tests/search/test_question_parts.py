@@ -5,7 +5,7 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.plan import Options
-from memory_tui.search.keyword import parts_of
+from memory_tui.search.question import parts_of
 
 ONE = """
 Who was our dentist before Dr. Hallett?

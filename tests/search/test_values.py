@@ -7,7 +7,7 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.plan import Options
-from memory_tui.search.intent import holds_value, value_asked
+from memory_tui.search.question import holds_value, value_asked
 from memory_tui.search.trace import Trace
 
 NOTES = {

@@ -1,9 +1,12 @@
-"""The time that a question speaks of: a day, a week, a month or any span.
+"""A question as it is asked: of what time, how things are now, for what value, and how many things at once.
 
-The words of a question become a line of kinds, one letter each: "in the March of last year" is `ioMjRy`. A
-rule is a short pattern of letters with a function from its parts to the first and last day. "Since" and
-"before" change whatever span stands beside them, and "to" joins two. The longest reading wins, of equally long ones the
-first.
+"router ip" asks for an address, and not for a line about `ip route`. Of lines that say the same the newest comes first
+where a question asks for now.
+
+A time is a day, a week, a month or any span. For it the words of a question become a line of kinds, one letter each:
+"in the March of last year" is `ioMjRy`. A rule is a short pattern of letters with a function from its parts to the
+first and last day. "Since" and "before" change whatever span stands beside them, and "to" joins two. The longest
+reading wins, of equally long ones the first.
 
 A general date parser would understand more languages. `dateparser` 1.5 takes 0.14 s of CPU to import and 2 s for the
 first question, and knows days and no spans: "en mars" is one day, "3月" is December, "letzte Woche" is nothing. It
@@ -32,16 +35,29 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from msgspec import Struct
+
+from memory_tui.search.trace import Correction, Floats, QuestionPart
+from memory_tui.tokens import (
+    WORD,
+    either,
+    function_words,
+    is_cjk,
+    is_listed,
+    segmented,
+    spans,
+    word_stems,
+    words_by_use,
+)
 
 Days = tuple[dt.date, dt.date]
 """The first and the last day of a span."""
-
 
 DAY = dt.timedelta(days=1)
 FADING, DAYS_AFTER = 0.8, 3
@@ -110,6 +126,204 @@ def without(question: str, time: Time | None) -> str:
         return question
     rest = re.sub(r"\s+", " ", f"{question[: time.start]} {question[time.end :]}").strip()
     return rest if re.search(r"\w", rest) else question
+
+
+# --- how things are now, and what is new ------------------------------------------------------------------------------
+
+ALIKE = 0.9
+"""What the best line of a chunk holds of what the best of all holds, to say the same (now-images; .7 to .95 alike)."""
+LOOKED_AT = 40
+"""How many of the first candidates are compared by their values (now-images)."""
+NEWEST = 10
+"""How many of the newest that hold what is asked are candidates where it asks for now (now-images; 10 to 40 alike)."""
+
+UNDATED = 0.5
+"""How new a line without a day is: less than the newest that has one, which was written down later (planted pairs)."""
+
+LATELY = dt.timedelta(days=30)
+"""How far back a question goes that asks for what is new and nothing else."""
+_NOW, _LATELY, _HAPPENS, _COMPARES = (re.compile(either(use), re.I) for use in ("now", "lately", "happens", "compares"))
+
+
+def lately_in(question: str, today: dt.date) -> Time | None:
+    """Return the last days where `question` asks for what is new, and for nothing else; None in all other cases.
+
+    Who asks of a trip "recently" means one trip, and not the last.
+    """
+    words = _LATELY.search(question)
+    if words is None:
+        return None
+    rest = _HAPPENS.sub(" ", f"{question[: words.start()]} {question[words.end() :]}".lower())
+    if not all(map(is_listed, WORD.findall(rest))):
+        return None
+    return Time(today - LATELY, today, *words.span(), newest=True)
+
+
+def asks(word: str) -> bool:
+    """Return whether `word` of a question only asks, so that lines are not compared by it."""
+    return any(pattern.fullmatch(word) for pattern in (_NOW, _COMPARES))
+
+
+def words_for_now(question: str) -> str:
+    """Return the words of `question` that ask how things are now."""
+    words = _NOW.search(question)
+    return words[0].strip() if words else ""
+
+
+def newness(held: Floats, age_days: Floats) -> Floats:
+    """Return how new each candidate is among those that say the same: the newest 1, the next a half, the third a third.
+
+    They say the same whose best line has `held` about as much as the best of all. Others are 0, and all on one day.
+    By equal steps an older one that says it in fewer words came first (now-images whole, and with two values each).
+    """
+    alike = held >= ALIKE * held.max(initial=0.0)
+    days, rank = np.unique(np.floor(-age_days[alike]), return_inverse=True)
+    result = np.zeros(len(held))
+    dated = np.count_nonzero(~np.isnan(days))
+    if dated and len(days) > 1:
+        place = dated - rank
+        result[alike] = np.where(np.isnan(age_days[alike]), UNDATED, 1.0 / np.maximum(place, 1))
+    return result
+
+
+MOST_BESIDE, SHARED = 4, 0.5
+"""Words of a line beside those of the question, and what two lines share, to state one thing (now-images)."""
+
+
+class Statement(NamedTuple):
+    """The `words` of a line that states something, and its `value`: those that the question does not have."""
+
+    words: Set[str]
+    value: Set[str]
+
+
+def _statement(line: str, question: Set[str]) -> Statement | None:
+    """Return what `line` states, which holds all words of the `question` and a few others; None where it does not."""
+    words = {" ".join(word_stems(word.strip("-*_`\"'.,:;()"))) for word in line.lower().split()} - {""}
+    value = words - question - function_words()
+    return Statement(words, value) if question <= words and 0 < len(value) <= MOST_BESIDE else None
+
+
+def _differ(a: Statement, b: Statement) -> bool:
+    """Return whether two lines state the same with different values: they share much, or both are figures."""
+    if a.value <= b.value or b.value <= a.value:
+        return False
+    shared, figures = len(a.words & b.words) / len(a.words | b.words), re.compile(r"\d")
+    return shared >= SHARED or all(figures.search(" ".join(each.value)) for each in (a, b))
+
+
+def newer_values(lines: Sequence[str], ages: Sequence[float | None], words: Sequence[str]) -> list[int]:
+    """Return for each of `lines` the newest that states the same with another value, a day newer or more; -1 for none.
+
+    Words that only ask are no part of what is stated.
+    """
+    question = {stem for word in words if not asks(word) for stem in word_stems(word)}
+    statements = [_statement(line, question) if question else None for line in lines]
+    numbered = zip(ages, range(len(lines)), statements, strict=True)
+    newest_first = sorted((age, at, each) for age, at, each in numbered if each is not None and age is not None)
+    result = []
+    for age, statement in zip(ages, statements, strict=True):
+        newer = ((at, other) for days, at, other in newest_first if days + 1 <= (age or 0.0))
+        result.append(next((at for at, other in newer if statement and _differ(statement, other)), -1))
+    return result
+
+
+# --- values ---------------------------------------------------------------------------------------------------------
+
+_KINDS = (
+    (r"ip|ips|ipv[46]", r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[\da-f]{1,4}(?:::?[\da-f]{1,4}){2,7}\b"),
+    (r"mac", r"\b[\da-f]{2}(?:[:-][\da-f]{2}){5}\b"),
+    (r"e-?mail|mail|correo|почта|メール|邮箱", r"[\w.+-]+@[\w-]+\.\w+"),
+    (
+        r"phone|telephone|telefon|telefonnummer|handynummer|teléfono|téléphone|телефон|電話番号|电话",
+        r"\+?\d(?:[ ()/.-]?\d){5,}",
+    ),
+    (r"port", r":\d{2,5}\b|\b\d{2,5}\b"),
+    (r"url|link|website", r"\w+://\S+|\bwww\.\S+"),
+)
+"""What a value is called, and what it looks like."""
+_CALLED = [(re.compile(rf"\b(?:{called})\b", re.I), re.compile(form, re.I)) for called, form in _KINDS]
+
+
+def value_asked(question: str) -> str:
+    """Return the word of `question` that names the value it asks for; empty where none does."""
+    words = next(filter(None, (called.search(question) for called, _ in _CALLED)), None)
+    return words[0] if words else ""
+
+
+def holds_value(texts: Sequence[str], value: str, words: Sequence[str]) -> Floats:
+    """Return 1 for each of `texts` with a line that holds such a `value` and all other `words` of the question, else 0.
+
+    The nearest heading above is of its line.
+    """
+    called, form = next(kind for kind in _CALLED if kind[0].fullmatch(value))
+    others = [frozenset(word_stems(word)) for word in words if not called.fullmatch(word)]
+    return np.array([float(bool(others) and _line_with(text, form, others)) for text in texts])
+
+
+def _line_with(text: str, form: re.Pattern[str], others: Sequence[frozenset[str]]) -> bool:
+    heading = ""
+    for line in text.split("\n"):
+        heading = line if line.startswith("#") else heading
+        if form.search(line):
+            held = {stem for _, _, stem in spans(segmented(f"{heading} {line}"))}
+            if all(each & held for each in others):
+                return True
+    return False
+
+
+# --- several questions at once ---------------------------------------------------------------------------------------
+
+_MOST_PARTS = 4
+_ASKS = words_by_use()["asks"]
+_ENDS = r"(?<=[?？；;])\s*|(?<=[.!。！])\s+|(?:[，,]\s*|以及|还有)(?=(?-i:[\u3400-\u9fff]))|" + "|".join(
+    rf"\s*,?\s+(?:{words})\s+(?:also\s+|auch\s+)?(?=(?:{_ASKS[language]})\b)"
+    for language, words in words_by_use()["joins"].items()
+)
+# "was" asks in German alone, and is a verb in English.
+_QUESTION = either("asks").replace("|was|", "|") + r"|¿|か[?？]|^\W*was\b"
+_VERB = rf"\W*{either('begins')}"
+
+
+def parts_of(question: str) -> tuple[str, ...]:
+    """Return what `question` asks one by one, in its order; the whole of it where that is one thing.
+
+    A part begins after the end of a sentence, or after "and" before a word that asks. It has a word that asks, or
+    begins with a verb: what follows "Dr." has neither. What asks nothing belongs to the part before, where that has not
+    ended by "?", else to the part that follows, or to the last one.
+    """
+    parts: list[tuple[int, int]] = []
+    start = last = 0
+    for end in (*re.finditer(_ENDS, question, re.IGNORECASE), None):
+        stop, following = end.span() if end else (len(question), len(question))
+        piece, begins = question[last:stop], question[:last].rstrip()[-1:] in ("", *"?？；;")
+        if re.search(_QUESTION, piece, re.IGNORECASE) or (begins and re.match(_VERB, piece, re.IGNORECASE)):
+            parts.append((start, stop))
+            start = following
+        elif parts and start == last and question[parts[-1][1] - 1] in ".!":
+            parts[-1] = parts[-1][0], stop
+            start = following
+        last = following
+    if parts and question[start:].strip():
+        parts[-1] = parts[-1][0], len(question)
+    return tuple(question[a:b].strip() for a, b in parts) if 1 < len(parts) <= _MOST_PARTS else (question,)
+
+
+def question_parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) -> tuple[QuestionPart, ...]:
+    """Return the parts of `query` with their `words`; none where fewer than two have any but function words."""
+    result = []
+    pieces = parts_of(query)
+    for part in pieces if len(pieces) > 1 else ():
+        stems = {stem for _, _, stem in spans(part)}
+        meant = {word for item in corrected if item.asked.lower() in part.lower() for word in item.searched}
+        part_words = tuple(
+            word
+            for word in words
+            if word in meant or (word in part if is_cjk(word) else not stems.isdisjoint(word_stems(word)))
+        )
+        if part_words:
+            result.append(QuestionPart(part, part_words))
+    return tuple(result) if len(result) > 1 else ()
 
 
 # --- the words of a question as kinds --------------------------------------------------------------------------------
