@@ -72,7 +72,7 @@ class ScopedRecords(Struct, frozen=True):
         """Return all values, the one written first in front."""
         if not self.path.exists():
             return dict(self._old())
-        return run(self.path, self._read, tell=self.tell)
+        return self._run(self._read)
 
     def put(self, key: str, value: object) -> None:
         """Keep `value` (JSON) under `key`."""
@@ -103,20 +103,25 @@ class ScopedRecords(Struct, frozen=True):
             connection.execute(f"DELETE FROM {name} WHERE scope = ? AND key = ?", (scope, key))
             if value is not None:
                 self._insert(connection, key, value)
-            newest = f"SELECT id FROM {name} WHERE scope = ?1 ORDER BY id DESC LIMIT ?2"
-            connection.execute(
-                f"DELETE FROM {name} WHERE scope = ?1 AND id NOT IN ({newest})", (scope, self.table.most or -1)
-            )
+            newest = f"(SELECT id FROM {name} WHERE scope = ?1 ORDER BY id DESC LIMIT ?2)"
+            values = scope, self.table.most or -1
+            connection.execute(f"DELETE FROM {name} WHERE scope = ?1 AND id NOT IN {newest}", values)
             return before
 
-        return run(self.path, change, write=True, tell=self.tell)
+        return self._run(change, write=True)
+
+    def _run(self, how: Callable[[apsw.Connection], T], *, write: bool = False) -> T:
+        for tell in (self.tell, None):
+            with suppress(SetAside), transaction(self.path, write=write, tell=tell) as connection:
+                value = how(connection)
+                break
+        return value
 
     # --- inside a transaction ---
 
     def _read(self, connection: apsw.Connection) -> dict[str, Any]:
-        is_new = not was_taken_over(connection, self.table.name, self.scope)
-        values = dict(self._old()) if is_new else {}
-        if has_table(connection, self.table.name):
+        values = {} if was_taken_over(connection, self.table.name, self.scope) else dict(self._old())
+        if connection.table_exists(None, self.table.name):
             sql = f"SELECT key, value FROM {self.table.name} WHERE scope = ? ORDER BY id"
             values |= {str(key): json.loads(str(value)) for key, value in connection.execute(sql, (self.scope,))}
         return values
@@ -152,10 +157,16 @@ def kept(path: Path) -> Iterator[None]:
             connection.close()
 
 
-def run(path: Path, how: Callable[[apsw.Connection], T], *, write: bool = False, tell: Tell | None = warn) -> T:
-    """Return what `how` does in a transaction on the database `path`; with `write` nobody else writes meanwhile.
+class SetAside(Exception):
+    """The database made no sense and has another name now; nothing was done, and a new one can be begun."""
 
-    A database that makes no sense is set aside, and `how` is called once more. Raises StateUnavailable.
+
+@contextmanager
+def transaction(path: Path, *, write: bool = False, tell: Tell | None = warn) -> Iterator[apsw.Connection]:
+    """Give a transaction on the database `path`; with `write` nobody else writes meanwhile.
+
+    Without `tell` a missing database is made. Raises SetAside, after which it can be begun without `tell`;
+    StateUnavailable.
     """
     file = durable.file_at(path)
     try:
@@ -168,7 +179,7 @@ def run(path: Path, how: Callable[[apsw.Connection], T], *, write: bool = False,
             with suppress(apsw.BusyError):
                 connection.execute("PRAGMA journal_mode = WAL" if write else "")
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-            value = how(connection)
+            yield connection
             connection.execute("COMMIT")
         except BaseException:
             # What was not committed is rolled back.
@@ -179,33 +190,23 @@ def run(path: Path, how: Callable[[apsw.Connection], T], *, write: bool = False,
             _kept.file, _kept.connection = file, connection
         else:
             connection.close()
-    except _SENSELESS as error:
-        if tell is None:
+    except (*_SENSELESS, apsw.Error, OSError) as error:
+        if tell is None or not isinstance(error, _SENSELESS):
             raise _unavailable(path, error) from error
         _set_aside(path, file, error, tell)
-    except (apsw.Error, OSError) as error:
-        raise _unavailable(path, error) from error
-    else:
-        return value
-    return run(path, how, write=write, tell=None)
-
-
-def has_table(connection: apsw.Connection, name: str) -> bool:
-    """Return whether the table `name` was made."""
-    return bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?", (name,)).fetchone())
+        raise SetAside from error
 
 
 def was_taken_over(connection: apsw.Connection, name: str, scope: str) -> bool:
     """Return whether the file of an earlier release that held `scope` of the table `name` was read already."""
     sql = "SELECT 1 FROM taken_over WHERE name = ? AND scope = ?"
-    return has_table(connection, "taken_over") and bool(connection.execute(sql, (name, scope)).fetchone())
+    return connection.table_exists(None, "taken_over") and bool(connection.execute(sql, (name, scope)).fetchone())
 
 
 def mark_taken_over(connection: apsw.Connection, name: str, scope: str) -> None:
     """Write down that the file of an earlier release was read."""
     connection.execute(
-        "CREATE TABLE IF NOT EXISTS taken_over (name TEXT NOT NULL, scope TEXT NOT NULL, PRIMARY KEY (name, scope)) "
-        "STRICT"
+        "CREATE TABLE IF NOT EXISTS taken_over (name TEXT, scope TEXT, PRIMARY KEY (name, scope)) STRICT"
     )
     connection.execute("INSERT INTO taken_over VALUES (?, ?)", (name, scope))
 

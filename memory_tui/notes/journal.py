@@ -301,7 +301,7 @@ class Journal:
     def start(self) -> float | None:
         """Return since when (epoch seconds) every change is known that was made; None before the first look."""
         sql = "SELECT at FROM note_start WHERE scope = (SELECT id FROM note_scope WHERE name = ?)"
-        return self._read(lambda c: value(c, sql, self._scope) if state_db.has_table(c, "note_start") else None, None)
+        return self._read(lambda c: value(c, sql, self._scope) if c.table_exists(None, "note_start") else None, None)
 
     def entries(self, since: int = 0, more: str = "") -> tuple[JournalEntry, ...]:
         """Return all changes of this program after a number, oldest first."""
@@ -613,7 +613,7 @@ class Journal:
             return self._write(lambda connection, _: how(connection))
         if not self.database.exists():
             return nothing
-        return self._run(lambda c: how(c) if state_db.has_table(c, "note_blob") else nothing, write=False)
+        return self._run(lambda c: how(c) if c.table_exists(None, "note_blob") else nothing, write=False)
 
     def _write(self, how: Callable[[apsw.Connection, int], T]) -> T:
         def write(connection: apsw.Connection) -> T:
@@ -625,9 +625,14 @@ class Journal:
 
         return self._run(write, write=True)
 
-    def _run(self, how: Callable[[apsw.Connection], T], *, write: bool) -> T:
+    def _run(
+        self, how: Callable[[apsw.Connection], T], *, write: bool, tell: state_db.Tell | None = state_db.warn
+    ) -> T:
         try:
-            return state_db.run(self.database, how, write=write)
+            with state_db.transaction(self.database, write=write, tell=tell) as connection:
+                return how(connection)
+        except state_db.SetAside:
+            return self._run(how, write=write, tell=None)
         except StateUnavailable as error:
             raise unusable(error.message.removesuffix(".").replace(" cannot be used", "")) from None
 
