@@ -112,8 +112,7 @@ def test_a_server_recalls_and_stores_and_logs_what_it_recalled(run, tmp_path):
     (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n")
     place = str(tmp_path / "table")
     words = ["--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "i.sqlite"), "--memories", place]
-    server = Wire([*words, "--allow-write", "--log-recalls"])
-    server.greet()
+    server = Wire([*words, "--allow-write", "--log-recalls"]).greet()
 
     def call(number, name, **given):
         return server.ask(number, "tools/call", name=name, arguments=given)["result"]

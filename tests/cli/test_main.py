@@ -104,6 +104,8 @@ REFUSED: list[tuple[list[str], str]] = [
     (["search", "-vlan"], "memory-tui search -- -vlan."),
     (["why", "-vlan", "MEMORY.md"], "memory-tui why -- -vlan."),
     (["why", "x"], "A query and a line belong together."),
+    (["why", "router", "MEMORY.md:99"], "Its last line is MEMORY.md:3."),
+    (["openclaw"], "openclaw trust"),
     (["why", "bicycle", "door"], "If door belongs to the question, put the question in quotes."),
     (["get", "nope.md"], "There is no note nope.md."),
     *((["get", path], "") for path in ("/etc/passwd", "memory/../../x.md", "MEMORY.txt", "", "memory", "a\0b.md")),

@@ -140,15 +140,6 @@ def run(tmp_path, capsys):
     return go
 
 
-@pytest.mark.parametrize("asked", [("why", "omada"), ("why", "omada", "--json")])
-def test_a_line_behind_the_end_of_a_note_is_an_error_and_no_answer(run, asked):
-    code, out, err = run(*asked[:2], "MEMORY.md:99", *asked[2:])
-    assert code == 2
-    said = out if "--json" in asked else err
-    assert "There is no line 99 in MEMORY.md." in said
-    assert "Its last line is MEMORY.md:2." in said
-
-
 def test_text_for_people(run, tmp_path):
     code, out, _ = run("why", "omada router", "MEMORY.md:2")
     assert code == 0
@@ -239,9 +230,3 @@ def test_a_word_that_is_no_command_names_the_nearest(words, command):
         f"Did you mean {command}?" if command else "memory-tui --help lists the commands."
     )
     assert len(refused.value.message) < 120
-
-
-def test_a_first_word_alone_names_the_second():
-    with pytest.raises(SettingError, match="needs another word") as refused:
-        named(["openclaw"])
-    assert "openclaw trust" in refused.value.next_step

@@ -229,8 +229,7 @@ def test_every_line_of_json_is_a_message_or_has_an_answer(value):
 def test_the_tool_that_writes_is_offered_and_answers_only_where_writing_was_allowed(places):
     given = {"text": "The router is an ER7206.", "supersedes": "MEMORY.md:2"}
     for allowed, more in ((False, ()), (True, ("--allow-write",)), (False, ("--allow-write", "--read-only"))):
-        server = ours(places, *more)
-        server.greet()
+        server = ours(places, *more).greet()
         names = {tool["name"] for tool in server.ask(1, "tools/list")["result"]["tools"]}
         assert ("memory_correct" in names) is allowed
         answer = server.ask(2, "tools/call", name="memory_correct", arguments=given)

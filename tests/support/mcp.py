@@ -4,7 +4,7 @@ import contextlib
 import json
 import subprocess
 import sys
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from tests.support.waiting import LONG
 
@@ -56,12 +56,13 @@ class Wire(Pipes):
         self.process.communicate(timeout=LONG)
         assert self.process.returncode == 0
 
-    def greet(self) -> None:
+    def greet(self) -> Self:
         greeting = self.ask(
             0, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "bare", "version": "1"}
         )
         assert greeting["result"]["serverInfo"]["name"] == "memory-tui"
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return self
 
     def search(self, number: int, query: str = "omada") -> dict[str, Any]:
         return self.ask(number, "tools/call", name="memory_search", arguments={"query": query})
