@@ -23,8 +23,7 @@ from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.trace import Trace
 from memory_tui.settings import Settings
-from memory_tui.shared.scope import workspace_of
-from memory_tui.shared.states import Standing
+from memory_tui.shared.scope import Standing, workspace_of
 from memory_tui.workspace import notes, roots
 
 # --- search --------------------------------------------------------------------------------------------------------

@@ -15,8 +15,7 @@ from memory_tui.errors import ApprovalMissing, SettingError
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import plural
 from memory_tui.shared import publish as publishing
-from memory_tui.shared import schema, verify
-from memory_tui.shared.connection import Access, access, connect, joined, unbound
+from memory_tui.shared.connection import Access, access, connect, joined, make_schema, schema_statements, unbound
 from memory_tui.shared.publish import MEMORY, NOTES, SESSIONS, Preview, Published
 
 
@@ -24,11 +23,11 @@ def init(args: argparse.Namespace) -> int:
     """Make the schema of the shared index, or bring it up to date, after showing it."""
     there = access(plans.choose(engine_options(args)))
     with connect(there) as connection:
-        statements = schema.statements(connection, there, tuple(args.admit))
+        statements = schema_statements(connection, there, tuple(args.admit))
         lines = [line for statement in statements for line in statement.split("\n")]
         written = agreed(args, lines, f"Run this in {there.where}?")
         if written:
-            schema.init(connection, there, tuple(args.admit))
+            make_schema(connection, there, tuple(args.admit))
         elif not args.dry_run:
             raise ApprovalMissing("Nothing was run.", "memory-tui shared init --yes.")
     data = {"database": there.where, "statements": statements, "written": written}
@@ -124,6 +123,6 @@ def check(args: argparse.Namespace) -> int:
         consent = publishing.consent(engine.plan, there)
         with engine.index.reader() as store, waiting("Comparing"):
             roots = engine.plan.roots if args.against_disk else None
-            problems = verify.verify(there, store, consent, roots)
+            problems = publishing.verify(there, store, consent, roots)
     lines = problems or [f"{there.name} is published as it is indexed."]
     return show(args, {"name": there.name, "problems": problems}, lines, 1 if problems else 0)

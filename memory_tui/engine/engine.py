@@ -37,15 +37,14 @@ from memory_tui.notices import Notice, other_vectors
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.settings import profile_named
-from memory_tui.shared.scope import OWN, Scope, workspace_of
-from memory_tui.shared.states import Record, Standing
+from memory_tui.shared.scope import OWN, Record, Scope, Standing, workspace_of
 
 if TYPE_CHECKING:
     from memory_tui.backends.memories import Memories
     from memory_tui.engine.notes import Inbox, Notes
     from memory_tui.shared.connection import Access
     from memory_tui.shared.mirror import Mirror
-    from memory_tui.shared.publisher import Publisher
+    from memory_tui.shared.publish import Publisher
 
 _LOOK_SECONDS = 0.4
 """How long a command that only asked looks, after its answer, what became of the notes; the next look goes on."""

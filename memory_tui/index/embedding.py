@@ -29,7 +29,7 @@ from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError
 from memory_tui.events import BatchNews, Event
 from memory_tui.index import index_write
 from memory_tui.index.database import Rows
-from memory_tui.index.store import OPEN_JOB, UNCLAIMED, Store
+from memory_tui.index.store import OPEN_JOB, UNCLAIMED, Store, is_unit
 from memory_tui.providers.base import (
     OF_THE_TEXT,
     PASSING,
@@ -239,10 +239,9 @@ class Embedder:
         except MemoryTuiError as error:
             self.unshared = f"No vectors were taken from other indexes of these notes: {error.message}"
             return cached
-        vectors = {
-            digest: np.frombuffer(data, np.float32) for digest, data in rows if len(data) == 4 * self._identity.dims
-        }
-        vectors = {digest: vector for digest, vector in vectors.items() if np.isfinite(vector).all()}
+        # One that is none would spoil the index, whoever made it.
+        dims = self._identity.dims
+        vectors = {digest: np.frombuffer(data, np.float32) for digest, data in rows if is_unit(data, dims)}
         self.shared += len(vectors)
         return cached | (index_write.add_embeddings(self._store, self._identity, vectors) if vectors else {})
 

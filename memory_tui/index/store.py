@@ -514,7 +514,7 @@ class Store(Database):
     def problems(self) -> list[str]:
         """Return what is wrong with an index, in words; empty when it is whole. Costs a pass over the file."""
         self.connection.create_scalar_function("holds", lambda *row: holds(str(row[0]), str(row[1])), 2)
-        self.connection.create_scalar_function("is_unit", _is_unit, 2)
+        self.connection.create_scalar_function("is_unit", is_unit, 2)
         try:
             if lines := [str(row[0]) for row in self.query("PRAGMA integrity_check(5)") if row[0] != "ok"]:
                 return lines
@@ -785,7 +785,7 @@ def holds(text: str, digest: str) -> bool:
     return sha256_hex(text) == digest or bool(path_in(text, digest))
 
 
-def _is_unit(*row: object) -> bool:
+def is_unit(*row: object) -> bool:
     """Say whether a vector has its length and is 1 long, or all zeros as that of a text without any token."""
     vector, dims = row
     if not isinstance(vector, bytes) or not isinstance(dims, int) or len(vector) != 4 * dims:

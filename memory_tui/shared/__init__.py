@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from memory_tui.config import load as configuration
@@ -18,17 +19,15 @@ from memory_tui.plan import Plan
 if TYPE_CHECKING:
     from memory_tui.index.embedding import TeamVectors
     from memory_tui.index.store import Store
-    from memory_tui.shared.publisher import Publisher
+    from memory_tui.shared.publish import Publisher
 
 
 def team_vectors(plan: Plan) -> TeamVectors | None:
     """Return who may have vectors of these notes; None where a person agreed to no shared index."""
-    if not configuration.own(plan.config).value("shared.url"):
+    if not (configuration.own(plan.config).value("shared.url") and find_spec("psycopg")):
         return None
-    try:
-        from memory_tui.shared import connection, publish
-    except ModuleNotFoundError:
-        return None
+    from memory_tui.shared import connection, publish
+
     try:
         access = connection.access(plan)
     except MemoryTuiError:
@@ -46,9 +45,9 @@ def publisher_of(
     """Return what publishes the index of `plan`; None where the configuration does not ask for it."""
     if configuration.own(plan.config).value("shared.publish") is not True:
         return None
-    try:
-        from memory_tui.shared.publisher import Publisher
-    except ModuleNotFoundError:
+    if not find_spec("psycopg"):
         tell(f"Nothing is published without the extra postgres. {install_extra('postgres')}.")
         return None
+    from memory_tui.shared.publish import Publisher
+
     return Publisher(plan, reader, leads, tell)

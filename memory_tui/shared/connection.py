@@ -8,12 +8,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import psycopg
 from msgspec import Struct
+from psycopg import sql
 from psycopg.abc import Buffer
 from psycopg.adapt import Dumper, Loader
 from psycopg.conninfo import conninfo_to_dict
@@ -226,13 +228,9 @@ def access(plan: Plan) -> Access:
         f"{hosts or 'localhost'}:{parameters.get('port') or os.environ.get('PGPORT', '5432')}/{database}",
         str(own.value("shared.tenant")),
         str(own.value("shared.name") or ""),
-        _whole(own.value("shared.silentAfterSeconds")),
-        _whole(own.value("shared.askTimeoutMs")),
+        own.whole("shared.silentAfterSeconds"),
+        own.whole("shared.askTimeoutMs"),
     )
-
-
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) else 0
 
 
 def _safe(parameters: dict[str, str]) -> dict[str, str]:
@@ -372,3 +370,59 @@ def unbound(connection: Connection, access: Access) -> str:
     if not _facts(connection)[3]:
         return ""
     return f"{access.login} reads everything in {access.where}: it is a superuser, or has BYPASSRLS. Use another login."
+
+
+# --- the schema ------------------------------------------------------------------------------------------------------
+
+MIGRATIONS: dict[int, str] = {}
+"""What an older schema needs before `schema.sql` is run again, by the version that it leads to."""
+_LOCK = 0x6D747569
+"""Of two that make the schema at once, one waits."""
+
+
+def schema_statements(connection: Connection, access: Access, admitted: tuple[str, ...] = ()) -> list[str]:
+    """Return what `make_schema` would run now; the logins `admitted` may use the shared index.
+
+    Raises SharedUnavailable.
+    """
+    with explaining(access):
+        row = connection.execute(
+            "select (select extnamespace::regnamespace::text from pg_extension where extname = 'vector'), "
+            "exists (select from pg_roles where rolname = %s), "
+            "(select pg_get_userbyid(nspowner) from pg_namespace where nspname = 'memory_tui'), current_user, "
+            "to_regclass('memory_tui.about')::text, "
+            "(select string_agg(name, ', ') from unnest(%s::text[]) name where to_regrole(quote_ident(name)) is null)",
+            (MEMBERS, list(admitted)),
+        ).fetchone()
+        assert row is not None
+        vector, has_role, owner, user, about, strangers = row
+        if strangers:
+            raise failure(access, "name", f"there is no login or role {strangers}.")
+        if owner not in (None, user):
+            raise failure(access, "no_right", f"the schema memory_tui belongs to {owner}.")
+        version = connection.execute("select version from memory_tui.about").fetchone() if about else None
+    if version and version[0] > VERSION:
+        raise failure(access, "new_schema")
+    has = version[0] if version else VERSION
+    text = files("memory_tui.shared").joinpath("schema.sql").read_text("utf-8")
+    text = text.replace("{vector}", vector or "public").replace("{version}", str(VERSION))
+    return [
+        *(() if vector else ("create extension vector schema public;",)),
+        *(() if has_role else (f"create role {MEMBERS} nologin;",)),
+        *(MIGRATIONS[step] for step in range(has + 1, VERSION + 1) if step in MIGRATIONS),
+        text,
+        *(
+            sql.SQL("grant {} to {};").format(sql.Identifier(MEMBERS), sql.Identifier(login)).as_string(connection)
+            for login in admitted
+        ),
+    ]
+
+
+def make_schema(connection: Connection, access: Access, admitted: tuple[str, ...] = ()) -> None:
+    """Make the schema, or bring it up to date, all or nothing. Raises SharedUnavailable."""
+    with explaining(access), connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
+        for statement in schema_statements(connection, access, admitted):
+            # Without parameters several statements go at once, as the owner could paste them.
+            connection.execute(statement.encode())
+    register(connection)

@@ -30,8 +30,7 @@ from memory_tui.index.schema import Recipe
 from memory_tui.index.store import IndexedNote, Store, holds, unit_rows
 from memory_tui.shared.connection import Access, Connection, SharedUnavailable, explaining, joined
 from memory_tui.shared.connection import failure as failed
-from memory_tui.shared.scope import Scope
-from memory_tui.shared.states import MirrorFilling, Record, Standing, standing
+from memory_tui.shared.scope import MirrorFilling, Record, Scope, Standing, standing
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
 from memory_tui.workspace.chunking import Chunk
 
@@ -148,16 +147,12 @@ class Mirror:
         self._recipe = _comparable(recipe)
         key = str(scope).encode() + msgspec.json.encode(self._recipe)
         self.path = folder(access) / f"{hashlib.sha256(key).hexdigest()[:16]}.sqlite"
-        self._lock = threading.Lock()
+        self._beside, self._lock = self.path.with_suffix(".json"), threading.Lock()
         self._thread = threading.Thread()
         self._failure: MemoryTuiError | None = None
         self._told = 0.0
         self.stop = Stop()
         """Ends the fetching that goes on behind; what is whole of it stays."""
-
-    @property
-    def _beside(self) -> Path:
-        return self.path.with_suffix(".json")
 
     def within(self, seconds: float, patience: Stop) -> Standing:
         """Fetch what is new, for no longer than that or than `patience`, and go on behind; say how the mirror stands.

@@ -1,5 +1,7 @@
 """Publishes the index of a workspace: a transaction a note, in the order of the index, without reading a note.
 
+Once, or in the background: after each sync, and once a minute, by which others know that it lives.
+
 What may leave this machine a person says for each workspace and database: the notes, MEMORY.md and transcripts each by
 name. A passage that looks like it holds a secret never does.
 """
@@ -9,13 +11,14 @@ from __future__ import annotations
 import json
 import secrets
 import socket
+import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, LiteralString
 
 import msgspec
-import numpy as np
 import psycopg
 from msgspec import Struct, field
 from psycopg.rows import TupleRow
@@ -23,24 +26,23 @@ from psycopg.rows import TupleRow
 from memory_tui.approval import Approvals
 from memory_tui.approval import cleared as cleared_findings
 from memory_tui.cancel import Stop
-from memory_tui.errors import ApprovalMissing, IndexEmpty
+from memory_tui.errors import ApprovalMissing, Cancelled, IndexEmpty, MemoryTuiError, PathRefused, Unreadable
 from memory_tui.formatting import plural
 from memory_tui.index.schema import Recipe
-from memory_tui.index.store import IndexedNote, Passage, Store
+from memory_tui.index.store import IndexedNote, Passage, Store, holds
 from memory_tui.jsstring import sha256_hex
 from memory_tui.plan import Plan
 from memory_tui.providers.base import Identity
 from memory_tui.secrets import finder
 from memory_tui.secrets.labels import Known
-from memory_tui.shared.connection import Access, Connection, Vector, joined
+from memory_tui.shared.connection import Access, Connection, Vector, access, joined
 from memory_tui.state_db import Table
-from memory_tui.workspace import transcripts
+from memory_tui.workspace import roots, transcripts
 from memory_tui.workspace.chunking import sealed, windows
+from memory_tui.workspace.roots import Roots
 
 NOTES, MEMORY, SESSIONS = "shared", "shared MEMORY.md", "shared transcripts"
 """What a person approves, each by itself."""
-_UNIT = 0.01
-"""How far the square of a vector's length may be from 1."""
 _AHEAD = 32
 """Notes that are sent, each in a transaction of its own, before the answers are waited for."""
 _PUBLISHED = Table("shared")
@@ -73,21 +75,6 @@ def consent(plan: Plan, access: Access) -> Consent:
     return Consent(kinds, cleared_findings(plan.workspace))
 
 
-class Secrets:
-    """Tells which texts look like they hold a secret; what the notes tell to be ids is none, as in the inbox."""
-
-    def __init__(self, store: Store, cleared: frozenset[tuple[str, str]]) -> None:
-        self._store, self._cleared = store, cleared
-
-    @cached_property
-    def _known(self) -> Known:
-        return finder.known_of((text for (text,) in self._store.query("SELECT text FROM chunks")), self._cleared)
-
-    def within(self, text: str) -> bool:
-        """Tell whether `text` holds one."""
-        return bool(finder.kinds(text, Known(cleared=self._cleared)) and finder.kinds(text, self._known))
-
-
 ChunkColumns = tuple[int, int, int, int, int, str, str, str, bytes, bytes]
 """Number, ordinal, occurrence, first and last line, id, hash, annotations, words above and text of a passage."""
 VectorColumns = tuple[int, int, str, Vector]
@@ -98,16 +85,23 @@ class Passages:
     """Makes the rows of notes as they are published; numbers begin at `base`."""
 
     def __init__(self, store: Store, cleared: frozenset[tuple[str, str]], base: int = 0) -> None:
-        self._store, self._base = store, base
-        self.secret = Secrets(store, cleared)
-        """Tells which texts stay here."""
+        self._store, self._cleared, self._base = store, cleared, base
+
+    @cached_property
+    def _known(self) -> Known:
+        """Return what the notes tell to be ids, which are no secrets, as in the inbox."""
+        return finder.known_of((text for (text,) in self._store.query("SELECT text FROM chunks")), self._cleared)
+
+    def hides(self, text: str) -> bool:
+        """Tell whether `text` looks like it holds a secret, and so stays here."""
+        return bool(finder.kinds(text, Known(cleared=self._cleared)) and finder.kinds(text, self._known))
 
     def of(self, note: IndexedNote) -> tuple[int, list[ChunkColumns], list[VectorColumns]]:
         """Return how many passages of a note are withheld, and the rows of the others."""
         withheld, chunks, vectors = 0, list[ChunkColumns](), list[VectorColumns]()
         for ordinal, passage in enumerate(self._store.passages(note)):
             seq, said = self._base + passage.rowid, (passage.importance, passage.triggers, passage.project)
-            if self.secret.within("\n".join((passage.above, passage.text, *said[1:]))):
+            if self.hides("\n".join((passage.above, passage.text, *said[1:]))):
                 withheld += 1
                 continue
             place = seq, ordinal, passage.occurrence, passage.start_line, passage.end_line
@@ -214,12 +208,7 @@ class _Run:
         local = self._local()
         if self._done == self._state:
             return report
-        there: dict[str, str] = dict(
-            self._connection.execute(
-                "select path, mark from memory_tui.files(%s, %s, 0) where state <> 'gone'",
-                (self._access.tenant, self._ws),
-            ).fetchall()
-        )
+        there = _there(self._connection, self._access, self._ws, "mark")
         marks = ((path, mark, there.get(path)) for path, mark in local.items())
         new = [(path, mark) for path, mark, has in marks if has not in (mark, self._with_withheld(mark))]
         changes = [partial(self._put, path, mark) for path, mark in new]
@@ -274,7 +263,7 @@ class _Run:
             **same,
             "mtime": note.mtime_ns,
             "detail": "; ".join(filter(None, (note.detail.replace("\0", " "), kept))),
-            "title": "" if self._passages.secret.within(note.title) else f"\\x{_bytes(note.title).hex()}",
+            "title": "" if self._passages.hides(note.title) else f"\\x{_bytes(note.title).hex()}",
             "mark": self._with_withheld(mark) if withheld else mark,
             "first_seq": chunks[0][0] if chunks else 0,
             "chunks": len(chunks),
@@ -284,6 +273,12 @@ class _Run:
         self.report.passages += len(chunks)
         self.report.withheld += withheld
         self.report.vectors += len(vectors)
+
+
+def _there(connection: Connection, access: Access, ws: int, column: LiteralString) -> dict[str, str]:
+    """Return `column` of each note that is published of a workspace, by path."""
+    query = f"select path, {column} from memory_tui.files(%s, %s, 0) where state <> 'gone'"
+    return dict(connection.execute(query, (access.tenant, ws)).fetchall())
 
 
 _PUT = (
@@ -309,6 +304,8 @@ def space_of(identity: Identity) -> str:
 
 # --- joining -------------------------------------------------------------------------------------------------------
 
+_ALLOW = "select memory_tui.allow(%s, %s, %s, %s)"
+
 
 def join(plan: Plan, access: Access, kinds: Sequence[str], how: str) -> None:
     """Remember that the notes that need `kinds` may go to the database, and enter the workspace there.
@@ -324,11 +321,7 @@ def join(plan: Plan, access: Access, kinds: Sequence[str], how: str) -> None:
 def allow(access: Access, reader: str, *, reads: bool) -> None:
     """Let a login or a role read this workspace, or no longer. Raises SharedUnavailable."""
     with joined(access) as connection:
-        _allow(connection, access, reader, reads)
-
-
-def _allow(connection: Connection, access: Access, reader: str, reads: bool) -> None:
-    connection.execute("select memory_tui.allow(%s, %s, %s, %s)", (access.tenant, access.name, reader, reads))
+        connection.execute(_ALLOW, (access.tenant, access.name, reader, reads))
 
 
 def rehearse(access: Access, readers: Sequence[str]) -> None:
@@ -336,7 +329,7 @@ def rehearse(access: Access, readers: Sequence[str]) -> None:
     with joined(access) as connection, connection.transaction(force_rollback=True):
         connection.execute("select memory_tui.join_workspace(%s, %s)", (access.tenant, access.name))
         for reader in readers:
-            _allow(connection, access, reader, True)
+            connection.execute(_ALLOW, (access.tenant, access.name, reader, True))
 
 
 def leave(plan: Plan, access: Access) -> None:
@@ -362,10 +355,117 @@ def vectors_of(access: Access, identity: Identity, hashes: Sequence[str]) -> dic
             (access.tenant, space_of(identity), list(hashes)),
             binary=True,
         ).fetchall()
-    # One that is none would spoil the index: whose it is, is not known here.
-    return {digest: vector for digest, vector in rows if _is_unit(vector)}
+    return dict(rows)
 
 
-def _is_unit(vector: bytes) -> bool:
-    numbers = np.frombuffer(vector, np.float32)
-    return abs(float(numbers @ numbers) - 1) < _UNIT
+# --- publishing in the background ------------------------------------------------------------------------------------
+
+BEAT_SECONDS, RETRY_SECONDS = 60.0, 5.0
+GOODBYE_SECONDS = 1.0
+_BETWEEN_SECONDS = 1.0
+"""The least time between two runs: each tells everybody who listens to look."""
+
+
+class Publisher:
+    """Publishes what `reader` opens while `leads` says that this process keeps the index; `tell` hears each failure."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        reader: Callable[[], AbstractContextManager[Store]],
+        leads: Callable[[], bool],
+        tell: Callable[[str], None],
+    ) -> None:
+        self._plan, self._reader, self._leads, self._tell = plan, reader, leads, tell
+        self._stop, self._due, self._failure = Stop(), threading.Event(), ""
+        self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
+        self._due.set()
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Publish soon."""
+        self._due.set()
+
+    def close(self) -> None:
+        """End after the note that is under way, or leave it: a database that does not answer is not waited for."""
+        self._stop.set()
+        self._due.set()
+        self._thread.join(GOODBYE_SECONDS)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._due.wait(RETRY_SECONDS if self._failure else BEAT_SECONDS)
+            self._due.clear()
+            if not self._stop.is_set() and self._leads():
+                self._publish()
+            self._stop.wait(_BETWEEN_SECONDS)
+
+    def _publish(self) -> None:
+        try:
+            there = access(self._plan)
+            with self._reader() as store:
+                publish(store, there, consent(self._plan, there), self._stop)
+            failure = ""
+        except (Cancelled, IndexEmpty):
+            return
+        except MemoryTuiError as error:
+            failure = f"{error.message} {error.next_step}"
+        if failure and failure != self._failure:
+            self._tell(failure)
+        self._failure = failure
+
+
+# --- checking what is published --------------------------------------------------------------------------------------
+
+_ROWS = """
+select seq, ordinal, occurrence, start_line, end_line, chunk_id, c.hash, annotations, prefix, text,
+    array(select vec from memory_tui.vectors(%(t)s, %(w)s, array[seq]) order by place)
+from memory_tui.chunks(%(t)s, %(w)s, array[%(p)s]) c order by seq
+"""
+
+
+def verify(access: Access, store: Store, allowed: Consent, disk: Roots | None = None) -> list[str]:
+    """Return what is wrong with what is published of this workspace, in words; with `disk` also against the notes.
+
+    Raises SharedUnavailable.
+    """
+    with joined(access) as connection, connection.transaction(), store.snapshot():
+        connection.execute("set transaction isolation level repeatable read")
+        row = connection.execute(
+            "select ws, base from memory_tui.workspaces(%s, false, %s, '{}')", (access.tenant, [access.name])
+        ).fetchone()
+        if row is None:
+            return [f"Nothing is published as {access.name}, or this login may not read it."]
+        unsound = connection.execute("select memory_tui.unsound(%s, %s)", (access.tenant, row[0])).fetchall()
+        return [*(text for (text,) in unsound), *_differences(connection, access, row, store, allowed, disk)]
+
+
+def _differences(
+    connection: Connection, access: Access, row: tuple[Any, ...], store: Store, allowed: Consent, disk: Roots | None
+) -> Iterator[str]:
+    ws, base = row
+    here = {path: note for path, note in store.indexed().items() if kind_of(note) in allowed.kinds}
+    there = _there(connection, access, ws, "hash")
+    yield from (f"{path}: it is published, and not in the index" for path in there.keys() - here.keys())
+    passages = Passages(store, allowed.cleared, base)
+    for path, note in here.items():
+        if path not in there:
+            yield f"{path}: it is in the index, and not published"
+            continue
+        rows = connection.execute(_ROWS, {"t": access.tenant, "w": ws, "p": path}, binary=True).fetchall()
+        if not all(holds(text.decode("utf-8", "surrogatepass"), digest) for *_, digest, _, _, text, _ in rows):
+            yield f"{path}: a text is not what was hashed"
+        _, columns, vectors = passages.of(note)
+        ours = [(*each, [vector.data for seq, _, _, vector in vectors if seq == each[0]]) for each in columns]
+        if rows != ours or there[path] != note.hash:
+            yield f"{path}: it is not published as it is indexed"
+        if disk is not None and (wrong := _on_disk(disk, note)):
+            yield f"{path}: {wrong}"
+
+
+def _on_disk(disk: Roots, note: IndexedNote) -> str:
+    """Return how a note differs from its file; empty where it does not."""
+    try:
+        return "" if roots.read(roots.located(disk, note.path)).hash == note.hash else "its file is another one by now"
+    except (PathRefused, Unreadable) as error:
+        return error.message

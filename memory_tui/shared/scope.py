@@ -1,10 +1,18 @@
-"""A scope says which workspaces of a shared index are meant."""
+"""A scope says which workspaces of a shared index are meant; a standing, how the mirror of one stands, in words."""
 
 from __future__ import annotations
 
+import datetime as dt
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
 from msgspec import Struct
 
-from memory_tui.errors import SettingError
+from memory_tui import durable
+from memory_tui.errors import IndexUnavailable, MemoryTuiError, SettingError
+from memory_tui.formatting import one_line, plural
 
 OWN, ALL, GROUP = "this", "all", "group:"
 
@@ -41,3 +49,106 @@ def workspace_of(path: str) -> str:
     owner, _, rest = path.partition("/")
     name, _, path = rest.partition(":")
     return f"{owner}/{name}" if owner and name and path and "/" not in name else ""
+
+
+# --- how its mirror stands -------------------------------------------------------------------------------------------
+
+State = Literal["live", "behind", "unreachable", "newer"]
+
+
+class MirrorFilling(IndexUnavailable):
+    """A mirror has nothing to answer from yet, and is being filled."""
+
+
+class Record(Struct, frozen=True, rename="camel"):
+    """What is kept beside the mirror of `scope`: when it was complete last, and since when no database can be reached.
+
+    `silent` are publishers that were not heard of then, with the seconds; `missing` are names that may not be read.
+    `elsewise` are workspaces that are cut or embedded otherwise than here, `unsound` those with rows that make no
+    sense. `newer`: the schema is of a newer program; `lag`: by how many seconds a replica was behind its primary.
+    """
+
+    scope: str = ""
+    as_of: float = 0.0
+    lost_since: float = 0.0
+    newer: bool = False
+    lag: float = 0.0
+    silent: dict[str, float] = {}
+    missing: tuple[str, ...] = ()
+    elsewise: tuple[str, ...] = ()
+    unsound: tuple[str, ...] = ()
+    workspaces: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path) -> Record:
+        """Return the record at `path`; an empty one where there is none."""
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=cls)
+        except (OSError, msgspec.DecodeError):
+            return cls()
+
+    def write(self, path: Path) -> None:
+        """Put the record at `path`."""
+        durable.replace_file(path, msgspec.json.encode(self))
+
+
+class Standing(Struct, frozen=True):
+    """What is said of a mirror beside its answers."""
+
+    scope: str
+    state: State
+    as_of: float
+    words: tuple[str, ...]
+    workspaces: tuple[str, ...]
+
+    @property
+    def trouble(self) -> str:
+        """Return what is amiss, empty for nothing."""
+        return "; ".join(word for word in self.words if word != "live")
+
+    @property
+    def sentence(self) -> str:
+        """Return all of it in one line."""
+        return one_line(f"Shared index, {self.scope}: {'; '.join(self.words)}.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as data."""
+        at = dt.datetime.fromtimestamp(self.as_of, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        lists = {"words": [*map(one_line, self.words)], "workspaces": [*map(one_line, self.workspaces)]}
+        return {"scope": one_line(self.scope), "state": self.state, "asOf": at, **lists}
+
+
+def standing(scope: str, record: Record, failure: MemoryTuiError | None, *, answered: bool) -> Standing:
+    """Return what is to be said; `answered`: whether the shared index has just told everything, but for a `failure`."""
+    state, words = _state(record, answered=answered)
+    words += [failure.message.rstrip(".")] if failure else []
+    words += [f"replica {_span(record.lag)} behind its primary"] if record.lag >= 1 else []
+    words += [f"publisher of {name} silent for {_span(seconds)}" for name, seconds in record.silent.items()]
+    words += [f"no right to read {name}" for name in record.missing]
+    words += [f"{name} is cut or embedded otherwise, and not searched" for name in record.elsewise]
+    words += [f"what is new of {name} makes no sense, and was left out" for name in record.unsound]
+    return Standing(scope, state, record.as_of, tuple(words), record.workspaces)
+
+
+def _state(record: Record, *, answered: bool) -> tuple[State, list[str]]:
+    mirror = f"mirror of {_clock(record.as_of)} answers"
+    if record.newer:
+        return "newer", [f"schema newer than this program, {mirror}"]
+    if record.lost_since:
+        return "unreachable", [f"store unreachable since {_clock(record.lost_since)}, {mirror}"]
+    if answered:
+        return "live", ["live"]
+    return "behind", [f"{_span(time.time() - record.as_of)} behind" if record.as_of else "being filled"]
+
+
+def _clock(at: float) -> str:
+    """Return a time of today as a clock has it, an older one with its day."""
+    when = dt.datetime.fromtimestamp(at).astimezone()
+    return when.strftime("%H:%M" if when.date() == dt.datetime.now().astimezone().date() else "%Y-%m-%d %H:%M")
+
+
+def _span(seconds: float) -> str:
+    for unit, name in ((86_400, "day"), (3_600, "h"), (60, "min")):
+        if seconds >= unit:
+            return plural(int(seconds // unit), name) if name == "day" else f"{int(seconds // unit)} {name}"
+    return f"{max(0, int(seconds))} s"

@@ -53,4 +53,4 @@ def desk(server: Server, team: str, tmp_path: Path, laptop: Home) -> Home:
 @pytest.fixture(autouse=True)
 def _a_patient_publisher(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who closes an engine finds that it publishes no more, however busy the machine is."""
-    monkeypatch.setattr("memory_tui.shared.publisher.GOODBYE_SECONDS", LONG)
+    monkeypatch.setattr("memory_tui.shared.publish.GOODBYE_SECONDS", LONG)

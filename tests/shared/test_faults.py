@@ -10,7 +10,7 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.plan import Options, plan
-from memory_tui.shared import connection, schema
+from memory_tui.shared import connection
 from memory_tui.shared.connection import FAULTS, SharedUnavailable
 from tests.support.postgres import DEBIAN, Server
 from tests.support.shared_index import Home, config
@@ -161,7 +161,7 @@ def test_a_server_without_pgvector_is_refused_with_what_to_install(bare, tmp_pat
     options = Options(workspace=str(tmp_path), config=config(tmp_path, bare.socket_url(), "anna/laptop"))
     there = connection.access(plan(options))
     with connection.connect(there) as hung, pytest.raises(SharedUnavailable) as caught:
-        schema.init(hung, there)
+        connection.make_schema(hung, there)
     assert caught.value.code == "shared_no_extension"
     assert "create extension vector" in caught.value.next_step
     assert refused(tmp_path, bare.socket_url()) == "shared_no_schema"

@@ -18,7 +18,7 @@ from memory_tui import events
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError
 from memory_tui.index.store import Store
-from memory_tui.shared import mirror, publish, publisher, verify
+from memory_tui.shared import mirror, publish
 from memory_tui.shared.connection import SharedUnavailable
 from tests.support.paths import ROOT
 from tests.support.postgres import Server
@@ -62,7 +62,7 @@ def command(home):
 
 def wrong(home):
     with Engine.open(home.options) as engine, engine.index.reader() as store:
-        return verify.verify(home.access, store, publish.consent(engine.plan, home.access), engine.plan.roots)
+        return publish.verify(home.access, store, publish.consent(engine.plan, home.access), engine.plan.roots)
 
 
 def take(connection, who, silent=600.0, recipe="r", index="i"):
@@ -142,8 +142,8 @@ def test_who_dies_amid_a_publication_leaves_whole_notes_and_another_run_the_rest
 
 
 def test_a_keeper_goes_on_when_the_server_is_there_again(server, team, tmp_path, monkeypatch):
-    monkeypatch.setattr(publisher, "RETRY_SECONDS", 0.05)
-    monkeypatch.setattr(publisher, "_BETWEEN_SECONDS", 0.01)
+    monkeypatch.setattr(publish, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(publish, "_BETWEEN_SECONDS", 0.01)
     home = machine(tmp_path / "laptop", server, team, publish=True)
     news = []
 
@@ -182,8 +182,8 @@ def test_the_command_publishes_each_change_until_it_is_stopped(server, team, tmp
 
 
 def test_a_keeper_is_heard_of_although_nothing_changes(server, team, tmp_path, monkeypatch):
-    monkeypatch.setattr(publisher, "BEAT_SECONDS", 0.05)
-    monkeypatch.setattr(publisher, "_BETWEEN_SECONDS", 0.01)
+    monkeypatch.setattr(publish, "BEAT_SECONDS", 0.05)
+    monkeypatch.setattr(publish, "_BETWEEN_SECONDS", 0.01)
     home = machine(tmp_path / "laptop", server, team, publish=True)
     heard = "select generation, heard from memory_tui.workspace where index_state <> ''"
 

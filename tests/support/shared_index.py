@@ -8,8 +8,8 @@ from typing import Any
 
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options, plan
-from memory_tui.shared import publish, schema
-from memory_tui.shared.connection import Access, access, connect
+from memory_tui.shared import publish
+from memory_tui.shared.connection import Access, access, connect, make_schema
 from tests.support.postgres import Server
 
 ROSES = "# Garden\n\nThe roses by the gate are called Gertrude.\n\n- They get water on Fridays.\n"
@@ -23,7 +23,7 @@ def shared_database(server: Server) -> str:
     options = config(server.folder, server.socket_url(database), "owner/one")
     owner = access(plan(Options(workspace=str(server.folder), config=options)))
     with connect(owner) as connection:
-        schema.init(connection, owner, ("anna", "bob"))
+        make_schema(connection, owner, ("anna", "bob"))
     return database
 
 

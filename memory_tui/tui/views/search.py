@@ -42,8 +42,7 @@ from memory_tui.search.rank import Reranking, can_rank
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import PROFILES, TUNE_KEYS, Settings
-from memory_tui.shared.scope import ALL, OWN, workspace_of
-from memory_tui.shared.states import MirrorFilling, Standing
+from memory_tui.shared.scope import ALL, OWN, MirrorFilling, Standing, workspace_of
 from memory_tui.tui import hits, knobs, ranking, saved
 from memory_tui.tui.any_line import AnyLine, Place, explained
 from memory_tui.tui.changes import ahead, in_time, overtake, promote
