@@ -49,8 +49,8 @@ from memory_tui.plan import Plan
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
 from memory_tui.secrets.labels import Known
-from memory_tui.workspace import chunking_2026_9
 from memory_tui.workspace.annotations import flaws, is_overtaken
+from memory_tui.workspace.chunking import AT_ENTRIES
 from memory_tui.workspace.notes import date_of, of_bytes, snapshot, span, utf16_of
 from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
 
@@ -169,7 +169,7 @@ def inputs_of(
         {file.path: file.words for file in files if file.state in ("untrusted", "edited")},
         frozenset(note.path for note in notes if claude_code.in_folders(note.path, claude)),
         claude_code.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
-        trust is not None or plan.profile.chunking == chunking_2026_9.VERSION,
+        trust is not None or plan.profile.chunking == AT_ENTRIES,
         lost_notes(curator.journal, curator.read, [(note.path, note.text) for note in notes]),
         none,
     )

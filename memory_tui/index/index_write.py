@@ -35,8 +35,7 @@ from memory_tui.providers.base import Identity, Vectors
 from memory_tui.tokens import indexed_form, words_above
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.annotations import NOTHING_SAID, Annotations
-from memory_tui.workspace.chunking import Chunk, chunk_id
-from memory_tui.workspace.chunking_2026_9 import AnnotatedChunk, chunks_of
+from memory_tui.workspace.chunking import AnnotatedChunk, Chunk, chunk_id, chunks_of
 from memory_tui.workspace.notes import Document, MediaDocument, date_of, headings, title_of, together, utf16_of
 from memory_tui.workspace.transcripts import Transcript
 

@@ -35,8 +35,7 @@ from memory_tui.search.trace import EmptyIndex, Mode, Trace
 from memory_tui.secrets import instructions
 from memory_tui.workspace import roots
 from memory_tui.workspace.annotations import Annotations, is_overtaken, overtaken_in, without_markers
-from memory_tui.workspace.chunking import Chunk
-from memory_tui.workspace.chunking_2026_9 import chunk_note
+from memory_tui.workspace.chunking import Chunk, chunk_note
 from memory_tui.workspace.roots import NoteMissing, lost, named_lines
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.search.trace import NUMPY, SQLITE_VEC, Floats, NearestBy
 from memory_tui.settings import Settings
 from memory_tui.tokens import word_stems
-from memory_tui.workspace import chunking_2026_9
+from memory_tui.workspace.chunking import AT_ENTRIES
 from memory_tui.workspace.notes import span
 
 MAX_QUERY = 50_000
@@ -177,7 +177,7 @@ def _openclaw(
     if matcher.join == "OR" and not by_words:
         return KeywordSide(), None, Lexical(), {}
     side, keywords = matcher.openclaw(text), matcher.keywords(text) if by_words else None
-    if matcher.corpus.chunking != chunking_2026_9.VERSION:
+    if matcher.corpus.chunking != AT_ENTRIES:
         return side, keywords, Lexical(), {}
     return side, keywords, *lexical_2026_9.search(store, matcher, text, side)
 

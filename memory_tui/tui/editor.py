@@ -31,7 +31,7 @@ from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Confirm
 from memory_tui.tui.keys import bindings
 from memory_tui.tui.reader import MarkdownText
-from memory_tui.workspace.chunking_2026_9 import chunks_of
+from memory_tui.workspace.chunking import chunks_of
 from memory_tui.workspace.notes import is_daily
 
 if TYPE_CHECKING:

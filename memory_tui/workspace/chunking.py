@@ -1,7 +1,7 @@
-"""Chunking cuts a note into overlapping chunks exactly as OpenClaw up to 2026.3.13 does, or as its headings do.
+"""Chunking cuts a note: as its headings do, or exactly as OpenClaw up to 2026.3.13, or from 2026.9 on, does.
 
-The text is a row of segments: its lines, long lines sliced. A chunk is a run of whole segments, so it is found by
-searching the running sum of segment lengths instead of looking at every line.
+For the first two the text is a row of segments: its lines, long lines sliced. A chunk is a run of whole segments, so it
+is found by searching the running sum of segment lengths instead of looking at every line.
 """
 
 from __future__ import annotations
@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
 from memory_tui import jsstring, tokens
 from memory_tui.errors import Unreadable
+from memory_tui.workspace.annotations import NOTHING_SAID, Annotations, read_annotations, without_markers
 from memory_tui.workspace.notes import headings, together
 
-AT_HEADINGS = "headings"
-"""What an index is marked with whose chunks end at headings."""
+AT_HEADINGS, AT_ENTRIES = "headings", "2026.9"
+"""What an index is marked with whose chunks end at headings, or are those of OpenClaw 2026.9."""
 LEAST, LEAST_CURATED = 1_000, 300
 """Characters up to which sections are joined (FAQs, Japanese, Chinese), those of a curated note (FAQs, planted pairs).
 
@@ -52,6 +54,30 @@ class Chunk(NamedTuple):
     hash: str
 
 
+class AnnotatedChunk(NamedTuple):
+    """A chunk, and what the annotations of its entry say."""
+
+    chunk: Chunk
+    annotations: Annotations
+
+
+def chunks_of(
+    text: str,
+    path: str,
+    chunking: str,
+    sizes: tuple[int, int],
+    limit: int = MAX_INPUT_BYTES,
+    *,
+    plain: bool = False,
+    check: Check = str,
+) -> list[AnnotatedChunk]:
+    """Return the chunks of a note by the rules of `chunking`; `sizes` are tokens of a chunk and of its overlap."""
+    if chunking == AT_ENTRIES:
+        return chunk_note(text, path, limit=limit, plain=plain, check=check)
+    pieces = chunk_text(text, *sizes, check) if chunking != AT_HEADINGS else chunk_sections(text, path, *sizes, check)
+    return [AnnotatedChunk(piece, NOTHING_SAID) for piece in cap_bytes(pieces, limit)]
+
+
 def chunk_text(text: str, tokens: int = 400, overlap: int = 80, check: Check = str) -> list[Chunk]:
     """Return the chunks of `text`, of about `tokens` x 4 UTF-16 units, `overlap` x 4 of them repeated; no blank ones.
 
@@ -75,6 +101,7 @@ def chunk_sections(text: str, path: str, tokens: int = 400, overlap: int = 80, c
     for first, last in together(text):
         start, end = (bisect_left(numbers, line) for line in (first, last + 1))
         inside.update(range(start + 1, end) if sums[end] - sums[start] <= size else ())
+    check()
     least, runs, start = min(LEAST_CURATED if path in CURATED else LEAST, size), list[tuple[int, int]](), 0
     written = text.rstrip().count("\n")
     heads = (
@@ -206,3 +233,159 @@ def _runs(sums: list[int], size: int, overlap: int) -> list[tuple[int, int]]:
 def _continues(byte: int) -> bool:
     """Return whether `byte` is inside a UTF-8 sequence."""
     return byte & 0xC0 == 0x80
+
+
+# --- as OpenClaw 2026.9 ----------------------------------------------------------------------------------------------
+
+# Curated files are cut entry by entry. Characters weigh 1 to 16 (chunking version 5): a chunk weighs at most WEIGHT, of
+# which OVERLAP are repeated in the next. The sizes are fixed. Annotations are taken out first.
+WEIGHT = 1600
+OVERLAP = 320
+_HEADING = re.compile(r"#{1,6}(?:\s|$)")
+
+# Code points by what each weighs; any other below U+10000 weighs 1, above it 2.
+_WEIGHTS = {
+    4: "b7 3000-319f 4e00-9fa5 ac00-d7af ff01-ff60",
+    8: "2c7 2c9-2cb 2d9 2ea-2eb 305 323 fe10-fe4f ff61-ffdc ffe0-ffe6",
+    12: "1100-11ff 2e80-2fff 31a0-4dff 9fa6-9fff a000-a4ff a700-a707 a960-a97f d7b0-d7ff f900-faff 1d360-1d371",
+    16: "16fe0-16fff 1aff0-1afff 1b000-1b16f 1f200-1f2ff 20000-2fa1f 30000-3347f",
+}
+_RANGES = sorted(
+    (int(first, 16), int(last or first, 16), weight)
+    for weight, ranges in _WEIGHTS.items()
+    for first, _, last in (item.partition("-") for item in ranges.split())
+)
+_STARTS = [first for first, _, _ in _RANGES]
+
+
+class _Segment(NamedTuple):
+    """A line, or a piece of a long one, with the number of its line and what it takes of a chunk."""
+
+    text: str
+    line: int
+    size: int
+
+
+def chunk_note(
+    text: str, path: str, *, limit: int = MAX_INPUT_BYTES, plain: bool = False, check: Check = str
+) -> list[AnnotatedChunk]:
+    """Return the chunks of the note `path`, none of them blank, longer ones than `limit` bytes of UTF-8 cut on.
+
+    `check` is called before each and may raise. Of chunks that are equal to the letter on the same lines there is one.
+    A `plain` text has no annotations.
+    """
+    text = jsstring.well_formed(text)
+    clean = text if plain else without_markers(text)
+    raw = text.replace("\r\n", "\n").split("\n")
+    by_chunk: dict[Chunk, Annotations] = {}
+    for first, lines, is_entry in _blocks(clean.split("\n"), by_entries=path in CURATED):
+        of_entry = read_annotations(raw[first - 1 : first - 1 + len(lines)], path) if is_entry else None
+        of_entry = NOTHING_SAID if plain else of_entry
+        for start, end, piece in _packed(first, lines):
+            check()
+            annotations = read_annotations(raw[start - 1 : end], path) if of_entry is None else of_entry
+            for part in pieces(piece, limit):
+                by_chunk.setdefault(sealed(start, end, part), annotations)
+    return [AnnotatedChunk(chunk, annotations) for chunk, annotations in by_chunk.items()]
+
+
+def weight(text: str) -> int:
+    """Return what `text` takes of a chunk."""
+    return len(text) if text.isascii() else sum(map(_weight_of, text))
+
+
+@cache
+def _weight_of(character: str) -> int:
+    code = ord(character)
+    at = bisect_right(_STARTS, code) - 1
+    if at >= 0 and code <= _RANGES[at][1]:
+        return _RANGES[at][2]
+    return 2 if code > 0xFFFF else 1
+
+
+def _blocks(lines: Sequence[str], *, by_entries: bool) -> Iterator[tuple[int, Sequence[str], bool]]:
+    """Yield what is packed by itself, with its first line (from 1): all lines, or each entry and section of a curated
+    file; and whether it is an entry, whose chunks share its annotations.
+    """
+    if not by_entries:
+        yield 1, lines, False
+        return
+    opened = [i for i, line in enumerate(lines) if i == 0 or line.startswith("- ") or _HEADING.match(line)]
+    for start, end in zip(opened, [*opened[1:], len(lines)], strict=True):
+        yield start + 1, lines[start:end], lines[start].startswith("- ")
+
+
+def _weighed(first: int, lines: Sequence[str]) -> Iterator[_Segment]:
+    for number, line in enumerate(lines, first):
+        if len(line) <= WEIGHT and line.isascii():
+            yield _Segment(line, number, len(line) + 1)
+            continue
+        rest = line
+        while rest:
+            prefix = jsstring.utf16_head(rest, WEIGHT)
+            rest = rest[len(prefix) :]
+            for part in _parts(prefix):
+                yield _Segment(part, number, weight(part) + 1)
+        if not line:
+            yield _Segment("", number, 1)
+
+
+def _parts(prefix: str) -> Iterator[str]:
+    """Yield `prefix` in pieces that each weigh at most what a chunk may."""
+    if weight(prefix) <= WEIGHT:
+        yield prefix
+        return
+    start, heavy = 0, 0
+    for at, character in enumerate(prefix):
+        cost = _weight_of(character)
+        if heavy + cost > WEIGHT:
+            yield prefix[start:at]
+            start, heavy = at, 0
+        heavy += cost
+    yield prefix[start:]
+
+
+def _packed(first: int, lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield first line, last line and text of each chunk of a block, without blank ones."""
+    current: list[_Segment] = []
+    size = 0
+    for segment in _weighed(first, lines):
+        if current and size + segment.size > WEIGHT:
+            yield from _emitted(current)
+            current = _overlap(current, min(OVERLAP, max(0, WEIGHT - segment.size)))
+            size = sum(part.size for part in current)
+        current.append(segment)
+        size += segment.size
+    yield from _emitted(current)
+
+
+def _emitted(segments: Sequence[_Segment]) -> Iterator[tuple[int, int, str]]:
+    text = "\n".join(segment.text for segment in segments)
+    if jsstring.trim(text):
+        yield segments[0].line, segments[-1].line, text
+
+
+def _overlap(segments: Sequence[_Segment], window: int) -> list[_Segment]:
+    """Return the end of `segments` that the next chunk repeats: whole ones, or the tail of one where none fits."""
+    overlap: list[_Segment] = []
+    left = window
+    for segment in reversed(segments):
+        if left <= 0:
+            break
+        if segment.size <= left:
+            overlap.append(segment)
+            left -= segment.size
+            continue
+        if not overlap and (tail := _tail(segment.text, left - 1)):
+            overlap.append(_Segment(tail, segment.line, weight(tail) + 1))
+        break
+    return overlap[::-1]
+
+
+def _tail(text: str, most: int) -> str:
+    """Return the longest end of `text` that weighs at most `most`."""
+    heavy, start = 0, len(text)
+    while start and heavy + _weight_of(text[start - 1]) <= most:
+        start -= 1
+        heavy += _weight_of(text[start])
+    return text[start:]
