@@ -1,4 +1,4 @@
-"""Nothing a note holds reaches the terminal as anything but something to look at."""
+"""What is shown is safe to look at, and counts, scores and names of fields are written in one way."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from memory_tui.formatting import json_safe, one_line, safe
+from memory_tui.formatting import camel, json_safe, one_line, plural, safe, signed
 
 NASTY = (
     "\x00\x07\x08\t\n\r\x1b\x7f\x85\x9b\x9d\xad\u061c\u200b\u200d\u200e\u2028\u202e\u2066\u2069\ufeff\ud800\U000e0041"
@@ -148,3 +148,26 @@ def test_an_emoji_has_the_cells_that_every_terminal_gives_it(text):
 
 def test_a_selector_of_a_letter_stays():
     assert safe("葛\U000e0100城") == "葛\U000e0100城"
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "text"),
+    [
+        (0, "file", "0 files"), (1, "file", "1 file"), (2, "file", "2 files"), (12_345, "file", "12,345 files"),
+        (1, "query", "1 query"), (12, "query", "12 queries"), (3, "day", "3 days"),
+    ],
+)  # fmt: skip
+def test_a_count_agrees_with_its_noun(count, noun, text):
+    assert plural(count, noun) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0214, "+0.021"), (-0.5, "-0.500"), (0.0, "0.000"), (-0.0004, "0.000"), (0.0004, "0.000")]
+)
+def test_a_gain_has_its_sign_and_nothing_has_none(value, text):
+    assert signed(value) == text
+
+
+@pytest.mark.parametrize(("name", "text"), [("start_line", "startLine"), ("path", "path"), ("a_b_c", "aBC")])
+def test_a_field_is_named_in_camel_case(name, text):
+    assert camel(name) == text

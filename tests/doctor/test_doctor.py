@@ -20,8 +20,8 @@ from memory_tui.errors import MemoryTuiError
 from memory_tui.hosts import registry
 from memory_tui.hosts.registry import plugin_folder
 from memory_tui.plan import Options
-from tests.support import hosts
 from tests.support.waiting import LONG
+from tests.support.workspace import install_agents
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_an_index_that_is_damaged_is_said_to_be(open_engine, monkeypatch):
 def test_a_connected_agent_is_proved_again(open_engine, workspace, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    hosts.install(tmp_path / "programs", monkeypatch)
+    install_agents(tmp_path / "programs", monkeypatch)
     engine = open_engine()
     assert found(engine, "agents").state == "skipped"
     shown = engine.plan.settings.word("profile")

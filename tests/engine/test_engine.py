@@ -1,6 +1,7 @@
 """The engine that front ends hold: fresh answers, honest empty ones, background work, and a quick end."""
 
 import datetime as dt
+import random
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ from memory_tui import events
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, PathRefused
+from memory_tui.explain import trace_json
 from memory_tui.plan import Options
 from tests.support.waiting import LONG
 from tests.support.workspace import options_of
@@ -149,3 +151,44 @@ def test_neither_engine_nor_command_line_loads_a_screen_or_a_providers_software(
         " & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+QUERIES = ("garden roses", "oak", "who planted the tomato beside the garden", "zebra")
+PROFILES = ("recommended", "openclaw-2026.3")
+
+
+@pytest.fixture
+def gardens(tmp_path):
+    notes, some = tmp_path / "notes" / "memory", random.Random(4)
+    notes.mkdir(parents=True)
+    for number in range(150):
+        words = " ".join(some.choices(["rose", "roses", "oak", "garden", "tomato", "planted", f"word{number}"], k=40))
+        (notes / f"{number}.md").write_text(f"# Note {number}\n{words}\n")
+    options = options_of(
+        notes.parent, tmp_path / "i.sqlite", ("sync.onSearch", "false"), provider="builtin", now=1_795_000_000.0
+    )
+    with Engine.open(options) as opened:
+        opened.index.sync()
+        yield opened
+
+
+def record(trace):
+    found = trace_json.trace(trace)
+    del found["timings"]
+    return found
+
+
+@pytest.mark.parametrize("mmr", [False, True])
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_answer_is_that_of_all_texts(gardens, profile, mmr):
+    settings = gardens.plan.with_profile(profile).set("query.hybrid.mmr.enabled", mmr, "test")
+    for query in QUERIES:
+        trace, evidence = gardens.search.ranked(query, settings)
+        assert record(trace) == record(gardens.search.rank(gardens.search.gather(query), settings))
+        assert len(evidence.texts) >= len(trace.lost)
+
+
+def test_a_closed_engine_still_tells_who_lost(gardens):
+    trace, _ = gardens.search.ranked("garden roses", gardens.plan.settings)
+    gardens.close()
+    assert [one.chunk.path for one in trace.lost]

@@ -1,6 +1,7 @@
 """Why not: for every chunk and every gate, the verdict is what really happened; and what a list says of a hit."""
 
 import datetime as dt
+import json
 import os
 import time
 
@@ -14,6 +15,8 @@ from memory_tui.explain.hit_text import body_of, date_name
 from memory_tui.explain.why_not import LISTED, Inquest
 from memory_tui.explain.wording import MatchedWords
 from memory_tui.formatting import age_words
+from memory_tui.index.sync import FileState
+from memory_tui.mcp.tools import memory_search
 from memory_tui.notices import Notice, notice
 from memory_tui.plan import Options
 from memory_tui.search.rank import rank
@@ -22,6 +25,7 @@ from memory_tui.workspace.notes import title_of
 from tests.harness.claims import adversarial, open_world
 from tests.support.search import evidence as made
 from tests.support.search import settings as chosen
+from tests.support.workspace import options_of
 
 OPENCLAW = "openclaw-2026.3"
 
@@ -200,3 +204,94 @@ def test_the_title_is_the_nearest_heading_and_the_text_begins_where_it_answers()
     long = ["word " * 60 + "guest " + "more " * 20]
     assert body_of(long, words, 0).startswith("… ")
     assert "guest" in body_of(long, words, 0)[:40], "what matched is in sight"
+
+
+STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
+
+
+@pytest.fixture
+def unasked(tmp_path):
+    folder = tmp_path / "notes" / "memory"
+    folder.mkdir(parents=True)
+    (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    return folder
+
+
+def options(tmp_path, profile, provider="none"):
+    return options_of(tmp_path / "notes", tmp_path / "i.sqlite", ("profile", profile), *STILL, provider=provider)
+
+
+def sentence(trace):
+    assert trace.empty is not None
+    return wording.empty(trace.empty, trace.profile)[0]
+
+
+@pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
+def test_a_word_is_said_to_be_in_no_indexed_note_and_notes_that_wait_are_named(unasked, tmp_path, profile):
+    with Engine.open(options(tmp_path, profile)) as engine:
+        engine.index.sync()
+        (unasked / "new.md").write_text("The Walrus likes cake.\n")
+        engine.status()
+        assert sentence(engine.search.search("walrus")) == 'The word "walrus" was found in no indexed note.'
+        assert "memory/new.md" in memory_search(engine, {"query": "walrus"}).answer["warning"]
+
+
+def test_a_changed_endpoint_is_a_reason_to_rebuild_before_anybody_is_asked(unasked, tmp_path):
+    path = tmp_path / "openclaw.json"
+
+    def configured(url):
+        section = {"provider": "ollama", "model": "m", "remote": {"baseUrl": url}}
+        path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+        return replace(options(tmp_path, "recommended", ""), config=str(path))
+
+    from tests.support.provider_server import Play, serving
+
+    with serving(Play()) as play:
+        with Engine.open(configured(play.url)) as engine:
+            engine.index.sync()
+            assert engine.status().freshness.rebuild == ()
+        asked = len(play.asked)
+        with Engine.open(configured(f"{play.url}/other")) as engine:
+            (why,) = engine.status().freshness.rebuild
+            assert why.startswith("endpoint: ")
+            assert engine.providers.who().standing == "other model"
+            assert "another address" in engine.providers.who().reason
+        assert len(play.asked) == asked
+
+
+def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(unasked, tmp_path):
+    state = tmp_path / "state"
+    sessions = state / "agents" / "main" / "sessions"
+    sessions.mkdir(parents=True)
+    path = tmp_path / "openclaw.json"
+    section = {"sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}, "provider": "none"}
+    path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
+    asked = options_of(
+        unasked.parent, tmp_path / "i.sqlite", ("profile", "recommended"), ("sync.watch", "false"), config=str(path)
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENCLAW_STATE_DIR", str(state))
+        with Engine.open(asked) as engine:
+            engine.index.sync()
+            line = {"type": "message", "message": {"role": "user", "content": "the giraffe came"}}
+            (sessions / "s1.jsonl").write_text(json.dumps(line) + "\n")
+            engine.index.sync(reason="search")
+            engine.status()
+            answer = memory_search(engine, {"query": "omada"}).answer
+            assert answer["stale"] is True
+            assert "being indexed: ask" not in answer["action"]
+            assert "after 100,000 bytes or 50 lines" in answer["action"]
+            assert "new, with" in answer["action"]
+            (waits,) = engine.status().freshness.pending
+            assert "it is indexed by itself after" in waits.detail
+
+
+def test_notes_that_cannot_be_read_are_not_no_notes(unasked, tmp_path):
+    (unasked.parent / "MEMORY.md").write_text("")
+    with Engine.open(options(tmp_path, "recommended")) as engine:
+        engine.index.sync()
+        evidence = replace(
+            engine.search.gather("walrus"), unsearchable=(FileState("a.md", "failed", "permission denied"),)
+        )
+        trace = engine.search.rank(evidence, engine.plan.settings)
+        assert sentence(trace) == "Nothing is indexed: 1 file could not be read."

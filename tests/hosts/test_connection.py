@@ -16,8 +16,7 @@ from memory_tui.cli import main
 from memory_tui.hosts import connection, registry
 from memory_tui.hosts import wiring as host
 from memory_tui.recalls import recall_log
-from tests.support import hosts
-from tests.support.workspace import own_home
+from tests.support.workspace import install_agents, own_home
 
 FACT = "- The Omada controller runs on port 8043 in VLAN 20.\n"
 
@@ -33,7 +32,7 @@ def home(tmp_path, monkeypatch):
     project = tmp_path / "project"
     project.mkdir()
     monkeypatch.chdir(project)
-    hosts.install(tmp_path / "programs", monkeypatch)
+    install_agents(tmp_path / "programs", monkeypatch)
     return folder
 
 

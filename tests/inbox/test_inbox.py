@@ -16,11 +16,12 @@ from memory_tui.errors import Cancelled, EditRefused
 from memory_tui.inbox import checks
 from memory_tui.inbox import checks as inbox_examine
 from memory_tui.inbox import entries as inbox_entries
-from memory_tui.inbox.checks import BY_KIND, InboxInputs, examine
+from memory_tui.inbox.checks import BY_KIND, InboxInputs, changes, examine
 from memory_tui.inbox.entries import DatedNote, Suggestion, note_items
 from memory_tui.notes import diff
-from memory_tui.notes.changes import Change, FileChange
+from memory_tui.notes.changes import Change, FileChange, to_utf8
 from memory_tui.plan import Options
+from memory_tui.workspace.notes import utf16_of
 
 TODAY = dt.date(2026, 11, 21)
 TWICE = "the guest network is on VLAN 20 behind the switch in the hall, and the two cameras of the garden hang on it"
@@ -368,3 +369,72 @@ def test_a_line_of_one_thing_again_and_again_is_examined_at_once(part, times):
     began = time.process_time()
     found(note(f"- so {part * times} end.\n\n{part * times}\n"))
     assert time.process_time() - began < 3
+
+
+TEXT = "# Day\n\n- The plumber Grigori Müller came at ten.\n"
+
+
+def _written(data):
+    [file] = to_utf8("memory/a.md", data).files
+    assert (file.path, file.before) == ("memory/a.md", data)
+    assert file.after is not None
+    return file.after.decode()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
+def test_it_is_written_as_utf8(encoding):
+    assert _written(TEXT.encode(encoding)) == TEXT
+
+
+def test_what_is_utf8_stays_beside_bytes_that_are_not():
+    # Two programs wrote into one log, each in its own way.
+    assert _written("- Grüße\n".encode() + "- Müller\n".encode("cp1252")) == "- Grüße\n- Müller\n"
+    assert _written(b"\x81") == "\x81"
+
+
+def test_two_accents_that_meet_are_western_and_longer_runs_are_not():
+    assert _written("une page créée\n".encode("cp1252")) == "une page créée\n"
+    with pytest.raises(EditRefused, match="neither UTF-8"):
+        _written("# 笔记\n我们明天去成都\n".encode("gbk"))
+
+
+def test_zeros_that_a_crash_left_are_no_utf16():
+    data = b"# Notes\nhello world, this is fine\n" + b"\0" * 100
+    assert not utf16_of(data)
+    with pytest.raises(EditRefused, match="UTF-8 already"):
+        _written(data)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf16_is_known_by_its_zeros(encoding):
+    assert utf16_of(TEXT.encode(encoding)) == encoding
+
+
+@given(st.binary())
+def test_any_bytes_are_written_or_refused(data):
+    try:
+        written = _written(data)
+    except EditRefused:
+        return
+    assert written.encode() != data
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
+def test_its_words_are_found_once_it_was_converted_and_undo_puts_its_bytes_back(tmp_path, encoding):
+    log = tmp_path / "notes" / "memory" / "2026-11-20.md"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(TEXT.encode(encoding))
+    options = Options(workspace=str(tmp_path / "notes"), index=str(tmp_path / "index.sqlite"), provider="none")
+    with Engine.open(options) as engine:
+
+        def found():
+            engine.index.sync()
+            return bool(engine.search.search("müller").recalled)
+
+        assert not found()
+        [suggestion] = [one for one in engine.inbox.examine().suggestions if one.kind == "encoding"]
+        engine.notes.curator.apply(changes([suggestion], "convert", engine.notes.curator))
+        assert found()
+        assert not [one for one in engine.inbox.examine().suggestions if one.kind == "encoding"]
+        engine.notes.curator.undo()
+        assert log.read_bytes() == TEXT.encode(encoding)

@@ -18,6 +18,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.index import connections
 from memory_tui.plan import Options
 from tests.engine.test_engine import Heard
+from tests.support.paths import TESTS
 from tests.support.waiting import LONG
 from tests.support.workspace import options_of
 
@@ -418,3 +419,28 @@ def test_the_nearest_mount_tells_the_kind(tmp_path, monkeypatch, point, shared):
     )
     monkeypatch.setattr(durable, "_MOUNTS", mounts)
     assert durable.shared(Path(point) / "deep" / "i") == shared
+
+
+HARNESS = TESTS / "harness" / "kill.py"
+
+
+def kills(folder, kills, seed):
+    done = subprocess.run(
+        [sys.executable, str(HARNESS), str(folder), str(kills), str(seed)],
+        capture_output=True,
+        text=True,
+        timeout=480,
+        check=False,
+    )
+    bad = [line for line in done.stdout.splitlines() if not line.endswith("fine")]
+    assert done.returncode == 0, "\n".join(bad) + done.stderr
+    return done.stdout
+
+
+def test_kills_at_ten_steps_are_all_clean(tmp_path):
+    assert kills(tmp_path, 10, 7).endswith("10 kills, 0 bad\n")
+
+
+@pytest.mark.soak
+def test_kills_at_two_hundred_steps_are_all_clean(tmp_path):
+    assert kills(tmp_path, 200, 11).endswith("200 kills, 0 bad\n")

@@ -48,3 +48,12 @@ def unprivileged_folder() -> Iterator[Path]:
             yield folder
         finally:
             os.seteuid(0)
+
+
+def install_agents(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put agent programs on the PATH, as far as looking for them goes."""
+    folder.mkdir()
+    for name in ("claude", "codex"):
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")

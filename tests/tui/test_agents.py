@@ -17,11 +17,10 @@ from memory_tui.recalls.recall_log import RecallEntry
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.facts import BAD, WARN, Facts
 from memory_tui.tui.views.agents import question
-from tests.support import hosts
 from tests.support.ledger import HostLedger
 from tests.support.transcripts import claude, claude_file, claude_said
 from tests.support.tui import LARGE, NOW, SMALL, TINY, Window, go, make_app, sample
-from tests.support.workspace import own_home
+from tests.support.workspace import install_agents, own_home
 
 SETTINGS = '{\n  // mine\n  "model": "x"\n}\n'
 
@@ -33,7 +32,7 @@ def home(tmp_path, monkeypatch):
     (folder / ".claude").mkdir(parents=True)
     (folder / ".claude" / "settings.json").write_text(SETTINGS)
     own_home(monkeypatch, tmp_path, folder)
-    hosts.install(tmp_path / "programs", monkeypatch)
+    install_agents(tmp_path / "programs", monkeypatch)
     (tmp_path / "project").mkdir()
     monkeypatch.chdir(tmp_path / "project")
     return folder

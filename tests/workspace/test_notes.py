@@ -4,6 +4,8 @@ import codecs
 import datetime as dt
 import hashlib
 import os
+import sys
+import unicodedata
 from datetime import date
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from memory_tui import jsstring
 from memory_tui.errors import Unreadable
 from memory_tui.inbox.checks import InboxInputs, examine
 from memory_tui.inbox.entries import DatedNote
@@ -291,3 +294,13 @@ def test_the_inbox_lists_them_where_the_release_reads_annotations():
         inputs = InboxInputs((note,), dt.date(2026, 11, 22), lambda _: True, annotated=annotated)
         found = [one for one in examine(inputs).suggestions if one.kind == "annotation"]
         assert [str(one.place) for one in found] == ["MEMORY.md:1"] * annotated
+
+
+def test_trim_knows_the_byte_order_mark_but_not_next_line():
+    assert jsstring.trim("\ufeff\u3000\u2028 a b \n\u00a0") == "a b"
+    assert jsstring.trim("\x85\x1ca\x1f") == "\x85\x1ca\x1f"
+
+
+def test_white_space_is_what_ecmascript_lists():
+    spaces = {chr(c) for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c)) == "Zs"}
+    assert set(jsstring.WHITESPACE) == spaces | set("\t\n\v\f\r\u2028\u2029\ufeff")
