@@ -19,8 +19,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError, QueryError, SettingError
 from memory_tui.explain import hit_text, trace_json, wording
 from memory_tui.formatting import one_line, plural, safe
-from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt, excerpts
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import Trace
 from memory_tui.settings import Settings
 from memory_tui.shared.scope import Standing, workspace_of

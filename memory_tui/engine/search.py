@@ -26,8 +26,8 @@ from memory_tui.providers.base import Identity
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.search import retrieve
 from memory_tui.search.corpus import Corpus, exact_cosines, vectors_of
-from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets.labels import Known

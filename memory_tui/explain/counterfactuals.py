@@ -19,9 +19,8 @@ from memory_tui import tokens
 from memory_tui.cancel import Stop
 from memory_tui.explain.why_not import WhyNot, sends
 from memory_tui.notices import Notice, notice
-from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import Reranking, Standing, Values, can_rank, rank
-from memory_tui.search.retrieve import MAX_QUERY
+from memory_tui.search.retrieve import MAX_QUERY, Evidence
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef
 from memory_tui.settings import BY_KEY, PROFILES, TUNE_KEYS, Knob, Scalar, Settings

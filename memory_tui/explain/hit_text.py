@@ -15,8 +15,8 @@ from memory_tui.explain.why_not import Account, WhyNot
 from memory_tui.explain.wording import MatchedWords, ScoreLine, Span
 from memory_tui.formatting import age_words, cells, one_line, plural, safe
 from memory_tui.notices import short_reason
-from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, Trace, overtaken_words
 from memory_tui.workspace.notes import date_of, heading_on, span, telling, title_of
 

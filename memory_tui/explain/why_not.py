@@ -18,9 +18,10 @@ from memory_tui.index.store import Rejected, Store, Withheld
 from memory_tui.index.sync import state_of
 from memory_tui.notices import Notice, notice
 from memory_tui.search import lexical_2026_9, score
-from memory_tui.search.evidence import NO_BOOST, Evidence, Hit, KeywordSide, Postings
 from memory_tui.search.excerpts import excerpts
+from memory_tui.search.keyword import KeywordSide, Postings
 from memory_tui.search.rank import rank
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import Rules, tuned
 from memory_tui.search.trace import Candidate, ChunkRef, QueryPlan, Recalled, Trace, Verdict
 from memory_tui.settings import Settings, profile_named
@@ -178,7 +179,7 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
             side = replace(side, postings=postings)
         supposed = replace(supposed, openclaw=side, recommended=side, keywords=None)
     elif by_words:
-        hit = Hit(row, ref, 0, False, 0.0, 0.0, 0.0, float("nan"), NO_BOOST, 0)
+        hit = lexical_2026_9.Hit(row, ref, 0, False, 0.0, 0.0, 0.0, float("nan"), lexical_2026_9.NO_BOOST, 0)
         supposed = replace(supposed, lexical=replace(supposed.lexical, hits=(*supposed.lexical.hits, hit)))
     # Variety chooses among candidates and changes no number of them.
     plain = trace.settings.set("query.hybrid.mmr.enabled", False, "as if proposed")

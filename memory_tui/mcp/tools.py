@@ -39,8 +39,8 @@ from memory_tui.workspace.chunking import Chunk, chunk_note
 from memory_tui.workspace.roots import NoteMissing, lost, named_lines
 
 if TYPE_CHECKING:
-    from memory_tui.search.evidence import Evidence
-    from memory_tui.search.level import AnswerLevel
+    from memory_tui.search.retrieve import Evidence
+    from memory_tui.search.trace import AnswerLevel
     from memory_tui.workspace.roots import RootState
 
 

@@ -118,7 +118,7 @@ class RecallEntry(Struct, frozen=True):
     `ranked` that were recalled (0: not logged), because snippets may have `most_characters` in all (0: any).
     `by_words` tells that there was no time to ask for meaning. `backend` is qmd where QMD answered, builtin where the
     index stood in for it, empty where QMD was not chosen. `level` is that of the answer
-    (`memory_tui/search/level.py`), empty where none was told or logged.
+    (`memory_tui/search/rank.py`), empty where none was told or logged.
 
     `id` is given by `append`; `outcome` says why nothing came back, and is empty where something did. For memory_get
     `query` is the path, and lines `first_line` to `last_line` were delivered.

@@ -14,9 +14,9 @@ from memory_tui.formatting import one_line, plural
 from memory_tui.notices import ordinal
 from memory_tui.openclaw.prompt import GET, SEARCH, citation
 from memory_tui.recalls.recall_log import LOG_RECALLS, NOTHING, Log, LoggedHit, RecallEntry, Reply, moment
-from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import rank
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 

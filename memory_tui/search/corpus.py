@@ -26,14 +26,10 @@ from msgspec.structs import replace
 from memory_tui.index.store import MOST_WITH_WINDOWS, ChunkPage, RowIds, Store
 from memory_tui.providers import registry
 from memory_tui.providers.base import MOST_DIMS, Identity, Vectors
-from memory_tui.search.trace import Basis, Chunks, Floats
+from memory_tui.search.trace import Basis, Chunks, Flags, Floats, Integers, NearestBy, Rows
 from memory_tui.tokens import letters_of
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.notes import NoteDate, date_of, span
-
-Indices = npt.NDArray[np.int64]
-Integers = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 
 _PAGE = 2048
 """Chunks fetched at a time, so that the thread of the screen gets its turn."""
@@ -43,11 +39,7 @@ _MANY = 1000
 """Rows that are counted, not put in order."""
 DAY_SECONDS = 86_400.0
 _EPOCH = dt.date(1970, 1, 1).toordinal()
-
-
 Answer = TypeVar("Answer")
-
-
 _NOTES = (
     "SELECT id, path, source, mtime, dated, chunks, "
     "CASE workspace WHEN '' THEN path ELSE workspace || ':' || path END, title FROM files"
@@ -63,7 +55,7 @@ class Files(Struct, frozen=True):
 
     paths: tuple[str, ...]
     sources: tuple[str, ...]
-    mtimes_ns: Indices
+    mtimes_ns: Rows
     dates: tuple[str, ...]
     shown: tuple[str, ...]
     titles: tuple[str, ...]
@@ -102,7 +94,7 @@ class Ages(Struct, frozen=True):
             return self.of_transcripts
         return self.rule(self.files.paths[file], self.files.dates[file]).basis
 
-    def days(self, files: Integers) -> npt.NDArray[np.float64]:
+    def days(self, files: Integers) -> Floats:
         """Return the age of each of `files` in days, NaN for evergreen ones."""
         offset = dt.datetime.fromtimestamp(self.now, self.zone).utcoffset() if self.zone is not None else None
         begins = offset.total_seconds() / DAY_SECONDS if offset else 0.0
@@ -139,7 +131,7 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
     embedded: Flags
     has_vector: Flags
     matrix: Vectors
-    passages: Indices
+    passages: Rows
     _once: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -160,7 +152,7 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         """Return whether all vectors are in memory."""
         return self.dims > 0 or self.identity is None
 
-    def rows_of(self, rowids: RowIds | Sequence[int]) -> Indices:
+    def rows_of(self, rowids: RowIds | Sequence[int]) -> Rows:
         """Return the row of each rowid, -1 for a rowid that is not here (gone, later, or a repeat)."""
         needed = np.asarray(rowids, np.int64)
         if not len(self):
@@ -175,7 +167,7 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
         return cast("Answer", self._once[key])
 
     @cached_property
-    def copied(self) -> Indices:
+    def copied(self) -> Rows:
         """Return the rows whose passage stands in several places."""
         order = np.argsort(self.passages, kind="stable")
         numbers = self.passages[order]
@@ -194,7 +186,7 @@ class Corpus(Struct, frozen=True, eq=False, dict=True):
                 result[name].append(row)
         return result
 
-    def windows(self, store: Store) -> tuple[Indices, Vectors]:
+    def windows(self, store: Store) -> tuple[Rows, Vectors]:
         """Read the vectors of the windows of all chunks, and the row of each, rising; none in a large index."""
         if len(self) > MOST_WITH_WINDOWS:
             return np.zeros(0, np.int64), np.zeros((0, self.dims), np.float32)
@@ -321,7 +313,7 @@ def products(rows: Vectors, vector: Vectors) -> Vectors:
     return result
 
 
-def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Indices:
+def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Rows:
     """Return each of `rows` (from 0) once, in order: numpy's own `unique` imports masked arrays first, for 30 ms."""
     if len(rows) > _MANY:
         return np.flatnonzero(np.bincount(rows))
@@ -330,15 +322,15 @@ def distinct(rows: npt.NDArray[np.signedinteger[Any]]) -> Indices:
 
 
 def cosines(
-    store: Store, corpus: Corpus, query: Vectors, count: int, also: Indices | Sequence[int] = ()
-) -> tuple[npt.NDArray[np.float64], bool]:
-    """Return the cosine of each row with the unit vector `query`, and whether the store told which are the nearest.
+    store: Store, corpus: Corpus, query: Vectors, count: int, also: Rows | Sequence[int] = ()
+) -> tuple[Floats, NearestBy]:
+    """Return the cosine of each row with the unit vector `query`, and who told which are the nearest.
 
     It is 0 for a row without a vector, NaN for one that was not compared. Without vectors in memory those of the
     `count` nearest and of `also` are read, or of all where the store cannot choose; the cosines are the same to 1e-6.
     """
     if corpus.dims:
-        return np.where(corpus.has_vector, products(corpus.matrix, query), np.float32(0)).astype(np.float64), False
+        return np.where(corpus.has_vector, products(corpus.matrix, query), np.float32(0)).astype(np.float64), "numpy"
     near = store.nearest(query, count) if store.finds_nearest() else None
     rows = np.arange(len(corpus))
     if near is not None:
@@ -346,7 +338,7 @@ def cosines(
         rows = distinct(np.concatenate([known[known >= 0], np.asarray(also, np.int64)]))
     scores = np.full(len(corpus), np.nan)
     scores[rows] = vectors_of(store, corpus, rows) @ query
-    return scores, near is not None
+    return scores, "numpy" if near is None else "sqlite-vec"
 
 
 def exact_cosines(vectors: Vectors, query: Vectors) -> Floats:
@@ -364,7 +356,7 @@ def exact_cosines(vectors: Vectors, query: Vectors) -> Floats:
     return np.where(lengths > 0, 1.0 - distance.astype(np.float64), 0.0)
 
 
-def vectors_of(store: Store, corpus: Corpus, rows: Indices) -> Vectors:
+def vectors_of(store: Store, corpus: Corpus, rows: Rows) -> Vectors:
     """Float32 array (len(rows), dims) of unit rows, zeros without a vector: from memory, or else from the store."""
     if corpus.dims or corpus.identity is None:
         return corpus.matrix[np.asarray(rows, np.int64)]

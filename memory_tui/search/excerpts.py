@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence, Set
 from msgspec import Struct
 
 from memory_tui import jsstring, tokens
-from memory_tui.search.evidence import Evidence
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import kept_stage
 from memory_tui.search.second_stage import Window
 from memory_tui.search.trace import Candidate, ChunkRef, Trace

@@ -15,19 +15,21 @@ from contextlib import suppress
 from functools import cache, cached_property
 from itertools import filterfalse
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
 from memory_tui import jsstring, tokens
 from memory_tui.errors import ProviderError
 from memory_tui.index.store import Form, FullText
 from memory_tui.providers.builtin import static_table
-from memory_tui.search.corpus import Corpus, Flags, distinct
-from memory_tui.search.evidence import Join, KeywordSearch, KeywordSide, Postings, Rows
+from memory_tui.search.corpus import Corpus, distinct
 from memory_tui.search.question import ALIKE, NEWEST, Time, asks, question_parts, value_asked, without, words_for_now
-from memory_tui.search.trace import Correction, Floats, QueryPlan
+from memory_tui.search.trace import Correction, Flags, Floats, QueryPlan, Rows
 
+Join = Literal["AND", "OR", ""]
+"""How a profile asks for words: for each of them, for any; empty for both ways."""
 _MOST_REPEATED = 32
 """Words up to which a question is asked with its repeats, as OpenClaw does; of a longer one they are added up here."""
 _MOST_COUNTED = 64
@@ -35,6 +37,50 @@ _MOST_COUNTED = 64
 _STEMMED: Form = "stemmed"
 _TRIGRAM = 3
 """Characters without which trigrams find nothing."""
+
+
+class Postings(Struct, frozen=True):
+    """What full-text search returned, best first: corpus `rows` (a row can stand twice) and their `bm25`."""
+
+    rows: Rows = field(default_factory=lambda: np.empty(0, np.int64))
+    bm25: Floats = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of(cls, rows: Rows, bm25: Floats) -> Postings:
+        """Put matches that stand as in the corpus into this order; of equal ones the earlier is better."""
+        best = np.argsort(bm25, kind="stable")
+        return cls(rows[best], bm25[best])
+
+    def rank_of(self, row: int) -> tuple[int, float] | None:
+        """Return the 1-based rank of `row` among all matches, and its bm25; None where it is no match."""
+        there = np.flatnonzero(self.rows == row)
+        return (int(there[0]) + 1, float(self.bm25[there[0]])) if len(there) else None
+
+    def spread(self, chunks: int) -> Floats:
+        """Return bm25 for each of `chunks` rows, NaN for those that did not match."""
+        values = np.full(chunks, np.nan)
+        values[self.rows] = self.bm25
+        return values
+
+
+class KeywordSide(Struct, frozen=True):
+    """Full-text search in one of the two ways: what was asked, and what came back."""
+
+    plan: QueryPlan = QueryPlan()
+    postings: Postings = field(default_factory=Postings)
+    frequency: Mapping[str, int] = {}
+    """In how many chunks each word of the plan stands."""
+    whole: bool = False
+    """Whether all postings are candidates, because what they were merged from was cut already."""
+    newest: Rows = field(default_factory=lambda: np.empty(0, np.int64))
+    """The newest that hold about as much of the question as any, where it asks how things are now."""
+
+
+class KeywordSearch(Struct, frozen=True):
+    """Keywords looked for one by one: the `plan` of all of them together, and what `each` found alone."""
+
+    plan: QueryPlan
+    each: tuple[KeywordSide, ...]
 
 
 class Matcher(Struct, frozen=True):

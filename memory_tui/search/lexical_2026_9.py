@@ -14,7 +14,7 @@ import threading
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import numpy as np
@@ -25,9 +25,8 @@ from memory_tui import tokens as core_tokens
 from memory_tui.index.schema import TOKENIZERS
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus, distinct
-from memory_tui.search.evidence import NO_BOOST, Boost, Hit, KeywordSide, Lexical, TermSearch
-from memory_tui.search.keyword import Matcher, is_keyword, pieces
-from memory_tui.search.trace import Floats
+from memory_tui.search.keyword import KeywordSide, Matcher, is_keyword, pieces
+from memory_tui.search.trace import ChunkRef, Floats, QueryPlan
 from memory_tui.tokens import lowered, words_of
 from memory_tui.workspace.annotations import INVALID_PROJECT, Annotations
 
@@ -38,6 +37,62 @@ MOST_TERMS = 6
 ACTIVE, INACTIVE = 1.15, 0.9
 """Factors of a chunk whose projects are all active, and of one with another project (7.3)."""
 _WORD_SHARE, _TEXT_SHARE, _PATH_WORD, _LENGTH_UNITS, _MOST_LENGTH = 0.45, 0.2, 0.18, 160, 0.18
+
+
+class Boost(NamedTuple):
+    """What a chunk gains over its bm25 score: shares of the question's words, words in its path, length."""
+
+    query: float
+    text: float
+    path: float
+    length: float
+
+
+NO_BOOST = Boost(0.0, 0.0, 0.0, 0.0)
+
+
+class Hit(NamedTuple):
+    """A chunk that words or a path found in OpenClaw 2026.9; `row` is its place in the corpus.
+
+    `score` is the keyword score, `bm25` FTS5's own number (NaN where nothing was matched). `level` is how exactly the
+    question names its path. `body` tells whether its text was found, `term` which search gave the score.
+    """
+
+    row: int
+    ref: ChunkRef
+    level: int
+    body: bool
+    score: float
+    text_score: float
+    path_score: float
+    bm25: float
+    gain: Boost
+    term: int
+
+
+class TermSearch(Struct, frozen=True):
+    """One search of the lexical side: for the whole question, or for one `term` of it."""
+
+    term: str
+    plan: QueryPlan
+    frequency: Mapping[str, int]
+
+
+class Lexical(Struct, frozen=True):
+    """The keyword side of OpenClaw 2026.9: its searches, the whole question first, and their `hits` as one list.
+
+    `annotations` are those of rows that have any; `active` are the keys of the projects that the agent works on.
+    """
+
+    plan: QueryPlan = QueryPlan()
+    searches: tuple[TermSearch, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    annotations: Mapping[int, Annotations] = {}
+    levels: Mapping[int, int] = {}
+    """How exactly the question names each file that it names, by file."""
+    active: frozenset[str] = frozenset()
+    origins: Mapping[str, str] = {}
+    """Who notes are from by OpenClaw's ledger, by path."""
 
 
 # --- words (6.1, 6.7, 6.8) -----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Retrieval turns a query into evidence for any profile or knob."""
+"""Retrieval turns a query into evidence: all that the index knows about it, before any profile or knob applies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, groupby
 from typing import Any
 
@@ -19,17 +19,18 @@ from msgspec.structs import replace
 from memory_tui import jsstring, tokens
 from memory_tui.errors import ProviderError, QueryError
 from memory_tui.index.store import Store
+from memory_tui.index.sync import FileState
 from memory_tui.notices import Notice, notice
 from memory_tui.providers.base import Identity, Provider, Vectors
 from memory_tui.providers.builtin import static_table
+from memory_tui.providers.chain import ServingProvider
 from memory_tui.search import lexical_2026_9
-from memory_tui.search.corpus import Corpus, Flags, cosines, distinct, exact_cosines, products, vectors_of
-from memory_tui.search.evidence import Closest, Evidence, Join, KeywordSearch, KeywordSide, Lexical, Rows, first_shown
-from memory_tui.search.keyword import Matcher, lucene_idf
+from memory_tui.search.corpus import Corpus, Files, cosines, distinct, exact_cosines, products, vectors_of
+from memory_tui.search.keyword import Join, KeywordSearch, KeywordSide, Matcher, lucene_idf
+from memory_tui.search.lexical_2026_9 import Lexical
 from memory_tui.search.question import ALIKE, Time, asks, day_at, lately_in, time_in
-from memory_tui.search.score import MOST_CANDIDATES, candidate_limit
 from memory_tui.search.second_stage import CANDIDATES
-from memory_tui.search.trace import NUMPY, SQLITE_VEC, Floats, NearestBy
+from memory_tui.search.trace import Chunks, Flags, Floats, NearestBy, Rows
 from memory_tui.settings import Settings
 from memory_tui.tokens import word_stems
 from memory_tui.workspace.chunking import AT_ENTRIES
@@ -37,8 +38,15 @@ from memory_tui.workspace.notes import span
 
 MAX_QUERY = 50_000
 """Characters of the longest query."""
+MOST_CANDIDATES = 200
+"""Candidates of a side at most (OpenClaw manager)."""
 _ROUNDING = 1e-6
 """More than single precision loses in a cosine."""
+
+
+def candidate_limit(max_results: int, multiplier: int, fewest: int) -> int:
+    """Return candidates per side: min(200, max(1, results x multiplier)) (OpenClaw manager), but at least `fewest`."""
+    return min(MOST_CANDIDATES, max(1, max_results * multiplier, fewest))
 
 
 class Question(Struct, frozen=True):
@@ -104,6 +112,97 @@ def _embedded(question: Question, needed: Identity, provider: Provider) -> Quest
     return replace(question, vector=vector) if vector.any() else replace(question, pointless=True)
 
 
+class Closest(Struct, frozen=True):
+    """How near the notes are by a language model: of each row the `cosine` of the nearest window, or of the chunk where
+    its windows have no vectors; NaN without any. `median` and `best` are of all rows.
+
+    A model's cosines lie close together, so that only what is above the median tells notes apart.
+    """
+
+    cosine: Floats
+    median: float
+    best: float
+
+
+class Evidence(Struct, frozen=True, dict=True):
+    """One query's findings. `row` means a position in the index as it was at `generation`.
+
+    `cosine` gives a value per row, NaN without a vector, and is None when there is no vector side at all; `nearest`
+    holds the 200 best rows by cosine, or those that the settings rank which it was gathered for. `texts` has, by rowid,
+    every chunk that any setting can make a candidate, or reads it. `pointless` tells that there are vectors, but that
+    of the question is all zeros. `keywords` is there when nothing has a cosine.
+    """
+
+    query: str
+    now: float
+    generation: int
+    provider: str
+    model: str
+    refs: Chunks
+    """Where every row stands."""
+    files: int
+    cosine: Floats | None
+    embedded: int
+    """How many chunks have a vector."""
+    nearest: Rows
+    shown: Rows
+    """For each row the one that our own profile shows in its place: itself, where it says what no other says."""
+    openclaw: KeywordSide
+    recommended: KeywordSide
+    keywords: KeywordSearch | None
+    pointless: bool
+    texts: Mapping[int, str]
+    notes: Files
+    """What their ages are told from."""
+    of_named_time: Mapping[int, float]
+    """Files of the days that the query names or of those soon after, with what they count."""
+    of_days: Rows
+    """What is of that time, the newest first, where the query says nothing else that a note holds, or is the newest of
+    what holds what is asked for now."""
+    titled: Rows
+    """The first row of each note whose title or file name the query is, where it names no time."""
+    notices: tuple[Notice, ...]
+    timings: Mapping[str, float]
+    unsearchable: tuple[FileState, ...] = ()
+    nearest_by: NearestBy = ""
+    """Who found the `nearest`."""
+    lexical: Lexical = Lexical()
+    """What the newest release finds by words and paths, and the annotations of chunks."""
+    chunking: str = ""
+    """The release by whose rules the notes were cut; empty where that is not known."""
+    first: bool = False
+    """Whether the index was made for this very question."""
+    uuid: str = ""
+    """Of the index: its rowids mean nothing in an index with another one."""
+    source: str = ""
+    """What the question was kept to: memory, sessions, or empty for all."""
+    zone: dt.tzinfo | None = None
+    """The time zone in which the days of a question begin; None for this machine's."""
+    who: ServingProvider | None = None
+    """Who answered by meaning, and why it is not who was asked for; None where nobody told."""
+    language: str = ""
+    """That of the question, or its script, where the table that made the vectors hardly knows it."""
+    known_share: float = 1.0
+    """How much of such a question the table knows."""
+    closest: Closest | None = None
+    """What our own profile compares in the place of `cosine`; None by the built-in table."""
+    join: Join = ""
+    """The way of asking whose postings it has: those of the other would be ranked by no profile; empty for both."""
+
+    @cached_property
+    def reusable(self) -> dict[tuple[Any, ...], Any]:
+        """Return what one ranking worked out and the next can use, because no knob changes it.
+
+        Nothing in it may refer to this evidence: a circle of megabytes would stay until Python looks for garbage.
+        """
+        return {}
+
+    @property
+    def chunks(self) -> int:
+        """Return how many chunks the index has."""
+        return len(self.refs)
+
+
 def gather(store: Store, corpus: Corpus, question: Question, now: float, source: str = "") -> Evidence:
     """Return what `corpus` and its store know about `question`; `source` keeps to one. Raises QueryError, Cancelled."""
     with store.snapshot():
@@ -164,6 +263,12 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
             closest=_closest(store, corpus, vector, cosine) if corpus.has_windows else None,
             join=question.join,
         )
+
+
+def first_shown(shown: Rows, rows: Rows, most: int) -> Rows:
+    """Return the first `most` of `rows`, each of those that are folded as the one that is `shown` for it."""
+    room = most + int(np.count_nonzero(shown != np.arange(len(shown))))
+    return np.array(list(dict.fromkeys(shown[rows[:room]].tolist()))[:most], np.int64)
 
 
 def _openclaw(
@@ -364,7 +469,7 @@ def _compared(
     corpus, eligible = matcher.corpus, matcher.eligible
     # A vector of zeros has no direction: it counts 0, although the original gives it 1.
     also = [*matched, *np.flatnonzero(corpus.embedded & ~corpus.has_vector)]
-    cosine, by_vec0 = cosines(store, corpus, vector, MOST_CANDIDATES, also)
+    cosine, nearest_by = cosines(store, corpus, vector, MOST_CANDIDATES, also)
     compared = corpus.embedded if eligible is None else corpus.embedded & eligible
     cosine[~compared] = np.nan
     nearest, folded = _nearest(cosine, most), shown != np.arange(len(shown))
@@ -377,7 +482,7 @@ def _compared(
     nearest = np.sort(nearest)
     nearest = nearest[np.argsort(-cosine[nearest], kind="stable")]
     nearest = nearest[: most + int(np.count_nonzero(folded[nearest]))]
-    return cosine, nearest, SQLITE_VEC if by_vec0 else NUMPY
+    return cosine, nearest, nearest_by
 
 
 def _nearest(cosine: Floats, most: int) -> Rows:

@@ -10,20 +10,12 @@ from msgspec import Struct
 
 from memory_tui.search import lexical_2026_9, second_stage
 from memory_tui.search.corpus import Ages, by_own_rule, distinct
-from memory_tui.search.evidence import (
-    Evidence,
-    Flags,
-    Hit,
-    KeywordSearch,
-    KeywordSide,
-    Lexical,
-    Postings,
-    Rows,
-    first_shown,
-)
+from memory_tui.search.keyword import KeywordSearch, KeywordSide, Postings
+from memory_tui.search.lexical_2026_9 import Hit, Lexical
 from memory_tui.search.question import LOOKED_AT, asks, holds_value, newness
+from memory_tui.search.retrieve import Evidence, candidate_limit, first_shown
 from memory_tui.search.second_stage import MEASURES, SecondStage
-from memory_tui.search.trace import Chunks, Floats, MeasurePart, Mode, QueryPlan, SecondPart, Table
+from memory_tui.search.trace import Chunks, Flags, Floats, MeasurePart, Mode, QueryPlan, Rows, SecondPart, Table
 from memory_tui.settings import TUNE_KEYS, Profile, Scalar, Settings, profile_named
 from memory_tui.workspace.annotations import NOTHING_SAID
 from memory_tui.workspace.notes import note_date, note_date_2026_9
@@ -162,12 +154,6 @@ class Candidates(Struct, frozen=True):
 
 
 DEFAULT_WEIGHTS = (0.7, 0.3)
-MOST_CANDIDATES = 200
-
-
-def candidate_limit(max_results: int, multiplier: int, fewest: int) -> int:
-    """Return candidates per side: min(200, max(1, results x multiplier)) (OpenClaw manager), but at least `fewest`."""
-    return min(MOST_CANDIDATES, max(1, max_results * multiplier, fewest))
 
 
 def normalised_weights(vector: float, text: float) -> tuple[float, float]:

@@ -1,4 +1,5 @@
-"""The second stage looks into the first candidates. It looks at their lines, their windows and their letters.
+"""The second stage looks into the first candidates: at their lines, windows and letters. By that it tells their score,
+and whether the notes hold what was asked.
 
 A chunk of 400 tokens is a coarse unit: one line that answers is drowned by twenty that do not. So the first candidates
 of a ranking are measured again: by the words of their best line, by the meaning of their best window, by the trigrams
@@ -14,6 +15,7 @@ Passages follow Callan (1994), bm25 Robertson and Zaragoza (2009) with Lucene's 
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,17 +32,12 @@ from memory_tui.errors import ProviderError
 from memory_tui.providers.builtin import REMEMBERED_CHARACTERS, StaticTable, static_table
 from memory_tui.search.corpus import one_blas_thread
 from memory_tui.search.keyword import lucene_idf
-from memory_tui.search.level import FUNCTION_PAIRS, LACKING, LIKE, SYLLABIC, AnswerSignals, pair_weight, pairs_of
-from memory_tui.search.trace import Floats
+from memory_tui.search.trace import AnswerSignals, Flags, Floats, Rows
 from memory_tui.workspace.notes import heading_on
 
-Ids = npt.NDArray[np.int64]
 Integers = npt.NDArray[np.integer[Any]]
 CANDIDATES = 20
 """How many of the first candidates are looked into; more give no better answers (FAQs, chats, German XQuAD)."""
-
-Flags = npt.NDArray[np.bool_]
-Vectors = npt.NDArray[np.float32]
 
 
 # --- passages -------------------------------------------------------------------------------------------------------
@@ -63,26 +60,26 @@ class Passages(NamedTuple):
     a heading itself, -1 a line under none.
     """
 
-    lines: Ids
-    window_from: Ids
-    stems: Ids
-    stem_counts: Ids
+    lines: Rows
+    window_from: Rows
+    stems: Rows
+    stem_counts: Rows
     ids: npt.NDArray[np.int32]
-    id_counts: Ids
+    id_counts: Rows
     line_norm: Floats
     window_norm: Floats
     letters: Codes
-    letter_counts: Ids
-    under: Ids
+    letter_counts: Rows
+    under: Rows
 
 
 class Joined(NamedTuple):
     """The passages of some texts one behind the other, and where lines, windows and letters of each begin or end."""
 
     passages: Passages
-    lines_from: Ids
-    windows_from: Ids
-    letter_ends: Ids
+    lines_from: Rows
+    windows_from: Rows
+    letter_ends: Rows
 
 
 def joined(texts: Sequence[Passages]) -> Joined:
@@ -97,12 +94,12 @@ def joined(texts: Sequence[Passages]) -> Joined:
 _SIEVE = 4096
 
 
-def _sieved(values: Ids) -> Ids:
+def _sieved(values: Rows) -> Rows:
     """Return a small number of each of `values`, hashes or trigrams: of different ones mostly another."""
     return (values ^ values >> 19 ^ values >> 38) & (_SIEVE - 1)
 
 
-def places_in(keys: Ids, values: Ids) -> tuple[Ids, Ids]:
+def places_in(keys: Rows, values: Rows) -> tuple[Rows, Rows]:
     """Return where values stand among the rising `keys`, and which of `values` those are."""
     marks = np.zeros(_SIEVE, np.bool_)
     marks[_sieved(keys)] = True
@@ -113,7 +110,7 @@ def places_in(keys: Ids, values: Ids) -> tuple[Ids, Ids]:
     return at[there], maybe[there]
 
 
-def stem_counts(keys: Ids, passages: Passages) -> Floats:
+def stem_counts(keys: Rows, passages: Passages) -> Floats:
     """Count each stem of `keys`, hashes, in each line: (keys, lines)."""
     order = np.argsort(keys)
     at, there = places_in(keys[order], passages.stems)
@@ -130,7 +127,7 @@ _SHIFT = 21
 """Bits of a character in the key of a trigram."""
 
 
-def _codes_of(text: str, lines: Iterable[int]) -> tuple[Codes, Ids]:
+def _codes_of(text: str, lines: Iterable[int]) -> tuple[Codes, Rows]:
     """Return the characters of `tokens.letters_of(text)`, and how many are of each of `lines`, with a space."""
     plain = text.isascii()
     spelled = text.lower().encode().translate(_ASCII_APART).decode() if plain else tokens.APART.sub(" ", text.lower())
@@ -156,7 +153,7 @@ def grams_of(word: str) -> set[int]:
     return {reduce(lambda key, code: key << _SHIFT | code, gram) for gram in grams}
 
 
-def gram_places(keys: Ids, letters: Codes) -> tuple[Ids, Ids]:
+def gram_places(keys: Rows, letters: Codes) -> tuple[Rows, Rows]:
     """Return which trigrams of `keys`, which rise, stand in `letters`, and where each of them begins."""
 
     def mixed(a: Integers, b: Integers, c: Integers) -> Integers:
@@ -171,7 +168,7 @@ def gram_places(keys: Ids, letters: Codes) -> tuple[Ids, Ids]:
     return at, places[hit]
 
 
-def gram_counts(keys: Ids, grams: tuple[Ids, Ids], texts: Joined) -> Floats:
+def gram_counts(keys: Rows, grams: tuple[Rows, Rows], texts: Joined) -> Floats:
     """Count each trigram of `keys`, which rise, in each text by its places, `grams`: (keys, texts).
 
     Chinese characters and pairs of them count as trigrams too. No key holds the two spaces where texts meet.
@@ -192,7 +189,7 @@ def gram_counts(keys: Ids, grams: tuple[Ids, Ids], texts: Joined) -> Floats:
     return counts
 
 
-def spelled_alike(words: Flags, grams: tuple[Ids, Ids], passages: Passages) -> Floats:
+def spelled_alike(words: Flags, grams: tuple[Rows, Rows], passages: Passages) -> Floats:
     """Return what each word shares with the word of each window that is spelled most alike: (words, windows).
 
     That is Dice's coefficient of their trigrams, 0 below LEAST_ALIKE. `words` are (words, trigrams): which trigrams
@@ -245,7 +242,7 @@ class _Words:
         self._cuts = [(np.empty(0, np.int64), np.zeros(2, np.int64))] * 2
         """Of stems and of ids all numbers, and where those of each word begin; behind what is used there is room."""
 
-    def of(self, text: str) -> list[tuple[Ids, Ids]]:
+    def of(self, text: str) -> list[tuple[Rows, Rows]]:
         """Return the stems of `text`, and its ids, each with how many are of each line."""
         words = text.replace("\t", " ").replace("\r", " ").replace("\n", " \n ").split(" ")
         with self._lock:
@@ -276,7 +273,7 @@ class _Words:
         self._characters += sum(map(len, fresh))
 
 
-def _with(values: Ids, used: int, more: Ids) -> Ids:
+def _with(values: Rows, used: int, more: Rows) -> Rows:
     """Return `values`, of which so many are `used`, with `more` behind them: in place where there is room.
 
     Who reads them meanwhile looks at what was used.
@@ -336,7 +333,7 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
     return result
 
 
-def _under(lines: Sequence[str]) -> Ids:
+def _under(lines: Sequence[str]) -> Rows:
     """Return how many lines below its heading each line stands, as `Passages` has it."""
     at = np.arange(len(lines))
     last = np.maximum.accumulate(np.where([heading_on(line) is not None for line in lines], at, -1))
@@ -360,6 +357,45 @@ def passages_of(texts: Sequence[str], table: StaticTable | None) -> list[Passage
         while len(_remembered) > REMEMBERED:
             _remembered.popitem(last=False)
     return [answer[key] for key in keys]
+
+
+# --- the weight of words ---------------------------------------------------------------------------------------------
+
+# Something is always nearest, so a score that is relative to the best hit says nothing of a question that no note
+# answers. What does: the share of the question that one window holds, in its words or in like ones, each word weighed
+# by how rare it is. A word that the built-in table knows whole weighs by its rarity in the language, and is like
+# another by their cosine; any other word weighs by its rarity in the notes, and is like one that has the same letters.
+# Of Chinese, Japanese and Korean pairs of characters are words, of Vietnamese pairs of syllables. Where the table knows
+# the words, a window that is far in meaning holds less. No score and no knob of the ranking changes the level.
+
+SYLLABIC = 0.9
+"""How much of such a pair that of two syllables is: more of them are of common words (Vietnamese XQuAD)."""
+KANA = 0.7
+"""How much of a pair of characters one in a Japanese question is: more of them hold sentences together (JSQuAD by
+whole articles, JaQuAD)."""
+LACKING = 0.5
+"""The weight of words of which a window has nothing, and of half a word more, from which on it answers in part: so are
+8 to 26 % of right answers, and 42 % and more of the wrong ones that are found (XQuAD, MemoryBank, FriendsQA, FAQs)."""
+LIKE = 0.6
+"""From this on a word of a window is as good as one that was asked."""
+FUNCTION_PAIRS = 1.0, 0.7, 0.4
+"""What a pair weighs with none, one or two characters or syllables that hold sentences together (Chinese XQuAD)."""
+_FUNCTION_CHARACTERS = frozenset(
+    "我你您他她它们的了着过得地吗呢吧啊是有在被把给让用到去来做说想要能会可以和与或但因为所如果也都就还又再才只什么哪个些怎样多少几谁何时候"
+    "年月日天这那一不上下里中曾经对从向于之其此为以及并名字叫次"
+)
+_HIRAGANA = range(0x3040, 0x30A0)
+_JAPANESE = re.compile("[\u3040-\u30ff]")
+
+
+def pair_weight(pair: str) -> float:
+    """Return what a pair of characters weighs beside one that holds no sentence together."""
+    return FUNCTION_PAIRS[sum(c in _FUNCTION_CHARACTERS or ord(c) in _HIRAGANA for c in pair)]
+
+
+def pairs_of(question: str, share: float) -> float:
+    """Return what the `share` of pairs of characters in the weight of a question counts as."""
+    return share * KANA if _JAPANESE.search(question) else share
 
 
 # --- measures -------------------------------------------------------------------------------------------------------
@@ -413,7 +449,7 @@ class _Inside(NamedTuple):
     window_cosine: Floats
     held: Floats
     each: Floats
-    grams: tuple[Ids, Ids]
+    grams: tuple[Rows, Rows]
 
 
 class Window(Struct, frozen=True):
@@ -667,12 +703,12 @@ def okapi_bm25(counts: Floats, idf: Floats, lengths: Floats, mean_length: float)
     return np.asarray((idf[:, None] * counts * (K1 + 1) / (counts + norm)).sum(axis=0), dtype=np.float64)
 
 
-def _pair_keys(stems: Ids) -> Ids:
+def _pair_keys(stems: Rows) -> Rows:
     """Return a number of each two stems that follow one another."""
     return np.asarray((stems[:-1] * 1_000_003) ^ stems[1:], dtype=np.int64)
 
 
-def _syllables_of(query: str, frequency: Mapping[str, int], chunks: int) -> tuple[Ids, Floats]:
+def _syllables_of(query: str, frequency: Mapping[str, int], chunks: int) -> tuple[Rows, Floats]:
     """Return the pairs of syllables of `query` as numbers, which rise, and the share of each; none where it has words.
 
     A syllable of Vietnamese stands in every other note: what was asked are the words, which mostly are two.
@@ -691,7 +727,7 @@ def _cosines(dots: Floats, norms: Floats) -> Floats:
     return np.maximum(np.divide(dots, norms, out=np.zeros(len(dots)), where=norms > 0), 0.0)
 
 
-def best_of_each(words: Floats, meaning: Floats, bounds: Ids) -> Ids:
+def best_of_each(words: Floats, meaning: Floats, bounds: Rows) -> Rows:
     """Return the passage that answers best among those from each of `bounds` to the next; of equal ones the first.
 
     Its words count over the best of them there, and its cosine is added.
@@ -703,7 +739,7 @@ def best_of_each(words: Floats, meaning: Floats, bounds: Ids) -> Ids:
     return np.asarray(best[np.searchsorted(best, bounds[:-1])], dtype=np.int64)
 
 
-def first_of(scores: Floats, count: int = CANDIDATES) -> Ids:
+def first_of(scores: Floats, count: int = CANDIDATES) -> Rows:
     """Return the first `count` of each row of `scores` (rules, candidates), best first, equal ones as they stand."""
     return np.argsort(-scores, axis=1, kind="stable")[:, :count]
 
@@ -718,7 +754,7 @@ def shares(values: Floats, inside: Flags) -> Floats:
     return np.asarray(np.divide(within, best, out=np.zeros_like(within), where=best > 0), dtype=np.float64)
 
 
-def spread(scores: Floats, order: Ids, beside: Flags, penalty: Floats) -> tuple[Floats, Ids]:
+def spread(scores: Floats, order: Rows, beside: Flags, penalty: Floats) -> tuple[Floats, Rows]:
     """Return what neighbours of better candidates lose, and the better one of each (-1 for none).
 
     Both are (rules, candidates). `order` (rules, k) are the candidates that are looked at, those `beside` (candidates,

@@ -15,23 +15,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.index.sync import FileState
-from memory_tui.notices import Notice
+from memory_tui.notices import Notice, quoted
 from memory_tui.providers.chain import ServingProvider
-from memory_tui.search.level import AnswerLevel
 from memory_tui.settings import Settings
 from memory_tui.workspace.annotations import Annotations, overtaken_in
 from memory_tui.workspace.roots import MEMORY
 
 Mode = Literal["hybrid", "keywords only", "vectors only", "nothing"]
-NearestBy = Literal["sqlite-vec", "numpy", ""]
-"""Who found the nearest vectors; empty where none were compared."""
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
 Basis = Literal["name", "front matter", "mtime", "evergreen"]
 """What a note is aged by."""
-SQLITE_VEC: NearestBy = "sqlite-vec"
-NUMPY: NearestBy = "numpy"
-
-
-Floats = npt.NDArray[np.float64]
+NearestBy = Literal["sqlite-vec", "numpy", ""]
+"""Who found the nearest vectors; empty where none were compared."""
 Table = npt.NDArray[np.void]
 """A structured array: one row a candidate, one column a number."""
 
@@ -315,7 +313,7 @@ class Candidate(Numbers, frozen=True, kw_only=True):
         return self.first_share + (self.second.weight if self.second else 0.0)
 
 
-# --- the whole -----------------------------------------------------------------------------------------------------
+# --- the question ----------------------------------------------------------------------------------------------------
 
 
 class Correction(Struct, frozen=True):
@@ -382,6 +380,86 @@ class QueryPlan(Struct, frozen=True):
             return "no word of the query was found in a note"
         common = f"; left out as too common: {', '.join(self.common)}" if self.common else ""
         return f"none of the words that count was found in a note{common}"
+
+
+# --- the level of an answer ------------------------------------------------------------------------------------------
+
+Level = Literal["found", "nearby only", "nothing holds these words"]
+MEANING = 0.5
+"""How much of what the table knows a window loses that is as far as can be in meaning (chats, FriendsQA, FAQs)."""
+
+
+class AnswerSignals(Struct, frozen=True):
+    """What the best window of the first candidates has of a question.
+
+    It holds the share `held` of the question's weight, of which `known` is of words that the table knows whole, `pairs`
+    of pairs of characters. `cosine` is that of the nearest window, None where no meaning was compared. Where it holds
+    the words `has` alone, and nothing like the others, which weigh much, those are what it `lacks`.
+    """
+
+    held: float
+    known: float
+    pairs: float
+    cosine: float | None
+    has: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Return what counts: the share that is held, less what the nearest window lacks in meaning; never below 0."""
+        return max(0.0, self.held - (0.0 if self.cosine is None else MEANING * self.known * (1.0 - self.cosine)))
+
+
+_PHRASES = {
+    "found": "Found",
+    "nearby only": "Nearby only, which may not answer it",
+    "nothing holds these words": "Probably nothing answers it",
+}
+
+
+class AnswerLevel(Struct, frozen=True):
+    """How an answer is to be taken: its `level`, by `signals` against two bounds.
+
+    It is found from `doubt_below` on, and nothing under `nothing_below`; in all other cases there are notes nearby.
+    """
+
+    level: Level
+    signals: AnswerSignals
+    doubt_below: float
+    nothing_below: float
+
+    @property
+    def keeps_back(self) -> bool:
+        """Return whether an agent gets none of the nearest hits, unless it asks for them."""
+        return self.level == "nothing holds these words"
+
+    @property
+    def in_part(self) -> str:
+        """Return which words of a question that is found its best window has, and which it lacks; empty for none."""
+        has, lacks = quoted(self.signals.has, 3), quoted(self.signals.lacks, 3)
+        return "" if self.level != "found" or not lacks else f"{has}, not {lacks}" if has else f"words like {lacks}"
+
+    @property
+    def sentence(self) -> str:
+        """Return the level in words, with what is held."""
+        by = "in these words or in like ones" if self.signals.cosine is None else "by words and meaning"
+        phrase = f"Found in part ({self.in_part})" if self.in_part else _PHRASES[self.level]
+        return f"{phrase}: the best window holds {self.signals.share:.0%} of what was asked, {by}."
+
+    @property
+    def explanation(self) -> str:
+        """Return the arithmetic of the level, as figures that add up."""
+        result = self.signals
+        lacks = (
+            "" if result.cosine is None else f" - {MEANING:g} x {result.known:.3f} x (1 - cosine {result.cosine:.3f})"
+        )
+        return (
+            f"share {result.share:.3f} = held {result.held:.3f}{lacks}; found from {self.doubt_below:.3f}, "
+            f"nothing below {self.nothing_below:.3f}"
+        )
+
+
+# --- the whole -------------------------------------------------------------------------------------------------------
 
 
 class Funnel(Struct, frozen=True):

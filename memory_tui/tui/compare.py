@@ -17,8 +17,8 @@ from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.formatting import one_line
-from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import can_rank
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import PROFILES, Settings
 from memory_tui.tui import knobs

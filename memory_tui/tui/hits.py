@@ -15,8 +15,8 @@ from memory_tui.explain.hit_text import age_in_list, age_of, hit_text, perfect
 from memory_tui.explain.wording import MatchedWords, Spoken, rounded, sent_of
 from memory_tui.formatting import one_line, plural, safe
 from memory_tui.notices import ordinal, quoted
-from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt, excerpts
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import (
     BelowMinScore,
     BeyondLimit,

@@ -23,7 +23,7 @@ from memory_tui.explain.counterfactuals import TEXT
 from memory_tui.explain.wording import MatchedWords
 from memory_tui.formatting import one_line, plural
 from memory_tui.notices import ordinal
-from memory_tui.search.evidence import Evidence
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import Settings
 from memory_tui.tui import knobs

@@ -9,8 +9,8 @@ import numpy as np
 from msgspec import Struct
 
 from memory_tui.errors import LabelError
-from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import Reranking, rank
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef
 from memory_tui.settings import Settings

@@ -23,8 +23,8 @@ from memory_tui.explain.counterfactuals import (
     outwards,
     turned,
 )
-from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import Reranking, rank
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import tuned
 from memory_tui.settings import BY_KEY, TUNE_KEYS, Scalar, Settings, compose
 from tests.search.test_score import any_evidence, any_settings

@@ -21,8 +21,8 @@ from memory_tui.explain import why_not, wording
 from memory_tui.notices import Notice
 from memory_tui.providers.builtin import static_table
 from memory_tui.search import keyword, trace
-from memory_tui.search.evidence import Evidence
 from memory_tui.search.rank import rank
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import Trace
 from memory_tui.settings import Settings, profile_named
 from tests.support.workspace import options_of

@@ -14,7 +14,7 @@ from memory_tui import plan
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
-from memory_tui.search.evidence import Postings
+from memory_tui.search.keyword import Postings
 from tests.support.workspace import put
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()

@@ -10,7 +10,6 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index import schema
 from memory_tui.index.schema import Vec0
-from memory_tui.search.trace import NUMPY, SQLITE_VEC
 from tests.support.workspace import options_of
 
 pytestmark = pytest.mark.skipif(not schema.vec0().ready, reason="sqlite-vec does not work here")
@@ -58,7 +57,7 @@ def test_the_answers_are_those_of_numpy(notes, monkeypatch, library):
         assert engine.status().vector.engine.startswith("sqlite-vec v")
         with engine.search.reader() as store, engine.search.state(store, once=True) as known:
             assert known.dims == 0, "no vector is kept in memory"
-        assert SQLITE_VEC in {trace.nearest_by for trace in by_vec0}
+        assert "sqlite-vec" in {trace.nearest_by for trace in by_vec0}
         of_one_source = answers(engine, "memory")
     if not library:
         monkeypatch.setattr(schema, "load_vec0", lambda connection: Vec0(False, "not installed"))
@@ -66,7 +65,7 @@ def test_the_answers_are_those_of_numpy(notes, monkeypatch, library):
     with Engine.open(options(notes, once=not library, index=index)) as engine:
         engine.index.catch_up()
         by_numpy = answers(engine)
-        assert {trace.nearest_by for trace in by_numpy} == {NUMPY, ""}
+        assert {trace.nearest_by for trace in by_numpy} == {"numpy", ""}
         assert [*map(without_times, by_numpy)] == [*map(without_times, by_vec0)]
         assert [*map(without_times, answers(engine, "memory"))] == [*map(without_times, of_one_source)]
 
@@ -80,7 +79,7 @@ def test_an_index_that_grows_is_followed(tmp_path):
             (notes / "MEMORY.md").write_text("router vlan\n" * (number + 1))
             engine.index.sync()
             trace = engine.search.search("router vlan")
-            assert trace.nearest_by == SQLITE_VEC
+            assert trace.nearest_by == "sqlite-vec"
             assert [hit.chunk.end_line for hit in trace.recalled] == [number + 2]
         engine.index.sync(force=True)
-        assert engine.search.search("router vlan").nearest_by == SQLITE_VEC
+        assert engine.search.search("router vlan").nearest_by == "sqlite-vec"

@@ -14,7 +14,7 @@ from memory_tui import demo
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
-from memory_tui.search.evidence import Evidence
+from memory_tui.search.retrieve import Evidence
 from memory_tui.shared import publish
 from tests.support.shared_index import Home
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from memory_tui.search.corpus import Files
-from memory_tui.search.evidence import Evidence, KeywordSearch, KeywordSide, Postings
+from memory_tui.search.keyword import KeywordSearch, KeywordSide, Postings
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import Chunks, QueryPlan
 from memory_tui.settings import Settings, Value, compose
 from memory_tui.workspace.notes import date_of

@@ -36,9 +36,9 @@ from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephras
 from memory_tui.explain.why_not import absent, row_of, side_of
 from memory_tui.formatting import one_line, safe
 from memory_tui.providers import registry
-from memory_tui.search.evidence import Evidence
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import Reranking, can_rank
+from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import PROFILES, TUNE_KEYS, Settings
