@@ -17,10 +17,9 @@ from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingEr
 from memory_tui.explain import hit_text, trace_json
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.formatting import plural
-from memory_tui.hosts import claude_code, connection, registry, wiring
+from memory_tui.hosts import claude_code, connection, registry
 from memory_tui.hosts.connection import HostConnection, NoAnswer, Proof
-from memory_tui.hosts.registry import HOSTS, Host
-from memory_tui.hosts.wiring import LOG, Scope, ServerStart, Wiring
+from memory_tui.hosts.registry import HOSTS, LOG, Host, Scope, ServerStart, Wiring
 from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry, moment
 from memory_tui.recalls.rerun import Rerun
@@ -37,7 +36,7 @@ def connect(args: argparse.Namespace) -> int:
         return _status(args)
     row, scope = _host_and_scope(args)
     log = _log_agreed(args, row.title)
-    chosen = Wiring(scope, Path.cwd(), wiring.command(), _arguments(args, row), args.profile, log)
+    chosen = Wiring(scope, Path.cwd(), registry.command(), _arguments(args, row), args.profile, log)
     files, start, loss = connection.planned(row, chosen), row.start(chosen), row.loss()
     report: dict[str, Any] = {
         "host": row.name,

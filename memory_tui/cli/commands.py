@@ -150,12 +150,12 @@ get  ask:get  print a note, or some of its lines
   path PATH[:LINE[-LINE]]             the note, or lines of it; or a citation, PATH#L3-L9
   --from N@1                          first line
   --lines N                           how many lines, at most 120
-why  explain:why answers  why a line was, or was not, recalled; why a file is part of the memory
+why  ask:why answers  why a line was, or was not, recalled; why a file is part of the memory
   query?                              the query
   place? PATH[:LINE]                  a note, a line of it, or a citation such as PATH#L3-L9
   --scope SCOPE@                      of a shared index, as for search
   --file PATH                         why a path is, or is not, part of the memory
-eval  explain:evaluate  measure recall and noise on labelled queries, or tune the knobs by them
+eval  ask:evaluate  measure recall and noise on labelled queries, or tune the knobs by them
   --labels FILE                       labelled queries, JSON Lines (default: the workspace's own)
   --fail-under METRIC=X...            fail when a mean is below X (noise, wrong: above); repeatable
   --tune                              search knobs of a better ndcg@10 instead; changes nothing, may find no evidence

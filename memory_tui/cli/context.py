@@ -17,7 +17,7 @@ from memory_tui.cli.commands import COMMANDS
 from memory_tui.cli.output import Progress, print_lines, say, tell
 from memory_tui.errors import ApprovalMissing, ConfigError, EditRefused, SettingError
 from memory_tui.formatting import plural
-from memory_tui.hosts import claude_code, registry, wiring
+from memory_tui.hosts import claude_code, registry
 from memory_tui.notices import without_effect
 from memory_tui.plan import Options, Plan
 from memory_tui.settings import by_option
@@ -115,7 +115,7 @@ def passed_on(args: argparse.Namespace) -> list[str]:
     chosen = engine_options(args)
     if not names_a_memory(args):
         chosen = replace(chosen, workspace=str(plans.plan(chosen).workspace))
-    words = wiring.words_of(chosen)
+    words = registry.words_of(chosen)
     for name in _PASSED_ON:
         if setting := getattr(args, name, None):
             words += [f"--{name.replace('_', '-')}", str(setting)]

@@ -14,7 +14,7 @@ from memory_tui.cli.context import engine_options, passed_on
 from memory_tui.cli.output import print_json, say
 from memory_tui.config import load as configuration
 from memory_tui.errors import MemoryTuiError
-from memory_tui.hosts import wiring
+from memory_tui.hosts import registry
 from memory_tui.mcp.server import ServedMemory, ServerOptions, serve
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def mcp(args: argparse.Namespace) -> int:
     """Serve until standard input ends, or print the entry of a client."""
     if args.print_config:
-        program, *words = wiring.command()
+        program, *words = registry.command()
         entry = {"type": "stdio", "command": program, "args": [*words, "mcp", *passed_on(args)]}
-        print_json({"mcpServers": {wiring.SERVER: entry}})
+        print_json({"mcpServers": {registry.SERVER: entry}})
         return 0
     if sys.stdin.isatty():
         say("an agent starts this and speaks MCP to it; memory-tui connect writes its entry. Ctrl+C ends it.")

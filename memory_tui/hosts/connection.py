@@ -30,8 +30,18 @@ from memory_tui import durable
 from memory_tui.config.config_patch import digest, read
 from memory_tui.errors import ConfigError, ConfigUnsaved, MemoryTuiError
 from memory_tui.formatting import one_line, plural
-from memory_tui.hosts.registry import FileEdit, Host, HostChange, applied, reverted
-from memory_tui.hosts.wiring import PROFILE, PROOF_CLIENT, Scope, ServerStart, Wiring
+from memory_tui.hosts.registry import (
+    PROFILE,
+    PROOF_CLIENT,
+    FileEdit,
+    Host,
+    HostChange,
+    Scope,
+    ServerStart,
+    Wiring,
+    applied,
+    reverted,
+)
 from memory_tui.secrets.finder import masked, redact
 
 

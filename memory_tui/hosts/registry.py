@@ -1,4 +1,4 @@
-"""The hosts: which files of each change so that it starts memory-tui, and what it keeps that a person should know.
+"""The hosts: what each starts, which of its files change so that it does, and what it keeps that a person should know.
 
 OpenClaw takes a plugin for its memory slot, which starts one server for each workspace; the plugin's folder is copied
 out of the package, so that OpenClaw still starts when the Python environment is gone. Claude Code and Codex start the
@@ -17,6 +17,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -33,9 +34,8 @@ from memory_tui.config.model import Config
 from memory_tui.durable import read_regular
 from memory_tui.errors import ConfigError, SettingError
 from memory_tui.hosts import claude_code
-from memory_tui.hosts.wiring import SERVER, Scope, ServerStart, Wiring
 from memory_tui.plan import Options
-from memory_tui.settings import NEWEST_OPENCLAW
+from memory_tui.settings import NEWEST_OPENCLAW, OWN_PROFILE
 
 _UNCHANGED = "Mend it; nothing was changed."
 _BY_HAND = "Take it out by hand, or bring back what was written."
@@ -217,6 +217,105 @@ def _without_table(path: Path, text: str, change: HostChange) -> str:
     if change.old is None and before.endswith(newline * 2):
         before = before.removesuffix(newline)
     return f"{before}{change.old or ''}{after}"
+
+
+# --- what a host starts ----------------------------------------------------------------------------------------------
+
+Scope = Literal["user", "project"]
+SERVER = "memory"
+"""The name of the server in the files of a host."""
+PROFILE = "memory-tui/profile"
+"""Member of `_meta`: a question asks by it for the profile that ranks its answer, which tells it there."""
+PROOF_CLIENT = "memory-tui connect"
+"""Who asks a server to see that it answers; its question is none of an agent."""
+LOG = "--log-recalls"
+"""Switch of the server that writes down what agents ask."""
+
+
+class ServerStart(Struct, frozen=True):
+    """A server as its host starts it: the command line, the variables that it gets (None: all)."""
+
+    words: tuple[str, ...]
+    variables: tuple[str, ...] | None = None
+
+
+class Wiring(Struct, frozen=True):
+    """What a host is to start: `program` with what comes before a command, `arguments` that choose the memory.
+
+    `project` is the folder that a project's files lie in; `profile` ranks the answers; `log` writes down what is asked.
+    """
+
+    scope: Scope
+    project: Path
+    program: tuple[str, ...]
+    arguments: tuple[str, ...]
+    profile: str
+    log: bool = False
+
+    def server(self) -> tuple[str, ...]:
+        """Return the command line of the server."""
+        return (*self.program, "mcp", *((LOG,) if self.log else ()), *self.arguments)
+
+
+def command() -> tuple[str, ...]:
+    """Return how this program is started, by its whole path: agents often start programs without the user's PATH."""
+    here = Path(sys.argv[0])
+    if here.name == "memory-tui" and here.is_file():
+        return (str(here.absolute()),)
+    program = shutil.which("memory-tui", path=str(Path(sys.executable).parent)) or shutil.which("memory-tui")
+    return (program,) if program else (sys.executable, "-m", "memory_tui")
+
+
+_PATHS = ("workspace", "config", "index", "qmd_home")
+_SINGLE = (*_PATHS, "agent", "provider", "backend", "memories")
+_SEVERAL = ("active_project", "extra")
+
+
+def words_of(options: Options) -> list[str]:
+    """Return the arguments, with whole paths, for a program that runs in any folder."""
+    pairs = [(name, getattr(options, name)) for name in _SINGLE]
+    pairs += [("profile", value) if key == "profile" else ("set", f"{key}={value}") for key, value in options.changes]
+    pairs += [("active_project", project) for project in options.projects]
+    words: list[str] = []
+    for name, value in [*pairs, *(("extra", path) for path in options.extra)]:
+        option, text = f"--{name.replace('_', '-')}", _whole(value) if value and name in (*_PATHS, "extra") else value
+        if text:
+            # A word of its own that begins with a hyphen would be taken for the next option.
+            words += [f"{option}={text}"] if text.startswith("-") else [option, text]
+    return words
+
+
+def options_of(words: Sequence[str]) -> Options:
+    """Return the options that a server with the command line `words` takes; other words are passed over."""
+    pairs: list[tuple[str, str]] = []
+    rest = list(words)
+    while rest:
+        word, joined, value = rest.pop(0).removeprefix("--").partition("=")
+        name = word.replace("-", "_")
+        if name in (*_SINGLE, *_SEVERAL, "profile", "set") and (joined or rest):
+            pairs.append((name, value if joined else rest.pop(0)))
+    settings = (
+        f"profile={value}" if name == "profile" else value for name, value in pairs if name in ("profile", "set")
+    )
+    changes = tuple((key, value) for key, _, value in (setting.partition("=") for setting in settings))
+    projects, extra = (tuple(value for name, value in pairs if name == each) for each in _SEVERAL)
+    single = {name: value for name, value in pairs if name in _SINGLE}
+    return replace(Options(changes=changes, projects=projects, extra=extra), **single)
+
+
+def of_agent(options: Options, workspace: Path) -> Options:
+    """Return `options` for an agent's server: the memory of `workspace`, by our own profile where none was chosen."""
+    changes = options.changes
+    if not any(key == "profile" for key, _ in changes):
+        changes = (*changes, ("profile", OWN_PROFILE))
+    return replace(options, workspace=str(workspace), changes=changes)
+
+
+def _whole(path: str) -> str:
+    return str(Path(os.path.expanduser(path)).absolute())  # noqa: PTH111 - an unknown user is no error
+
+
+# --- a host ----------------------------------------------------------------------------------------------------------
 
 
 class Host(Struct, frozen=True):

@@ -11,10 +11,9 @@ from msgspec import Struct
 
 from memory_tui import plan as plans
 from memory_tui.errors import MemoryTuiError
-from memory_tui.hosts import connection, registry, wiring
+from memory_tui.hosts import connection, registry
 from memory_tui.hosts.connection import HostConnection
-from memory_tui.hosts.registry import HOSTS, Host, host
-from memory_tui.hosts.wiring import LOG, Scope, Wiring
+from memory_tui.hosts.registry import HOSTS, LOG, Host, Scope, Wiring, host
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options, Plan
 from memory_tui.recalls import recall_log
@@ -61,10 +60,10 @@ def rows(plan: Plan) -> tuple[AgentProgram, ...]:
 
 def wiring_of(plan: Plan, row: Host, scope: Scope, project: Path, *, log: bool) -> Wiring:
     """What `row` is to start to get this memory, ranked as agents get it. Raises MemoryTuiError."""
-    query = wiring.of_agent(plan.options, plan.workspace)
+    query = registry.of_agent(plan.options, plan.workspace)
     profile = dict(query.changes)["profile"]
-    words = registry.openclaw_arguments(profile) if row.name == "openclaw" else tuple(wiring.words_of(query))
-    return Wiring(scope, project, wiring.command(), words, profile, log)
+    words = registry.openclaw_arguments(profile) if row.name == "openclaw" else tuple(registry.words_of(query))
+    return Wiring(scope, project, registry.command(), words, profile, log)
 
 
 def _row(row: Host, made: HostConnection | None, plan: Plan) -> AgentProgram:
@@ -104,7 +103,7 @@ def _options(made: HostConnection) -> Options:
     if made.host == "openclaw":
         # The plugin reads its profile from openclaw.json, where it may have been edited since.
         words = [word for at, word in enumerate(words) if "--profile" not in (word, words[at - 1])]
-    return wiring.options_of(words)
+    return registry.options_of(words)
 
 
 def _difference(agent: Settings, here: Settings) -> str:

@@ -14,7 +14,6 @@ import pytest
 from memory_tui import durable
 from memory_tui.cli import main
 from memory_tui.hosts import connection, registry
-from memory_tui.hosts import wiring as host
 from memory_tui.recalls import recall_log
 from tests.support.workspace import install_agents, own_home
 
@@ -39,7 +38,7 @@ def home(tmp_path, monkeypatch):
 @pytest.fixture
 def unasked(monkeypatch):
     """Servers that were to be started: a start costs seconds, and the tests that need none do without."""
-    started: list[host.ServerStart] = []
+    started: list[registry.ServerStart] = []
 
     def prove(start):
         started.append(start)
@@ -307,7 +306,7 @@ def test_a_host_that_writes_its_own_file_meanwhile_loses_nothing(when, code, hom
 
 
 def test_a_server_without_an_answer_is_not_connected(home, run, monkeypatch):
-    monkeypatch.setattr(host, "command", lambda: ("/bin/false",))
+    monkeypatch.setattr(registry, "command", lambda: ("/bin/false",))
     error = run("connect", "codex", "--yes", code=1)["error"]
     assert "Nothing was written" in error["message"]  # type: ignore[index]
     assert files(home) == {}

@@ -10,7 +10,7 @@ import pytest
 from msgspec import to_builtins
 
 from memory_tui import demo
-from memory_tui.cli import explain, main
+from memory_tui.cli import ask, main
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search.rank import rank
@@ -213,7 +213,7 @@ def test_random_labels_give_no_evidence():
         outcome = tune(accidental(seed), settings("openclaw-2026.2", minScore=0.7), seed=seed)
         assert isinstance(outcome, NoEvidence)
         assert outcome.reason in ("within chance", "nothing better")
-        said = explain.verdict(outcome)
+        said = ask.verdict(outcome)
         assert "this needs" not in said
 
 
