@@ -158,7 +158,7 @@ from concurrent.futures import ThreadPoolExecutor
 from memory_tui.cli import main as cli
 from memory_tui.mcp import server
 from memory_tui.mcp.wire import Connection
-HEAVY = {"asyncio", "numpy", "apsw", "pydantic", "httpx", "anyio", "mcp", "mcp_types", "textual", "tokenizers",
+HEAVY = {"asyncio", "numpy", "pydantic", "httpx", "anyio", "mcp", "mcp_types", "textual", "tokenizers",
          "memory_tui.engine.engine", "memory_tui.search.rank", "memory_tui.explain.wording", "memory_tui.mcp.tools"}
 sent = []
 answers = server.Handlers(server.ServedMemory(lambda: 1 / 0, server.ServerOptions())).interface()
