@@ -62,10 +62,6 @@ def _edit(one):
     return one.apply(put("MEMORY.md", one.read("MEMORY.md"), old.replace(b"- one", b"- 1").replace(b"Home", b"House")))
 
 
-def _two(one):
-    return one.apply(one.plan.promote(one.plan.spot("memory/2026-01-19.md", 3, None), move=True))
-
-
 def _gone_and_new(one):
     files = (
         FileChange("memory/archive/old.md", None, NOTES["memory/old.md"]),
@@ -74,25 +70,19 @@ def _gone_and_new(one):
     return one.apply(Change("archive", "archive a note", files))
 
 
-def _edited(one):
-    _edit(one)
-
-
-def _taken_back(one):
-    _edit(one)
-    one.undo()
-
-
 Step = Callable[[Curator], object]
 CHANGES: dict[str, tuple[Step | None, Step]] = {
     "append": (None, lambda one: one.remember("the vlan of the printer is forty two")),
     "a new log": (None, lambda one: one.apply(put("memory/2026-01-21.md", None, b"# 2026-01-21\n\n- new\n"))),
     "edit": (None, _edit),
-    "two notes": (None, _two),
+    "two notes": (
+        None,
+        lambda one: one.apply(one.plan.promote(one.plan.spot("memory/2026-01-19.md", 3, None), move=True)),
+    ),
     "a new note and one that goes": (None, _gone_and_new),
     "trash": (None, lambda one: one.apply(put("memory/old.md", NOTES["memory/old.md"], None, "trash"))),
-    "undo": (_edited, lambda one: one.undo()),
-    "redo": (_taken_back, lambda one: one.redo()),
+    "undo": (_edit, lambda one: one.undo()),
+    "redo": (lambda one: (_edit(one), one.undo()), lambda one: one.redo()),
 }
 STEPS = [pytest.param(5, id="some"), pytest.param(1, id="each", marks=pytest.mark.soak)]
 """In a usual run every fifth call of a change fails; `pytest -m soak` takes each."""
@@ -122,20 +112,10 @@ class Stage:
         shutil.rmtree(notes.parent)
 
 
-def lock_is_free(journal):
-    if not (journal / "journal.jsonl.lock").exists():
-        return
-    with (journal / "journal.jsonl.lock").open("rb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    held = WriterLock.acquire(journal / "journal.jsonl")
-    assert held is not None
-    held.release()
-
-
 def healed(stage, notes, *allowed):
     """The next start settles it, the journal agrees with the notes, and the change can be made once."""
     one = at_work(notes)
-    before = len(stage_undoable(stage))
+    before = len(at_work(stage.folder / "first" / "notes").stack("undo"))
     one.recover()
     now = texts(notes)
     assert now in allowed
@@ -157,10 +137,6 @@ def healed(stage, notes, *allowed):
     assert [path.name for path in notes.parent.rglob("*.part")] == []
 
 
-def stage_undoable(stage):
-    return at_work(stage.folder / "first" / "notes").stack("undo")
-
-
 def under(stage, fault, at):
     notes = stage.fresh()
     one = at_work(notes)
@@ -170,7 +146,6 @@ def under(stage, fault, at):
             error = None
         except MemoryTuiError as refused:
             error = refused
-    lock_is_free(notes.parent / "journal")
     now = texts(notes)
     if error is None:
         assert now == stage.new
@@ -201,12 +176,6 @@ def _config(folder):
 
 def _write_config(folder):
     return config_patch.write(_config(folder), config_patch.read(_config(folder)), b'{"b": 2}')
-
-
-def _undo_config(folder):
-    done = config_patch.last()
-    assert done is not None
-    return config_patch.undo(done)
 
 
 def _labels(folder):
@@ -245,7 +214,11 @@ WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
         _write_config,
         lambda at: config_patch.read(_config(at)),
     ),
-    "a configuration taken back": (_write_config, _undo_config, lambda at: config_patch.read(_config(at))),
+    "a configuration taken back": (
+        _write_config,
+        lambda _: config_patch.undo(config_patch.last()),
+        lambda at: config_patch.read(_config(at)),
+    ),
     "a line of a log": (
         lambda at: recall_log.append_recall(at / "log" / "one.jsonl", RecallEntry(SEARCH, "1", 1.0)),
         lambda at: recall_log.append_recall(at / "log" / "one.jsonl", RecallEntry(SEARCH, "2", 1.0)),

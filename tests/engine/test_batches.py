@@ -4,9 +4,9 @@ import errno
 import gzip
 import io
 import json
-import threading
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -141,6 +141,14 @@ def test_jobs_of_an_earlier_version_are_followed_and_paid_once(world, monkeypatc
     assert not any(world.play.files)
 
 
+def leave(world, call, reply=hang):
+    """Open an engine as the app does, and close it while it waits for `call`."""
+    world.play.fail(call, reply)
+    with world.open() as engine:
+        engine.start()
+        assert world.play.hanging.acquire(timeout=LONG)
+
+
 def everything_sent(world):
     return "\n".join([*world.play.sent.values(), *world.direct])
 
@@ -157,10 +165,7 @@ def test_what_looks_like_a_secret_is_in_no_job(world, monkeypatch, when):
     (world.folder / "notes" / "memory" / "forge.md").write_text(f"forge {secret}\n")
     if when != "always":
         world.withhold = "false"
-        world.play.fail("POST /files", hang)
-        with world.open() as engine:
-            engine.start()
-            assert world.play.hanging.acquire(timeout=LONG)
+        leave(world, "POST /files")
         world.withhold = "true"
     with world.open() as engine:
         assert engine.index.sync(reason="cli").embedded == 6
@@ -174,10 +179,6 @@ def test_what_looks_like_a_secret_is_in_no_job(world, monkeypatch, when):
 def _lose_the_answer(handler, asked):
     handler._create({"input_file_id": "in-0"})
     reset(handler, asked)
-
-
-def _more(lines):
-    return [*lines, {**lines[0], "custom_id": "f" * 64}], []
 
 
 def _some(lines):
@@ -210,7 +211,7 @@ CASES = {
     "some are not brought": Case(
         change=_some, direct=4, words="4 texts came back without a vector and are sent directly; too long"
     ),
-    "some that nobody sent": Case(change=_more),
+    "some that nobody sent": Case(change=lambda lines: ([*lines, {**lines[0], "custom_id": "f" * 64}], [])),
     "it stumbles": Case(
         (*[("GET /batches", status(502))] * 7, *[("GET /files", status(500))] * 4), states=("in_progress", "completed")
     ),
@@ -257,10 +258,7 @@ def test_a_job_that_an_earlier_process_left(world, meanwhile):
     world.play.states = ("in_progress", "completed")
     world.write(6)
     if meanwhile == "its name never arrived":
-        world.play.fail("POST /batches", _drop_the_name)
-        with world.open() as engine:
-            engine.start()
-            assert world.play.hanging.acquire(timeout=LONG)
+        leave(world, "POST /batches", _drop_the_name)
     else:
         with world.open() as engine:
             engine.index.sync(reason="cli")
@@ -322,14 +320,6 @@ def test_without_wait_a_command_ends_and_the_next_one_fetches(world):
         assert lacking(engine) == 0
         assert engine.status().notices == ()
     assert (len(world.play.jobs), world.direct) == (1, [])
-
-
-def leave(world, call):
-    """Open an engine as the app does, and close it while it waits for `call`."""
-    world.play.fail(call, hang)
-    with world.open() as engine:
-        engine.start()
-        assert world.play.hanging.acquire(timeout=LONG)
 
 
 @pytest.mark.parametrize("call", ["GET /batches", "GET /files", "POST /files", "POST /batches"])
@@ -419,18 +409,8 @@ def test_a_single_question_neither_submits_nor_waits(world):
 def test_closing_wakes_who_waits_for_a_job(world):
     world.play.fail("GET /batches", hang)
     world.write(6)
-    engine = world.open()
-    ended: list[object] = []
-
-    def command():
-        try:
-            ended.append(engine.index.sync(reason="cli"))
-        except Cancelled as error:
-            ended.append(error)
-
-    thread = threading.Thread(target=command)
-    thread.start()
-    assert world.play.hanging.acquire(timeout=LONG)
-    engine.close()
-    thread.join(LONG)
-    assert len(ended) == 1
+    with ThreadPoolExecutor() as pool, world.open() as engine:
+        command = pool.submit(engine.index.sync, reason="cli")
+        assert world.play.hanging.acquire(timeout=LONG)
+        engine.close()
+        assert isinstance(command.exception(LONG), Cancelled | None)

@@ -316,30 +316,10 @@ def test_a_command_writes_nothing_beside_an_app_that_has_done_it(options, keeper
     assert not caught_up(options)
 
 
-def edited(workspace, _index):
-    (workspace / "memory" / "3.md").write_text("something else\n")
-
-
-def added(workspace, _index):
-    (workspace / "memory" / "new.md").write_text("something new\n")
-
-
-def removed(workspace, _index):
-    (workspace / "memory" / "3.md").unlink()
-
-
-def killed(_workspace, index):
-    connections.mark_path(index).unlink()
-
-
 def damaged(_workspace, index):
     data = bytearray(index.read_bytes())
     data[-100] ^= 1
     index.write_bytes(data)
-
-
-def half_made(_workspace, index):
-    rebuild_of(index).write_bytes(b"")
 
 
 def without_a_vector(_workspace, index):
@@ -350,10 +330,21 @@ def without_a_vector(_workspace, index):
     connections.mark_closed(index)
 
 
-@pytest.mark.parametrize("happens", [edited, added, removed, killed, damaged, half_made, without_a_vector])
+HAPPENS = {
+    "edited": lambda memory, _: (memory / "3.md").write_text("something else\n"),
+    "added": lambda memory, _: (memory / "new.md").write_text("something new\n"),
+    "removed": lambda memory, _: (memory / "3.md").unlink(),
+    "killed": lambda _, index: connections.mark_path(index).unlink(),
+    "damaged": damaged,
+    "half made": lambda _, index: rebuild_of(index).write_bytes(b""),
+    "without a vector": without_a_vector,
+}
+
+
+@pytest.mark.parametrize("happens", HAPPENS)
 def test_a_command_catches_up_where_anything_is_to_do(options, workspace, tmp_path, happens):
     assert caught_up(options)
-    happens(workspace, tmp_path / "i" / "index.sqlite")
+    HAPPENS[happens](workspace / "memory", tmp_path / "i" / "index.sqlite")
     assert caught_up(options)
     assert not caught_up(options)
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from memory_tui.errors import ConfigError
 from memory_tui.hosts import claude_code
 from memory_tui.tui.facts import Facts
 from memory_tui.tui.machine import Chooser
+from tests.support.curate import git
 from tests.support.transcripts import claude_said, write
 from tests.support.tui import Window, go, make_app, sample
 from tests.support.workspace import own_home
@@ -42,11 +42,6 @@ def home(tmp_path, monkeypatch):
 def put(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-
-
-def git(folder, *words):
-    me = ("-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main")
-    subprocess.run(["git", *me, *words], cwd=folder, check=True, capture_output=True)
 
 
 def project(home, name):

@@ -365,6 +365,7 @@ def test_what_cannot_be_meant_is_refused(home, capsys, monkeypatch):
         (["connect", "emacs"], "There is no host 'emacs'."),
         (["connect", "openclaw", "--project"], "OpenClaw has no files of a project."),
         (["connect", "openclaw"], "OpenClaw is not set up here"),
+        (["connect", "codex", "--workspace", str(home.parent / "notes")], "Nothing was written."),
         (["connect", "codex", "--yes", "--workspace", "NOPE"], "NOPE"),
         (["connect", "claude-code", "--yes", "--workspace", "NOPE"], "NOPE"),
         (["disconnect", "codex"], "Codex was not connected by memory-tui on this machine."),
@@ -381,13 +382,6 @@ def test_what_cannot_be_meant_is_refused(home, capsys, monkeypatch):
     record.write_text('{"host": "codex"}')
     assert main.main(["disconnect", "codex"]) == 2
     assert f"The record {record} of a connection cannot be read" in capsys.readouterr().err
-
-
-def test_nothing_is_written_without_a_yes(home, tmp_path, capsys):
-    before = fill(home)
-    assert main.main(["connect", "codex", "--workspace", str(tmp_path / "notes")]) == 2
-    assert "Nothing was written." in capsys.readouterr().err
-    assert files(home) == before
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes in folders")

@@ -192,7 +192,11 @@ def the_right_lines_are_found(gateway):
     right = 0
     for query, result in zip(asked, results, strict=True):
         best = [answer for answer in query.relevant if answer.grade == 2]
-        right += any(covers(hit, answer) for hit in scripted_model.data(result)["results"] for answer in best)
+        right += any(
+            hit["path"] == answer.path and hit["startLine"] <= answer.line <= hit["endLine"]
+            for hit in scripted_model.data(result)["results"]
+            for answer in best
+        )
     print(f"right line for {right} of {len(asked)} questions")
     assert right >= BAR
 
@@ -225,7 +229,3 @@ def a_program_that_is_gone_is_said_and_found_again(gateway, program):
     assert "openclaw config set plugins.slots.memory memory-core" in answer["action"]
     away.rename(program)
     assert scripted_model.data(gateway.ask("Where is the guest VLAN?")[0])["results"]
-
-
-def covers(hit, answer):
-    return bool(hit["path"] == answer.path and hit["startLine"] <= answer.line <= hit["endLine"])

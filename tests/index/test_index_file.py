@@ -258,27 +258,15 @@ def test_a_call_that_was_refused_in_part_tells_which_text_is_to_blame(memory):
     assert len(provider.texts_refused) == refused
 
 
-def another_text(memory, monkeypatch):
-    memory.write("memory/poison.md", "more poison")
-
-
-def another_provider(memory, monkeypatch):
-    memory.provider = Picky("another")
-
-
-def another_size_of_chunks(memory, monkeypatch):
-    memory.settings = memory.settings.set("chunking.tokens", 300, "test")
-
-
 @pytest.mark.parametrize(
     ("change", "force", "times"),
     [
-        (another_text, False, 1),
-        (another_provider, False, 2),
-        (another_size_of_chunks, False, 0),
-        (lambda memory, monkeypatch: None, True, 1),
-        (lambda memory, monkeypatch: later(monkeypatch, embedding.SECONDS - 60), False, 0),
-        (lambda memory, monkeypatch: later(monkeypatch, embedding.SECONDS + 60), False, 1),
+        (lambda memory, _: memory.write("memory/poison.md", "more poison"), False, 1),
+        (lambda memory, _: setattr(memory, "provider", Picky("another")), False, 2),
+        (lambda memory, _: setattr(memory, "settings", memory.settings.set("chunking.tokens", 300, "test")), False, 0),
+        (lambda memory, _: None, True, 1),
+        (lambda _, monkeypatch: later(monkeypatch, embedding.SECONDS - 60), False, 0),
+        (lambda _, monkeypatch: later(monkeypatch, embedding.SECONDS + 60), False, 1),
     ],
     ids=["text", "provider", "chunks", "force", "23 h", "a day"],
 )

@@ -27,7 +27,6 @@ from tests.support.transcripts import (
     openclaw,
     openclaw_database,
     openclaw_said,
-    write,
 )
 
 OLD, NEW = b"- router 10.0.0.1\n- printer in the hall\n", b"- router 10.0.0.9\n- printer in the hall\n"
@@ -346,11 +345,6 @@ def test_backdated_lines_are_not_believed(home):
     openclaw_database(home, [openclaw_said("user", "hello", now), *openclaw(
         "o1", "write", {"path": note(home), "content": NEW.decode()}, before)], now, "/")  # fmt: skip
     assert authors(home, before).of(changed(home, before)) == UNKNOWN
-
-
-def test_exact_bytes_that_are_written_live_are_believed_as_the_manual_says(home, at):
-    write(home / ".claude/projects/-project/s1.jsonl", claude("c1", "Edit", {"file_path": note(home), **EDIT}, at, "/"))
-    assert authors(home, at).of(changed(home, at)).host == "claude-code"
 
 
 def test_the_ledger_names_the_session_that_wrote_last(home, at):

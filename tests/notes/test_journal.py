@@ -33,14 +33,6 @@ def text_name(data):
     return hashlib.sha256(data).hexdigest()
 
 
-def test_reading_makes_no_file(folder):
-    one = curator(folder)
-    assert one.journal.entries() == one.stack("undo") == left(one.journal) == ()
-    assert one.recover() == ()
-    assert not one.journal.database.exists()
-    assert not one.journal.folder.exists()
-
-
 def test_old_changes_are_forgotten_with_their_texts(folder):
     one = curator(folder)
     days = iter(range(10**6))

@@ -89,21 +89,6 @@ def test_a_note_that_is_written_anew_was_never_deleted(memory):
     assert memory.texts("memory/2026-03-01.md") == [b"- anew\n"]
 
 
-def test_most_notes_are_cut_off_and_all_come_back(tmp_path):
-    folder = workspace(tmp_path / "notes")
-    for number in range(171):
-        (folder / f"memory/{number}.md").write_text(f"# note {number}\n- one\n- two {number}")
-    memory = Memory(folder)
-    memory.recorder.look()
-    was = memory.on_disk()
-    for number in range(7, 171):
-        (folder / f"memory/{number}.md").unlink()
-    memory.recorder.look()
-    edits = memory.journal.edits()
-    assert [edit.after for edit in edits] == [None] * 164
-    assert memory.on_disk() | memory.before() == was
-
-
 def test_an_overwrite_is_said_and_the_text_before_is_there(memory):
     was = (memory.folder / "memory/2026-03-02.md").read_bytes()
     memory.write("memory/2026-03-02.md", b"- a session that knew nothing of it\n")

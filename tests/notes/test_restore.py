@@ -76,20 +76,6 @@ def test_what_was_changed_here_or_moved_or_is_no_daily_note_is_not_lost(notes):
         assert lost(engine) == []
 
 
-def test_undo_passes_over_what_others_did(notes):
-    with opened(notes) as engine:
-        engine.index.sync()
-        curator = engine.notes.curator
-        mine = curator.apply(
-            curator.plan.edit("MEMORY.md", (notes / "MEMORY.md").read_bytes(), "# Facts\n\n- coffee\n")
-        )
-        (notes / DAY).write_text(OTHER)
-        engine.index.sync()
-        assert curator.journal.edits()[0].kind == ""
-        assert curator.undo().entry.undoes == mine.entry.id
-        assert (notes / DAY).read_text() == OTHER
-
-
 def test_nothing_is_kept_where_nothing_may_be_written(notes):
     for _ in range(2):
         with opened(notes, read_only=True) as engine:
@@ -135,33 +121,6 @@ def test_together_no_line_of_either_text_is_missing(old, new, end, closed):
     before, now = (end.join(lines) + end * closed for lines in (old, new))
     found = restore.together(before.encode(), now.encode()).decode()
     assert lost_lines(before, found) == lost_lines(now, found) == []
-
-
-def test_notes_that_go_in_a_mass_or_are_overwritten_stand_in_the_inbox_with_one_restore(notes: Path) -> None:
-    topics = {f"memory/topic-{number}.md": f"# topic {number}\n- one {number}\n- two\n" for number in range(6)}
-    long = "# long\n" + "".join(f"- fact {number}\n" for number in range(20))
-    for path, text in {**topics, "memory/long.md": long}.items():
-        (notes / path).write_text(text)
-    with opened(notes) as engine:
-        engine.index.sync()
-        for path in topics:
-            (notes / path).unlink()
-        (notes / "memory/long.md").write_text("# long\n- another text\n")
-        engine.index.sync()
-        found = lost(engine)
-        assert {one.place.path: "is not there any more" in one.reason for one in found} == {
-            **dict.fromkeys(topics, True),
-            "memory/long.md": False,
-        }
-        [group] = [group for group in engine.inbox.examine().groups if group.kind == "lost"]
-        assert group.count == 7
-        curator = engine.notes.curator
-        made = curator.apply(checks.changes(found, "restore", curator))
-        assert {path: (notes / path).read_text() for path in topics} == topics
-        assert lost_lines(long, (notes / "memory/long.md").read_text()) == []
-        assert lost(engine) == []
-        curator.undo(made.entry.id)
-        assert not any((notes / path).exists() for path in topics)
 
 
 def test_a_note_that_somebody_removes_is_a_loss_and_one_that_is_renamed_or_gone_by_git_is_none(notes: Path) -> None:

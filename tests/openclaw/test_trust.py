@@ -135,10 +135,6 @@ def test_lines_that_move_between_notes_say_it_of_both(ledger, curator):
     assert "keeps its row" in curator.plan.trash("MEMORY.md").notes[-1]
 
 
-def another_table(ledger):
-    ledger.run("DROP TABLE plugin_state_entries; CREATE TABLE plugin_state_entries(id INTEGER PRIMARY KEY)")
-
-
 def damaged(ledger):
     ledger.run("PRAGMA wal_checkpoint(TRUNCATE)")
     data = bytearray(ledger.database.read_bytes())
@@ -146,7 +142,9 @@ def damaged(ledger):
     ledger.database.write_bytes(bytes(data))
 
 
-@pytest.mark.parametrize("spoil", [another_table, damaged])
+@pytest.mark.parametrize(
+    "spoil", [lambda ledger: ledger.run("ALTER TABLE plugin_state_entries RENAME COLUMN value_json TO it"), damaged]
+)
 def test_a_ledger_that_cannot_be_read_is_one_sentence_and_stays(ledger, trust, curator, spoil):
     spoil(ledger)
     before = ledger.database.read_bytes()

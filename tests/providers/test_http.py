@@ -9,6 +9,7 @@ import threading
 import time
 import traceback
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -194,24 +195,26 @@ def test_a_text_over_the_models_limit_is_embedded_in_parts_and_none_of_it_is_los
     assert "".join(accepted) == text
 
 
-def nan_in_json(handler, asked):
-    """What Ollama says of a text for which its model makes no numbers."""
-    refusal = status(500, {"error": "failed to encode response: json: unsupported value: NaN"})
-    (refusal if any("poison" in text for text in asked.texts) else well)(handler, asked)
+def to_poison(refusal):
+    return lambda handler, asked: (refusal if any("poison" in text for text in asked.texts) else well)(handler, asked)
+
+
+# What Ollama says of a text for which its model makes no numbers.
+NO_NUMBERS = status(500, {"error": "failed to encode response: json: unsupported value: NaN"})
+TOO_LONG = status(400, {"error": {"message": "maximum context length is 8 tokens"}})
 
 
 def zeros_for_poison(handler, asked):
     handler.json(200, shaped(asked, [[0.0] * 256 if "poison" in text else vector(text) for text in asked.texts]))
 
 
-def too_long(handler, asked):
-    refusal = status(400, {"error": {"message": "maximum context length is 8 tokens"}})
-    (refusal if any("poison" in text for text in asked.texts) else well)(handler, asked)
-
-
 @pytest.mark.parametrize(
     ("reply", "state"),
-    [(nan_in_json, Cause.NO_VECTOR), (zeros_for_poison, Cause.NO_VECTOR), (too_long, Cause.TOO_LONG)],
+    [
+        (to_poison(NO_NUMBERS), Cause.NO_VECTOR),
+        (zeros_for_poison, Cause.NO_VECTOR),
+        (to_poison(TOO_LONG), Cause.TOO_LONG),
+    ],
 )
 def test_a_text_that_gets_no_vector_costs_the_others_nothing(play, provider, reply, state):
     play.usual = reply
@@ -366,22 +369,8 @@ def test_no_key_header_or_password_is_ever_shown(play, provider, reply):
         assert secret not in shown
 
 
-class Call:
-    def __init__(self, work):
-        self._work, self.ended = work, []
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self):
-        try:
-            self.ended.append(self._work())
-        except (Cancelled, ProviderFailure) as error:
-            self.ended.append(type(error))
-
-    def result(self):
-        self._thread.join(LONG)
-        [only] = self.ended
-        return only
+def called(*args, **more):
+    return ThreadPoolExecutor(1).submit(*args, **more)
 
 
 class Look:
@@ -419,11 +408,11 @@ def test_a_call_has_a_time_limit_in_all_and_is_not_repeated(play, provider, repl
 def test_a_look_up_that_hangs_is_left_and_sends_nothing_afterwards(play, provider, monkeypatch, closes):
     look = Look(monkeypatch)
     remote = provider() if closes else provider(batches=quick(0.05, attempts=1))
-    call = Call(lambda: remote.embed(["note"], "query"))
+    call = called(remote.embed, ["note"], "query")
     assert look.began.wait(LONG)
     if closes:
         remote.close()
-    assert call.result() is (Cancelled if closes else ProviderFailure)
+    assert type(call.exception(LONG)) is (Cancelled if closes else ProviderFailure)
     look.let_go()
     assert (look.crashed, play.asked) == ([], [])
 
@@ -446,12 +435,12 @@ def test_closing_ends_every_call_at_once_and_nobody_is_asked_afterwards(play, pr
 
     play.usual = noted
     remote = provider(clock=RetryClock(), batches=RequestLimits(8000, concurrency=2))
-    calls = [Call(lambda: remote.embed(["n" * 8000] * 2, "document")) for _ in range(2)]
+    calls = [called(remote.embed, ["n" * 8000] * 2, "document") for _ in range(2)]
     for _ in range(2):
         assert arrived.acquire(timeout=LONG)
     started = time.monotonic()
     remote.close()
-    assert [call.result() for call in calls] == [Cancelled, Cancelled]
+    assert [type(call.exception(LONG)) for call in calls] == [Cancelled, Cancelled]
     assert time.monotonic() - started < LONG, "it waited for the answer"
     begun: list[object] = []
     monkeypatch.setattr(threading.Thread, "start", begun.append)
@@ -481,12 +470,12 @@ def test_a_server_that_neither_reads_nor_speaks_is_given_up_and_gets_no_more_tex
     assert fails(provider(at=at, batches=quick(0.2, attempts=1)), texts).state is Cause.TIMEOUT
     silent.accept()[0].close()
     remote = provider(at=at, clock=RetryClock())
-    call = Call(lambda: remote.embed(texts, "document"))
+    call = called(remote.embed, texts, "document")
     connection, _ = silent.accept()
     with connection:
         connection.recv(1, socket.MSG_PEEK)  # It has begun.
         remote.close()
-        assert call.result() is Cancelled
+        assert type(call.exception(LONG)) is Cancelled
         if scheme == "http":
             came = 0
             while data := connection.recv(1 << 20):

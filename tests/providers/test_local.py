@@ -3,8 +3,8 @@
 import base64
 import hashlib
 import json
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -108,24 +108,14 @@ def test_a_model_that_crashed_once_is_started_again_with_its_threads(provider, m
 
 def test_closing_ends_the_process_at_once(provider, model):
     file = model()
-    one, ended = provider("local", None, model_path=file), []
-
-    def call():
-        try:
-            one.embed(["hang"], "document")
-        except Cancelled:
-            ended.append("cancelled")
-
-    caller = threading.Thread(target=call)
-    caller.start()
-    hangs = Path(f"{file}.hangs")
+    one, hangs = provider("local", None, model_path=file), Path(f"{file}.hangs")
+    call = ThreadPoolExecutor(1).submit(one.embed, ["hang"], "document")
     while not (hangs.exists() and hangs.read_text()):
-        assert caller.is_alive()
+        assert call.running()
         time.sleep(0.001)
     started = time.monotonic()
     one.close()
-    caller.join(LONG)
-    assert ended == ["cancelled"]
+    assert isinstance(call.exception(LONG), Cancelled)
     while psutil.pid_exists(int(hangs.read_text())):
         assert time.monotonic() - started < LONG, "the process goes on, or nobody asked how it ended"
         time.sleep(0.001)

@@ -38,40 +38,17 @@ class Counting(durable.Calls):
             return real(path, flags, mode, at)
         return self.step("create" if flags & os.O_CREAT else "open", lambda: real(path, flags, mode, at))
 
-    def mkdir(self, path, mode=0o777):
-        real = super().mkdir
-        self.step("mkdir", lambda: real(path, mode))
-
-    def write(self, descriptor, data):
-        real = super().write
-        return self.step("write", lambda: real(descriptor, data))
-
-    def truncate(self, descriptor, size):
-        real = super().truncate
-        self.step("truncate", lambda: real(descriptor, size))
-
     def fsync(self, descriptor):
         self.step("fsync", lambda: None)
 
-    def chmod(self, descriptor, mode):
-        real = super().chmod
-        self.step("chmod", lambda: real(descriptor, mode))
 
-    def replace(self, old, new, at=None):
-        real = super().replace
-        self.step("replace", lambda: real(old, new, at))
+def _counted(name: str) -> Callable[..., Any]:
+    real = getattr(durable.Calls, name)
+    return lambda self, *args, **more: self.step(name, lambda: real(self, *args, **more))
 
-    def exchange(self, one, other, at=None):
-        real = super().exchange
-        return self.step("exchange", lambda: real(one, other, at))
 
-    def link(self, old, new, at=None):
-        real = super().link
-        self.step("link", lambda: real(old, new, at))
-
-    def unlink(self, path, at=None):
-        real = super().unlink
-        self.step("unlink", lambda: real(path, at))
+for _name in ("mkdir", "write", "truncate", "chmod", "replace", "exchange", "link", "unlink"):
+    setattr(Counting, _name, _counted(_name))
 
 
 class Failing(Counting):
