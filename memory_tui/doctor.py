@@ -20,8 +20,7 @@ import watchfiles
 from msgspec import MsgspecError, Struct
 
 from memory_tui.backends.memories import TableMissing
-from memory_tui.config import release
-from memory_tui.config.model import Config
+from memory_tui.config.model import PLUGIN, SLOT, Config, is_agents_memory
 from memory_tui.config.places import expand
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
@@ -331,15 +330,14 @@ def _slot(engine: Engine) -> CheckOutcome:
     config = engine.plan.config
     if config.kind != "openclaw":
         return skipped("The configuration is not OpenClaw's.")
-    if not release.is_agents_memory(config):
-        return skipped(f"OpenClaw's agent asks {config.value(release.SLOT)}, not memory-tui.")
+    if not is_agents_memory(config):
+        return skipped(f"OpenClaw's agent asks {config.value(SLOT)}, not memory-tui.")
     if (folder := _plugin_folder(config)) is None:
         return failed(
-            f"{release.SLOT} is memory-tui, but no folder in plugins.load.paths holds the plug-in: OpenClaw may "
-            "not start.",
-            f"{_CONNECT} Or go back: openclaw config set {release.SLOT} memory-core",
+            f"{SLOT} is memory-tui, but no folder in plugins.load.paths holds the plug-in: OpenClaw may not start.",
+            f"{_CONNECT} Or go back: openclaw config set {SLOT} memory-core",
         )
-    command = registry.plugin_value(config, "entries", release.PLUGIN, "config", "command") or "memory-tui"
+    command = registry.plugin_value(config, "entries", PLUGIN, "config", "command") or "memory-tui"
     if shutil.which(str(command)) is None:
         return failed(f"The plug-in starts {command}, which is not there: the agent's recalls fail.", _CONNECT)
     if changed := registry.outdated_plugin(folder):
@@ -359,7 +357,7 @@ def _plugin_folder(config: Config) -> Path | None:
     for item in listed if isinstance(listed, list) else ():
         with suppress(OSError, MsgspecError):
             folder = expand(str(item.value))
-            if msgspec.json.decode((folder / _MANIFEST).read_bytes(), type=dict).get("id") == release.PLUGIN:
+            if msgspec.json.decode((folder / _MANIFEST).read_bytes(), type=dict).get("id") == PLUGIN:
                 return folder
     return None
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.approval import Approvals
-from memory_tui.config import keys, model, places, release
+from memory_tui.config import keys, model, places
 from memory_tui.config import load as configuration
 from memory_tui.config.model import Agent, Config
 from memory_tui.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
@@ -115,7 +115,7 @@ class Plan(Struct, frozen=True):
     @property
     def recalls_entries(self) -> bool:
         """Return whether entries of LanceDB are the agent's memory: by the slot, or by `--memories`."""
-        return bool(self.options.memories) or self.config.value(release.SLOT) == release.LANCEDB_PLUGIN
+        return bool(self.options.memories) or self.config.value(model.SLOT) == model.LANCEDB_PLUGIN
 
     def backend_value(self, key: str) -> object:
         """Return the value of memory.backend or of a key below memory.qmd: as asked now, configured, or the default."""
@@ -310,7 +310,7 @@ def answer_whole(plan: Plan, *, agreed: bool) -> None:
 
 def _compose(name: str, config: Config, rules: dict[str, Value], chosen: dict[str, Value]) -> Settings:
     """Return settings under profile `name`, and an overlap that leaves each chunk something new, as OpenClaw has it."""
-    meaning = release.meant(name, config)
+    meaning = model.release_meant(name, config)
     profile = meaning.profile
     # What a person wrote for this program holds under any profile, or beside OpenClaw's file under our own rules.
     mine = rules if config.kind == "own" or profile == OWN_PROFILE else {}
@@ -395,7 +395,7 @@ def settings(plan: Plan, approvals: Approvals) -> ProviderSettings:
         fallback=text("fallback") if text("fallback") in registry.NAMES else "",
         base_url=text("remote.baseUrl"),
         api_keys=config.keys("remote.apiKey"),
-        headers={name: header.value for name, header in config.headers() if header.exists},
+        headers={name: header.value for name, header in config.headers() if header.value},
         output_dimensionality=config.whole("outputDimensionality") or None,
         input_type=text("inputType"),
         query_input_type=text("queryInputType"),

@@ -16,11 +16,11 @@ import platformdirs
 from msgspec import Struct
 
 from memory_tui import durable
-from memory_tui.config import json5, release
+from memory_tui.config import json5
 from memory_tui.config import load as configuration
 from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.keys import OWN_KEYS
-from memory_tui.config.model import Config
+from memory_tui.config.model import Config, release_meant
 from memory_tui.config.places import own_path
 from memory_tui.errors import ConfigError, ConfigUnsaved
 from memory_tui.secrets.discreet import Discreet
@@ -90,7 +90,7 @@ def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
     before = {key: value.value for key, value in written.values.items()}
     profile, configured = tuned.word("profile"), config.values.get("profile")
     named = str(configured.value) if configured else "auto"
-    if release.meant(named, config).profile != profile:
+    if release_meant(named, config).profile != profile:
         before["profile"] = named
     values = {key: value.value for key, value in tuned.values.items() if value.value != before[key]}
     notes, left = list[str](), list[tuple[str, str]]()

@@ -351,7 +351,10 @@ _NO_MEMORY = "OpenClaw's agent has no memory plug-in, so it searches nothing."
 
 
 class _Reading:
-    """Values from the general to the particular; each layer counts before those that were added before it."""
+    """Values from the general to the particular; each layer counts before those that were added before it.
+
+    What it holds is called as in the Config that is made of it.
+    """
 
     def __init__(self, root: Node) -> None:
         """Find out whose configuration `root` is, and its agents. Raises ConfigError for a broken included file."""
@@ -396,19 +399,7 @@ class _Reading:
                 self.agents = (agent,)
         self._together()
         self.problems.sort(key=lambda p: (p.place.file != str(self.path), p.place.line, p.place.column))
-        return Config(
-            path=self.path,
-            kind=self.kind,
-            layout=self.layout,
-            agent=agent,
-            agents=self.agents,
-            entries=self.entries,
-            problems=tuple(self.problems),
-            environment=self.environment,
-            tree=self.tree,
-            sections=tuple(self.sections),
-            account=self.account,
-        )
+        return Config(agent=agent, **{**vars(self), "problems": tuple(self.problems), "sections": tuple(self.sections)})
 
     def _report(self, node: Node, path: str, message: str, used: str = "") -> None:
         self.problems.append(Problem.at(node, path, message, used))

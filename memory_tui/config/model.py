@@ -1,10 +1,15 @@
-"""A configuration as frozen values, each with the place it comes from; secrets are looked up where they are named."""
+"""A configuration as frozen values, each with the place it comes from; secrets are looked up where they are named.
+
+Which release of OpenClaw is meant is told by its installed program, else by what its files look like.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +27,16 @@ from memory_tui.errors import ConfigError
 from memory_tui.providers import registry
 from memory_tui.providers.options import Secret, Shared
 from memory_tui.secrets.discreet import Discreet
-from memory_tui.settings import BY_KEY, Scalar, Settings, Value, profile_named
+from memory_tui.settings import (
+    BY_KEY,
+    NEWEST_OPENCLAW,
+    OLDER_OPENCLAW,
+    OWN_PROFILE,
+    Scalar,
+    Settings,
+    Value,
+    profile_named,
+)
 
 _REFERENCE = re.compile(r"(\$?)\$\{([A-Z_][A-Z0-9_]*)\}")
 _SHORT = re.compile(
@@ -46,13 +60,8 @@ class FoundSecret(Discreet, frozen=True):
     problem: str = ""
     value: str = ""
 
-    @property
-    def exists(self) -> bool:
-        """Tell whether there is a value."""
-        return bool(self.value)
-
     def __str__(self) -> str:
-        return f"set, from {self.source}" if self.exists else f"not set: {self.problem}"
+        return f"set, from {self.source}" if self.value else f"not set: {self.problem}"
 
 
 class Environment(Discreet, frozen=True, dict=True):
@@ -301,7 +310,7 @@ class Config(Discreet, frozen=True):
     def keys(self, key: str) -> tuple[Secret, ...]:
         """Return the secret of `key`, where it has a value."""
         secret = self.secret(key)
-        return (Secret(secret.value),) if secret is not None and secret.exists else ()
+        return (Secret(secret.value),) if secret is not None and secret.value else ()
 
     def headers(self, key: str = "remote.headers") -> Iterator[tuple[str, FoundSecret]]:
         """Yield name and value of each header of `key`."""
@@ -337,9 +346,9 @@ def shared(config: Config, name: str) -> Shared:
     at, login = f"models.providers.{own_id}", config.account if name == config.provider and config.account else own_id
     return Shared(
         config.text(f"{at}.baseUrl"),
-        tuple(Secret(secret.value) for secret in _logins(config, login) if secret.exists),
+        tuple(Secret(secret.value) for secret in _logins(config, login) if secret.value),
         config.keys(f"{at}.apiKey"),
-        {header: secret.value for header, secret in config.headers(f"{at}.headers") if secret.exists},
+        {header: secret.value for header, secret in config.headers(f"{at}.headers") if secret.value},
     )
 
 
@@ -455,3 +464,85 @@ def _effect(key: Key, config: Config, settings: Settings) -> str:
     if entry is not None and entry.value != value.value and key.path != "profile":
         return f"none: {entry.places[-1]} says {entry.value}, but {value.origin} says {value.value}"
     return ""
+
+
+# --- which release of OpenClaw is meant -------------------------------------------------------------------------------
+
+_VERSION = re.compile(r"(\d{4})\.(\d{1,2})(?:\.(\d{1,3}))?")
+SLOT, PLUGIN = "plugins.slots.memory", "memory-tui"
+LANCEDB_PLUGIN = "memory-lancedb"
+"""What the slot says where OpenClaw's agent keeps its memories in LanceDB."""
+AGENT_PROFILE = f"plugins.entries.{PLUGIN}.config.profile"
+"""Where OpenClaw's file says by which profile its agent recalls, once memory-tui is the agent's memory."""
+WRITER = "meta.lastTouchedVersion"
+
+
+class Release(Struct, frozen=True):
+    """The profile of a release, and what it was concluded from, as a clause."""
+
+    profile: str
+    reason: str
+
+
+def release_meant(name: str, config: Config) -> Release:
+    """Return the profile called `name`; `auto` is what the agent gets.
+
+    Where memory-tui is the agent's memory, that is the profile that OpenClaw's file names for it; else that of the
+    OpenClaw in use, and the newest one for an installation that shows no sign of its age.
+    """
+    if name != "auto":
+        return Release(name, "")
+    if config.kind != "openclaw":
+        return Release(OWN_PROFILE, "")
+    if is_agents_memory(config):
+        return Release(config.text(AGENT_PROFILE), f"memory-tui is the agent's memory ({SLOT})")
+    return installed_release() or release_by_files(config)
+
+
+def is_agents_memory(config: Config) -> bool:
+    """Tell whether `config` is OpenClaw's and gives the agent's memory slot to memory-tui."""
+    return config.kind == "openclaw" and config.value(SLOT) == PLUGIN
+
+
+def installed_release() -> Release | None:
+    """Return the release whose program is on the search path; None where there is none, or it tells no version."""
+    program = shutil.which("openclaw")
+    for folder in Path(program).resolve().parents[:4] if program else ():
+        try:
+            with (folder / "package.json").open("rb") as file:
+                manifest = json.loads(file.read(_MAX_BYTES))
+        except (OSError, ValueError):
+            continue
+        if isinstance(manifest, dict) and manifest.get("name") == "openclaw":
+            version = str(manifest.get("version"))
+            profile = profile_of(version)
+            return Release(profile, f"OpenClaw {version} is installed") if profile else None
+    return None
+
+
+def profile_of(version: str) -> str:
+    """Return the profile that is nearest to `version`; empty where it is no version of OpenClaw."""
+    match = _VERSION.match(version)
+    if match is None:
+        return ""
+    numbers = tuple(int(part or 0) for part in match.groups())
+    if numbers >= (2026, 8, 0):
+        return NEWEST_OPENCLAW
+    return OLDER_OPENCLAW if numbers >= (2026, 3, 7) else "openclaw-2026.2"
+
+
+def release_by_files(config: Config) -> Release:
+    """Return the release that wrote what is there: its database, its older index, its section of the configuration."""
+    state = state_folder()
+    if (state / "agents" / config.agent.id / "agent" / "openclaw-agent.sqlite").is_file():
+        return Release(NEWEST_OPENCLAW, "the agent has a database of 2026.8 or later")
+    if config.layout == "memory.search":
+        return Release(NEWEST_OPENCLAW, "the configuration has memory.search, as from 2026.8 on")
+    wrote = config.text(WRITER)
+    if profile := profile_of(wrote):
+        return Release(profile, f"OpenClaw {wrote} wrote the configuration last")
+    if config.sections:
+        return Release(OLDER_OPENCLAW, f"the configuration has {config.sections[-1][0]}, as up to 2026.7")
+    if config.store_path.is_file():
+        return Release(OLDER_OPENCLAW, "the agent has an index of its own, as up to 2026.7")
+    return Release(NEWEST_OPENCLAW, "nothing shows an older release")

@@ -28,9 +28,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import plan
-from memory_tui.config import json5, places, release
+from memory_tui.config import json5, places
 from memory_tui.config.json5 import Node, SourceText, parse_json5
-from memory_tui.config.model import Config
+from memory_tui.config.model import PLUGIN, Config, installed_release, release_by_files
 from memory_tui.durable import read_regular
 from memory_tui.errors import ConfigError, SettingError
 from memory_tui.hosts import claude_code
@@ -427,8 +427,6 @@ def codex_note(text: str, at: dt.datetime) -> str:
 
 # --- OpenClaw ------------------------------------------------------------------------------------------------------
 
-PLUGIN = "memory-tui"
-"""The plugin's id, which the slot names."""
 _DREAMING = (
     "memory-core goes on dreaming at night and may write MEMORY.md. It counts the recalls of its own tool alone, "
     "so what the agent recalls through memory-tui counts for no promotion. plugins.entries.memory-core.enabled false "
@@ -499,7 +497,7 @@ def dreams(config: Config) -> bool:
     """Return whether memory-core dreams beside this memory."""
     core = ("entries", "memory-core")
     switches = (plugin_value(config, *core, "enabled"), plugin_value(config, *core, "config", "dreaming", "enabled"))
-    return False not in switches and (release.installed() or release.by_files(config)).profile == NEWEST_OPENCLAW
+    return False not in switches and (installed_release() or release_by_files(config)).profile == NEWEST_OPENCLAW
 
 
 def plugin_value(config: Config, *keys: str) -> object:

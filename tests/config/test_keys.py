@@ -12,7 +12,7 @@ from memory_tui import plan
 from memory_tui.approval import Approvals
 from memory_tui.backends.memories import Memories
 from memory_tui.backends.qmd import QmdOptions
-from memory_tui.config import keys, release
+from memory_tui.config import keys, model
 from memory_tui.config.keys import LANCEDB, QMD
 from memory_tui.config.model import rows
 from memory_tui.engine.engine import Engine
@@ -202,7 +202,7 @@ def _login(house, options):
 
 
 def _profile(house, options):
-    house.monkeypatch.setattr(release, "installed", lambda: None)
+    house.monkeypatch.setattr(model, "installed_release", lambda: None)
     return plan.choose(options).settings.word("profile")
 
 

@@ -234,7 +234,7 @@ def secret(write, monkeypatch):
 )
 def test_text_and_variables(secret, written):
     found = secret(written)
-    assert (found.value, found.exists, found.problem) == (KEY, True, "")
+    assert (found.value, found.problem) == (KEY, "")
     assert "set, from" in str(found)
 
 
@@ -256,7 +256,7 @@ def test_text_and_variables(secret, written):
 )
 def test_why_there_is_none(secret, written, secrets, why):
     found = secret(written, secrets)
-    assert (found.exists, found.value) == (False, "")
+    assert found.value == ""
     assert why in str(found)
 
 
@@ -268,7 +268,7 @@ def test_a_command_is_never_run(secret, tmp_path):
         {"source": "exec", "provider": "vault", "id": "openai"},
         {"providers": {"vault": {"source": "exec", "command": str(command)}}},
     )
-    assert not found.exists
+    assert not found.value
     assert "of source 'exec', which memory-tui never asks" in found.problem
     assert not trace.exists()
 

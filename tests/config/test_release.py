@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui.cli import main
-from memory_tui.config import load, release
+from memory_tui.config import load, model
 from memory_tui.config.keys import RETIRED
 from memory_tui.plan import Options, choose
 from memory_tui.settings import NEWEST_OPENCLAW, OLDER_OPENCLAW
@@ -35,7 +35,7 @@ def install(tmp_path, manifest):
 
 
 def found(home):
-    return release.meant("auto", load.load(None, home / ".openclaw" / "workspace"))
+    return model.release_meant("auto", load.load(None, home / ".openclaw" / "workspace"))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def found(home):
     ],
 )
 def test_a_version_has_its_nearest_profile(version, profile):
-    assert release.profile_of(version) == profile
+    assert model.profile_of(version) == profile
 
 
 @pytest.mark.parametrize("manifest", ["not JSON", "[]", {"name": "other", "version": "1"}, {"name": "openclaw"}])

@@ -12,7 +12,7 @@ import pytest
 
 from memory_tui import doctor
 from memory_tui.cli import main
-from memory_tui.config import release
+from memory_tui.config import model
 from memory_tui.doctor import CHECKS, Check, CheckOutcome
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.search import Search
@@ -222,7 +222,7 @@ def plugin(tmp_path):
 @pytest.fixture
 def open_with(tmp_path, monkeypatch):
     engines: list[Engine] = []
-    monkeypatch.setattr(release, "installed", lambda: None)
+    monkeypatch.setattr(model, "installed_release", lambda: None)
     notes = tmp_path / "notes"
     notes.mkdir()
 

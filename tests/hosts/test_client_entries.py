@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memory_tui.cli import main
 from memory_tui.cli.main import parsed
-from memory_tui.config import release
+from memory_tui.config.model import PLUGIN
 from memory_tui.hosts import claude_code
 from memory_tui.hosts.registry import options_of, words_of
 from memory_tui.mcp.schemas import recorded
@@ -120,7 +120,7 @@ def test_its_javascript_does_what_its_own_tests_ask():
 def test_its_manifest_agrees_with_the_program():
     manifest = json.loads((FOLDER / "openclaw.plugin.json").read_text())
     package = json.loads((FOLDER / "package.json").read_text())
-    assert manifest["id"] == package["name"] == release.PLUGIN
+    assert manifest["id"] == package["name"] == PLUGIN
     assert manifest["configSchema"]["properties"]["profile"]["enum"] == list(PROFILES)
     assert "dependencies" not in package
     assert "scripts" not in package
