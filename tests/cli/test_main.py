@@ -304,17 +304,6 @@ def test_an_answer_by_words_alone_is_an_answer_and_an_index_without_its_vectors_
     assert "0 done; an answer without hits is an answer, and so is one by words alone, with a notice" in promised
 
 
-def test_a_remote_provider_of_the_configuration_gets_nothing_by_itself(run, tmp_path):
-    config = tmp_path / "openclaw.json"
-    config.write_text('{agents: {defaults: {memorySearch: {provider: "openai", remote: {apiKey: "k"}}}}}')
-    code, out, err = run("search", "router", "--config", str(config), "--profile", "recommended")
-    assert (code, "MEMORY.md" in out) == (0, True)
-    for words in ("Meaning-based recall is off", "openai", "memory-tui index --yes"):
-        assert words in err
-    status = json.loads(run("status", "--config", str(config), "--json")[1])
-    assert "Your notes would be sent to api.openai.com" in status["providerState"]
-
-
 def test_status_counts_the_files_that_are_no_memory(run, workspace):
     (workspace / "other.md").write_text("x\n")
     assert "1 Markdown file of this folder is no memory: --whole yes reads it." in run("status")[1]

@@ -9,9 +9,8 @@ import threading
 import pytest
 
 from memory_tui import events
-from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
-from memory_tui.errors import Cancelled, PathRefused
+from memory_tui.errors import PathRefused
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
 from tests.support.waiting import LONG
@@ -93,14 +92,6 @@ def test_files_have_states_days_and_chunks(engine, workspace):
     assert engine.notes.read("MEMORY.md").text == "# Facts\n- Router: Omada ER605\n"
     with pytest.raises(PathRefused):
         engine.notes.read("../elsewhere.md")
-
-
-def test_a_cancelled_search_stops(engine):
-    engine.index.sync()
-    cancel = Stop()
-    cancel.set()
-    with pytest.raises(Cancelled):
-        engine.search.gather("router", cancel)
 
 
 def test_searches_go_on_while_files_are_indexed(engine, workspace, monkeypatch):

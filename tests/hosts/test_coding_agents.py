@@ -52,10 +52,6 @@ def memory_tui(host, *words):
     return json.loads(done.stdout)
 
 
-def files(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def session_note(notes):
     [path] = [path for path in (notes / "memory").iterdir() if path.name != "network.md"]
     return path.read_text()

@@ -64,10 +64,6 @@ def fill(disk, leave):
     os.truncate(disk / "filler", max(0, (disk / "filler").stat().st_size - leave))
 
 
-def read_only(disk):
-    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-
-
 def killed(run, index):
     """An index whose writer was killed, with a log that was never folded in."""
     code = (
@@ -89,7 +85,7 @@ def test_what_is_indexed_answers_when_nothing_can_be_written(run, notes, disk, l
     else:
         killed(run, index)
     if leave < 0:
-        read_only(disk)
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     else:
         fill(disk, leave)
     (notes / "memory" / "new.md").write_text("a zebra in the garden\n" * 900)

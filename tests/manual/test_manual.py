@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import pytest
 
-import memory_tui
 from memory_tui import library, manual
 from memory_tui.cli import commands, main
 from memory_tui.config import keys
@@ -113,11 +112,6 @@ def test_importing_the_package_loads_nothing_of_it():
     code = "import sys, memory_tui; print(sorted(m for m in sys.modules if m.startswith('memory_tui.')))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
-
-
-def test_python_runs_the_package():
-    run = subprocess.run([sys.executable, "-m", "memory_tui", "--version"], capture_output=True, text=True, check=True)
-    assert memory_tui.__version__ in run.stdout
 
 
 FOLDER = Path(manual.__file__).parent

@@ -24,17 +24,7 @@ NOTE = st.tuples(
 ).map(lambda parts: parts[0] + b"".join(line + end for line, end in parts[1]) + parts[2].replace(b"\n", b""))
 PATHS = ("MEMORY.md", "memory/a.md", "memory/deep/b.md")
 LOG = "memory/2026-01-12.md"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return workspace(tmp_path / "notes")
-
-
-@pytest.fixture(autouse=True)
-def _quick_disk(monkeypatch):
-    """Waiting for the rest of a line, or for a late program is no part of these tests."""
-    monkeypatch.setattr(write, "HALF_SECONDS", 0.0)
+pytestmark = pytest.mark.usefixtures("quick_disk")
 
 
 @pytest.fixture(autouse=True)

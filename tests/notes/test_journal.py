@@ -14,14 +14,9 @@ import pytest
 from memory_tui.errors import EditRefused
 from memory_tui.notes.changes import Conflict
 from memory_tui.notes.journal import KEEP_DAYS, Journal, Typing, Unsaved, blob_hash, left
-from tests.support.curate import curator, journal_of, put, workspace
+from tests.support.curate import curator, journal_of, put
 
 LOG = "memory/2026-03-20.md"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return workspace(tmp_path / "notes")
 
 
 def texts(journal):

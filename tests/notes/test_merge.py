@@ -121,27 +121,26 @@ def equal(size):
     return [b"same\n"] * size, mine, theirs
 
 
-def every_second(size):
-    base = [b"%d\n" % number for number in range(size)]
-    return base, [line if at % 2 else b"mine " + line for at, line in enumerate(base)], [*base, b"theirs\n"]
-
-
 def few_words(size):
     rng = random.Random(size)
     base, mine, theirs = ([b"%d\n" % rng.randrange(9) for _ in range(size)] for _ in range(3))
     return base, mine, theirs
 
 
-def rewritten(size):
-    return [b"a\n"] * size, [b"b\n"] * size, [b"c\n", b"d\n"] * (size // 2)
+def numbers(size):
+    return [b"%d\n" % number for number in range(size)]
 
 
-def turned(size):
-    base = [b"%d\n" % number for number in range(size)]
-    return base, base[::-1], base[size // 2 :] + base[: size // 2]
+SHAPES = {
+    "equal": equal,
+    "every second": lambda n: (numbers(n), [b"mine " * (at % 2) + b"%d\n" % at for at in range(n)], numbers(n + 1)),
+    "few words": few_words,
+    "rewritten": lambda n: ([b"a\n"] * n, [b"b\n"] * n, [b"c\n", b"d\n"] * (n // 2)),
+    "turned": lambda n: (numbers(n), numbers(n)[::-1], numbers(n)[n // 2 :] + numbers(n)[: n // 2]),
+}
 
 
-@pytest.mark.parametrize("texts", [equal, every_second, few_words, rewritten, turned])
+@pytest.mark.parametrize("texts", SHAPES.values(), ids=SHAPES)
 def test_twice_the_lines_are_twice_the_work(texts):
     """Counted, not timed: a merge and the difference that is shown of it. Squares would be four times the work."""
 

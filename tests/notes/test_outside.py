@@ -8,27 +8,16 @@ import sys
 import pytest
 
 from memory_tui.errors import EditRefused, PathRefused
-from memory_tui.notes import write
 from memory_tui.notes.changes import Conflict
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.editor import command, run_editor
-from tests.support.curate import agent, curator, put, workspace
+from tests.support.curate import agent, curator, put
 from tests.support.tui import Window, make_app, sample
 from tests.support.waiting import LONG
 
 PATH = "memory/day.md"
+pytestmark = pytest.mark.usefixtures("quick_disk")
 ODD = b"\xef\xbb\xbf# Day\r\n- caf\xe9 \xff\r\n\r\n- last, without an end"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return workspace(tmp_path / "notes")
-
-
-@pytest.fixture(autouse=True)
-def _quick_disk(monkeypatch):
-    """Waiting for the rest of a line, or for a late program is no part of these tests."""
-    monkeypatch.setattr(write, "HALF_SECONDS", 0.0)
 
 
 def an_editor(monkeypatch, program):

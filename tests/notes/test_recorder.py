@@ -260,22 +260,17 @@ def test_nothing_that_was_told_as_kept_is_lost_by_a_kill(tmp_path):
     assert {number for number in range(told) if version(number) not in texts} == set()
 
 
-@pytest.fixture
-def home(tmp_path):
-    return workspace(tmp_path / "notes")
-
-
 def opened(folder, **settings):
     changes = tuple((name.replace("_", "."), value) for name, value in settings.items())
     return Engine.open(Options(workspace=str(folder), provider="none", changes=changes))
 
 
 @pytest.fixture
-def watched(home):
-    with opened(home) as engine:
+def watched(folder):
+    with opened(folder) as engine:
         engine.start()
         assert engine.index.watcher.armed.wait(LONG)
-        yield home, engine.notes.curator.journal
+        yield folder, engine.notes.curator.journal
 
 
 def test_the_watcher_keeps_each_version_of_two_appenders(watched):
@@ -343,22 +338,22 @@ def test_the_watcher_sees_folders_and_root_notes_go_and_come(watched):
     )
 
 
-def test_switched_off_nothing_is_kept_and_what_others_did_is_forgotten(home):
-    with opened(home, sync_watch="false") as engine:
+def test_switched_off_nothing_is_kept_and_what_others_did_is_forgotten(folder):
+    with opened(folder, sync_watch="false") as engine:
         for text in ("- one\n", "- one\n", "- two\n", "- six\n"):
-            (home / "memory/a.md").write_text(text)
+            (folder / "memory/a.md").write_text(text)
             engine.index.sync()
     assert len(engine.notes.curator.journal.edits()) == 2
-    (home / "memory/a.md").write_text("- three\n")
-    with opened(home, sync_watch="false", history_enabled="false") as engine:
+    (folder / "memory/a.md").write_text("- three\n")
+    with opened(folder, sync_watch="false", history_enabled="false") as engine:
         engine.index.sync()
         assert engine.notes.curator.journal.edits() == ()
 
 
-def test_a_command_that_only_asks_records_after_its_answer(home):
+def test_a_command_that_only_asks_records_after_its_answer(folder):
     for text in ("- one\n", "- two\n"):
-        (home / "memory/a.md").write_text(text)
-        with opened(home, sync_watch="false") as engine:
+        (folder / "memory/a.md").write_text(text)
+        with opened(folder, sync_watch="false") as engine:
             engine.index.catch_up()
             count = len(engine.notes.curator.journal.edits())
     assert (count, len(engine.notes.curator.journal.edits())) == (0, 1)

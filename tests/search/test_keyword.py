@@ -215,14 +215,6 @@ def terms(query, frequency):
     return tokens.terms(words, dict.fromkeys(words, frequency), 100)
 
 
-def test_openclaw_joins_every_word_with_and():
-    words = tokens.WORD.findall('router "VLAN" foo_bar-baz')
-    assert words == ["router", "VLAN", "foo_bar", "baz"]
-    assert tokens.and_query(words) == '"router" AND "VLAN" AND "foo_bar" AND "baz"'
-    assert tokens.WORD.findall("!!! ??? ---") == []
-    assert tokens.and_query([]) == ""
-
-
 def test_function_words_of_english_go_and_no_others_however_frequent():
     for frequency in (1, 30):
         assert terms("how is the omada vlan", frequency).searched == ("omada", "vlan")
@@ -235,23 +227,9 @@ def test_english_words_that_mean_something_in_another_language_stay():
     assert "not" in terms("wie groß ist die not von der schule", 1).searched
 
 
-def test_a_word_of_most_chunks_is_left_out_because_bm25_gives_it_nothing():
-    found = tokens.terms(["router", "vlan"], {"router": 80, "vlan": 3}, 100)
-    assert found.searched == ("vlan",)
-    assert found.common == ("router",)
-    assert terms("router", 80).searched == ("router",)
-
-
 def test_chinese_becomes_bigrams_on_both_sides():
     assert terms("路由器 ER605配置", 1).searched == ("er605", "路由", "由器", "配置")
     assert tokens.segmented("路由器ok").split() == ["路由", "由器", "器", "ok"]
-
-
-def test_day_and_headings_are_part_of_the_indexed_text():
-    above = tokens.words_above("memory/2026-05-02.md", ["# Home", "## Router"])
-    form = tokens.indexed_form(above, "swapped it")
-    assert form.split("\n") == ["2026-05-02 May Saturday", "# Home", "## Router", "swapped it"]
-    assert tokens.words_above("memory/2026-02-30.md", []).startswith("2026-02-30")
 
 
 NAMES = "handleChange_v2 HTTPServer2 retry_budget 使用loadCache函数"

@@ -10,27 +10,11 @@ from msgspec.structs import replace
 
 from memory_tui.explain import wording
 from memory_tui.notices import short_reason
-from memory_tui.search import score
 from memory_tui.search.corpus import exact_cosines, products
 from memory_tui.search.excerpts import window
 from memory_tui.search.rank import Likeness, mmr, rank
 from memory_tui.search.trace import AllBelowGate, BelowMinScore, DisplacedByMmr, LoweredByDecay, Recalled
 from tests.support.search import evidence, settings
-
-
-@pytest.mark.parametrize(
-    ("given_", "expected"),
-    [
-        ((0.7, 0.3), (0.7, 0.3)),
-        ((2.0, 1.0), (0.5, 0.5)),
-        ((0.0, 0.0), (0.7, 0.3)),
-        ((1.0, 0.0), (1.0, 0.0)),
-        ((-1.0, 0.5), (0.0, 1.0)),
-        ((0.2, 0.2), (0.5, 0.5)),
-    ],
-)
-def test_weights_are_clamped_and_divided_by_their_sum(given_, expected):
-    assert score.normalised_weights(*given_) == pytest.approx(expected)
 
 
 def jaccard(a, b):

@@ -18,6 +18,7 @@ from memory_tui.index import index_write
 from memory_tui.index.store import Store
 from memory_tui.mcp import schemas
 from memory_tui.mcp.tools import memory_get, memory_search
+from memory_tui.plan import plan
 from memory_tui.shared import mirror, publish
 from memory_tui.shared.connection import VERSION, SharedUnavailable
 from memory_tui.shared.scope import Record, Scope, workspace_of
@@ -344,16 +345,11 @@ def test_a_restored_backup_is_noticed(server, team, laptop, desk):
     after = _rows(desk)
     assert after.keys() - before.keys() == {"anna/laptop:memory/bees.md"}
     assert "No roses" in str(after["anna/laptop:memory/2026-03-10.md"])
-    publish.leave(engine_plan(laptop), laptop.access)
+    publish.leave(plan(laptop.options), laptop.access)
     laptop.join()
     laptop.publish()
     publish.allow(laptop.access, "bob", reads=True)
     assert _rows(desk) == after
-
-
-def engine_plan(home):
-    with Engine.open(home.options) as engine:
-        return engine.plan
 
 
 @pytest.mark.parametrize("hours", [-24, 24])

@@ -21,7 +21,7 @@ from memory_tui.workspace.annotations import INVALID_PROJECT, flaws, read_annota
 from memory_tui.workspace.notes import ChangedWhileRead, NoteDate, date_of, note_date, read, shown_day, span, title_of
 from memory_tui.workspace.roots import Roots, scan
 from memory_tui.workspace.scan import MAX_BYTES
-from tests.support.workspace import needs_inodes, put, unprivileged_folder
+from tests.support.workspace import needs_inodes, put
 
 
 def only_note(workspace):
@@ -102,15 +102,6 @@ def test_what_took_the_place_of_a_note_is_not_read(tmp_path, become):
         read(note)
     assert "memory/sub/a.md" in caught.value.message
     assert caught.value.next_step
-
-
-@needs_inodes
-def test_a_note_that_may_not_be_read():
-    with unprivileged_folder() as folder:
-        put(folder, "MEMORY.md")
-        (folder / "MEMORY.md").chmod(0)
-        with pytest.raises(Unreadable, match="may not be read"):
-            read(only_note(folder))
 
 
 def test_a_note_grown_past_the_limit_since_the_scan_is_not_read(tmp_path):

@@ -13,7 +13,7 @@ from memory_tui.errors import PathRefused, WorkspaceError
 from memory_tui.workspace import notes as workspace_notes
 from memory_tui.workspace.roots import NoteMissing, Roots, locate, named_lines, scan, why_path
 from memory_tui.workspace.scan import MAX_BYTES
-from tests.support.workspace import needs_inodes, put, unprivileged_folder
+from tests.support.workspace import needs_inodes, put
 
 
 def found(workspace, *extra):
@@ -165,21 +165,6 @@ def test_two_names_stored_alike(tmp_path):
     seen = scan(Roots.open(tmp_path))
     assert [note.path for note in seen.notes] == ["memory/caf\\xe9.md"]
     assert [(left.path, left.rule) for left in seen.left_out] == [("memory/caf\\xe9.md", "duplicate")]
-
-
-@needs_inodes
-def test_a_closed_folder_is_named_and_the_others_are_read():
-    with unprivileged_folder() as folder:
-        put(folder, "memory/a.md", "memory/closed/b.md", "memory/z.md")
-        (folder / "memory/closed").chmod(0)
-        try:
-            assert found(folder) == ["memory/a.md", "memory/z.md"]
-            (left,) = scan(Roots.open(folder)).left_out
-            assert (left.path, left.rule) == ("memory/closed", "unreadable")
-            assert "Permission denied" in left.detail
-            assert why_path(Roots.open(folder), "memory/closed/b.md").rule == "unreadable"
-        finally:
-            (folder / "memory/closed").chmod(0o700)
 
 
 def test_workspaces_that_cannot_be_opened(tmp_path):
