@@ -86,8 +86,10 @@ def notice(kind: str, /, **fields: object) -> Notice:
     return Notice(kind, fields)
 
 
-def of(value: Struct) -> Notice:
+def as_notice(value: Struct) -> Notice:
     """Return `value`, a record whose kind is a row of the table, as a notice: a `BlankQuery` is `blank_query`."""
+    if isinstance(value, Notice):
+        return value
     return Notice(kind(type(value).__name__), {name: getattr(value, name) for name in value.__struct_fields__})
 
 
@@ -345,7 +347,7 @@ def _outside_text_pool(rank: int, pool: int, bm25: float, edge: float) -> str:
 
 def short_reason(verdict: Struct) -> str:
     """Return why a candidate lost, in two or three words for a list."""
-    row, fields = of(verdict), of(verdict).fields
+    row, fields = as_notice(verdict), as_notice(verdict).fields
     match row.kind:
         case "recalled" if fields["rescued"]:
             return "recalled, by words"

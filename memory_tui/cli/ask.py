@@ -256,8 +256,7 @@ def why(args: argparse.Namespace) -> int:
             say(standing.sentence)
         query, path, line = _place(engine, args.query, args.place)
         answer = engine.search.why(engine.search.gather(query), path, line)
-        plan = engine.plan
-        changes, questions = remedies(answer, plan.settings, plan.with_profile, engine.search.gather)
+        changes, questions = remedies(answer, engine.plan.with_profile, engine.search.gather)
     data = trace_json.why(answer, changes, questions) | shared_data(standing)
     return show(args, data, hit_text.answer(answer, changes, questions))
 

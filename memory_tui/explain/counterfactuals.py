@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from itertools import chain, combinations, islice, zip_longest
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from itertools import combinations, islice
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import tokens
 from memory_tui.cancel import Stop
-from memory_tui.explain.why_not import WhyNot, sends
+from memory_tui.explain.why_not import WhyNot, lacking, row_of, sends, side_of
 from memory_tui.notices import Notice, notice
 from memory_tui.search.rank import Reranking, Standing, Values, can_rank, rank
 from memory_tui.search.retrieve import MAX_QUERY, Evidence
@@ -43,7 +43,7 @@ WHOLE = ("query.hybrid.enabled", "profile")
 WithProfile = Callable[[str], Settings]
 
 
-class Turn(Struct, frozen=True):
+class Turn(Struct, frozen=True, rename={"key": "knob", "was": "from", "value": "to"}):
     """One knob of a change, from `was` to `value`, the nearest that does while the other turns stay."""
 
     key: str
@@ -110,22 +110,14 @@ def grid(key: str) -> tuple[Scalar, ...]:
     return tuple(round(i * knob.fine, 6) if isinstance(knob.default, float) else int(i * knob.fine) for i in steps)
 
 
-def outwards(knob: Knob, value: Scalar) -> Iterator[Scalar]:
-    """Yield every other value of `knob`, nearest to `value` first: of its grid up and down in turn, up before down."""
-    if isinstance(knob.default, bool):
-        yield not value
-    else:
-        pairs = zip_longest(beyond(knob, value, up=True), beyond(knob, value, up=False))
-        yield from (each for each in chain.from_iterable(pairs) if each is not None)
-
-
-def beyond(knob: Knob, value: Scalar, *, up: bool) -> list[Scalar]:
-    """Return the values of a numeric knob above `value`, or below it, nearest first."""
-    # A thousandth of a millionth of a step absorbs the error of decimal fractions.
-    at, hair = float(value), knob.fine * 1e-9
-    if up:
-        return [each for each in grid(knob.key) if float(each) > at + hair]
-    return [each for each in reversed(grid(knob.key)) if float(each) < at - hair]
+@lru_cache(100)
+def outwards(key: str, value: Scalar) -> list[Scalar]:
+    """Return every other value of a knob without names, nearest to `value` first; of two as near the higher one."""
+    if isinstance(value, bool):
+        return [not value]
+    # Rounding absorbs the error of decimal fractions.
+    far = {each: round(abs(float(each) - float(value)), 9) for each in grid(key)}
+    return sorted(filter(far.get, far), key=lambda each: (far[each], float(each) < float(value)))
 
 
 def spread(key: str, now: Scalar, count: int) -> list[Scalar]:
@@ -137,11 +129,11 @@ def spread(key: str, now: Scalar, count: int) -> list[Scalar]:
     return [value for value in dict.fromkeys(chosen) if value != now]
 
 
-def points(settings: Settings) -> list[tuple[str, Scalar]]:
+def points(settings: Settings) -> list[dict[str, Scalar]]:
     """Return the knobs that count, each at its switch or at some values of its grid, to be tried with one another."""
     ignored = settings.profile.ignores
     keys = [key for key in TUNE_KEYS if key != TEXT and key not in ignored and not BY_KEY[key].choices]
-    return [(key, value) for key in keys for value in spread(key, settings.values[key].value, POINTS)]
+    return [{key: value} for key in keys for value in spread(key, settings.values[key].value, POINTS)]
 
 
 def presses(knob: Knob, was: Scalar, value: Scalar) -> float:
@@ -166,7 +158,7 @@ def flips(
     singles = [change for key in TUNE_KEYS if key != TEXT and (change := search.along(BY_KEY[key])) is not None]
     # Other hits that move first, then steps; a whole other ranking last.
     singles.sort(key=lambda change: (change.turns[0].key in WHOLE, change.harm, change.presses))
-    result = Flips(evidence.refs[row], search.now.recalled, tuple(singles))
+    result = Flips(evidence.refs[row], search.recalled, tuple(singles))
     if result.recalled:
         return result
     sets, no_pair = search.sets([change for change in singles if not BY_KEY[change.turns[0].key].choices])
@@ -183,31 +175,30 @@ def that_send(changes: Flips, evidence: Evidence, line: int) -> Flips:
 
 
 class _Search:
-    """One chunk under one evidence, and where it stands now."""
+    """One chunk under one evidence, and what is recalled now."""
 
     def __init__(self, evidence: Evidence, settings: Settings, row: int, with_profile: WithProfile, stop: Stop) -> None:
         self.evidence, self.settings, self.row, self.with_profile = evidence, settings, row, with_profile
         self.stop = stop
         self.replay = Reranking(evidence)
-        (self.now,) = self._standings([{}])
         (self.before,) = self.replay.recalled([tuned(settings)])
+        self.recalled = row in self.before
 
     def along(self, knob: Knob) -> Change | None:
         """Return the change to the nearest value of `knob` that turns the verdict; None where none does."""
         was = self._was(knob.key)
         # An index is cut for some of the profiles; the others have evidence of their own.
         others = (name for name in PROFILES if name != was and can_rank(self.evidence, name))
-        for value, standing in self._walk(knob, others if knob.choices else outwards(knob, was)):
-            if standing.recalled != self.now.recalled:
-                return self._change({knob.key: value})
-        return None
+        values = others if knob.choices else outwards(knob.key, was)
+        value = next(self._turning(knob.key, values, {}, recalled=not self.recalled), None)
+        return self._change({knob.key: value}) if value is not None else None
 
     def sets(self, singles: Sequence[Change]) -> tuple[tuple[Change, ...], Notice | None]:
         """Return sets of turns that recall the chunk: those that beat each of `singles`, fewest steps first, then harm.
 
         Without one, that no pair does.
         """
-        tried = [{key: value} for key, value in points(self.settings)]
+        tried = points(self.settings)
         alone = [values for values, _ in self._that_recall(tried)]
         rest = [values for values in tried if values not in alone]
         won = self._that_recall([each | other for each, other in combinations(rest, 2) if each.keys() != other.keys()])
@@ -221,15 +212,9 @@ class _Search:
             smallest.setdefault(frozenset(values), values)
         orders = (order for each in list(smallest.values())[:_NEARED] for order in (each, dict([*each.items()][::-1])))
         neared = filter(None, map(self._nearest, orders))
-        changes = (
-            change
-            for change in map(self._change, neared)
-            if all(change.presses < single.presses or change.harm < single.harm for single in singles)
-        )
-        by_steps = sorted(
-            {change.turns: change for change in changes}.values(), key=lambda change: (change.presses, change.harm)
-        )
-        return tuple(by_steps[:SETS]), no_pair
+        every = {each.turns: each for each in map(self._change, neared)}.values()
+        better = (each for each in every if all(each.presses < row.presses or each.harm < row.harm for row in singles))
+        return tuple(sorted(better, key=lambda each: (each.presses, each.harm))[:SETS]), no_pair
 
     def _was(self, key: str) -> Scalar:
         return self.settings.values[key].value
@@ -261,15 +246,12 @@ class _Search:
             least[FLOOR] = max(float(values[FLOOR]), min(standing.score, float(self._was(FLOOR))))
         return self._presses(least)
 
-    def _walk(
-        self, knob: Knob, values: Iterator[Scalar], others: Values | None = None
-    ) -> Iterator[tuple[Scalar, Standing]]:
-        """Yield where the chunk stands at each of `values` of `knob`, with `others` turned too."""
-        size, most = _BATCH
-        while batch := list(islice(values, size)):
-            yield from zip(
-                batch, self._standings([{**(others or {}), knob.key: value} for value in batch]), strict=True
-            )
+    def _turning(self, key: str, values: Iterable[Scalar], others: Values, *, recalled: bool) -> Iterator[Scalar]:
+        """Yield those of `values` of a knob, with `others` turned too, at which the chunk is `recalled`, or is not."""
+        tries, (size, most) = iter(values), _BATCH
+        while batch := list(islice(tries, size)):
+            standings = self._standings([{**others, key: value} for value in batch])
+            yield from (value for value, at in zip(batch, standings, strict=True) if at.recalled == recalled)
             size = min(most, 2 * size)
 
     def _change(self, values: Values) -> Change:
@@ -294,8 +276,8 @@ class _Search:
                 others = {each: value for each, value in values.items() if each != key}
                 if self._that_recall([others]):
                     return None
-                walk = self._walk(BY_KEY[key], outwards(BY_KEY[key], self._was(key)), others)
-                values = {**values, key: next(value for value, standing in walk if standing.recalled)}
+                nearer = self._turning(key, outwards(key, self._was(key)), others, recalled=True)
+                values = {**values, key: next(nearer)}
             if values == before:
                 return values
         return None
@@ -329,21 +311,28 @@ class Rephrasings(Struct, frozen=True):
     none: Notice | None = None
 
 
+NO_QUESTIONS = Rephrasings()
+
+
 def rephrase(
     ask: Callable[[str], Evidence],
     evidence: Evidence,
     settings: Settings,
     text: str,
     chunk: ChunkRef,
-    absent: Sequence[str] = (),
     line: int | None = None,
+    *,
+    shorten: bool = True,
 ) -> Rephrasings:
-    """Questions that recall `chunk`, of which `text` is the text; the shortest change first.
+    """Return questions that recall `chunk`, of which `text` is the text; the shortest change first.
 
-    Words of `line` are tried before others of the chunk. `ask` gathers evidence, on a worker thread. `absent` are the
-    words that a search for all words failed on. Raises QueryError, ProviderError and what else `ask` raises.
+    Words of `line` are tried before others of the chunk; to `shorten`, the question without the words that the chunk
+    lacks is tried, where all are needed. `ask` gathers evidence, on a worker thread. Raises QueryError, ProviderError
+    and what else `ask` raises.
     """
-    shorter = " ".join(tokens.WORD.sub(lambda word: "" if word[0] in absent else word[0], evidence.query).split())
+    plan = side_of(evidence, settings).plan
+    lacks = tokens.as_asked(lacking(plan, text), evidence.query) if shorten and " AND " in plan.fts_query else ()
+    shorter = " ".join(tokens.WORD.sub(lambda word: "" if word[0] in lacks else word[0], evidence.query).split())
     if not tokens.WORD.search(shorter) or shorter == evidence.query:
         shorter = ""
     by_line = {number: _words(each) for number, each in enumerate(text.split("\n"), chunk.start_line)}
@@ -358,39 +347,33 @@ def rephrase(
         if sends(answer, after, chunk.rowid, line):
             places = [line] if line and word in of_line else [at for at, there in by_line.items() if word in there]
             place = [hit.chunk.rowid for hit in after.recalled].index(chunk.rowid) + 1
-            results.append(Rephrased(query, word, () if word else tuple(absent), place, next(iter(places), 0)))
+            results.append(Rephrased(query, word, () if word else lacks, place, next(iter(places), 0)))
         if len(results) == ENOUGH:
             break
     none = None if results or not tries else notice("no_rephrasing", words=tuple(filter(None, tries)), shorter=shorter)
     return Rephrasings(tuple(results), none)
 
 
-def of_answer(ask: Callable[[str], Evidence], answer: WhyNot) -> Rephrasings:
-    """Return questions that recall the chunk that speaks in `answer`; none for one that is recalled already."""
-    best = answer.best
-    if best is None or best.recalled:
-        return Rephrasings()
-    gate = best.fate.fields.get("text", best.fate) if isinstance(best.fate, Notice) else None
-    absent = gate.fields["absent"] if gate and gate.kind == "not_matched" and gate.fields["join"] == "AND" else ()
-    return rephrase(ask, answer.evidence, answer.trace.settings, best.text, best.chunk, absent, answer.place.line)
-
-
 def remedies(
-    answer: WhyNot, settings: Settings, with_profile: WithProfile, ask: Callable[[str], Evidence]
+    answer: WhyNot, with_profile: WithProfile, ask: Callable[[str], Evidence]
 ) -> tuple[Flips | None, Rephrasings]:
-    """Return the settings and the words that would change what `answer` says; no settings where no chunk speaks.
+    """Return the settings and the words that would change what `answer` says, no words for what is recalled.
 
-    Raises QueryError, ProviderError and what else `ask` raises.
+    Where no chunk speaks, there are neither. Raises QueryError, ProviderError and what else `ask` raises.
     """
-    row = answer.row
-    changes = None if row is None else flips(answer.evidence, settings, row, with_profile)
-    if changes is not None and answer.place.line:
-        changes = that_send(changes, answer.evidence, answer.place.line)
-    return changes, of_answer(ask, answer)
+    evidence, settings, best, line = answer.evidence, answer.trace.settings, answer.best, answer.place.line
+    row = row_of(evidence, best.chunk.rowid) if best is not None else None
+    if best is None or row is None:
+        return None, NO_QUESTIONS
+    changes = flips(evidence, settings, row, with_profile)
+    changes = that_send(changes, evidence, line) if line else changes
+    if best.recalled:
+        return changes, NO_QUESTIONS
+    return changes, rephrase(ask, evidence, settings, best.text, best.chunk, line, shorten=not best.proposed)
 
 
 def _salient(text: str, evidence: Evidence) -> list[str]:
-    """The words of `text` that say most about it: frequent there, rare among the other candidates, not asked yet."""
+    """Return the words of `text` that say most of it: frequent there, rare among other candidates, not asked yet."""
     counts = Counter(_words(text))
     others = Counter(word for other in evidence.texts.values() for word in set(_words(other)))
     useless = {*tokens.WORD.findall(evidence.query.lower()), *tokens.stop_words("en")}
@@ -402,7 +385,7 @@ def _salient(text: str, evidence: Evidence) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """The words of `text`; of Chinese, Japanese and Korean, which put no blanks between words, short whole runs."""
+    """Return the words of `text`; of Chinese, Japanese and Korean, which put no blanks between, short whole runs."""
     words = []
     for word in tokens.WORD.findall(text.lower()):
         words += tokens.CJK_RUN.sub(" ", word).split()

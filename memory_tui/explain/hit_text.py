@@ -10,11 +10,11 @@ from itertools import accumulate, pairwise
 from msgspec import Struct
 
 from memory_tui.explain import wording
-from memory_tui.explain.counterfactuals import Flips, Rephrasings
+from memory_tui.explain.counterfactuals import NO_QUESTIONS, Flips, Rephrasings
 from memory_tui.explain.why_not import Account, WhyNot
 from memory_tui.explain.wording import MatchedWords, ScoreLine, Span
 from memory_tui.formatting import age_words, cells, one_line, plural, safe
-from memory_tui.notices import short_reason
+from memory_tui.notices import as_notice, short_reason
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, Trace, overtaken_words
@@ -26,18 +26,18 @@ _WIDEST = 1_000
 """Cells of the words of a row: a query may hold a word of any length."""
 
 
-def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | None = None) -> Iterator[str]:
+def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings = NO_QUESTIONS) -> Iterator[str]:
     """Yield the verdict, its arithmetic, what would change it, and the other chunks that hold the line."""
     yield f"{wording.label(value.fate)}  {value.best.shown.citation if value.best is not None else value.place.path}"
-    yield wording.sentence(value.fate)
+    yield as_notice(value.fate).message
     yield from filter(None, (value.place.remark, value.unsent))
     if value.best is not None:
         yield from map(_row, steps(value.best, value.trace))
     if changes is not None:
         yield from _changes(changes)
-    if questions is not None and questions.rephrased:
+    if questions.rephrased:
         yield f"Query: {'   or '.join(wording.rephrased(text) for text in questions.rephrased)}"
-    elif questions is not None and questions.none is not None:
+    elif questions.none is not None:
         yield questions.none.message
     for other in value.others:
         yield f"Also holds the line: {other.shown.citation}  {wording.label(other.fate)}"
@@ -137,31 +137,24 @@ _ITEM = re.compile(r"\A\s*(?:(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?|>\s?)")
 
 
 class HitText(Struct, frozen=True):
-    """A hit in words, safe to show on one line; `marks` are where words of the query stand in `title` and `body`."""
+    """A hit in words, safe to show on one line; `marks` are where words of the query stand in `body`."""
 
     name: str
     title: str
     body: str
-    title_marks: Sequence[Span]
-    body_marks: Sequence[Span]
+    marks: Sequence[Span]
 
 
 def hit_text(candidate: Candidate, text: str, words: MatchedWords, now: float, most: int = LONGEST) -> HitText:
     """Return what a list says of `candidate`, whose chunk holds `text`, at `now` (epoch seconds), `most` characters."""
     lines = text[:LOOKED_AT].split("\n")
-    line = candidate.second.line - candidate.chunk.start_line if candidate.second is not None else -1
-    at = _first_line(lines, words, line)
+    at = candidate.second.line - candidate.chunk.start_line if candidate.second is not None else -1
+    if not 0 <= at < len(lines) or not lines[at].strip():
+        at = next((at for at, line in enumerate(lines) if words.spans(line)), 0)
     # A heading further down names what comes after it.
     title = one_line(title_of(candidate.chunk.path, "\n".join(lines[: at + 1]), at))
     body = body_of(lines, words, at, title, most)
-    return HitText(note_name(candidate.chunk, now), title, body, words.spans(title), words.spans(body))
-
-
-def _first_line(lines: Sequence[str], words: MatchedWords, best: int) -> int:
-    """Return the 0-based line to begin with: the `best`, else the first with a matched word, else the first."""
-    if 0 <= best < len(lines) and lines[best].strip():
-        return best
-    return next((at for at, line in enumerate(lines) if words.spans(line)), 0)
+    return HitText(note_name(candidate.chunk, now), title, body, words.spans(body))
 
 
 def note_name(chunk: ChunkRef, now: float) -> str:
@@ -225,11 +218,9 @@ def age_in_list(days: float | None) -> str:
     return plural(round(days / 7), "week") if 28 <= days < 100 else age_words(days)
 
 
-COLOURS = {"vector": "34", "text": "33", "added": "32", "lost": "2", "muted": "2", "strong": "1", "warn": "33"}
-MATCH = "1;4;33"
-"""Matched words are bold and underlined as well, for who sees no colour."""
 PLAIN = {"lost": "2", "muted": "2", "strong": "1", "match": "1;4"}
-"""What is left of the styles without colour."""
+"""The styles without colour; matched words are bold and underlined, for who sees none."""
+COLOURS = {**PLAIN, "vector": "34", "text": "33", "added": "32", "warn": "33", "match": "1;4;33"}
 BAR, AGE, INDENT, LOST, SHORT = 14, 11, 5, 5, 2
 NARROWEST, WIDEST = 40, 120
 
@@ -238,19 +229,18 @@ def hits(
     trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], columns: int, *, colour: bool, full: bool
 ) -> Iterator[str]:
     """Yield what is recalled, two lines a hit, or with `full` what an agent reads of it; then the first misses."""
-    codes = {**COLOURS, "match": MATCH} if colour else PLAIN
+    codes = COLOURS if colour else PLAIN
     words, room = MatchedWords.of(trace), max(NARROWEST, min(WIDEST, columns)) - INDENT
 
     def style(text: str, name: str) -> str:
         code = codes.get(name, "")
         return f"\x1b[{code}m{text}\x1b[0m" if code and text else text
 
-    def marked(text: str, spans: Sequence[Span], name: str = "") -> str:
+    def marked(text: str, name: str = "") -> str:
         drawn, at = "", 0
-        for start, end in spans:
-            if start < len(text):
-                drawn += style(text[at:start], name) + style(text[start : min(end, len(text))], "match")
-                at = min(end, len(text))
+        for start, end in words.spans(text):
+            drawn += style(text[at:start], name) + style(text[start:end], "match")
+            at = end
         return drawn + style(text[at:], name)
 
     yield style(trace.count, "strong") + style("" if full else "; --full prints what an agent reads", "muted")
@@ -258,14 +248,14 @@ def hits(
         row = hit_text(hit, evidence.texts.get(hit.chunk.rowid, hit.snippet), words, trace.now)
         bars = "".join(style(text, kind) for text, kind in score_bar(hit, perfect(trace), BAR))
         age = style(f"{age_words(age_of(hit, trace.now)):<{AGE}}", "muted")
-        title = marked(row.title, row.title_marks, "strong")
+        title = marked(row.title, "strong")
         lines = safe(part.text.strip("\r\n"), keep_newlines=True).split("\n") if full else [row.body]
         rows = [piece for line in lines for piece in wrapped(line, room)]
         if not full and len(rows) > SHORT:
             rows = [*rows[: SHORT - 1], f"{wrapped(rows[SHORT - 1], room - 2)[0]} …"]
         yield ""
         yield f"{style(f'{place:>3}', 'strong')}  {hit.score:.3f} {bars} {age}  {title}"
-        yield from (f"{'':{INDENT}}{marked(piece, words.spans(piece))}" for piece in rows)
+        yield from (f"{'':{INDENT}}{marked(piece)}" for piece in rows)
         yield f"{'':{INDENT}}{style(one_line(place_of(part)), 'muted')}"
     if trace.lost:
         yield ""

@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.explain import wording
-from memory_tui.explain.counterfactuals import Change, Flips, Rephrasings, Turn
+from memory_tui.explain.counterfactuals import NO_QUESTIONS, Change, Flips, Rephrasings
 from memory_tui.explain.why_not import Account, Fate, WhyNot
 from memory_tui.formatting import camel
-from memory_tui.notices import Notice, kind
+from memory_tui.notices import Notice, as_notice
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 from memory_tui.settings import OWN_PROFILE
@@ -41,13 +41,11 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
     return value
 
 
-def tagged(value: object) -> dict[str, Any]:
-    """Return a claim as data with its kind."""
-    if isinstance(value, Notice):
-        # A gate of words within another gate has a kind of its own.
-        inner = {name: tagged(part) if isinstance(part, Notice) else plain(part) for name, part in value.fields.items()}
-        return {"kind": value.kind, **{camel(name): part for name, part in inner.items()}}
-    return {"kind": kind(type(value).__name__), **plain(value)}
+def tagged(value: Struct) -> dict[str, Any]:
+    """Return a claim as data with its kind; a gate of words within another gate has a kind of its own."""
+    claim = as_notice(value)
+    inner = {name: tagged(part) if isinstance(part, Notice) else plain(part) for name, part in claim.fields.items()}
+    return {"kind": claim.kind, **{camel(name): part for name, part in inner.items()}}
 
 
 def chunk(value: ChunkRef) -> dict[str, Any]:
@@ -88,7 +86,7 @@ def result(candidate: Candidate, profile: str) -> dict[str, Any]:
 
 def verdict(value: Fate) -> dict[str, Any]:
     """Return a verdict, or a claim, with its kind, its evidence, and a sentence."""
-    return {**tagged(value), "sentence": wording.sentence(value)}
+    return {**tagged(value), "sentence": as_notice(value).message}
 
 
 _SIDES = {"vector": "cosine", "text": "bm25"}
@@ -140,11 +138,10 @@ def _account(value: Account | None, profile: str) -> dict[str, Any]:
     return {"chunk": _placed(value.candidate, profile), "components": numbers}
 
 
-def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | None = None) -> dict[str, Any]:
+def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings = NO_QUESTIONS) -> dict[str, Any]:
     """Return why a line was, or was not, recalled, what would change it, and which questions recall it."""
-    claims = [*((changes.none, changes.no_pair) if changes else ()), questions.none if questions else None]
+    claims = [*((changes.none, changes.no_pair) if changes else ()), questions.none]
     claims += wording.left_out(value.trace.plan, value.trace.profile)
-    rephrased = questions.rephrased if questions else ()
     singles, sets = (changes.singles, changes.sets) if changes else ((), ())
     return {
         "query": value.trace.query,
@@ -162,18 +159,14 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings | No
         "others": [{**_account(other, value.trace.profile), "verdict": verdict(other.fate)} for other in value.others],
         "more": value.more,
         "notices": plain(value.trace.notices),
-        "flips": [{**_turn(*change.turns), **_change(change)} for change in singles],
-        "sets": [{"turns": [*map(_turn, change.turns)], **_change(change)} for change in sets],
-        "questions": [{**plain(question), "sentence": wording.rephrased(question)} for question in rephrased],
+        "flips": [{**plain(*change.turns), **_change(change)} for change in singles],
+        "sets": [{"turns": plain(change.turns), **_change(change)} for change in sets],
+        "questions": [{**plain(row), "sentence": wording.rephrased(row)} for row in questions.rephrased],
     }
 
 
-def _turn(value: Turn) -> dict[str, Any]:
-    return {"knob": value.key, "from": value.was, "to": value.value}
-
-
 def _change(value: Change) -> dict[str, Any]:
-    """Return what a change does, to the chunk and and to others."""
+    """Return what a change does, to the chunk and to others."""
     return {
         "changes": dict(value.changes),
         "place": value.place,
@@ -193,18 +186,7 @@ def _empty(value: Trace) -> dict[str, Any] | None:
     return {**tagged(value.empty), "sentence": sentence, "nextStep": next_step}
 
 
-_PLAIN = [
-    "query",
-    "mode",
-    "profile",
-    "generation",
-    "floor",
-    "vector_scale",
-    "text_scale",
-    "funnel",
-    "unsearchable",
-    "notices",
-]
+_PLAIN = ["query", "mode", "profile", "generation", "floor", "vector_scale", "text_scale", "funnel", "unsearchable"]
 """Fields of a trace that are members as they are."""
 
 
@@ -213,6 +195,7 @@ def trace(value: Trace) -> dict[str, Any]:
     plan, table, by_words = value.plan, value.candidates, value.pool("text_rank")
     return {
         **{camel(name): plain(getattr(value, name)) for name in _PLAIN},
+        "notices": plain(value.notices),
         "now": dt.datetime.fromtimestamp(value.now, dt.UTC).isoformat(),
         "nearestBy": value.nearest_by or None,
         "settings": plain(value.settings.values),

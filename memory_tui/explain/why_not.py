@@ -6,7 +6,6 @@ import re
 import shlex
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal
 
 import numpy as np
 from msgspec import Struct
@@ -307,13 +306,13 @@ class Inquest:
             edge = float(postings.bm25[pool - 1])
             return notice("outside_text_pool", rank=number, pool=pool, bm25=bm25, edge=edge)
         conjoined = " AND " in plan.fts_query
-        join: Literal["AND", "OR"] = "AND" if conjoined and " OR " not in plan.fts_query else "OR"
-        lacks = absent(plan, text) if conjoined else plan.words
+        join = "AND" if conjoined and " OR " not in plan.fts_query else "OR"
+        lacks = lacking(plan, text) if conjoined else plan.words
         nowhere = (word for word in plan.words if self.side.frequency.get(word, 1) == 0)
-        every, lacking, unknown = (tokens.as_asked(words, evidence.query) for words in (plan.words, lacks, nowhere))
-        hidden = tuple(word for word in lacking if holds(text, word))
+        every, lacks, unknown = (tokens.as_asked(words, evidence.query) for words in (plan.words, lacks, nowhere))
+        hidden = tuple(word for word in lacks if holds(text, word))
         unknown = tuple(word for word in unknown if word not in hidden)
-        return notice("not_matched", words=every, absent=lacking, nowhere=unknown, join=join, hidden=hidden)
+        return notice("not_matched", words=every, absent=lacks, nowhere=unknown, join=join, hidden=hidden)
 
 
 def holds(text: str, word: str) -> bool:
@@ -324,7 +323,7 @@ def holds(text: str, word: str) -> bool:
     return re.search(rf"(?<![^\W{tokens.CJK}]){re.escape(word.lower())}(?![^\W{tokens.CJK}])", text.lower()) is not None
 
 
-def absent(plan: QueryPlan, text: str) -> tuple[str, ...]:
+def lacking(plan: QueryPlan, text: str) -> tuple[str, ...]:
     """Return the words of `plan` that are not found in `text`, a word with inner signs counting as a phrase."""
     if plan.inside:
         return tuple(word for word in plan.words if word.lower() not in text.lower())
@@ -360,11 +359,6 @@ class WhyNot(Struct, frozen=True):
     def sent(self) -> bool:
         """Return whether an agent is given the line without asking for the nearest."""
         return isinstance(self.fate, Recalled) and not self.fate.kept_back and not self.unsent
-
-    @property
-    def row(self) -> int | None:
-        """Return where the chunk that speaks stands in the evidence."""
-        return row_of(self.evidence, self.best.chunk.rowid) if self.best is not None else None
 
 
 def sends(evidence: Evidence, trace: Trace, rowid: int, line: int | None) -> bool:

@@ -10,50 +10,30 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import takewhile
 from typing import Literal
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
+from rapidfuzz.distance import Prefix
 
 from memory_tui import tokens
-from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased
+from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased, Turn
 from memory_tui.explain.why_not import Fate, holds
 from memory_tui.formatting import one_line, plural
-from memory_tui.notices import LEFT_OUT, Notice, against, language_label, notice, number, of, ordinal, quoted
+from memory_tui.notices import LEFT_OUT, Notice, against, as_notice, language_label, notice, number, ordinal, quoted
 from memory_tui.providers import registry
 from memory_tui.search.keyword import FEWEST_LETTERS
 from memory_tui.search.score import decay_factor
 from memory_tui.search.trace import Candidate, ChunkRef, EmptyReason, MeasurePart, Mode, QueryPlan, Recalled, Trace
-from memory_tui.settings import BY_KEY, OWN_PROFILE, Scalar, profile_named, show
-
-
-def as_notice(fate: Fate) -> Notice:
-    """Return `fate` as a row of the table of sentences."""
-    return fate if isinstance(fate, Notice) else of(fate)
-
-
-def gate(fate: Fate) -> str:
-    """Return the gate that stopped a line, in two or three words; empty when nothing did."""
-    return as_notice(fate).brief
-
-
-def sentence(fate: Fate) -> str:
-    """Return what became of a line as a whole sentence."""
-    return as_notice(fate).message
+from memory_tui.settings import BY_KEY, OWN_PROFILE, profile_named, show
 
 
 def label(fate: Fate) -> str:
     """Return what became of a line as a title: RECALLED 3rd, NEAREST 3rd, or NOT RECALLED with its gate."""
     if not isinstance(fate, Recalled):
-        return f"NOT RECALLED ({gate(fate)})"
+        return f"NOT RECALLED ({as_notice(fate).brief})"
     return f"NEAREST {ordinal(fate.place)}, kept back" if fate.kept_back else f"RECALLED {ordinal(fate.place)}"
-
-
-def age(days: float) -> str:
-    """Return an age as the lists show it: 5d; below a day, today; before its date, future."""
-    return "today" if 0 <= days < 1 else f"in {-days:.0f}d" if days < 0 else f"{days:.0f}d"
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
@@ -76,14 +56,9 @@ def left_out(plan: QueryPlan, profile: str) -> tuple[Notice, ...]:
     return tuple(notice("words_left_out", words=tuple(each), reason=why) for why, each in words.items())
 
 
-def with_reason(words: Sequence[str], reason: str) -> str:
-    """Return words with why they were not searched for."""
-    return f"{', '.join(words)} ({LEFT_OUT[reason]})"
-
-
 def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
     """Return why nothing was recalled under `profile`, and what to do next."""
-    row = of(reason)
+    row = as_notice(reason)
     if row.kind in ("all_below_gate", "nothing_matched") and profile != OWN_PROFILE:
         return row.message, f"{row.next_step.removesuffix('.')}, or try the profile {OWN_PROFILE}."
     return row.message, row.next_step
@@ -92,28 +67,24 @@ def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
 # --- what would change it -------------------------------------------------------------------------------------------
 
 
-def turn(key: str, value: Scalar) -> str:
+def turn(value: Turn) -> str:
     """Return a knob at a value, in words: `half-life 50 d`, `mmr on`, `vector : text .45 : .55`."""
-    if key == WEIGHT:
-        return f"vector : text {value:.2f} : {1 - float(value):.2f}".replace("0.", ".")
-    return f"{BY_KEY[key].label} {show(BY_KEY[key], value)}"
-
-
-def turned(value: Change) -> str:
-    """Return what is set, for a list: `results 9`, `results 9 + minScore .20`."""
-    return " + ".join(turn(each.key, each.value) for each in value.turns)
+    if value.key == WEIGHT:
+        return f"vector : text {value.value:.2f} : {1 - float(value.value):.2f}".replace("0.", ".")
+    knob = BY_KEY[value.key]
+    return f"{knob.label} {show(knob, value.value)}"
 
 
 def change(value: Change) -> str:
-    """Return a change that turns the verdict, for a list: `half-life 50 d: would be recalled (6th)`."""
+    """Return a change that turns the verdict, for a list: `results 9 + minScore .20: would be recalled (6th)`."""
     then = f"would be recalled ({ordinal(value.place)})" if value.place else "would be dropped"
-    return f"{turned(value)}: {then}"
+    return f"{' + '.join(map(turn, value.turns))}: {then}"
 
 
 def change_sentence(value: Change) -> str:
     """Return what a change does, as a whole sentence."""
     what = f"Recalled as the {ordinal(value.place)}" if value.place else "No longer recalled"
-    turns = " and ".join(turn(each.key, each.value) for each in value.turns)
+    turns = " and ".join(map(turn, value.turns))
     together = " together" if len(value.turns) > 1 else ""
     moved = (("brings in", value.comes_in), ("pushes out", value.drops_out))
     also = [f"{verb} {plural(len(refs), 'other')}" for verb, refs in moved if refs]
@@ -145,8 +116,6 @@ _NO_VECTOR = {
     "provider": "meaning-based recall is off",
 }
 """Why nothing has a cosine, by the code of the notice that tells more of it."""
-_TITLE = {"line words": "line words, left-out ones half"}
-"""Measures that count more than their name says."""
 _UNIT = {"line words": "bm25", "window meaning": "cosine", "letters": "bm25", "like words": "share"}
 """What each measure of the second stage is measured in."""
 
@@ -229,8 +198,9 @@ def _redone(lines: Sequence[ScoreLine]) -> bool:
 
 def _gate(candidate: Candidate, trace: Trace) -> str:
     """Return a score beside what it had to reach, and its place beside the limit."""
-    floor, most = floor_of(candidate, trace), trace.settings.whole("query.maxResults")
-    place = getattr(candidate.verdict, "place", 0)
+    verdict, most = candidate.verdict, trace.settings.whole("query.maxResults")
+    rescued, place = isinstance(verdict, Recalled) and verdict.rescued, getattr(verdict, "place", 0)
+    floor = trace.settings.number("query.minScore") if rescued else float(getattr(verdict, "floor", trace.floor))
     order = f"  {ordinal(place)} {'<=' if place <= most else '>'} {most}" if place else ""
     return f"{against(candidate.score, floor)} {'>=' if candidate.score >= floor else '<'} {number(floor)}{order}"
 
@@ -364,10 +334,8 @@ def _second(candidate: Candidate) -> list[ScoreLine]:
         beside = "share beside what is added, so that scores end at 1"
         return [] if candidate.first_share == 1.0 else [replace(share, detail=beside)]
     if not part.measures:
-        return [
-            share,
-            ScoreLine("rerank", "not among the first candidates, so the second stage adds nothing", "+", 0.0),
-        ]
+        nothing = "not among the first candidates, so the second stage adds nothing"
+        return [share, ScoreLine("rerank", nothing, "+", 0.0)]
     how = " with the highest score, so it comes before others" if part.leads else ""
     lines = [ScoreLine("", f"answers the part{how}: {part.asked}")] if part.asked else []
     lines += map(_measure, part.measures)
@@ -380,7 +348,7 @@ def _second(candidate: Candidate) -> list[ScoreLine]:
 
 
 def _measure(measure: MeasurePart) -> ScoreLine:
-    title = _TITLE.get(measure.name, measure.name)
+    title = f"{measure.name}{', left-out ones half' if measure.name == 'line words' else ''}"
     if not measure.points:
         return ScoreLine("", f"{title}: nothing")
     share = f"{_UNIT[measure.name]} {measure.value:.4g}  / best {measure.best:.4g} = {measure.share:.3f}"
@@ -427,14 +395,6 @@ def _mmr(candidate: Candidate) -> ScoreLine:
         return ScoreLine("mmr", "off" if part is None else "chosen first")
     like = f"shares {part.similarity:.0%} of its words with {part.twin.citation}"
     return ScoreLine("mmr", f"chosen {ordinal(part.place)}; {like}")
-
-
-def floor_of(candidate: Candidate, trace: Trace) -> float:
-    """Return what the score of `candidate` had to reach."""
-    verdict = candidate.verdict
-    if isinstance(verdict, Recalled) and verdict.rescued:
-        return trace.settings.number("query.minScore")
-    return float(getattr(verdict, "floor", trace.floor))
 
 
 # --- words in a text ------------------------------------------------------------------------------------------------
@@ -487,14 +447,9 @@ class MatchedWords:
         """Where the words stand in a text, in order and apart from each other."""
 
     @classmethod
-    def of(cls, trace: Trace | None) -> MatchedWords:
+    def of(cls, trace: Trace) -> MatchedWords:
         """Return the words that `trace` was answered by; none where no words answered."""
-        if trace is None or trace.mode in ("vectors only", "nothing"):
-            return cls(QueryPlan((), (), ""), OWN_PROFILE)
-        return cls(trace.plan, trace.profile)
-
-    def __bool__(self) -> bool:
-        return any(cut is None or cut for cut in self._cut.values())
+        return cls(QueryPlan() if trace.mode in ("vectors only", "nothing") else trace.plan, trace.profile)
 
     def counts(self, text: str) -> dict[str, int]:
         """Return how often each word stands in `text`."""
@@ -508,8 +463,6 @@ class MatchedWords:
         return tuple(run.span() for run in re.finditer(rb"1+", marked))
 
     def _each(self, text: str) -> dict[str, list[Span]]:
-        if not self._cut:
-            return {}
         # Lower case with as many characters as before; a millisecond for ten texts, and few words are found as written.
         as_written = None in self._cut.values()
         lowered = "".join(low if len(low := each.lower()) == 1 else each for each in text) if as_written else ""
@@ -546,13 +499,11 @@ def asked_words(trace: Trace, text: str) -> list[Spoken]:
     words = MatchedWords.of(trace)
     counts, forms = words.counts(text), [text[start:end].lower() for start, end in words.spans(text)]
 
-    def alike(word: str, form: str) -> int:
-        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, form, strict=False)))
-
     def form(word: str) -> str:
         plain = word.lower()
-        best = max(forms, key=lambda each: alike(plain, each), default=plain)
-        return plain if plain in forms or alike(plain, best) < min(3, len(plain)) else best
+        alike = {each: Prefix.similarity(plain, each) for each in forms}
+        best = max(alike, key=alike.__getitem__, default=plain)
+        return plain if plain in alike or alike.get(best, 0) < min(3, len(plain)) else best
 
     return [Spoken(word, one_line(form(word), 30), count) for word, count in counts.items()]
 
@@ -609,7 +560,7 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     # The headings above are indexed with a chunk, but not kept with it; above the first line there are none.
     lacking = "not in its lines or name" if chunk and added and chunk.start_line > 1 else "missing"
     dropped = [
-        with_reason(_whole(claim.fields["words"], trace), claim.fields["reason"])
+        f"{', '.join(_whole(claim.fields['words'], trace))} ({LEFT_OUT[claim.fields['reason']]})"
         for claim in left_out(plan, trace.profile)
     ]
     lists = {"": present, lacking: missing, "inside longer words, not seen": unseen, "left out": dropped}

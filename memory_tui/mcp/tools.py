@@ -24,7 +24,7 @@ from memory_tui.formatting import one_line, safe
 from memory_tui.hosts.registry import PROOF_CLIENT
 from memory_tui.mcp.schemas import CORRECT, OTHERS, UNTRUSTED, arguments
 from memory_tui.mcp.wire import Caller
-from memory_tui.notices import kind
+from memory_tui.notices import as_notice, kind
 from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
 from memory_tui.recalls import rerun
@@ -224,7 +224,7 @@ def _ranked_answer(
             {
                 **_place(lost.chunk.path, lost.chunk.start_line, lost.last_line),
                 "score": lost.score,
-                "reason": one_line(wording.sentence(lost.verdict)),
+                "reason": one_line(as_notice(lost.verdict).message),
             }
             for lost in trace.lost[:NEAREST_MISSES]
         ]

@@ -19,7 +19,6 @@ from memory_tui.explain import hit_text
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.explain.why_not import WhyNot, named
 from memory_tui.formatting import one_line, safe
-from memory_tui.settings import Settings
 from memory_tui.tui.dialogs import Box, Dialog, Options
 from memory_tui.tui.hits import MUTED, fit
 from memory_tui.tui.rows import Rows
@@ -71,9 +70,9 @@ def lines_holding(engine: Engine, typed: str) -> list[Place]:
     return places[:MOST_LINES]
 
 
-def explained(engine: Engine, answer: WhyNot, settings: Settings) -> Content:
+def explained(engine: Engine, answer: WhyNot) -> Content:
     """Return why a line that is no candidate does not come, and what would change that, in lines."""
-    changes, questions = remedies(answer, settings, engine.plan.with_profile, engine.search.gather)
+    changes, questions = remedies(answer, engine.plan.with_profile, engine.search.gather)
     head, *lines = hit_text.answer(answer, changes, questions)
     return Content("\n").join([Content.styled(safe(head), "bold"), *(Content(safe(line)) for line in lines)])
 

@@ -210,7 +210,7 @@ def rows(evidence: Evidence, trace: Trace, most: int, grade: Grade = lambda _: N
                 age,
                 parts(hit),
                 scale,
-                tuple(text.body_marks),
+                tuple(text.marks),
                 grade(hit.chunk),
                 read.get(hit.chunk.rowid) if sent else None,
             )

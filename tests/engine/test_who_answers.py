@@ -17,6 +17,7 @@ from memory_tui.events import ProviderChanged
 from memory_tui.explain import wording
 from memory_tui.explain.wording import answered_by, terms_line
 from memory_tui.mcp.tools import memory_search
+from memory_tui.notices import as_notice
 from memory_tui.providers.options import RequestLimits
 from memory_tui.tokens import as_asked
 from memory_tui.tui.first_line import lamp, provider_pane
@@ -355,7 +356,7 @@ def test_no_pair_of_characters_is_called_a_word(tmp_path, bilingual, profile, qu
         engine.index.sync()
         trace = engine.search.search(question)
         why = engine.search.why(engine.search.gather(question), "MEMORY.md", 3)
-    said = [wording.sentence(why.fate), terms_line("喜欢读书", trace).detail]
+    said = [as_notice(why.fate).message, terms_line("喜欢读书", trace).detail]
     said += wording.empty(trace.empty, trace.profile) if trace.empty is not None else []
     runs = set(as_asked(trace.plan.words, question))
     for pair in set(trace.plan.words) - runs:

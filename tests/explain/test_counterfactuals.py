@@ -18,7 +18,6 @@ from memory_tui.explain.counterfactuals import (
     WHOLE,
     Change,
     Flips,
-    beyond,
     flips,
     outwards,
     turned,
@@ -26,7 +25,7 @@ from memory_tui.explain.counterfactuals import (
 from memory_tui.search.rank import Reranking, rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import tuned
-from memory_tui.settings import BY_KEY, TUNE_KEYS, Scalar, Settings, compose
+from memory_tui.settings import TUNE_KEYS, Scalar, Settings, compose
 from tests.search.test_score import any_evidence, any_settings
 from tests.support.search import evidence as made
 from tests.support.search import settings as chosen
@@ -63,7 +62,7 @@ def check(found: Evidence, settings: Settings, row: int, answer: Flips) -> None:
 
 
 def check_turn(found: Evidence, row: int, change: Change, key: str) -> None:
-    turn, knob = next(turn for turn in change.turns if turn.key == key), BY_KEY[key]
+    turn = next(turn for turn in change.turns if turn.key == key)
 
     def lost(value: Scalar) -> bool:
         return place(found, change.settings.update(turned({key: value}), "test"), row) is None
@@ -72,8 +71,9 @@ def check_turn(found: Evidence, row: int, change: Change, key: str) -> None:
         assert lost(turn.was), "may be left out"
     if isinstance(turn.value, bool | str):
         return
-    was, up = float(turn.was), float(turn.value) > float(turn.was)
-    nearer = [value for value in beyond(knob, was, up=up) if abs(float(value) - was) < abs(float(turn.value) - was)]
+    steps = outwards(key, turn.was)
+    up = float(turn.value) > float(turn.was)
+    nearer = [value for value in steps[: steps.index(turn.value)] if (float(value) > float(turn.was)) == up]
     for value in nearer[-1:]:
         assert lost(value) != (change.place is None), "a step less does not turn it"
 
@@ -89,8 +89,8 @@ def test_every_change_is_real_and_the_nearest(found, settings, data):
     for key in TUNE_KEYS:
         if key in (TEXT, HALF_LIFE, "profile") or (key == WEIGHT and abs(weights - 1) > 1e-6):
             continue
-        knob, now = BY_KEY[key], settings.values[key].value
-        others = ((value, settings.update(turned({key: value}), "test")) for value in outwards(knob, now))
+        now = settings.values[key].value
+        others = ((value, settings.update(turned({key: value}), "test")) for value in outwards(key, now))
         real = next((value for value, one in others if (place(found, one, row) is None) == answer.recalled), None)
         assert reported.get(key) == real, key
 
@@ -152,10 +152,10 @@ def test_that_no_pair_helps_is_said_where_none_was_found():
 
 
 def test_the_steps_go_outwards_on_the_grid():
-    half = list(outwards(BY_KEY[HALF_LIFE], 30))
+    half = list(outwards(HALF_LIFE, 30))
     assert half[:4] == [31, 29, 32, 28]
     assert (min(half), max(half), len(half)) == (1, 3650, 724)
-    assert list(outwards(BY_KEY[FLOOR], 0.355))[:3] == [0.36, 0.35, 0.37]
-    assert list(outwards(BY_KEY["query.hybrid.mmr.enabled"], False)) == [True]
-    assert next(iter(outwards(BY_KEY[RESULTS], 60))) == 50, "from beyond the slider to its end"
+    assert list(outwards(FLOOR, 0.355))[:3] == [0.36, 0.35, 0.37]
+    assert list(outwards("query.hybrid.mmr.enabled", False)) == [True]
+    assert next(iter(outwards(RESULTS, 60))) == 50, "from beyond the slider to its end"
     assert turned({WEIGHT: 0.35}) == {WEIGHT: 0.35, TEXT: 0.65}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memory_tui import demo
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
-from memory_tui.explain.counterfactuals import Rephrasings, of_answer
+from memory_tui.explain.counterfactuals import NO_QUESTIONS, remedies
 from memory_tui.explain.wording import MatchedWords
 from memory_tui.plan import Options
 from memory_tui.search.trace import QueryPlan
@@ -29,6 +29,13 @@ def engine(tmp_path_factory):
         yield engine
 
 
+def other_questions(engine, answer, asked):
+    """The questions that recall what speaks in `answer`; those that are tried are added to `asked`."""
+    return remedies(answer, engine.plan.with_profile, lambda query: asked.append(query) or engine.search.gather(query))[
+        1
+    ]
+
+
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
 def test_every_suggestion_recalls_the_chunk(engine, profile):
     settings = engine.plan.with_profile(profile)
@@ -38,7 +45,7 @@ def test_every_suggestion_recalls_the_chunk(engine, profile):
         answer = engine.search.why(evidence, path, None, settings)
         assert not answer.recalled
         assert answer.best is not None
-        for found in of_answer(engine.search.gather, answer).rephrased:
+        for found in other_questions(engine, answer, []).rephrased:
             suggested += 1
             trace = engine.search.search(found.query, settings)
             assert trace.recalled[found.place - 1].chunk == answer.best.chunk
@@ -53,7 +60,7 @@ def test_a_recalled_chunk_needs_no_other_question(engine):
     asked: list[str] = []
     answer = engine.search.why(evidence, top.path, top.start_line)
     assert answer.recalled
-    assert of_answer(lambda query: asked.append(query) or engine.search.gather(query), answer) == Rephrasings()
+    assert other_questions(engine, answer, asked) == NO_QUESTIONS
     assert asked == []
 
 
@@ -65,7 +72,7 @@ def test_where_all_words_are_needed_the_missing_ones_can_be_left_out(engine):
         engine.search.gather("zebra voicemail omada vlan switch"), "memory/people.md", None, settings
     )
     assert not answer.recalled
-    found = of_answer(engine.search.gather, answer).rephrased
+    found = other_questions(engine, answer, []).rephrased
     assert any(one.left_out == ("zebra", "omada", "vlan", "switch") for one in found), found
 
 
@@ -75,7 +82,7 @@ def test_words_of_the_line_that_was_asked_about_come_first_and_say_where_they_st
     line = next(at for at, text in enumerate(lines, 1) if "Biscuit" in text)
     answer = engine.search.why(evidence, "memory/2026-09-20.md", line)
     asked: list[str] = []
-    found = of_answer(lambda query: asked.append(query) or engine.search.gather(query), answer).rephrased
+    found = other_questions(engine, answer, asked).rephrased
     assert asked[0].split()[-1] in lines[line - 1].lower()
     assert found
     for one in found:

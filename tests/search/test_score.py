@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory_tui.explain import wording
-from memory_tui.notices import short_reason
+from memory_tui.notices import as_notice, short_reason
 from memory_tui.search.corpus import exact_cosines, products
 from memory_tui.search.excerpts import window
 from memory_tui.search.rank import Likeness, mmr, rank
@@ -241,7 +241,7 @@ def test_every_candidate_has_one_verdict_that_holds(found, chosen):
         else:
             assert candidate.score >= trace.floor
             assert verdict.place > limit
-        assert wording.sentence(verdict)
+        assert as_notice(verdict).message
         assert short_reason(verdict)
     assert (trace.empty is None) == bool(trace.recalled)
     if trace.empty is not None:

@@ -33,7 +33,7 @@ from memory_tui.errors import Cancelled, MemoryTuiError
 from memory_tui.events import Event, IndexChanged, SyncFinished
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephrase, that_send
-from memory_tui.explain.why_not import absent, row_of, side_of
+from memory_tui.explain.why_not import row_of
 from memory_tui.formatting import one_line, safe
 from memory_tui.providers import registry
 from memory_tui.search.excerpts import Excerpt
@@ -626,15 +626,13 @@ class SearchView(View):
 
     def rephrased(self, engine: Engine, answer: Answered, row: Row, stop: Stop) -> Sequence[Rephrased]:
         """Return questions that have a passage sent; each is really asked, so only where that costs nothing."""
-        settings = answer.request.settings
+        evidence, settings, chunk = answer.evidence, answer.request.settings, row.hit.chunk
 
         def ask(query: str) -> Evidence:
             return engine.search.gather(query, stop)
 
-        text = answer.evidence.texts.get(row.hit.chunk.rowid, row.hit.snippet)
-        words = side_of(answer.evidence, settings).plan
-        lacks = absent(words, text) if row.hit.bm25 is None and " AND " in words.fts_query else ()
-        return rephrase(ask, answer.evidence, settings, text, row.hit.chunk, lacks, self.line_of(row)).rephrased
+        text = evidence.texts.get(chunk.rowid, row.hit.snippet)
+        return rephrase(ask, evidence, settings, text, chunk, self.line_of(row)).rephrased
 
     def explained(self, rowid: int, trace: Trace, remedies: list[Remedy], *, is_last: bool) -> None:
         """Show what would have the passage under the cursor sent."""
@@ -1046,7 +1044,7 @@ class SearchView(View):
             self.notify(why.unsent or words, markup=False)
             self.call_later(self.placed, rowid, place)
         else:
-            text = self.attempt(lambda _: explained(answer.engine, why, settings))
+            text = self.attempt(lambda _: explained(answer.engine, why))
             if text is not None:
                 self.call_later(self.placed, 0, place, text)
 
