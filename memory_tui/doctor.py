@@ -46,12 +46,16 @@ class CheckOutcome(Struct, frozen=True):
 
 
 class Check(Struct, frozen=True):
-    """One question that is put to the machine or the memory; `key` names it for programs, `title` for people."""
+    """One question that is put to the machine or the memory; `key` names it for programs, `title` for people.
+
+    It says something about an engine that it `concerns`.
+    """
 
     key: str
     group: Group
     title: str
     run: Callable[[Engine], CheckOutcome]
+    concerns: Callable[[Engine], bool] = lambda _: True
 
 
 class Result(Struct, frozen=True):
@@ -64,12 +68,6 @@ class Result(Struct, frozen=True):
     evidence: str
     fix: str
     milliseconds: float
-
-    @classmethod
-    def of(cls, check: Check, outcome: CheckOutcome, seconds: float) -> Result:
-        """Return the outcome of `check`."""
-        place = check.key, check.group, check.title
-        return cls(*place, outcome.state, outcome.evidence, outcome.fix, round(1000 * seconds, 1))
 
 
 ok = partial(CheckOutcome, "ok")
@@ -86,12 +84,8 @@ def examine(engine: Engine, checks: Sequence[Check], deadline: float = DEADLINE)
     Each check runs on a thread of its own, which is left behind when it hangs: closing the engine ends it.
     """
     done: queue.SimpleQueue[Result] = queue.SimpleQueue()
-
-    def work(check: Check) -> None:
-        done.put(_run_check(engine, check))
-
     for check in checks:
-        threading.Thread(target=work, args=(check,), name="doctor", daemon=True).start()
+        threading.Thread(target=_run_check, args=(engine, check, done), name="doctor", daemon=True).start()
     left = {check.key: check for check in checks}
     end = time.monotonic() + deadline
     while left and (room := end - time.monotonic()) > 0:
@@ -102,8 +96,8 @@ def examine(engine: Engine, checks: Sequence[Check], deadline: float = DEADLINE)
         del left[result.check]
         yield result
     for check in left.values():
-        still = CheckOutcome("no answer", f"Still running after {deadline:g} s.", _SLOW)
-        yield Result.of(check, still, deadline)
+        still = f"Still running after {deadline:g} s."
+        yield Result(check.key, check.group, check.title, "no answer", still, _SLOW, 1000 * deadline)
 
 
 def verdict(results: Sequence[Result]) -> int:
@@ -111,7 +105,7 @@ def verdict(results: Sequence[Result]) -> int:
     return int(any(result.state in ("failed", "no answer") for result in results))
 
 
-def _run_check(engine: Engine, check: Check) -> Result:
+def _run_check(engine: Engine, check: Check, done: queue.SimpleQueue[Result]) -> None:
     began = time.perf_counter()
     try:
         finding = check.run(engine)
@@ -121,7 +115,8 @@ def _run_check(engine: Engine, check: Check) -> Result:
         finding = failed(error.message, error.next_step)
     except Exception as error:  # noqa: BLE001 - a check that breaks is a finding, not the end of the others
         finding = failed(f"The check itself broke: {type(error).__name__}: {error}", "Please report it.")
-    return Result.of(check, finding, time.perf_counter() - began)
+    took = round(1000 * (time.perf_counter() - began), 1)
+    done.put(Result(check.key, check.group, check.title, finding.state, finding.evidence, finding.fix, took))
 
 
 _SLOW = "Run it again. If it is still slow, the provider or the disk hangs."
@@ -250,21 +245,20 @@ def _workspace(engine: Engine) -> CheckOutcome:
 
 
 def _curated(engine: Engine) -> CheckOutcome:
-    names = [path for path in ("MEMORY.md", "memory.md") if (engine.plan.roots.workspace / path).exists()]
-    if len(names) == 2 and not (engine.plan.roots.workspace / names[0]).samefile(
-        engine.plan.roots.workspace / names[1]
-    ):
+    folder = engine.plan.roots.workspace
+    files = [folder / name for name in ("MEMORY.md", "memory.md") if (folder / name).exists()]
+    if len(files) == 2 and not files[0].samefile(files[1]):
         return warning("There is a MEMORY.md and a memory.md; some hosts read only one of them.", "Merge them.")
-    if str(engine.plan.roots.workspace) in engine.plan.roots.extra:
+    if str(folder) in engine.plan.roots.extra:
         return ok("Every note of this folder is memory.")
-    if not names:
+    if not files:
         engine.notes.record()
         removed = engine.notes.curator.journal.edits("MEMORY.md", most=1)
         if removed and removed[0].after is None:
             back = f"memory-tui restore MEMORY.md --before {removed[0].id} brings it back."
             return warning("MEMORY.md was removed: a session starts without lasting facts.", back)
         return warning("There is no MEMORY.md: a session starts without lasting facts.", "Promote a line with p.")
-    return ok(f"{names[0]} is there.")
+    return ok(f"{files[0].name} is there.")
 
 
 def _all_read(engine: Engine) -> CheckOutcome:
@@ -362,6 +356,24 @@ def _plugin_folder(config: Config) -> Path | None:
     return None
 
 
+def _answers(engine: Engine) -> CheckOutcome:
+    engine.backend.client.ask("memory", 1)
+    engine.backend.recovered()
+    return ok("A question was asked and answered.")
+
+
+def _recalls_entries(engine: Engine) -> bool:
+    return engine.plan.recalls_entries
+
+
+def _table(engine: Engine) -> CheckOutcome:
+    try:
+        count = len(engine.memories.table().entries())
+    except TableMissing as missing:
+        return warning(missing.message, missing.next_step)
+    return ok(f"{plural(count, 'entry')} in {engine.memories.label}.")
+
+
 CHECKS: tuple[Check, ...] = (
     Check("vec0", "machine", "sqlite-vec works", _vec0),
     Check("watcher", "machine", "A saved file is noticed", _sees_a_save),
@@ -377,39 +389,11 @@ CHECKS: tuple[Check, ...] = (
     Check("configuration", "settings", "The configuration has no errors", _configuration),
     Check("agents", "settings", "Connected agents get answers", _agents),
     Check("openclaw-slot", "settings", "OpenClaw's agent recalls through memory-tui", _slot),
+    Check("qmd-answers", "settings", "QMD answers", _answers, lambda engine: engine.backend.is_qmd),
+    Check("ltm-table", "settings", "The table of the long-term memories can be read", _table, _recalls_entries),
 )
 
 
 def checks_of(engine: Engine) -> tuple[Check, ...]:
-    """Return the checks that say something about `engine`: those of QMD and LanceDB where they were chosen."""
-    checks = CHECKS
-    if engine.backend.is_qmd:
-        checks += QMD_CHECKS
-    if engine.plan.recalls_entries:
-        checks += LTM_CHECKS
-    return checks
-
-
-# --- other backends ---------------------------------------------------------------------------------------------------
-
-
-def _answers(engine: Engine) -> CheckOutcome:
-    engine.backend.client.ask("memory", 1)
-    engine.backend.recovered()
-    return ok("A question was asked and answered.")
-
-
-QMD_CHECKS: tuple[Check, ...] = (Check("qmd-answers", "settings", "QMD answers", _answers),)
-
-
-def _table(engine: Engine) -> CheckOutcome:
-    try:
-        count = len(engine.memories.table().entries())
-    except TableMissing as missing:
-        return warning(missing.message, missing.next_step)
-    return ok(f"{plural(count, 'entry')} in {engine.memories.label}.")
-
-
-LTM_CHECKS: tuple[Check, ...] = (
-    Check("ltm-table", "settings", "The table of the long-term memories can be read", _table),
-)
+    """Return the checks that say something about `engine`."""
+    return tuple(check for check in CHECKS if check.concerns(engine))

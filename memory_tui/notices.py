@@ -195,8 +195,7 @@ def _setting_ignored(key: str, profile: str) -> str:
     return f"{key} as set has no effect under profile {profile}: {why}."
 
 
-def _setting_elsewhere(key: str, profile: str) -> str:
-    del profile
+def _setting_elsewhere(key: str, **_: object) -> str:
     recommended = profile_named(OWN_PROFILE)
     return "" if key in recommended.ignores else f"Set it with --profile {recommended.name}, or leave it out."
 
@@ -255,11 +254,9 @@ def _never_recalled(profile: str, citations: tuple[str, ...]) -> str:
     )
 
 
-def _rebuild_next(reasons: tuple[str, ...], failed: bool) -> str:
-    del reasons
-    if failed:
-        return "The rebuild starts when the provider answers. Run memory-tui provider --test to try now."
-    return "Run memory-tui index."
+def _rebuild_next(failed: bool, **_: object) -> str:
+    waits = "The rebuild starts when the provider answers. Run memory-tui provider --test to try now."
+    return waits if failed else "Run memory-tui index."
 
 
 # --- sentences about a line -----------------------------------------------------------------------------------------
@@ -347,7 +344,8 @@ def _outside_text_pool(rank: int, pool: int, bm25: float, edge: float) -> str:
 
 def short_reason(verdict: Struct) -> str:
     """Return why a candidate lost, in two or three words for a list."""
-    row, fields = as_notice(verdict), as_notice(verdict).fields
+    row = as_notice(verdict)
+    fields = row.fields
     match row.kind:
         case "recalled" if fields["rescued"]:
             return "recalled, by words"
@@ -382,8 +380,7 @@ LEFT_OUT: Mapping[str, str] = {
 """Why words are not searched for."""
 
 
-def _empty_index(files: int, pending: int, unreadable: int) -> str:
-    del files
+def _empty_index(pending: int, unreadable: int, **_: object) -> str:
     if pending:
         return f"Nothing is indexed yet: {plural(pending, 'file')} waiting."
     if unreadable:
@@ -391,8 +388,7 @@ def _empty_index(files: int, pending: int, unreadable: int) -> str:
     return "This workspace holds no notes yet."
 
 
-def _fill_index(files: int, pending: int, unreadable: int) -> str:
-    del files
+def _fill_index(pending: int, unreadable: int, **_: object) -> str:
     if pending:
         return "Wait for the index, or run memory-tui index."
     if unreadable:
@@ -400,8 +396,7 @@ def _fill_index(files: int, pending: int, unreadable: int) -> str:
     return "Write MEMORY.md or memory/YYYY-MM-DD.md, then search again."
 
 
-def _no_usable_word(dropped: Sequence[str], pointless: bool) -> str:
-    del dropped
+def _no_usable_word(pointless: bool, **_: object) -> str:
     vectors = "the embedding model knows nothing in it" if pointless else "there are no vectors to go by"
     return f"The query has no word to search for, and {vectors}."
 

@@ -31,8 +31,8 @@ from memory_tui.settings import TUNE_KEYS, Settings
 from memory_tui.shared.scope import Standing, workspace_of
 from memory_tui.tune import evaluate as measures
 from memory_tui.tune import judgments, knob_search
-from memory_tui.tune.evaluate import COSTS, Case, LevelCounts, Scorecard, Scores, Shortfall
-from memory_tui.tune.knob_search import Better, Outcome
+from memory_tui.tune.evaluate import COSTS, Case, LevelCounts, Scorecard, Scores
+from memory_tui.tune.knob_search import FEWEST, METRIC, Better, Outcome
 from memory_tui.workspace import notes, roots
 from memory_tui.workspace.roots import NoteMissing
 
@@ -283,8 +283,6 @@ def _file(args: argparse.Namespace) -> int:
 
 # --- eval ------------------------------------------------------------------------------------------------------------
 
-METRIC = "ndcg@10"
-"""What a search of the knobs is to raise."""
 FELL_SHORT = 3
 """Exit code of an evaluation whose score is below the limit that the command line sets."""
 
@@ -312,24 +310,24 @@ def evaluate(args: argparse.Namespace) -> int:
             levels = measures.level_counts(cases, settings)
         vectors = notices.other_vectors(settings.word("profile"), cases[0].evidence.provider) if cases else ()
         remarks = [*engine.notices(), *vectors]
-    short = measures.shortfalls(card.mean, floors)
+    failed = [
+        {"metric": name, "value": card.mean[name], "wanted": bound, "sentence": shortfall(name, card.mean[name], bound)}
+        for name, bound in measures.missed(card.mean, floors).items()
+    ]
     data = {
         **scorecard_data(card, settings),
         "levels": plain(levels),
-        "failed": [
-            {"metric": each.metric, "value": each.value, "wanted": each.bound, "sentence": shortfall(each)}
-            for each in short
-        ],
+        "failed": failed,
         "notices": plain(remarks),
     }
-    lines = [*scorecard_lines(card), *([level_words(levels)] if levels else ()), *map(shortfall, short)]
-    lines += [notice.message for notice in vectors]
-    return show(args, data, lines, FELL_SHORT if short else 0)
+    lines = [*scorecard_lines(card), *([level_words(levels)] if levels else ())]
+    lines += [*(row["sentence"] for row in failed), *(notice.message for notice in vectors)]
+    return show(args, data, lines, FELL_SHORT if failed else 0)
 
 
 def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[Case, ...]) -> int:
     with waiting("Searching the knobs"):
-        outcome = knob_search.tune(cases, engine.plan.settings, METRIC)
+        outcome = knob_search.tune(cases, engine.plan.settings)
     levels = measures.level_counts(cases, engine.plan.settings)
     data = {
         "metric": METRIC,
@@ -420,10 +418,9 @@ def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
     }
 
 
-def shortfall(missed: Shortfall) -> str:
+def shortfall(metric: str, value: float, bound: float) -> str:
     """Return a metric that misses what was asked of it, as a sentence."""
-    side = "above" if missed.metric in COSTS else "below"
-    return f"{missed.metric} is {missed.value:.6g}, {side} {missed.bound:g}."
+    return f"{metric} is {value:.6g}, {'above' if metric in COSTS else 'below'} {bound:g}."
 
 
 # --- a search of the knobs -----------------------------------------------------------------------------------------
@@ -434,9 +431,9 @@ def verdict(value: Outcome) -> str:
     gain = value.held_out
     if isinstance(value, Better):
         sure = f"95 % from {value.held_out.low:.3f} to {value.held_out.high:.3f}"
-        return f"On held-out queries, {value.metric} rises by {value.held_out.mean:.3f} beyond chance ({sure})."
+        return f"On held-out queries, {METRIC} rises by {value.held_out.mean:.3f} beyond chance ({sure})."
     if value.reason == "few labels":
-        return f"No evidence: {plural(value.have, 'query')} with a correct hit; the search needs {value.needed}."
+        return f"No evidence: {plural(value.have, 'query')} with a correct hit; the search needs {FEWEST}."
     if gain is None or not (gain.low or gain.high):
         return "No evidence: the best settings for the half that is searched gain nothing on held-out queries."
     return (

@@ -23,7 +23,7 @@ from memory_tui.config.keys import OWN_KEYS
 from memory_tui.config.model import Config, release_meant
 from memory_tui.config.places import own_path
 from memory_tui.errors import ConfigError, ConfigUnsaved
-from memory_tui.secrets.discreet import Discreet
+from memory_tui.secrets import Discreet
 from memory_tui.secrets.finder import redact
 from memory_tui.settings import BY_KEY, OWN_PROFILE, Scalar, Settings, profile_named, show
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from memory_tui.durable import open_regular
 from memory_tui.errors import ConfigError
-from memory_tui.secrets.discreet import Discreet
+from memory_tui.secrets import Discreet
 
 MAX_DEPTH = 200
 

@@ -26,7 +26,7 @@ from memory_tui.durable import open_regular
 from memory_tui.errors import ConfigError
 from memory_tui.providers import registry
 from memory_tui.providers.options import Secret, Shared
-from memory_tui.secrets.discreet import Discreet
+from memory_tui.secrets import Discreet
 from memory_tui.settings import (
     BY_KEY,
     NEWEST_OPENCLAW,

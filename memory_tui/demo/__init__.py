@@ -23,12 +23,13 @@ from memory_tui import durable, locks
 from memory_tui.config.places import journal_folder
 from memory_tui.errors import EditRefused, IndexUnavailable, WorkspaceError
 from memory_tui.notes.journal import Journal
+from memory_tui.notices import ordinal
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit
 from memory_tui.settings import OWN_PROFILE, TUNE_KEYS, compose
 from memory_tui.tune import judgments
-from memory_tui.tune.judgments import Label, Query
+from memory_tui.tune.judgments import Query
 
 SUGGESTED: tuple[str, ...] = (
     "How is the VLAN on the Omada router set up?",
@@ -47,16 +48,11 @@ _TEMPLATE_DAY = re.compile(r"day-(\d{3})")
 _PLACEHOLDER = re.compile(r"\{(date|weekday|long|month|zh)([+-]\d+)?\}")
 
 
-def _ordinal(number: int) -> str:
-    ending = "th" if 10 < number < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
-
-
 # Names of days and months are English everywhere, because nothing here takes over the user's locale.
 _FORMS: Mapping[str, Callable[[dt.date], str]] = {
     "date": dt.date.isoformat,
     "weekday": lambda day: f"{day:%A}",
-    "long": lambda day: f"{day:%B} {_ordinal(day.day)}",
+    "long": lambda day: f"{day:%B} {ordinal(day.day)}",
     "month": lambda day: f"{day:%B}",
     "zh": lambda day: f"{day.month}月{day.day}日",
 }
@@ -93,27 +89,20 @@ def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
     return target
 
 
-def labelled_queries(today: dt.date) -> list[Query]:
+def labelled_queries(today: dt.date) -> tuple[Query, ...]:
     """Return the questions that come with the sample as it stands on `today`, each with the lines that answer it."""
     text = _fill((files(__name__) / "queries.jsonl").read_text(encoding="utf-8"), today)
-    rows = map(json.loads, text.splitlines())
-    return [
-        Query(
-            row["query"], tuple(Label(**each) for each in row["relevant"]), row["id"], unanswerable=not row["relevant"]
-        )
-        for row in rows
-    ]
+    return judgments.parse(text).queries
 
 
 def keep_queries(workspace: Path, config: Path, today: dt.date) -> None:
     """Save the labelled queries as those of the sample in `workspace`, whose own configuration is `config`."""
     place = judgments.notebook_path(workspace, config)
-    judgments.save(place, judgments.Notebook(tuple(labelled_queries(today))))
+    judgments.save(place, judgments.Notebook(labelled_queries(today)))
 
 
 def _forget(folder: Path) -> None:
     """Remove what the state folder keeps of the demo below `folder`: nobody would find it again."""
-
     workspace = folder / WORKSPACE
     place = recall_log.recall_log_path(workspace)
     with suppress(OSError, IndexUnavailable):

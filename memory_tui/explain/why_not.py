@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import numpy as np
 from msgspec import Struct
@@ -30,7 +29,6 @@ from memory_tui.workspace.scan import NoteFile
 
 Fate = Notice | Verdict
 """What became of a line: the first gate that stopped it, or the verdict of ranking."""
-NO_REASON: Mapping[int, str] = MappingProxyType({})
 LISTED = 20
 """Chunks of a note that are explained; the others are counted."""
 
@@ -217,10 +215,9 @@ class Account(Struct, frozen=True):
 class Inquest:
     """One ranking, and what it made of any chunk; `no_vector` tells by rowid why a chunk has none, in words."""
 
-    def __init__(self, evidence: Evidence, settings: Settings, no_vector: Mapping[int, str] = NO_REASON) -> None:
+    def __init__(self, evidence: Evidence, settings: Settings, no_vector: Mapping[int, str]) -> None:
         self.evidence, self._no_vector = evidence, no_vector
-        self.trace = rank(evidence, settings)
-        self.side = side_of(evidence, settings)
+        self.trace, self.side = rank(evidence, settings), side_of(evidence, settings)
         self._newest = profile_named(self.trace.profile).exact_paths
         # 2026.9 has its own list of all hits, however they were looked for.
         self.postings = (self.side.postings,) if self._newest else _postings(evidence, self.side)

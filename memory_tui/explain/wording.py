@@ -254,21 +254,15 @@ def answered_by(trace: Trace) -> tuple[str, str]:
     if unknown := next((claim for claim in trace.notices if claim.kind == "language_unknown"), None):
         hardly = "the built-in table hardly knows it" if unknown.fields["known"] else _NO_VECTOR["unknown_language"]
         return language_label(unknown.fields["language"], unknown.fields["known"]), hardly
-    match trace.mode:
-        case "hybrid" if "unknown_words" in codes:
-            return "by words only", _NO_VECTOR["unknown_words"]
-        case "hybrid" if not trace.plan.fts_query:
-            return "by vectors only", "no word to look for"
-        case "hybrid" if "meaning_alone" in codes:
-            return "by vectors only", trace.plan.unmatched
-        case "hybrid":
-            return "by words and vectors", ""
-        case "keywords only":
-            return "by words only", _cause(trace, "the index has no vectors")
-        case "vectors only":
-            return "by vectors only", _WORDS_OFF
-        case "nothing":
-            return "by nothing", _cause(trace, "no word to look for")
+    ways: tuple[tuple[bool, str, str], ...] = (
+        (trace.mode == "nothing", "by nothing", _cause(trace, "no word to look for")),
+        (trace.mode == "keywords only", "by words only", _cause(trace, "the index has no vectors")),
+        (trace.mode == "vectors only", "by vectors only", _WORDS_OFF),
+        ("unknown_words" in codes, "by words only", _NO_VECTOR["unknown_words"]),
+        (not trace.plan.fts_query, "by vectors only", "no word to look for"),
+        ("meaning_alone" in codes, "by vectors only", trace.plan.unmatched),
+    )
+    return next(((by, why) for is_true, by, why in ways if is_true), ("by words and vectors", ""))
 
 
 def _unmatched(trace: Trace) -> str:
@@ -531,7 +525,7 @@ def notes_lacking(trace: Trace, reader: str, *, by_itself: bool) -> tuple[str, s
 
 
 def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_how: bool = True) -> ScoreLine:
-    """The words that stand in `text` with counts, those missing, those left out; with `say_how` what is odd about them.
+    """Return the words in `text` with counts, those missing, those left out; to `say_how`, what is odd about them.
 
     With `chunk`, what is indexed with its text counts as well: its file name, the day in it, the headings above it.
     """
@@ -540,9 +534,10 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     added = chunk is not None and any_word and not plan.inside and trace.mode != "vectors only"
     counts = words.counts(text)
     in_name = words.counts(tokens.words_above(chunk.path, ())) if chunk and added else {}
-    present: list[str] = []
-    missing: list[str] = []
-    unseen: list[str] = []
+    # The headings above are indexed with a chunk, but not kept with it; above the first line there are none.
+    missing = "not in its lines or name" if chunk and added and chunk.start_line > 1 else "missing"
+    unseen = "inside longer words, not seen"
+    lists: dict[str, list[str]] = {"": [], missing: [], unseen: []}
     # A run of Chinese, Japanese or Korean characters is searched as its pairs.
     by_run: dict[str, list[str]] = {}
     for word in counts:
@@ -550,20 +545,17 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
     for run, searched in by_run.items():
         matched = [word for word in searched if counts[word] or in_name.get(word)]
         if not matched:
-            (unseen if holds(text, run) else missing).append(run)
+            lists[unseen if holds(text, run) else missing].append(run)
         elif searched == [run]:
             named = in_name.get(run, 0)
             share = f" ({named} in the name)" if counts[run] else " (name)"
-            present.append(f"{run} {counts[run] + named}x{share if named else ''}")
+            lists[""].append(f"{run} {counts[run] + named}x{share if named else ''}")
         else:
-            present.append(f"{run} ({len(matched)} of {plural(len(searched), 'pair')} of characters)")
-    # The headings above are indexed with a chunk, but not kept with it; above the first line there are none.
-    lacking = "not in its lines or name" if chunk and added and chunk.start_line > 1 else "missing"
-    dropped = [
+            lists[""].append(f"{run} ({len(matched)} of {plural(len(searched), 'pair')} of characters)")
+    lists["left out"] = [
         f"{', '.join(_whole(claim.fields['words'], trace))} ({LEFT_OUT[claim.fields['reason']]})"
         for claim in left_out(plan, trace.profile)
     ]
-    lists = {"": present, lacking: missing, "inside longer words, not seen": unseen, "left out": dropped}
     parts = [f"{title}: {', '.join(each)}".removeprefix(": ") for title, each in lists.items() if each]
     how = []
     if say_how and plan.time:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from memory_tui.cancel import Stop
 from memory_tui.providers.base import Cause, Identity, Kind, ProviderFailure
-from memory_tui.secrets.discreet import Discreet
+from memory_tui.secrets import Discreet
 
 DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
 """What `local.modelPath` stands for without a value."""

@@ -15,16 +15,15 @@ import base64
 import hashlib
 import json
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from memory_tui import jsstring
+from memory_tui.secrets import tables
 from memory_tui.secrets.labels import LABELLED, NOTHING_KNOWN, Known, Label, Span, placeholder, prefix_of, written
 
 
@@ -49,11 +48,11 @@ PRIVATE = "Private Key"
 @cache
 def signs() -> tuple[tuple[str, KeyFormat], ...]:
     """Return every format, once with each of the words of which its keys hold one, in lower case; read once."""
-    tables = tomllib.loads(Path(__file__).with_name("formats.toml").read_text("utf-8"))
+    formats = tables("formats.toml")
     return tuple(
-        (word, KeyFormat(kind, pattern, name == "anywhere", kind in tables["short"]))
+        (word, KeyFormat(kind, pattern, name == "anywhere", kind in formats["short"]))
         for name in ("at_words", "anywhere")
-        for kind, holds, pattern in tables[name]
+        for kind, holds, pattern in formats[name]
         for word in holds
     )
 
@@ -110,9 +109,7 @@ def find(text: str, known: Known = NOTHING_KNOWN) -> tuple[Finding, ...]:
             line += text.count("\n", counted, start)
             counted = start
             findings.append(Finding(kind, line, start, end, label))
-    if known.cleared:
-        findings = [row for row in findings if exactly(text[row.start : row.end]) not in known.cleared]
-    return tuple(findings)
+    return tuple(row for row in findings if exactly(text[row.start : row.end]) not in known.cleared)
 
 
 def exactly(text: str) -> tuple[str, str]:
@@ -268,13 +265,13 @@ def redact(text: str) -> str:
 def _masked(match: re.Match[str]) -> str:
     whole = match.group()
     if "PRIVATE KEY-----" in whole:
-        return "***"
+        return MASK
     token = next((group for group in reversed(match.groups()) if group), whole)
     return whole.replace(token, _mask(token), 1)
 
 
 def _mask(token: str) -> str:
     if jsstring.utf16_len(token) < _SHORTEST_SHOWN:
-        return "***"
+        return MASK
     units = jsstring.utf16_slices(token, 1)
     return "".join((*units[: _CLEAR[0]], "…", *units[-_CLEAR[1] :]))

@@ -10,15 +10,13 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-import tomllib
 import unicodedata
 from collections.abc import Collection, Iterator
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
+from memory_tui.secrets import tables
 from memory_tui.secrets.finder import exactly
 
 OVERRIDE, EXFIL, HIDE, RUN = (
@@ -56,18 +54,13 @@ _WINDOW, _OVERLAP = 2000, 200
 
 @cache
 def _words(name: str) -> re.Pattern[str]:
-    """Return the pattern of a table in instructions.toml, which is read once, for text in lower case."""
-    tables = _tables()
-    text = re.sub(r"\{([a-z]+)\}", lambda part: "".join(tables[part[1]]), "|".join(tables[name]))
+    """Return the pattern of a table in instructions.toml, for text in lower case."""
+    words = tables("instructions.toml")
+    text = re.sub(r"\{([a-z]+)\}", lambda part: "".join(words[part[1]]), "|".join(words[name]))
     # An order in English begins a word, so that most places of a text are passed at once.
     text = rf"\b(?:{text})" if name.endswith("_en") else text
     # Letter case that does not matter would take three times as long.
     return re.compile(re.sub(r"\\.|[^\W\d_]", lambda part: part[0] if part[0][0] == "\\" else part[0].lower(), text))
-
-
-@cache
-def _tables() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 
 
 class Instruction(Struct, frozen=True):

@@ -7,13 +7,13 @@ looks random: documents, folders, commits and orders have such names, too.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import cast
 
 from msgspec import Struct
+
+from memory_tui.secrets import tables
 
 
 class _Pattern:
@@ -357,8 +357,8 @@ def _opening(line: str) -> Iterator[Span]:
 @cache
 def _words(name: str) -> re.Pattern[str]:
     """Return the pattern of a table in labels.toml, for text in lower case."""
-    tables = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    return re.compile(re.sub(r"\{([a-z]+)\}", lambda part: "|".join(tables[part[1]]), "|".join(tables[name])))
+    words = tables("labels.toml")
+    return re.compile(re.sub(r"\{([a-z]+)\}", lambda part: "|".join(words[part[1]]), "|".join(words[name])))
 
 
 def _another_thing(line: str, match: re.Match[str]) -> bool:

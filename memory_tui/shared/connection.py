@@ -26,7 +26,7 @@ from psycopg.types import TypeInfo
 from memory_tui.config import load as configuration
 from memory_tui.errors import MemoryTuiError
 from memory_tui.plan import Plan
-from memory_tui.secrets.discreet import Discreet
+from memory_tui.secrets import Discreet
 
 # What psycopg logs beside an error, which is told, would come upon the screen.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())

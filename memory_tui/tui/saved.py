@@ -36,7 +36,7 @@ from memory_tui.tui.view import View
 from memory_tui.tune import judgments, knob_search
 from memory_tui.tune.evaluate import Case, Scores, by_question, mean, score
 from memory_tui.tune.judgments import Label, Notebook, Query
-from memory_tui.tune.knob_search import Better, Outcome
+from memory_tui.tune.knob_search import FEWEST, METRIC, Better, Outcome
 
 ANSWER = 120
 """Characters of a judged line that are kept, so that it is found again when it moved."""
@@ -48,7 +48,6 @@ CHOICES: tuple[tuple[str, str], ...] = (
     (TAKE_BACK, "  Take my mark back"),
     (UNKNOWN, "  My notes do not know this: every passage is wrong"),
 )
-METRIC = "ndcg@10"
 
 NotebookChange = Callable[[Notebook], Notebook]
 
@@ -136,7 +135,7 @@ def outcome_text(outcome: Outcome) -> Content:
     """Return what the search for better knobs found, without a gain that is none."""
     if not isinstance(outcome, Better):
         if outcome.reason == "few labels":
-            few = f"{plural(outcome.have, 'question')} with a right passage; the search needs {outcome.needed}"
+            few = f"{plural(outcome.have, 'question')} with a right passage; the search needs {FEWEST}"
             return Content(f"No better setting found: {few}. m marks passages.")
         chance = "the best one tried gains no more than chance would" if outcome.changes else "none gains anything"
         return Content(f"No better setting found: on the half of the questions kept to check it, {chance}.")
@@ -289,7 +288,7 @@ class SavedQuestions(Dialog[str]):
             self.app.call_from_thread(self.query_one("#measures", Static).update, f"{words} ...  esc stops")
 
         if settings is not None:
-            outcome = self.view.attempt(lambda _: knob_search.tune(cases, settings, METRIC, progress=tell))
+            outcome = self.view.attempt(lambda _: knob_search.tune(cases, settings, progress=tell))
             if outcome is not None:
                 self.call_later(self.found, outcome)
 

@@ -103,19 +103,10 @@ def by_question(card: Scorecard) -> dict[str, Scores]:
     return {row.query.text: row.scores for row in card.rows}
 
 
-class Shortfall(Struct, frozen=True):
-    """The mean of `metric` is `value`, below what was asked of it, `bound`; of noise and wrong: above."""
-
-    metric: str
-    value: float
-    bound: float
-
-
-def shortfalls(means: Scores, floors: Mapping[str, float]) -> list[Shortfall]:
-    """Return the metrics that miss their floor (for noise and wrong: exceed their ceiling)."""
+def missed(means: Scores, floors: Mapping[str, float]) -> dict[str, float]:
+    """Return those of `floors` that their metrics miss (of noise and wrong: the ceilings that they exceed)."""
     signs = {name: -1 if name in COSTS else 1 for name in floors}
-    missed = (name for name, floor in floors.items() if signs[name] * (means[name] - floor) < -_SAME)
-    return [Shortfall(name, means[name], floors[name]) for name in missed]
+    return {name: floor for name, floor in floors.items() if signs[name] * (means[name] - floor) < -_SAME}
 
 
 DEPTHS = (1, 3, 6, 10, 20)

@@ -14,7 +14,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, reduce
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -71,8 +71,8 @@ class Query(Struct, frozen=True):
 
     def mark(self, label: Label) -> Query:
         """Return a copy with this judgement, which replaces another of the same line."""
-        others = tuple(old for old in self.labels if (old.path, old.line) != (label.path, label.line))
-        return replace(self, labels=(*others, label), unanswerable=self.unanswerable and label.grade == WRONG)
+        labels = (*self.unmark(label.path, label.line).labels, label)
+        return replace(self, labels=labels, unanswerable=self.unanswerable and label.grade == WRONG)
 
     def unmark(self, path: str, line: int) -> Query:
         """Return a copy without a judgement of that line."""
@@ -148,7 +148,7 @@ def parse(text: str, name: str = "the labels") -> Notebook:
                 'Write {"query": "...", "relevant": [{"path": "MEMORY.md", "line": 1, "grade": 2}]}. '
                 "Lines count from 1; grade 0 is wrong, 1 helps, 2 answers.",
             ) from error
-        notebook = notebook.put(_marked(notebook.find(query.text) or query, query.labels))
+        notebook = notebook.put(reduce(Query.mark, query.labels, notebook.find(query.text) or query))
     return notebook
 
 
@@ -167,22 +167,11 @@ def _query(fields: dict[str, Any]) -> Query:
     if any(label.grade < WRONG or label.line < 1 for label in labels):
         raise ValueError(labels)
     query = Query(text.strip(), (), str(fields.pop("id", "")), bool(fields.pop("unanswerable", False)), fields)
-    return _marked(query, labels)
-
-
-def _marked(query: Query, labels: Iterable[Label]) -> Query:
-    for label in labels:
-        query = query.mark(label)
-    return query
-
-
-def dump(notebook: Notebook) -> str:
-    """Return the notebook as JSON Lines."""
-    return "".join(json.dumps(_fields(query), ensure_ascii=False) + "\n" for query in notebook.queries)
+    return reduce(Query.mark, labels, query)
 
 
 def _fields(query: Query) -> dict[str, Any]:
-    rows = [asdict(label) for label in query.labels]
+    rows = map(asdict, query.labels)
     labels = [{name: value for name, value in row.items() if name != "answer" or value} for row in rows]
     unanswerable = {"unanswerable": True} if query.unanswerable else {}
     named = {"id": query.id} if query.id else {}
@@ -191,9 +180,10 @@ def _fields(query: Query) -> dict[str, Any]:
 
 def save(path: Path, notebook: Notebook) -> None:
     """Write the notebook in one step, so that nobody ever reads half of it. Raises LabelError."""
+    text = "".join(json.dumps(_fields(query), ensure_ascii=False) + "\n" for query in notebook.queries)
     with _writing(path):
         # In the place that a link leads to, because the file is the user's own.
-        durable.replace_file(Path(os.path.realpath(path)), dump(notebook).encode("utf-8", "replace"), None)
+        durable.replace_file(Path(os.path.realpath(path)), text.encode("utf-8", "replace"), None)
 
 
 _EDITING = threading.Lock()
@@ -206,9 +196,7 @@ def edit(path: Path, read: Callable[[str], Document], changes: Iterable[Callable
     """
     with _EDITING, _writing(path), locks.wait_for(path):
         before = load(path)
-        edited = settled(before, read)
-        for change in changes:
-            edited = change(edited)
+        edited = reduce(lambda notebook, change: change(notebook), changes, settled(before, read))
         if edited != before:
             save(path, edited)
         return edited

@@ -19,6 +19,8 @@ from memory_tui.tune import evaluate
 from memory_tui.tune.evaluate import Case, Gain, Scores
 from memory_tui.tune.judgments import Query
 
+METRIC = "ndcg@10"
+"""What a search is to raise."""
 FEWEST = 20
 """Fewest judged queries; with fewer the search claims nothing."""
 ORIGIN = "tuned on labels"
@@ -41,54 +43,43 @@ class Better(Struct, frozen=True):
 
     changes: Mapping[str, Scalar]
     settings: Settings
-    metric: str
     held_out: Gain
     before: Scores
     after: Scores
 
 
 class NoEvidence(Struct, frozen=True):
-    """Why nothing is recommended: of `needed` labelled questions there are `have`, or the gain may be chance.
+    """Why nothing is recommended: of FEWEST labelled questions there are `have`, or the gain may be chance.
 
     `changes` and `held_out` are those of the best that was found, if anything was.
     """
 
     reason: Reason
     have: int
-    needed: int
-    changes: Mapping[str, Scalar]
-    held_out: Gain | None
+    changes: Mapping[str, Scalar] = {}
+    held_out: Gain | None = None
 
 
 Outcome = Better | NoEvidence
 
 
-def tune(
-    cases: Sequence[Case],
-    settings: Settings,
-    metric: str = "ndcg@10",
-    seed: int = 1,
-    progress: Progress = lambda _: None,
-) -> Outcome:
-    """Better settings than `settings` for the labelled `cases`, or that there is no evidence for any.
+def tune(cases: Sequence[Case], settings: Settings, seed: int = 1, progress: Progress = lambda _: None) -> Outcome:
+    """Return better settings than `settings` for the labelled `cases`, or that there is no evidence for any.
 
-    `metric` is what to raise; `seed` decides which half is held out.
-    Seconds of arithmetic: for a worker thread.
+    `seed` decides which half is held out. Seconds of arithmetic: for a worker thread.
     """
     answerable = sum(bool(case.query.relevant) for case in cases)
     if answerable < FEWEST:
-        return NoEvidence("few labels", answerable, FEWEST, {}, None)
+        return NoEvidence("few labels", answerable)
     training, held_out = split(cases, seed)
-    search = _Search(training, settings, metric, progress)
-    best = search.run()
+    best = _Search(training, settings, progress).run()
     changes = difference(settings, best)
     if not changes:
-        return NoEvidence("nothing better", answerable, FEWEST, {}, None)
-    gained = beyond_chance(held_out, settings, best, metric, seed)
+        return NoEvidence("nothing better", answerable)
+    gained = beyond_chance(held_out, settings, best, METRIC, seed)
     if gained.low <= 0:
-        return NoEvidence("within chance", answerable, FEWEST, changes, gained)
-    before, after = _table(held_out, [settings, best])
-    return Better(changes, best, metric, gained, before, after)
+        return NoEvidence("within chance", answerable, changes, gained)
+    return Better(changes, best, gained, *_table(held_out, [settings, best]))
 
 
 def split(cases: Sequence[Case], seed: int) -> tuple[list[Case], list[Case]]:
@@ -119,7 +110,7 @@ def beyond_chance(cases: Sequence[Case], before: Settings, after: Settings, metr
         strangers = [gained(query) for query in others if query.labels][:_SHUFFLES]
         chance = sum(after - before for before, after in strangers) / max(1, len(strangers))
         real, then = gained(case.query)
-        baseline.append(real + (min(0.0, chance) if metric in evaluate.COSTS else max(0.0, chance)))
+        baseline.append(real + max(0.0, chance))
         reached.append(then)
     return evaluate.gain(baseline, reached, seed)
 
@@ -135,22 +126,20 @@ def _table(cases: Sequence[Case], chosen: Sequence[Settings]) -> list[Scores]:
     rows: list[list[Scores]] = [[] for _ in chosen]
     tried = [tuned(settings) for settings in chosen]
     for case in cases:
-        scores_by_hits: dict[tuple[int, ...], Scores] = {}
-        for at, hits in enumerate(case.replay.recalled(tried)):
-            if hits not in scores_by_hits:
-                scores_by_hits[hits] = evaluate.measure(case.query, [case.evidence.refs[row] for row in hits])
-            rows[at].append(scores_by_hits[hits])
+        hits, refs = case.replay.recalled(tried), case.evidence.refs
+        scores_of = {each: evaluate.measure(case.query, [refs[row] for row in each]) for each in set(hits)}
+        for row, each in zip(rows, hits, strict=True):
+            row.append(scores_of[each])
     return [evaluate.mean(row) for row in rows]
 
 
 class _Search:
     """Knob after knob, each to its best value with the others held, until a round changes nothing."""
 
-    def __init__(self, cases: Sequence[Case], settings: Settings, metric: str, progress: Progress) -> None:
-        self._cases, self._base, self._metric, self._progress = cases, settings, metric, progress
+    def __init__(self, cases: Sequence[Case], settings: Settings, progress: Progress) -> None:
+        self._cases, self._base, self._progress = cases, settings, progress
         self._values: dict[tuple[Scalar, ...], float] = {}
-        self._ignored = settings.profile.ignores
-        self._knobs = [BY_KEY[key] for key in TUNE_KEYS if key not in _LEFT_ALONE and key not in self._ignored]
+        self._knobs = [BY_KEY[key] for key in TUNE_KEYS if key not in {*_LEFT_ALONE, *settings.profile.ignores}]
 
     def run(self) -> Settings:
         """Return the best settings on these questions, with as few knobs turned as it takes."""
@@ -177,8 +166,7 @@ class _Search:
         keys = [tuple(tuned(settings).values()) for settings in chosen]
         # The last round turns again what nothing has changed.
         new = {key: settings for key, settings in zip(keys, chosen, strict=True) if key not in self._values}
-        sign = -1 if self._metric in evaluate.COSTS else 1
         for key, scores in zip(new, _table(self._cases, list(new.values())), strict=True):
-            self._values[key] = sign * scores[self._metric]
+            self._values[key] = scores[METRIC]
         reached = [self._values[key] for key in keys]
         return chosen[0] if reached[0] >= max(reached) - 1e-9 else chosen[reached.index(max(reached))]

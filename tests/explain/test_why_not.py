@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import trace_json, why_not
+from memory_tui.explain import trace_json, why_not, wording
 from memory_tui.explain.hit_text import body_of, date_name
 from memory_tui.explain.why_not import LISTED, Inquest
 from memory_tui.explain.wording import MatchedWords
@@ -49,7 +49,7 @@ def test_numbers_of_a_chunk_outside_the_pools_are_those_it_has_as_a_candidate(wo
     narrow, wide = (base.update(pool, "test") for pool in pools)
     for query in world.questions:
         evidence = world.engine.search.gather(query)
-        inquest, wider = Inquest(evidence, narrow), rank(evidence, wide)
+        inquest, wider = Inquest(evidence, narrow, {}), rank(evidence, wide)
         for real in (*wider.recalled, *wider.lost):
             row = why_not.row_of(evidence, real.chunk.rowid)
             assert row is not None
@@ -78,7 +78,7 @@ def test_a_chunk_without_a_vector(cosines, lost, kind, said):
     found = replace(made(cosines, {0: -1.0}, texts=["word", "other"]), notices=lost)
     if cosines is not None:
         found = replace(found, nearest=np.array([0]))
-    inquest = Inquest(found, chosen(OPENCLAW))
+    inquest = Inquest(found, chosen(OPENCLAW), {})
     assert isinstance(inquest.account(0, "word").fate, Recalled)
     fate = inquest.account(1, "other").fate
     assert isinstance(fate, Notice)

@@ -355,10 +355,10 @@ def test_a_saved_question_says_what_a_ranking_sends_for_it():
 
 
 def test_no_better_setting_is_said_without_a_gain():
-    few = saved.outcome_text(NoEvidence("few labels", 3, 20, {}, None)).plain
+    few = saved.outcome_text(NoEvidence("few labels", 3)).plain
     assert few.startswith("No better setting found: 3 questions")
     assert "needs 20" in few
-    assert "-" not in saved.outcome_text(NoEvidence("within chance", 30, 20, {"query.minScore": 0.1}, None)).plain
+    assert "-" not in saved.outcome_text(NoEvidence("within chance", 30, {"query.minScore": 0.1})).plain
 
 
 def test_two_rankings_are_aligned_and_coloured_where_they_differ(engine, evidence, rows):

@@ -235,4 +235,4 @@ def test_neither_more_hits_nor_fewer_are_a_gain_beyond_chance():
 def test_few_labels_give_no_evidence_however_good():
     now = settings(OPENCLAW, vectorWeight=0.95, textWeight=0.05, maxResults=3)
     found = tune([planted(number) for number in range(FEWEST - 1)], now)
-    assert found == NoEvidence("few labels", FEWEST - 1, FEWEST, {}, None)
+    assert found == NoEvidence("few labels", FEWEST - 1)
