@@ -245,7 +245,7 @@ def why(args: argparse.Namespace) -> int:
     if args.file is not None:
         return _file(args)
     if args.query is None or args.place is None:
-        raise QueryError("A query and a line belong together.", _EXAMPLE)
+        raise QueryError("A query and a line belong together.", f"{_EXAMPLE[:-1]}, or memory-tui why --file USER.md.")
     if not args.query.strip():
         raise QueryError("There is no query.", _EXAMPLE)
     with opened(args) as own:

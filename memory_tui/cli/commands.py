@@ -150,7 +150,7 @@ get  ask:get  print a note, or some of its lines
   path PATH[:LINE[-LINE]]             the note, or lines of it; or a citation, PATH#L3-L9
   --from N@1                          first line
   --lines N                           how many lines, at most 120
-why  ask:why answers  why a line was, or was not, recalled; why a file is part of the memory
+why  ask:why answers  why a line was, or was not, recalled; with --file, why a file is part of the memory
   query?                              the query
   place? PATH[:LINE]                  a note, a line of it, or a citation such as PATH#L3-L9
   --scope SCOPE@                      of a shared index, as for search

@@ -64,7 +64,7 @@ class Memory(Struct, frozen=True):
         if self.decisions is not None:
             waits = f"{plural(self.decisions, 'decision')} in its inbox"
         return ", ".join(
-            filter(None, (of, f"{plural(self.notes, 'note')} of its own", f"{self.bytes / 1024:,.0f} KB", age, waits))
+            filter(None, (of, f"{plural(self.notes, 'note')} of its own", f"{self.bytes / 1_000:,.0f} KB", age, waits))
         )
 
 

@@ -163,7 +163,7 @@ def left_out(status: Status) -> Fact:
         (len(status.in_part), "in part"),
         (len(status.freshness.left_out), "by a rule"),
     ]
-    words = ", ".join(f"{count:,} {what}" for count, what in parts if count) or "nothing"
+    words = ", ".join(f"{count:,} {what}" for count, what in parts if count) or "no note"
     mark = WARN if status.withheld or status.refused or status.in_part else GOOD
     return Fact(words, "lamp:left", mark, "left out", style="bold")
 
@@ -183,6 +183,7 @@ def behind_left_out(status: Status) -> Iterator[Fact]:
         more = f" and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else ""
         count = f"{plural(len(paths), 'path')}: " if len(paths) > 1 else ""
         yield Fact(f"{count}{', '.join(paths[:_SHOWN])}{more}  {reason}", mark=MUTED, indent=2)
+    yield Fact("Other files of the folder are no memory; Doctor counts them.", indent=2, style=MUTED)
 
 
 # --- the rest ------------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -373,18 +372,18 @@ class InboxView(View):
     async def propose(self, group: Group, action: Action) -> None:
         """Show a change, and make it where that is agreed to."""
         await changes.propose(
-            self,
-            lambda curator: checks.changes(group.suggestions, action, curator),
-            then=partial(self.changed, group.suggestions),
+            self, lambda curator: checks.changes(group.suggestions, action, curator), then=self.changed
         )
 
-    def changed(self, items: Sequence[Suggestion], _: AppliedChange) -> None:
-        """Remember that a change of notes was the last step, and list no more what it was about."""
+    def changed(self, applied: AppliedChange) -> None:
+        """Remember that a change of notes was the last step; list no more what stands in notes that it changed."""
         self.steps.append(None)
         self.seconds = 0.0
+        paths = {file.path for file in applied.change.files}
         if self.findings is not None:
-            left = checks.grouped(item for item in self.findings.suggestions if item not in items)
-            self.findings = replace(self.findings, groups=tuple(left))
+            every = self.findings.suggestions
+            left = [item for item in every if not paths & {item.place.path, (item.other or item.place).path}]
+            self.findings = replace(self.findings, groups=tuple(checks.grouped(left)))
             self.draw()
 
     def notes_changed(self) -> None:
