@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -75,7 +75,7 @@ class Engine:
         )
         """Who makes vectors, approvals, and what would be sent."""
         # A search needs no notes: they are loaded when some changed.
-        self.index.seen = self._record
+        self.index.seen = lambda *news: self.notes.recorder.see(*news) if self.notes.recorder else None
         self._publisher: Publisher | None = None
         self._of_scopes: dict[Path, Engine] = {}
         self._lock = threading.Lock()
@@ -243,9 +243,6 @@ class Engine:
         return self.backend.described(self.search.on_snapshot(read))
 
     # --- events ----------------------------------------------------------------------------------------------------
-
-    def _record(self, changed: Collection[str] | None, fingerprint: int | None) -> None:
-        self.notes.record(changed, fingerprint)
 
     def _provider_failed(self, error: ProviderError) -> None:
         if not self.index.writer.closing.is_set():

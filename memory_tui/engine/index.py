@@ -97,7 +97,9 @@ class Index:
         self._stop = Stop(self.writer.closing, self._paused)
         self.batches = BatchJobs(chain, self._emit)
         quiet = plan.settings.whole("sync.watchDebounceMs") / 1000
-        self.watcher = Watcher(plan.roots, quiet, lambda: self.request_sync("watch"), self._emit, self._see)
+        self.watcher = Watcher(
+            plan.roots, quiet, lambda: self.request_sync("watch"), self._emit, lambda changed: self.seen(changed, None)
+        )
         self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
         self.leadership = Leadership(lambda: self.opener.path, self._emit)
         """Whether this process keeps the index."""
@@ -512,9 +514,6 @@ class Index:
             return False
         self._mark, self._look_at = mark, now + _LOOK_SECONDS
         return True
-
-    def _see(self, changed: Collection[str] | None) -> None:
-        self.seen(changed, None)
 
     def _roots_changed(self, rescan: bool) -> None:
         """Say what became of the roots; where one came back, the index is brought up to date."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections.abc import Callable, Collection
 from functools import cached_property
@@ -11,17 +12,17 @@ from msgspec.structs import replace
 
 from memory_tui.approval import cleared
 from memory_tui.config.keys import MEMORY_GET
-from memory_tui.engine import status
 from memory_tui.engine.backend import Backend
 from memory_tui.engine.index import Index
 from memory_tui.engine.search import Search
-from memory_tui.engine.status import FileRow
 from memory_tui.errors import EditRefused, QueryError, SettingError, Unreadable
-from memory_tui.formatting import minute
+from memory_tui.formatting import minute, plural
+from memory_tui.hosts import claude_code
 from memory_tui.inbox import checks
 from memory_tui.inbox.checks import CheckProgress
 from memory_tui.inbox.entries import Decisions, Findings
-from memory_tui.index.store import Store
+from memory_tui.index.store import Rejected, Store, Withheld
+from memory_tui.index.sync import Freshness
 from memory_tui.notes import edit, history
 from memory_tui.notes.authors import name_authors
 from memory_tui.notes.edit import Curator
@@ -35,8 +36,9 @@ from memory_tui.recalls import recall_log
 from memory_tui.recalls.agent_turns import AgentTurn, SessionTurns
 from memory_tui.settings import NEWEST_OPENCLAW, OWN_PROFILE, profile_named
 from memory_tui.workspace.annotations import CURATED, Annotations
-from memory_tui.workspace.notes import Document, NoteLines, note_lines
-from memory_tui.workspace.roots import NoteMissing, PathVerdict, document, note, reachable, scan, why_path
+from memory_tui.workspace.notes import Document, NoteLines, date_of, note_lines, span
+from memory_tui.workspace.roots import NoteMissing, PathVerdict, Roots, document, note, reachable, scan, why_path
+from memory_tui.workspace.scan import Scan
 
 _LONGEST_SAID, _MOST_UNASKED = 400, 20
 """Characters of what a person said, beyond which it is no question; turns of a session that are looked up."""
@@ -53,6 +55,25 @@ class Past(Struct, frozen=True):
     undoable: frozenset[int] = frozenset()
     redoable: frozenset[int] = frozenset()
     problem: str = ""
+
+
+class FileRow(Struct, frozen=True):
+    """One note for a list: `state` is fresh or one of `index.freshness.State`, `detail` why, `mtime` epoch seconds."""
+
+    path: str
+    source: str
+    state: str
+    detail: str
+    chunks: int
+    size: int
+    mtime: float
+    day: dt.date | None
+    kind: str = ""
+    """The type of a fact in Claude Code's memory; empty for other notes."""
+    title: str = ""
+    """What it is called beside its date, or beside its path where it has none; not yet safe to show."""
+    dated: str = ""
+    """Its date as in ISO 8601: the day, week or month that begins with `day`."""
 
 
 class Notes:
@@ -95,7 +116,7 @@ class Notes:
         roots = self.plan.roots
         seen = reachable(roots)
         return self._search.on_snapshot(
-            lambda store: status.file_rows(store, seen, self._index.freshness(store, seen), roots)
+            lambda store: _file_rows(store, seen, self._index.freshness(store, seen), roots)
         )
 
     def why_file(self, path: str) -> PathVerdict:
@@ -104,7 +125,7 @@ class Notes:
         verdict = why_path(self.plan.roots, path, seen)
 
         def indexed(store: Store) -> str:
-            return status.indexed_as(verdict.path, verdict.included, store, self._index.freshness(store, seen))
+            return _indexed_as(verdict.path, verdict.included, store, self._index.freshness(store, seen))
 
         return replace(verdict, index=self._search.on_snapshot(indexed))
 
@@ -177,19 +198,24 @@ class Notes:
             return []
         return name_authors(self.curator.journal, self.plan.roots, time.time())
 
-    def record(self, changed: Collection[str] | None = None, fingerprint: int | None = None) -> None:
-        """Record what became of the notes at these absolute paths, None for all, where that is switched on.
-
-        No note has changed since the same `fingerprint` of all.
-        """
+    @cached_property
+    def recorder(self) -> Recorder | None:
+        """Return what records what becomes of the notes; None where it is switched off: then the record is emptied."""
         if self.plan.options.read_only:
-            return
-        if not self.plan.settings.on("history.enabled"):
-            self._forget()
-        elif changed is None:
-            self._recorder.look(fingerprint)
-        else:
-            self._recorder.tick(changed)
+            return None
+        if self.plan.settings.on("history.enabled"):
+            return Recorder(self.plan.roots, self.curator.journal, self._index.writer.closing, self._notice)
+        try:
+            if self.curator.journal.heads()[1] is not None:
+                self.curator.journal.clear(others=True)
+        except EditRefused as error:
+            self._notice(f"{error.message} {error.next_step}")
+        return None
+
+    def record(self) -> None:
+        """Record what became of all notes, where that is switched on."""
+        if self.recorder is not None:
+            self.recorder.see(None, None)
 
     def news(self) -> str:
         """Return what others changed since a person last looked, as a sentence, empty for nothing.
@@ -223,17 +249,69 @@ class Notes:
         words = {edit: f"{minute(edit.at)} by {history.who(edit)}" for edit in edits if edit}
         return {number: f"line {number}: {words[edit]}" for number, edit in enumerate(edits, 1) if edit}
 
-    @cached_property
-    def _recorder(self) -> Recorder:
-        return Recorder(self.plan.roots, self.curator.journal, self._index.writer.closing, self._notice)
 
-    def _forget(self) -> None:
-        """Empty the record of what others did, once it is switched off."""
-        try:
-            if self.curator.journal.heads()[1] is not None:
-                self.curator.journal.clear(others=True)
-        except EditRefused as error:
-            self._notice(f"{error.message} {error.next_step}")
+# --- the list of notes ---------------------------------------------------------------------------------------------
+
+
+def _file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> tuple[FileRow, ...]:
+    """Return every note on disk and every note that only the index still has, by path.
+
+    The type of a fact in Claude Code's memory stands in its front matter, which is read for it.
+    """
+    indexed, lacking = store.indexed(), _withheld_or_rejected(store)
+    on_disk = {note.path: note for note in scan.notes}
+    facts = claude_code.facts(roots, {note.path: note.absolute for note in scan.notes})
+    rows = []
+    for path in sorted({*on_disk, *freshness.stale}):
+        row, differs = indexed.get(path), freshness.stale.get(path)
+        file = on_disk.get(path) or row
+        remarks = differs.detail if differs else "; ".join(filter(None, (row and row.detail, lacking.get(path))))
+        rows.append(
+            FileRow(
+                path,
+                file.source if file else "memory",
+                differs.state if differs else "fresh",
+                remarks,
+                row.chunks if row else 0,
+                file.size if file else 0,
+                file.mtime_ns / 1e9 if file else 0.0,
+                span(dated)[0] if (dated := row.dated if row else date_of(path)) else None,
+                facts[path].type if path in facts else "",
+                row.title if row else "",
+                dated,
+            )
+        )
+    return tuple(rows)
+
+
+def _withheld_or_rejected(store: Store) -> dict[str, str]:
+    """Return why chunks have no vector, by path: withheld from the provider, or rejected by it."""
+    chunks_of: dict[str, list[Withheld | Rejected]] = {}
+    without: list[Withheld | Rejected] = [*store.withheld(), *store.rejected()]
+    for chunk in without:
+        chunks_of.setdefault(chunk.path, []).append(chunk)
+    return {
+        path: f"lines {', '.join(f'{c.start_line}-{c.end_line}' for c in chunks[:3])}"
+        f"{' and more' if len(chunks) > 3 else ''} {chunks[0]}"
+        for path, chunks in chunks_of.items()
+    }
+
+
+def _indexed_as(path: str, included: bool, store: Store, freshness: Freshness) -> str:
+    """Return what the index has of the note `path`, which is `included` in the memory or not, as a sentence."""
+    row, differs = store.file(path), freshness.stale.get(path)
+    if not included:
+        return "" if row is None else "The index still has it; the next sync removes it."
+    if differs is None:
+        index = f"Indexed as it is on disk, in {plural(row.chunks if row else 0, 'chunk')}"
+        return "; ".join(filter(None, (index, _withheld_or_rejected(store).get(path)))) + "."
+    if differs.state == "missing root":
+        return f"The index keeps it although the file is missing: {differs.detail}"
+    if differs.state != "pending":
+        return f"It could not be indexed: {differs.detail}"
+    what = "and not being indexed: " if differs.patient else ""
+    then = "." if differs.patient else "; the next sync indexes it."
+    return f"Not searchable as it is on disk{', ' if what else ': '}{what}{differs.detail}{then}"
 
 
 # --- the inbox -------------------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
-"""The status of a workspace. It covers index, files and provider, and says why a file is in or out."""
+"""The status of a workspace: of its index, its files and its providers."""
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 from typing import Any
 
@@ -11,8 +10,6 @@ from msgspec import Struct
 
 from memory_tui import locks
 from memory_tui.engine.index import Index, cache_hits, who_answers
-from memory_tui.formatting import plural
-from memory_tui.hosts import claude_code
 from memory_tui.index import database, schema
 from memory_tui.index.store import Rejected, Store, Withheld
 from memory_tui.index.sync import Freshness
@@ -21,28 +18,7 @@ from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.trust import TrustReport
 from memory_tui.plan import Plan
 from memory_tui.providers.chain import Chain, MemberState, ServingProvider
-from memory_tui.workspace.notes import date_of, span
-from memory_tui.workspace.roots import Roots, RootState
-from memory_tui.workspace.scan import Scan
-
-
-class FileRow(Struct, frozen=True):
-    """One note for a list: `state` is fresh or one of `index.freshness.State`, `detail` why, `mtime` epoch seconds."""
-
-    path: str
-    source: str
-    state: str
-    detail: str
-    chunks: int
-    size: int
-    mtime: float
-    day: dt.date | None
-    kind: str = ""
-    """The type of a fact in Claude Code's memory; empty for other notes."""
-    title: str = ""
-    """What it is called beside its date, or beside its path where it has none; not yet safe to show."""
-    dated: str = ""
-    """Its date as in ISO 8601: the day, week or month that begins with `day`."""
+from memory_tui.workspace.roots import RootState
 
 
 class VectorSearch(Struct, frozen=True):
@@ -152,67 +128,6 @@ class PartlyIndexed(Struct, frozen=True):
 
     path: str
     detail: str
-
-
-def file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> tuple[FileRow, ...]:
-    """Return every note on disk and every note that only the index still has, by path.
-
-    The type of a fact in Claude Code's memory stands in its front matter, which is read for it.
-    """
-    indexed, lacking = store.indexed(), _withheld_or_rejected(store)
-    on_disk = {note.path: note for note in scan.notes}
-    facts = claude_code.facts(roots, {note.path: note.absolute for note in scan.notes})
-    rows = []
-    for path in sorted({*on_disk, *freshness.stale}):
-        row, differs = indexed.get(path), freshness.stale.get(path)
-        file = on_disk.get(path) or row
-        remarks = differs.detail if differs else "; ".join(filter(None, (row and row.detail, lacking.get(path))))
-        rows.append(
-            FileRow(
-                path,
-                file.source if file else "memory",
-                differs.state if differs else "fresh",
-                remarks,
-                row.chunks if row else 0,
-                file.size if file else 0,
-                file.mtime_ns / 1e9 if file else 0.0,
-                span(dated)[0] if (dated := row.dated if row else date_of(path)) else None,
-                facts[path].type if path in facts else "",
-                row.title if row else "",
-                dated,
-            )
-        )
-    return tuple(rows)
-
-
-def _withheld_or_rejected(store: Store) -> dict[str, str]:
-    """Return why chunks have no vector, by path: withheld from the provider, or rejected by it."""
-    chunks_of: dict[str, list[Withheld | Rejected]] = {}
-    without: list[Withheld | Rejected] = [*store.withheld(), *store.rejected()]
-    for chunk in without:
-        chunks_of.setdefault(chunk.path, []).append(chunk)
-    return {
-        path: f"lines {', '.join(f'{c.start_line}-{c.end_line}' for c in chunks[:3])}"
-        f"{' and more' if len(chunks) > 3 else ''} {chunks[0]}"
-        for path, chunks in chunks_of.items()
-    }
-
-
-def indexed_as(path: str, included: bool, store: Store, freshness: Freshness) -> str:
-    """Return what the index has of the note `path`, which is `included` in the memory or not, as a sentence."""
-    row, differs = store.file(path), freshness.stale.get(path)
-    if not included:
-        return "" if row is None else "The index still has it; the next sync removes it."
-    if differs is None:
-        index = f"Indexed as it is on disk, in {plural(row.chunks if row else 0, 'chunk')}"
-        return "; ".join(filter(None, (index, _withheld_or_rejected(store).get(path)))) + "."
-    if differs.state == "missing root":
-        return f"The index keeps it although the file is missing: {differs.detail}"
-    if differs.state != "pending":
-        return f"It could not be indexed: {differs.detail}"
-    what = "and not being indexed: " if differs.patient else ""
-    then = "." if differs.patient else "; the next sync indexes it."
-    return f"Not searchable as it is on disk{', ' if what else ': '}{what}{differs.detail}{then}"
 
 
 def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: Chain) -> Status:

@@ -57,6 +57,13 @@ class Recorder:
         self._untold = deque[Edit]()
         self._telling, self._teller = threading.Lock(), threading.Thread()
 
+    def see(self, changed: Collection[str] | None, fingerprint: int | None) -> None:
+        """Record the notes at the absolute paths `changed`, None for all of them, whose `fingerprint` is that."""
+        if changed is None:
+            self.look(fingerprint)
+        else:
+            self.tick(changed)
+
     def tick(self, changed: Collection[str]) -> None:
         """Record the notes at the absolute paths `changed`, and those that wait since the last look."""
         if self._untold and not self._teller.is_alive():

@@ -42,7 +42,8 @@ from memory_tui.tui.view import View
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.engine.status import FileRow, Status
+    from memory_tui.engine.notes import FileRow
+    from memory_tui.engine.status import Status
 
 VIEWS = {
     "notes": "Notes",

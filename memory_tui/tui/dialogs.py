@@ -20,7 +20,7 @@ from memory_tui.tui.keys import Hints, bindings, named
 from memory_tui.tui.rows import Rows
 
 if TYPE_CHECKING:
-    from memory_tui.engine.status import FileRow
+    from memory_tui.engine.notes import FileRow
 
 Answer = TypeVar("Answer")
 

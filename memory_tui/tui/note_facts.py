@@ -28,7 +28,7 @@ from memory_tui.workspace.transcripts import SOURCE
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine
-    from memory_tui.engine.status import FileRow
+    from memory_tui.engine.notes import FileRow
     from memory_tui.notes.changes import Change
     from memory_tui.notes.links import NoteLinks
     from memory_tui.plan import Plan

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.status import FileRow
+from memory_tui.engine.notes import FileRow
 from memory_tui.notes import budget
 from memory_tui.notes.changes import Change, FileChange
 from memory_tui.notes.history import OTHERS
