@@ -1,10 +1,13 @@
 """The entry of `memory-tui`, which is `python -m memory_tui` too."""
 
+import gc
 import sys
 
 
 def main() -> int:
     """Run the command line; returns the exit code."""
+    # What modules are made of stays: to look through it for garbage would be a quarter of a search.
+    gc.disable()
     try:
         # Here, because ctrl+c is pressed while modules load, too.
         from memory_tui.cli import main as command_line

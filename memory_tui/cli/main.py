@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import gc
 import os
 import re
 import sys
@@ -32,7 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with signals_raised():
             args = parsed(words)
-            code = COMMANDS[args.command].load()(args)
+            command = COMMANDS[args.command].load()
+            if not gc.isenabled():
+                gc.freeze()
+                gc.enable()
+            code = command(args)
             # A reader that is gone is met here, where the interpreter does not complain of it.
             if not sys.stdout.closed:
                 sys.stdout.flush()

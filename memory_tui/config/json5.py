@@ -22,11 +22,7 @@ from memory_tui.secrets import Discreet
 
 MAX_DEPTH = 200
 
-_SPACE = re.compile(
-    r"(?:[\t\n\v\f\r \xa0\ufeff\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]++"
-    r"|//[^\n\r\u2028\u2029]*+|/\*.*?\*/)*+",
-    re.DOTALL,
-)
+_SPACE = re.compile(r"(?:[\s\ufeff]++|//[^\n\r\u2028\u2029]*+|/\*.*?\*/)*+", re.DOTALL)
 _TOKEN = re.compile(
     r""""(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'|[^\s\ufeff{}\[\]:,/"']++""",
     re.DOTALL,

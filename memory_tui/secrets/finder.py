@@ -221,8 +221,9 @@ def _is_token(text: str) -> bool:
 _GAP = re.compile(r"(?:[<{].*|.*\*{3}.*|x{3,}|\.{3,}|pass(?:word)?|pw|pwd|secret|token)", re.IGNORECASE)
 
 _SPACE = re.escape(jsstring.WHITESPACE)
+# Compiled when a conversation is read first: a search that is a process of its own reads none.
 _PATTERNS = tuple(
-    re.compile(pattern, re.ASCII | re.IGNORECASE)
+    f"(?ai){pattern}"
     for pattern in (
         rf"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)\b[{_SPACE}]*[=:][{_SPACE}]*([\"']?)([^{_SPACE}\"'\\]+)\1",
         rf'"(?:apiKey|token|secret|password|passwd|accessToken|refreshToken)"[{_SPACE}]*:[{_SPACE}]*"([^"]+)"',
@@ -256,9 +257,9 @@ def redact(text: str) -> str:
     """
     for pattern in _PATTERNS:
         if jsstring.utf16_len(text) > _SLICED_FROM:
-            text = "".join(pattern.sub(_masked, part) for part in jsstring.utf16_slices(text, _SLICE))
+            text = "".join(re.sub(pattern, _masked, part) for part in jsstring.utf16_slices(text, _SLICE))
         else:
-            text = pattern.sub(_masked, text)
+            text = re.sub(pattern, _masked, text)
     return text
 
 

@@ -19,12 +19,13 @@ CURATED = ("MEMORY.md", "memory.md", "USER.md")
 MOST_IMPORTANT = 10
 
 _BLANK = r"[^\S\r\n\u2028\u2029]*"
-_MARKER = re.compile(rf"<!--{_BLANK}(?:trigger|importance|project){_BLANK}:[^\r\n\u2028\u2029]*?-->", re.IGNORECASE)
-_LINE_ENDS = re.compile(r"(?<![ \t])[ \t]+(?=[\r\n\u2028\u2029]|\Z)")
-_IMPORTANCE = re.compile(rf"<!--{_BLANK}importance{_BLANK}:(.*?)-->", re.IGNORECASE)
-_TRIGGER = re.compile(rf"<!--{_BLANK}trigger{_BLANK}:(.*?)-->", re.IGNORECASE)
-_PROJECT = re.compile(r"<!--\s*project\s*:", re.IGNORECASE)
-_UNFIT = re.compile(r"[\r\n<>]")
+# Compiled when a note with a comment is read first: a search that is a process of its own reads none.
+_MARKER = rf"(?i)<!--{_BLANK}(?:trigger|importance|project){_BLANK}:[^\r\n\u2028\u2029]*?-->"
+_LINE_ENDS = r"(?<![ \t])[ \t]+(?=[\r\n\u2028\u2029]|\Z)"
+_IMPORTANCE = rf"(?i)<!--{_BLANK}importance{_BLANK}:(.*?)-->"
+_TRIGGER = rf"(?i)<!--{_BLANK}trigger{_BLANK}:(.*?)-->"
+_PROJECT = r"(?i)<!--\s*project\s*:"
+_OPENING = r"(?i)<!--\s*(trigger|importance|project)\s*:"
 
 
 class Annotations(NamedTuple):
@@ -50,8 +51,8 @@ def without_markers(text: str) -> str:
     """
     if "<!--" not in text:
         return text
-    without, count = _MARKER.subn("", text)
-    return _LINE_ENDS.sub("", without) if count else text
+    without, count = re.subn(_MARKER, "", text)
+    return re.sub(_LINE_ENDS, "", without) if count else text
 
 
 def read_annotations(lines: Sequence[str], path: str) -> Annotations:
@@ -61,10 +62,10 @@ def read_annotations(lines: Sequence[str], path: str) -> Annotations:
     importance, triggers = 0, ""
     if path in CURATED:
         closed = [line for line in lines if line.rstrip(jsstring.WHITESPACE).endswith("-->")]
-        written = (jsstring.trim(value) for line in closed for value in _IMPORTANCE.findall(line))
+        written = (jsstring.trim(value) for line in closed for value in re.findall(_IMPORTANCE, line))
         numbers = (int(value) for value in written if re.fullmatch("[0-9]{1,9}", value))
         importance = max((number for number in numbers if 1 <= number <= MOST_IMPORTANT), default=0)
-        triggers = _joined(_split(r"[,;]", (trigger for line in closed for trigger in _TRIGGER.findall(line))))
+        triggers = _joined(_split(r"[,;]", (trigger for line in closed for trigger in re.findall(_TRIGGER, line))))
     return Annotations(importance, triggers, "" if path == "USER.md" else _project("\n".join(lines)))
 
 
@@ -79,7 +80,7 @@ def _joined(parts: Iterable[str]) -> str:
 def _project(text: str) -> str:
     """Return the project keys of every marker in `text`, or that one of them cannot be read."""
     keys: list[str] = []
-    for marker in _PROJECT.finditer(text):
+    for marker in re.finditer(_PROJECT, text):
         if _project_flaw(text, marker.end()):
             return INVALID_PROJECT
         keys += map(project_key, _keys(text[marker.end() : text.index("-->", marker.end())]))
@@ -95,7 +96,7 @@ def _project_flaw(text: str, at: int) -> str:
     end = text.find("-->", at)
     if end < 0:
         return f"it never closes, {_DROPPED}"
-    if any(not key or _UNFIT.search(key) for key in _keys(text[at:end])):
+    if any(not key or re.search(r"[\r\n<>]", key) for key in _keys(text[at:end])):
         return f"a key is empty, or holds a line break, < or >, {_DROPPED}"
     return ""
 
@@ -140,7 +141,7 @@ def flaws(text: str, path: str) -> list[Flaw]:
         return []
     result, start = [], 0
     for number, line in enumerate(text.split("\n"), 1):
-        for marker in _OPENING.finditer(line):
+        for marker in re.finditer(_OPENING, line):
             name = marker[1].lower()
             if name == "project" and path == "USER.md":
                 reason = "it is not read in USER.md"
@@ -152,9 +153,6 @@ def flaws(text: str, path: str) -> list[Flaw]:
                 result.append(Flaw(number, f"{name}: {reason}"))
         start += len(line) + 1
     return result
-
-
-_OPENING = re.compile(r"<!--\s*(trigger|importance|project)\s*:", re.IGNORECASE)
 
 
 def _flaw(name: str, line: str, at: int, path: str) -> str:
