@@ -353,12 +353,8 @@ def _index_path(workspace: Path, agent: Agent, provider: str, extra: tuple[str, 
     # Two agents can share a folder and read it differently; the default one has the key of the folder alone.
     key = "" if agent.default else agent.id
     more = b"".join(b"\0\0" + os.fsencode(os.path.realpath(path)) for path in extra)
-    folder = platformdirs.user_cache_path("memory-tui", appauthor=False)
-    return (
-        folder
-        / places.private_name(workspace, key, more)
-        / f"index{'' if provider == DEFAULT_PROVIDER else f'-{provider}'}{_SUFFIX[chunking]}.sqlite"
-    )
+    folder = platformdirs.user_cache_path("memory-tui", appauthor=False) / places.private_name(workspace, key, more)
+    return folder / f"index{'' if provider == DEFAULT_PROVIDER else f'-{provider}'}{_SUFFIX[chunking]}.sqlite"
 
 
 _SUFFIX = {"headings": "", "2026.9": "-2026.9", "2026.3": "-2026.3"}

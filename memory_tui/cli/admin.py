@@ -34,7 +34,6 @@ from memory_tui.engine.status import Status, VectorSearch, WordSearch
 from memory_tui.errors import ConfigError, IndexRefused, IndexUnavailable, MemoryTuiError, ProviderError, SettingError
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import one_line, plural, second
-from memory_tui.index.store import Rejected, Withheld
 from memory_tui.index.sync import SyncReport
 from memory_tui.openclaw.trust import trust_summary
 from memory_tui.plan import Plan
@@ -305,9 +304,8 @@ def _done(outcome: SyncReport) -> str:
     """Return what an index run did, as a sentence."""
     done = [f"{plural(outcome.indexed, 'file')} indexed"]
     done += [f"{n} {word}" for n, word in ((outcome.removed, "removed"), (len(outcome.failed), "failed")) if n]
-    done.append(f"{plural(outcome.embedded, 'text')} embedded")
-    if outcome.shared:
-        done.append(f"{plural(outcome.shared, 'vector')} reused from another ranking's index")
+    done += [f"{plural(outcome.embedded, 'text')} embedded"]
+    done += [f"{plural(outcome.shared, 'vector')} reused from another ranking's index"] if outcome.shared else []
     return f"{', '.join(done)} in {outcome.seconds:.1f} s."
 
 
@@ -336,10 +334,6 @@ def _shared(engine: Engine) -> dict[str, Any]:
     return {"sentence": state.sentence, **state.as_dict()} if state else {}
 
 
-_ALWAYS = ("pending", "failed", "left out")
-"""States whose notes are counted also where there are none."""
-
-
 def status_lines(value: Status) -> Iterator[str]:
     """Yield the state, a label and its words a line, then every note that is not indexed as it is."""
     fresh, who, cache = value.freshness, value.writer or value.keeper, value.cache
@@ -354,7 +348,6 @@ def status_lines(value: Status) -> Iterator[str]:
     if who is not None:
         keeper = f"process {who.pid}{', this one' if who.here else ''}{', writing now' if value.writer else ''}"
     of_agents = f", of {', '.join(value.agents)}" if len(value.agents) > 1 else ""
-    trust = value.trust if value.trust and value.trust.ledger else None
     groups = (
         ("pending", [(item.path, item.detail) for item in fresh.pending]),
         ("failed", [(item.path, item.detail) for item in fresh.of("failed")]),
@@ -363,7 +356,7 @@ def status_lines(value: Status) -> Iterator[str]:
         ("changed while read", [(item.path, item.detail) for item in fresh.of("changed while read")]),
         ("missing root", [(item.path, item.detail) for item in fresh.of("missing root")]),
     )
-    counts = [f"{len(items)} {state}" for state, items in groups if items or state in _ALWAYS]
+    counts = [f"{len(items)} {state}" for state, items in groups if items or state in ("pending", "failed", "left out")]
     rows = {
         "Agent": f"{value.agent_id}{of_agents}",
         "Workspace": value.workspace_dir,
@@ -380,7 +373,7 @@ def status_lines(value: Status) -> Iterator[str]:
         "Cache": f"{plural(cache.entries, 'vector')}, {cache.bytes / 1e6:.1f} MB, {plural(cache.hits, 'hit')}",
         "Configuration": value.config_path or "none",
         "Kept by": keeper,
-        "Trust": trust_summary(trust) if trust else "",
+        "Trust": trust_summary(value.trust) if value.trust and value.trust.ledger else "",
     }
     yield from (f"{label + ':':<16}{one_line(words)}" for label, words in rows.items() if words)
     away = [root for root in value.roots if root.state != "there"]
@@ -391,10 +384,9 @@ def status_lines(value: Status) -> Iterator[str]:
     for link in unapproved[:1]:
         does = f"{link.name} at {link.host} needs your approval before it can embed notes"
         yield f"{does}; memory-tui index --dry-run shows what it would get."
-    chunks: list[Withheld | Rejected] = [*value.withheld, *value.refused]
-    for chunk in chunks:
-        state = "not sent" if isinstance(chunk, Withheld) else "no vector"
-        yield f"  {state}: {chunk.path}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}"
+    for state, chunks in (("not sent", value.withheld), ("no vector", value.refused)):
+        for chunk in chunks:
+            yield f"  {state}: {chunk.path}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}"
     yield from (f"Notice: {one_line(f'{notice.message} {notice.next_step}')}" for notice in value.notices)
 
 

@@ -17,10 +17,9 @@ from memory_tui.cli.commands import COMMANDS, command_parser, main_parser, named
 from memory_tui.errors import MemoryTuiError, SettingError
 from memory_tui.formatting import one_line
 
-_NO_ROOM = re.compile("failed to map segment|cannot allocate memory|can.t start new thread", re.IGNORECASE)
+_NO_ROOM = "(?i)failed to map segment|cannot allocate memory|can.t start new thread"
 """What the loader of a module, and the start of a thread, say when there is no memory for it."""
 _TAKES_TEXT = ("search", "why", "openclaw inject", "remember")
-_DASHED = re.compile(r"-[^\W\d_]{2}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,7 +63,8 @@ def parsed(words: list[str]) -> argparse.Namespace:
     name, rest = named(words)
     if not name:
         return main_parser().parse_args(rest)
-    dashed = next((word for word in rest if name in _TAKES_TEXT and "--" not in rest and _DASHED.match(word)), "")
+    texts = rest if name in _TAKES_TEXT and "--" not in rest else []
+    dashed = next((word for word in texts if re.match(r"-[^\W\d_]{2}", word)), "")
     behind = f"Write -- before a text that begins with -: memory-tui {name} -- {dashed}. " if dashed else ""
     parser = command_parser(name)
     try:
@@ -92,7 +92,7 @@ def _as_error(error: BaseException) -> MemoryTuiError | None:
             "A path begins with ~ and a name that no user of this machine has.",
             "Write the whole path, or ./ before the name of a folder that begins with ~.",
         )
-    if isinstance(error, MemoryError) or _NO_ROOM.search(str(error)):
+    if isinstance(error, MemoryError) or re.search(_NO_ROOM, str(error)):
         return MemoryTuiError(
             "Not enough memory (RAM).",
             "Close other programs, or raise the limit of memory; the next start repairs what was cut off.",
@@ -102,7 +102,7 @@ def _as_error(error: BaseException) -> MemoryTuiError | None:
 
 def _is_of_output(error: OSError) -> bool:
     """Return whether standard output refused a write: the modules of the command line write nothing else themselves."""
-    *_, (frame, _line) = traceback.walk_tb(error.__traceback__)
+    frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
     return error.filename is None and str(frame.f_globals["__name__"]).startswith("memory_tui.cli.")
 
 
@@ -113,10 +113,9 @@ def _drop_output() -> None:
 
 def _share_one_heap() -> None:
     """Have all threads use one heap (glibc): what a thread gave back to a heap of its own no other thread gets."""
-    if sys.platform == "linux":
-        with suppress(AttributeError):
-            # M_ARENA_MAX of malloc.h; musl has one heap and no mallopt.
-            ctypes.CDLL(None).mallopt(-8, 1)
+    with suppress(AttributeError, TypeError):
+        # M_ARENA_MAX of malloc.h; musl, macOS and Windows have no mallopt.
+        ctypes.CDLL(None).mallopt(-8, 1)
 
 
 def _speak_utf8() -> None:

@@ -21,7 +21,7 @@ from memory_tui.hosts import claude_code
 from memory_tui.inbox import checks
 from memory_tui.inbox.checks import CheckProgress
 from memory_tui.inbox.entries import Decisions, Findings
-from memory_tui.index.store import Rejected, Store, Withheld
+from memory_tui.index.store import Store, WithoutVector
 from memory_tui.index.sync import Freshness
 from memory_tui.notes import edit, history
 from memory_tui.notes.authors import name_authors
@@ -215,7 +215,7 @@ class Notes:
     def record(self) -> None:
         """Record what became of all notes, where that is switched on."""
         if self.recorder is not None:
-            self.recorder.see(None, None)
+            self.recorder.see()
 
     def news(self) -> str:
         """Return what others changed since a person last looked, as a sentence, empty for nothing.
@@ -286,9 +286,8 @@ def _file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> 
 
 def _withheld_or_rejected(store: Store) -> dict[str, str]:
     """Return why chunks have no vector, by path: withheld from the provider, or rejected by it."""
-    chunks_of: dict[str, list[Withheld | Rejected]] = {}
-    without: list[Withheld | Rejected] = [*store.withheld(), *store.rejected()]
-    for chunk in without:
+    chunks_of: dict[str, list[WithoutVector]] = {}
+    for chunk in (*store.withheld(), *store.rejected()):
         chunks_of.setdefault(chunk.path, []).append(chunk)
     return {
         path: f"lines {', '.join(f'{c.start_line}-{c.end_line}' for c in chunks[:3])}"

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memory_tui import tokens
 from memory_tui.errors import PathRefused, Unreadable
-from memory_tui.index.store import Rejected, Store, Withheld
+from memory_tui.index.store import Store
 from memory_tui.index.sync import state_of
 from memory_tui.notices import Notice, notice
 from memory_tui.search import lexical_2026_9, score
@@ -371,8 +371,8 @@ def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, 
     """
     place = locate(roots, store, path, line)
     rows = {row: ref for ref in place.chunks if (row := row_of(evidence, ref.rowid)) is not None}
-    without: list[Rejected | Withheld] = [*store.rejected(), *store.withheld()]
-    inquest = Inquest(evidence, settings, {chunk.rowid: str(chunk) for chunk in without})
+    without = {chunk.rowid: str(chunk) for chunk in (*store.rejected(), *store.withheld())}
+    inquest = Inquest(evidence, settings, without)
     parts = excerpts(inquest.trace, evidence, inquest.trace.settings.whole("query.maxCharacters"))
     sent = {part.hit.chunk.rowid for part in parts if not part.leaves_out(line)}
     ranked = sorted(rows, key=lambda row: (rows[row].rowid in sent, inquest.merit(row)), reverse=True)

@@ -196,13 +196,18 @@ Form = Literal["plain", "stemmed"]
 note in words, the headings above it and its text, as stems, without repeats."""
 
 
-class Rejected(Struct, frozen=True):
-    """A chunk that the provider made no vector of, why in its words, and when (epoch seconds)."""
+class WithoutVector(Struct, frozen=True):
+    """A chunk that has no vector, and where it stands; as text it is why."""
 
     rowid: int
     path: str
     start_line: int
     end_line: int
+
+
+class Rejected(WithoutVector, frozen=True):
+    """A chunk that the provider made no vector of, why in its words, and when (epoch seconds)."""
+
     reason: str
     at: float
 
@@ -210,13 +215,9 @@ class Rejected(Struct, frozen=True):
         return f"refused by the provider: {self.reason}"
 
 
-class Withheld(Struct, frozen=True):
+class Withheld(WithoutVector, frozen=True):
     """A chunk that is not sent to the provider, because it looks like a secret of that `kind`."""
 
-    rowid: int
-    path: str
-    start_line: int
-    end_line: int
     kind: str
 
     def __str__(self) -> str:

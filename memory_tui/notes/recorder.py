@@ -57,15 +57,20 @@ class Recorder:
         self._untold = deque[Edit]()
         self._telling, self._teller = threading.Lock(), threading.Thread()
 
-    def see(self, changed: Collection[str] | None, fingerprint: int | None) -> None:
-        """Record the notes at the absolute paths `changed`, None for all of them, whose `fingerprint` is that."""
-        if changed is None:
-            self.look(fingerprint)
-        else:
-            self.tick(changed)
+    def see(self, changed: Collection[str] | None = None, fingerprint: int | None = None) -> None:
+        """Record the notes at the absolute paths `changed`, and those that wait since the last look; without any, what
+        became of all since they were last seen. Those that are gone are looked for once more a moment later.
 
-    def tick(self, changed: Collection[str]) -> None:
-        """Record the notes at the absolute paths `changed`, and those that wait since the last look."""
+        Since a look at all with the same `fingerprint` no note has changed.
+        """
+        if changed is None:
+            with self._lock:
+                self._look(fingerprint)
+                if self._gone and not self._stop.is_set():
+                    time.sleep(_AGAIN_SECONDS)
+                    self._record(self._waiting, fresh=None)
+            self.tell_losses()
+            return
         if self._untold and not self._teller.is_alive():
             # Who did it may take seconds to find out; the next version is recorded meanwhile.
             self._teller = threading.Thread(target=self.tell_losses, name="losses", daemon=True)
@@ -84,18 +89,6 @@ class Recorder:
                 self._look(None)
             else:
                 self._record(paths | self._waiting, fresh=None)
-
-    def look(self, fingerprint: int | None = None) -> None:
-        """Record what became of all notes since they were last seen; those that are gone once more a moment later.
-
-        Since a look with the same `fingerprint` no note has changed.
-        """
-        with self._lock:
-            self._look(fingerprint)
-            if self._gone and not self._stop.is_set():
-                time.sleep(_AGAIN_SECONDS)
-                self._record(self._waiting, fresh=None)
-        self.tell_losses()
 
     def tell_losses(self) -> None:
         """Say which recorded notes lost lines, or are gone, and by whom.
@@ -117,9 +110,8 @@ class Recorder:
         missing = [edit for edit in named if edit.after is not None or edit.before not in texts]
         if losing := [edit for edit in missing if is_loss(self._journal, edit)]:
             first = losing[0]
-            before, after = (text_of(self._journal, blob) for blob in (first.before, first.after))
-            count = plural(len(lost_lines(before, after)), "line")
-            what = f"{first.path} {'lost' if first.after else 'vanished, with'} {count}"
+            lines = lost_lines(*(text_of(self._journal, blob) for blob in (first.before, first.after)))
+            what = f"{first.path} {'lost' if first.after else 'vanished, with'} {plural(len(lines), 'line')}"
             if len(losing) > 1:
                 what = f"{first.path} and {plural(len(losing) - 1, 'other note')} lost lines"
             self._tell(f"{what}: {who(first)} did it. The inbox offers to bring them back.")

@@ -13,7 +13,6 @@ from memory_tui.engine.providers import Forecast
 from memory_tui.engine.status import Status
 from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import minute, one_line, plural
-from memory_tui.index.store import Rejected, Withheld
 from memory_tui.providers.chain import MemberState
 from memory_tui.providers.options import SMALL, SMALL_COST
 from memory_tui.shared.scope import Standing
@@ -170,8 +169,7 @@ def left_out(status: Status) -> Fact:
 
 def behind_left_out(status: Status) -> Iterator[Fact]:
     """Yield each passage and path that is left out, with its reason; a rule's paths are one group each."""
-    chunks: list[Withheld | Rejected] = [*status.withheld, *status.refused]
-    for chunk in chunks:
+    for chunk in (*status.withheld, *status.refused):
         words = f"{one_line(chunk.path)}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}"
         yield Fact(words, f"note:{chunk.path}:{chunk.start_line}", WARN, indent=2)
     for part in status.in_part:

@@ -39,7 +39,7 @@ class Memory:
         note = self.folder / path
         note.parent.mkdir(parents=True, exist_ok=True)
         note.unlink() if text is None else note.write_bytes(text)
-        self.recorder.tick([str(note)])
+        self.recorder.see([str(note)])
         self.recorder.tell_losses()
 
     def texts(self, path):
@@ -62,7 +62,7 @@ def memory(tmp_path):
             b"# day %d\r\n- %s\n" % (number, noise.randbytes(40))
         )
     made = Memory(folder)
-    made.recorder.look()
+    made.recorder.see()
     assert made.journal.edits() == ()
     return made
 
@@ -71,13 +71,13 @@ def test_every_version_is_kept_whoever_wrote_it_and_our_own_ones_once(memory):
     memory.write("memory/a.md", b"- a\n")
     memory.write("memory/a.md", b"- a\n- \xff b\r\n")
     memory.one.apply(put("memory/a.md", b"- a\n- \xff b\r\n", b"- mine\n"))
-    memory.recorder.tick([str(memory.folder / "memory/a.md")])
+    memory.recorder.see([str(memory.folder / "memory/a.md")])
     memory.write("memory/a.md", None)
-    memory.recorder.tick([])
+    memory.recorder.see([])
     memory.write("memory/a.md", b"- back\n")
     assert memory.texts("memory/a.md") == [b"- a\n", b"- a\n- \xff b\r\n", b"- mine\n", None, b"- back\n"]
     assert [edit.kind for edit in memory.journal.edits("memory/a.md")] == ["", "", "edit", "", ""]
-    memory.recorder.look()
+    memory.recorder.see()
     assert len(memory.journal.edits()) == 5
 
 
@@ -85,7 +85,7 @@ def test_a_note_that_is_written_anew_was_never_deleted(memory):
     memory.write("memory/2026-03-01.md", None)
     assert memory.journal.edits() == ()
     memory.write("memory/2026-03-01.md", b"- anew\n")
-    memory.recorder.tick([])
+    memory.recorder.see([])
     assert memory.texts("memory/2026-03-01.md") == [b"- anew\n"]
 
 
@@ -102,7 +102,7 @@ def test_the_next_version_is_kept_while_it_is_found_out_who_lost_lines(memory, m
     note = memory.folder / "memory/2026-03-02.md"
     for text in (b"- other\n", b"- next\n", b"- last\n"):
         note.write_bytes(text)
-        memory.recorder.tick([str(note)])
+        memory.recorder.see([str(note)])
     assert asked.wait(LONG)
     assert memory.texts("memory/2026-03-02.md")[-1] == b"- last\n"
     assert memory.said == []
@@ -115,10 +115,10 @@ def test_a_renamed_folder_keeps_its_notes_under_both_names(memory):
     (memory.folder / "memory/log").mkdir()
     for path in was:
         (memory.folder / path).rename(memory.folder / "memory/log" / Path(path).name)
-    memory.recorder.look()
+    memory.recorder.see()
     (memory.folder / "memory/log").rename(memory.folder / "memory/days")
-    memory.recorder.tick([str(memory.folder / "memory/log"), str(memory.folder / "memory/days")])
-    memory.recorder.tick([])
+    memory.recorder.see([str(memory.folder / "memory/log"), str(memory.folder / "memory/days")])
+    memory.recorder.see([])
     after = {edit.path: memory.journal.text(edit.after) for edit in memory.journal.edits()[::-1]}
     assert {path: data for path, data in after.items() if data is not None} == {
         path.replace("memory/", "memory/days/"): data for path, data in was.items()
@@ -135,11 +135,11 @@ def test_a_checkout_is_one_change_of_each_note_and_a_sync_client_that_writes_all
         git(folder, "add", ".")
         git(folder, "commit", "-q", "-m", branch)
     memory = Memory(folder)
-    memory.recorder.look()
+    memory.recorder.see()
     was = memory.on_disk()
     git(folder, "checkout", "-q", "--detach", "HEAD~1")
-    memory.recorder.tick([str(path) for path in folder.rglob("*.md")])
-    memory.recorder.tick([])
+    memory.recorder.see([str(path) for path in folder.rglob("*.md")])
+    memory.recorder.see([])
     edits = memory.journal.edits()
     assert len(edits) == 400
     assert {(edit.plus, edit.minus) for edit in edits} == {(1, 1)}
@@ -154,8 +154,8 @@ def test_a_checkout_is_one_change_of_each_note_and_a_sync_client_that_writes_all
         other = folder / f"{path}.tmp"
         other.write_bytes(data)
         other.replace(folder / path)
-    memory.recorder.tick([str(path) for path in folder.rglob("*.md")])
-    memory.recorder.look()
+    memory.recorder.see([str(path) for path in folder.rglob("*.md")])
+    memory.recorder.see()
     assert len(memory.journal.edits()) == 400
 
 
@@ -164,16 +164,16 @@ def test_notes_whose_root_is_away_were_not_deleted(tmp_path):
     extra.mkdir()
     (extra / "x.md").write_text("x\n")
     memory = Memory(folder, (str(extra),))
-    memory.recorder.look()
+    memory.recorder.see()
     extra.rename(tmp_path / "away")
-    memory.recorder.look()
-    memory.recorder.look()
+    memory.recorder.see()
+    memory.recorder.see()
     (tmp_path / "away").rename(extra)
     (extra / "y.md").write_text("y\n")
-    memory.recorder.look()
+    memory.recorder.see()
     assert [edit.path for edit in memory.journal.edits()] == ["../vault/y.md"]
     shutil.rmtree(folder)
-    memory.recorder.look()
+    memory.recorder.see()
     assert len(memory.journal.edits()) == 1
 
 
@@ -187,7 +187,7 @@ def test_a_disk_that_takes_nothing_is_said_once_and_the_notes_are_recorded_after
     assert (memory.folder / "memory/a.md").read_bytes() == b"- two\n"
     memory.journal.database.rmdir()
     aside.rename(memory.journal.database)
-    memory.recorder.tick([])
+    memory.recorder.see([])
     assert memory.texts("memory/a.md") == [b"- two\n"]
     assert memory.said[1:] == ["What becomes of the notes is recorded again."]
 
@@ -210,7 +210,7 @@ def test_a_note_too_large_to_be_indexed_costs_one_line_and_comes_back(memory):
     text = line * (MAX_BYTES // len(line) + 1000)
     memory.write("memory/large.md", text)
     memory.write("memory/large.md", text + b"- one more\n")
-    memory.recorder.look()
+    memory.recorder.see()
     last, first = memory.journal.edits("memory/large.md")
     assert (last.plus, last.minus, first.minus) == (1, 0, 0)
     assert memory.texts("memory/large.md") == [text, text + b"- one more\n"]
@@ -251,7 +251,7 @@ def version(number):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_nothing_that_was_told_as_kept_is_lost_by_a_kill(tmp_path):
     memory = Memory(workspace(tmp_path / "notes"))
-    memory.recorder.look()
+    memory.recorder.see()
     words = [sys.executable, "-c", KILLED, str(ROOT), str(memory.folder), "30"]
     told = int(subprocess.run(words, check=True, capture_output=True).stdout)
     texts = {text for number in range(5) for text in memory.texts(f"memory/{number}.md")}
