@@ -23,10 +23,9 @@ from memory_tui.explain import trace_json
 from memory_tui.formatting import minute, plural, second
 from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Findings, Group, Suggestion
-from memory_tui.notes import authors, diff
+from memory_tui.notes import authors
 from memory_tui.notes import history as histories
-from memory_tui.notes import restore as restoring
-from memory_tui.notes.changes import Change
+from memory_tui.notes.changes import Change, diff_lines, diff_text
 from memory_tui.notes.edit import AppliedChange, Curator
 from memory_tui.notes.history import OTHERS, OWN
 from memory_tui.notes.journal import Edit, JournalEntry
@@ -82,7 +81,7 @@ def make(notes: Curator, change: Change, args: argparse.Namespace) -> int:
 
 def _may(notes: Curator, change: Change, args: argparse.Namespace) -> bool:
     """Show the change; return whether it is to be made. What is read-only refuses by itself."""
-    lines = [change.title, *change.notes, *diff.text(change).splitlines()]
+    lines = [change.title, *change.notes, *diff_text(change).splitlines()]
     may = agreed(args, lines, "" if notes.read_only else "Write this?") or (bool(notes.read_only) and not args.dry_run)
     if not may and not args.dry_run:
         say("Nothing was written, because nobody agreed. A script adds --yes, or --dry-run to see the difference.")
@@ -96,7 +95,7 @@ def _finish(change: Change, done: AppliedChange | None, args: argparse.Namespace
         "title": rows.title,
         "paths": list(rows.paths),
         "notes": list(change.notes),
-        "diff": diff.text(rows),
+        "diff": diff_text(rows),
         "made": done is not None,
         "id": done.entry.id if done else 0,
         "merged": list(done.merged) if done else [],
@@ -223,7 +222,7 @@ def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) 
     back = f"memory-tui inbox --id {first.id if len(chosen) == 1 else 'ID'} --do reopen undoes it."
     if action not in ("keep", "none", "snooze"):
         change = checks.changes(chosen, action, curator)
-        lines = [change.title, *change.notes, *map(str, diff.lines(change))]
+        lines = [change.title, *change.notes, *map(str, diff_lines(change))]
         if agreed(args, lines, "Change these notes?"):
             number = curator.apply(change).entry.id
             report = f"Written as change {number}; memory-tui undo {number} undoes it."
@@ -279,7 +278,7 @@ def history(args: argparse.Namespace) -> int:
         undoable = {entry.id for entry in notes.stack("undo")}
         if args.show is not None:
             entry = _entry(notes, args.show)
-            text = diff.text(notes.journal.change_of(entry))
+            text = diff_text(notes.journal.change_of(entry))
             by = [authors.sentence(entry.author)] if entry.kind == OTHERS else []
             lines = [_line(entry, undoable), *by, *text.splitlines()]
             return show(args, {**_row(entry, undoable), "diff": text}, lines)
@@ -395,14 +394,14 @@ def restore_notes(args: argparse.Namespace) -> int:
             return _versions(args, notes)
         is_number = when.isascii() and when.isdigit()
         point: dict[str, Any] = {"change": _entry(notes, int(when)).id} if is_number else {"at": _time(when)}
-        return make(notes, restoring.before(notes, args.path, **point), args)
+        return make(notes, histories.restore_before(notes, args.path, **point), args)
 
 
 def _versions(args: argparse.Namespace, notes: Curator) -> int:
     """List the texts that a note had."""
     if args.path is None:
         raise SettingError("--all needs a time.", "memory-tui restore --all --before 2h shows what it would change.")
-    versions = restoring.versions(notes.journal, args.path, notes.read(args.path))
+    versions = histories.versions(notes.journal, args.path, notes.read(args.path))
     command = f"memory-tui restore {args.path} --before"
     if args.yes:
         numbers = ", ".join(str(edit.id) for edit in versions)

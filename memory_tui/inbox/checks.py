@@ -39,9 +39,9 @@ from memory_tui.inbox.repeats import Repeats
 from memory_tui.notes import budget
 from memory_tui.notes.changes import Change, FileChange, Lines, to_utf8
 from memory_tui.notes.edit import Curator
+from memory_tui.notes.history import LostNote, bring_back, lost_notes
 from memory_tui.notes.planner import ARCHIVE, Planner
 from memory_tui.notes.promote import Spot
-from memory_tui.notes.restore import LostNote, bring_back, lost_notes
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.dreaming import dream_blocks
 from memory_tui.openclaw.trust import TrustReport

@@ -10,8 +10,9 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import shlex
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -28,12 +29,11 @@ from memory_tui.notes.agent_acts import HostSession, ToolUse
 from memory_tui.notes.changes import FileChange
 from memory_tui.notes.git import GitFailed, History, Move
 from memory_tui.notes.journal import Author, Edit, Journal
-from memory_tui.notes.merge import changed_spans
 from memory_tui.openclaw.trust import LedgerRow, Trust, text_hash
 from memory_tui.workspace.roots import Roots
 
 _EARLY, _SLACK, _SHORT = 0.012, 0.003, 0.6
-"""Seconds: before an act, after it; of a command whose text is not read.
+"""Seconds: before an act, after it; of a command that moves or removes notes, for others may do so meanwhile.
 
 The clock of a file is some milliseconds slow and never fast: what changed after a tool had answered is not its work.
 """
@@ -42,8 +42,6 @@ _GIT_BEFORE, _GIT_AFTER, _LONGEST_MOVE = 1.0, 3.0, 60.0
 """Seconds around the line that git writes at the end of a move, and that a move of many files may take."""
 _CHAIN, _LONGEST_CHAIN = 600.0, 50
 """Seconds that several acts may take to make one change, and how many they may be."""
-_MOST_COMPARED = 4 << 20
-_WORD = re.compile(r"\w+")
 Bytes = bytes | None
 """What a note holds; None where it is not there."""
 
@@ -98,28 +96,6 @@ class Act(Struct, frozen=True):
         """Return the host and its session."""
         return self.session.host, self.session.id
 
-    def with_marks(self, path: str) -> str:
-        """Return the command with a mark in the place of each word that is `path`, has its name, or a folder above."""
-        note, here = Path(path), [(0, self.cwd)]
-        for step in _GOES_TO.finditer(self.command):
-            here.append((step.end(), os.path.normpath(_below(here[-1][1], step[1]))))
-        above = {str(folder): folder.name for folder in note.parents}
-        names = {note.name, *above.values(), ".", "..", "~", "$HOME"}
-
-        def mark(match: re.Match[str]) -> str:
-            word = match[0]
-            name, is_pattern = word.rstrip("/").rpartition("/")[2], bool(set(word) & set("*?["))
-            if not is_pattern and name not in names:
-                return word
-            folder = next(folder for start, folder in reversed(here) if start <= match.start())
-            place = _real(_below(folder, word.replace("$HOME", "~", 1)))
-            fits = place.count("/") == path.count("/") and fnmatch.fnmatchcase(path, place)
-            if place == path or (name == note.name and "$" in word) or (is_pattern and fits):
-                return _NOTE
-            return _NAMESAKE if name == note.name else _FOLDER if place in above else word
-
-        return _SHELL_WORD.sub(mark, self.command)
-
 
 class Authors:
     """The authors of changes that are asked for in the order of their times.
@@ -148,11 +124,9 @@ class Authors:
         """Return who made `change`."""
         rules = {
             "bytes": self._by_bytes,
-            "chain": self._by_chain,
             "ledger": self._by_ledger,
             "git": self._by_git,
-            "words": self._by_words,
-            "deed": self._by_deed,
+            "command": self._by_command,
         }
         for rule, fits in rules.items():
             acts = fits(change)
@@ -164,9 +138,7 @@ class Authors:
 
     def _only(self, change: NoteChange, acts: list[Act], rule: str) -> Author:
         """Return the one session of `acts`, where there is one that did not explain these bytes before."""
-        # A command may write to a note more than once.
-        came = _lines(change.after) - _lines(change.before) if rule == "words" else ()
-        fresh = [self._explains(act.use.id, change.path, *came) for act in acts]
+        fresh = [self._explains(act.use.id, change.path) for act in acts]
         owners = {act.owner for act in acts}
         return Author(*owners.pop(), rule) if any(fresh) and len(owners) == 1 else UNKNOWN
 
@@ -178,21 +150,14 @@ class Authors:
 
     # --- the rules ---------------------------------------------------------------------------------------------------
 
-    def _claimed(self, change: NoteChange, since: float) -> list[tuple[Act, Claim]]:
-        claims = self._claims.get(change.path, ())
-        return [each for each in claims if since <= each[0].use.end + _SLACK and each[0].use.at - _EARLY <= change.at]
-
     def _by_bytes(self, change: NoteChange) -> list[Act]:
-        near = self._claimed(change, change.at)
-        return [act for act, claim in near if change.after in _results(claim, change.before)]
-
-    def _by_chain(self, change: NoteChange) -> list[Act]:
-        """Return the last of several acts of one session that lead from the bytes before to those after."""
-        claims = self._claimed(change, max(change.since, change.at - _CHAIN))[-_LONGEST_CHAIN:]
-        ends = []
-        for owner in {id(act.session) for act, _ in claims}:
+        """Return the acts that make the bytes after of those before: one, or the last of several of one session."""
+        since, ends = max(change.since, change.at - _CHAIN), []
+        near = [each for each in self._claims.get(change.path, ()) if since <= each[0].use.end + _SLACK]
+        near = [each for each in near if each[0].use.at - _EARLY <= change.at][-_LONGEST_CHAIN:]
+        for owner in {id(act.session) for act, _ in near}:
             states: set[Bytes] = {change.before}
-            for act, claim in claims:
+            for act, claim in near:
                 if id(act.session) != owner:
                     continue
                 states = {after for state in states for after in _results(claim, state)} | {change.before}
@@ -223,33 +188,9 @@ class Authors:
         last = bisect_left(self._commands, change.at + _EARLY, key=lambda act: act.use.at)
         return [act for act in self._commands[first:last] if act.use.succeeded and change.at <= act.use.end + _SLACK]
 
-    def _by_words(self, change: NoteChange) -> list[Act]:
-        # Of one of many bytes the lines are not compared.
-        if len(change.before or b"") + len(change.after or b"") > _MOST_COMPARED:
-            return []
-        return [
-            act for act in self._running(change) if _NOTE in act.with_marks(change.path) and _says(act.command, change)
-        ]
-
-    def _by_deed(self, change: NoteChange) -> list[Act]:
-        """Return the commands that remove a note that is gone, or bring the text of another one into it."""
-        moves = _LEAVES if change.after is None else _ARRIVES
-
-        def did(act: Act) -> bool:
-            command = act.with_marks(change.path)
-            if change.after is None and _REMOVES.search(command):
-                return True
-            named = any({_NOTE, _FOLDER} & set(act.with_marks(twin)) for twin in change.twins)
-            return named and bool(moves.search(command))
-
-        return [
-            act
-            for act in self._running(change)
-            if act.use.at <= change.at
-            and act.use.end - act.use.at <= _SHORT
-            and not _MISSED.search(act.use.text)
-            and did(act)
-        ]
+    def _by_command(self, change: NoteChange) -> list[Act]:
+        """Return the commands whose steps make all of a change, or take the note away, or to or from another one."""
+        return [act for act in self._running(change) if _wrote(act, change) or _took(act, change)]
 
 
 # --- what a call claims ----------------------------------------------------------------------------------------------
@@ -262,7 +203,7 @@ def _act(session: HostSession, use: ToolUse) -> Act:
     if use.name in ("Bash", "exec", "exec_command", "shell") and command:
         command = str(command[-1]) if isinstance(command, list) else str(command)
         cwd = os.path.normpath(Path(use.cwd) / str(args.get("workdir") or ""))
-        return Act(session, use, (), "" if _MARKS & set(command) else command, cwd)
+        return Act(session, use, (), command, cwd)
     try:
         claims = [to_builtins(claim) for claim in _claimed(use.name, args, details, use.cwd)]
         return Act(session, use, convert(claims, tuple[Claim, ...]))
@@ -367,67 +308,155 @@ def _edited(text: str, edit: Replacement, place: int) -> tuple[str | None, int]:
 
 # --- what a command does ---------------------------------------------------------------------------------------------
 
-_NOTE, _NAMESAKE, _FOLDER = "\0", "\1", "\2"
-_MARKS = {_NOTE, _NAMESAKE, _FOLDER}
-_SHELL_WORD = re.compile(r"[^\s;|&<>()'\"=\0\1\2]{1,4096}")
-_GOES_TO = re.compile(r"\bcd\s+['\"]?([^\s;|&<>()'\"]+)")
-_APPENDS = re.compile(r">>|\btee\s+(?:-a|--append)\b")
-_MISSED = re.compile(r"\bcannot (?:stat|remove)\b|No such file")
-"""What rm, mv and cp say where somebody was faster."""
-_READS = re.compile(r"\s*(?:cat|grep|head|ls|rg|tail|wc)\b[^;|&>\n]*")
-_REMOVES = re.compile(rf"\b(?:rm|unlink)\b[^;|&\n]*[{_NOTE}{_FOLDER}]")
-_LEAVES = re.compile(rf"\bmv\b[^;|&\n]*[{_NOTE}{_FOLDER}]['\"]*[ \t]+[^\s;|&>]")
-_ARRIVES = re.compile(
-    rf"\b(?:mv|cp|install|rsync)\b[^;|&\n]*(?:{_NOTE}|{_NAMESAKE}['\"\s]+{_FOLDER})['\"\s]*(?:$|[;|&\n>)])"
-)
+_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)\n(.*?)^[ \t]*\2$", re.MULTILINE | re.DOTALL)
+_OPERATORS = ";|&<>()\n"
+_LONGEST_COMMAND = 1 << 15
+_SED = re.compile(r"(?:s([/|,#])(?P<old>.+?)\1(?P<new>.*)\1(?P<flag>g?)|/(?P<gone>.+)/d)")
+_MISSED = re.compile(r"\bcannot (?:stat|remove)\b|No such file|2>|&>")
+"""What rm, mv and cp say where somebody was faster, or what keeps that from being read."""
 
 
-def _says(command: str, change: NoteChange) -> bool:
-    """Tell whether a command holds what came with a change, and what went: whole lines, or the words that differ."""
-    old, new = _lines(change.before), _lines(change.after)
-    came, went = new - old, old - new
-    moved = [line for line in old if line not in went] != [line for line in new if line not in came]
-    if not came or moved or _READS.fullmatch(command):
+class Step(Struct, frozen=True):
+    """One program of a command: its words, the folder that it runs in, what it reads, and the file that it fills."""
+
+    words: tuple[str, ...]
+    folder: str
+    text: str | None
+    target: str
+    appends: bool
+
+    @property
+    def args(self) -> list[str]:
+        """Return its words without its name and options."""
+        return [word for word in self.words[1:] if word[:1] != "-"]
+
+    @property
+    def options(self) -> str:
+        """Return its options in a row."""
+        return "".join(word for word in self.words[1:] if word[:1] == "-")
+
+    def at(self, word: str) -> str:
+        """Return the path that a word means."""
+        return _below(self.folder, word.replace("$HOME", "~", 1))
+
+
+@lru_cache(1000)
+def _steps(command: str, cwd: str) -> tuple[Step, ...]:
+    """Return the programs of a command, in the order in which they stand; none where it cannot be read."""
+    if len(command) > _LONGEST_COMMAND:
+        return ()
+    command = command.replace("\\\n", " ")
+    bodies = (match[4] for match in _HEREDOC.finditer(command))
+    lexer = shlex.shlex(_HEREDOC.sub(r"<< \3", command), posix=True, punctuation_chars=_OPERATORS)
+    lexer.whitespace, lexer.commenters, lexer.whitespace_split = " \t\r", "", True
+    steps, words, folder = list[Step](), list[str](), cwd
+    text, target, appends = None, "", False
+    try:
+        tokens = iter([*lexer, ";"])
+        for token in tokens:
+            if not set(token) <= set(_OPERATORS):
+                words.append(token)
+            elif token == "<<":
+                text = next(bodies)
+            elif token in (">", ">>") and words[-1:] != ["2"]:
+                target, appends = next(tokens), token == ">>"
+            elif set(token) & set("<>"):
+                words = words[:-1] if words[-1:] == ["2"] else words
+                next(tokens)
+            else:
+                step = Step(tuple(words), folder, text, target, appends)
+                folder = os.path.normpath(step.at(step.args[0])) if words[:1] == ["cd"] and step.args else folder
+                steps += [step] if words else []
+                text = _printed(step) if token == "|" and not target else None
+                words, target, appends = [], "", False
+    except (ValueError, LookupError, StopIteration):
+        return ()
+    return tuple(steps)
+
+
+def _printed(step: Step, *, escapes: bool = False) -> str | None:
+    """Return what a step prints, where that is known; the echo of some shells knows `escapes`."""
+    name, *words = step.words or ("",)
+    if name == "cat" and not words:
+        return step.text
+    if name == "echo":
+        options = words[:1] if words and re.fullmatch("-[neE]+", words[0]) else []
+        line = " ".join(words[len(options) :]) + "\n" * ("n" not in "".join(options))
+        return _unescaped(line) if escapes else line
+    form, *values = (words[words[:1] == ["--"] :] if name == "printf" else []) or ["%"]
+    count = form.count("%s")
+    if form.count("%") > count or len(values) % (count or 1) or (values and not count):
+        return None
+    texts = iter(values)
+    return re.sub("%s", lambda _: next(texts, ""), _unescaped(form) * max(1, len(values) // (count or 1)))
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\([nt\\])", lambda match: {"n": "\n", "t": "\t"}.get(match[1], "\\"), text)
+
+
+def _wrote(act: Act, change: NoteChange) -> bool:
+    """Tell whether all steps of a command that write a note make its change; the echo of some shells knows escapes."""
+    steps = _steps(act.command, act.cwd)
+    return any(change.after == _after(steps, change, escapes=escapes) for escapes in (False, True))
+
+
+def _took(act: Act, change: NoteChange) -> bool:
+    """Tell whether a command removes or moves a note, or brings another one, so quickly that nobody else could."""
+    is_sure = act.use.at <= change.at and act.use.end - act.use.at <= _SHORT
+    is_sure = is_sure and not _MISSED.search(f"{act.command}\n{act.use.text}")
+    return is_sure and any(_moves(step, change) for step in _steps(act.command, act.cwd))
+
+
+def _after(steps: Iterable[Step], change: NoteChange, *, escapes: bool) -> Bytes:
+    """Return what the note of `change` holds after `steps`."""
+    now = change.before
+    for step in steps:
+        name, args, text = step.words[0], step.args, _printed(step, escapes=escapes)
+        targets, appends = [step.target] if step.target else [], step.appends
+        if name == "tee":
+            text, targets, appends = step.text, args, "a" in step.options
+        if text is not None and any(_real(step.at(target)) == change.path for target in targets):
+            now = (now or b"" if appends else b"") + text.encode("utf-8", "replace")
+        script = _SED.fullmatch(args[0]) if name == "sed" and step.options.startswith("-i") and args else None
+        if script is not None and now is not None and any(_is_at(change.path, step.at(word)) for word in args[1:]):
+            now = _after_sed(script, now)
+    return now
+
+
+def _after_sed(script: re.Match[str], before: bytes) -> bytes:
+    """Return a text after sed, where the script has no pattern but words."""
+    old, new, gone = ((script[name] or "").encode("utf-8", "replace") for name in ("old", "new", "gone"))
+    lines = before.splitlines(keepends=True)
+    if gone:
+        return b"".join(line for line in lines if gone not in line)
+    return b"".join(line.replace(old, new, -1 if script["flag"] else 1) for line in lines)
+
+
+def _moves(step: Step, change: NoteChange) -> bool:
+    """Tell whether a step removes the note that is gone, by its name, or moves it to where its text is, or from there.
+
+    `rm -f` says nothing where somebody was faster, and of what lies in a folder, or fits a pattern, nobody knows.
+    """
+    name, args = step.words[0], step.args
+    if name in ("rm", "unlink"):
+        return change.after is None and not step.options and change.path in {_real(step.at(word)) for word in args}
+    if name not in (("mv",) if change.after is None else ("mv", "cp", "install", "rsync")) or len(args) < 2:
         return False
-    spoken = _spoken(_WORD.findall(command))
-
-    def times(line: str) -> int:
-        return len(re.findall(rf"{re.escape(line)}(?![ \t]*\w)", command))
-
-    for line in [line for line, count in came.items() if times(line) < count]:
-        replaced = next((each for each in went if _differs_by(_WORD.findall(each), _WORD.findall(line), spoken)), None)
-        if came[line] > 1 or replaced is None:
-            return False
-        went -= Counter([replaced])
-    after = change.after or b""
-    if all(map(times, went)):
-        # The end of the last line, which only printf leaves out, is another hand's where it went.
-        return after.endswith(b"\n") or not (change.before or b"").endswith(b"\n") or "printf" in command
-    # What only appends takes no line away; what writes all of a note says it in one go.
-    whole = _spoken(_WORD.findall(after.decode("utf-8", "replace")))
-    return not _APPENDS.search(command) and all(map(times, new)) and whole in spoken
+    *sources, last = map(step.at, args)
+    pairs = [(change.path, twin) if change.after is None else (twin, change.path) for twin in change.twins]
+    return any(
+        _is_at(source, word)
+        and _real(last) in (target, str(Path(target).parent) if Path(source).name == Path(target).name else "")
+        for source, target in pairs
+        for word in sources
+    )
 
 
-def _lines(data: Bytes) -> Counter[str]:
-    """Count the lines of a note, in the order in which they stand."""
-    return Counter(line for line in map(str.strip, (data or b"").decode("utf-8", "replace").split("\n")) if line)
-
-
-def _differs_by(old: list[str], new: list[str], spoken: str) -> bool:
-    """Tell whether what differs between the words of two lines was spoken, the old before the new."""
-    spans = list(changed_spans(old, new))
-    for a, b, c, d in spans:
-        if a == b or c == d:
-            # Words that only came, or went, count with a neighbour.
-            a, b, c, d = (a - 1, b, c - 1, d) if a and c else (a, b + 1, c, d + 1)
-        _, was, later = spoken.partition(_spoken(old[a:b]))
-        if not was or _spoken(new[c:d]) not in f" {later}":
-            return False
-    return bool(spans)
-
-
-def _spoken(words: Iterable[str]) -> str:
-    return f" {' '.join(words)} "
+def _is_at(path: str, word: str) -> bool:
+    """Tell whether a word of the shell, which may be a pattern, means `path`."""
+    place = _real(word)
+    return path == place or (place.count("/") == path.count("/") and fnmatch.fnmatchcase(path, place))
 
 
 def _below(folder: str, word: str) -> str:

@@ -1,4 +1,4 @@
-"""A change of notes, file by file. It holds the bytes before and the bytes after.
+"""A change of notes, file by file, and its diff. It holds the bytes before and the bytes after.
 
 Bytes that are not UTF-8 stand for themselves (surrogateescape). Lines are counted from 1, and only a line feed ends
 one, as everywhere in this program.
@@ -7,14 +7,16 @@ one, as everywhere in this program.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from memory_tui.errors import EditRefused
+from memory_tui.formatting import plural
 from memory_tui.notes.merge import Merge, changed_spans, matching
-from memory_tui.secrets.finder import masked
+from memory_tui.secrets.finder import MASK, masked
 from memory_tui.workspace.notes import headings, name_beside, telling, utf16_of
 
 
@@ -88,11 +90,6 @@ class ThreeWay(Struct, frozen=True):
     mine: bytes | None
     other: bytes | None
     merge: Merge
-
-    @property
-    def merged(self) -> bytes | None:
-        """Both changes in one text, None where they touch."""
-        return self.merge.merged
 
 
 class ReadOnly(EditRefused):
@@ -348,3 +345,109 @@ def block_at(texts: Sequence[str], line: int) -> tuple[int, int]:
             break
         last += 1
     return first, last
+
+
+# --- the diff --------------------------------------------------------------------------------------------------------
+
+SECRET, NEW_SECRET = "[secret]", "[new secret]"
+"""What stands for a secret, and for one that the note did not hold before; a mask that it holds stays as it is."""
+
+
+class DiffLine(Struct, frozen=True):
+    """A line of a diff: its text without its end, and its number before and after, 0 where it is not.
+
+    `kind` is file, hunk, same, gone or new; `end` tells of a line end that is not LF: CRLF, or none at the last line.
+    """
+
+    kind: Literal["file", "hunk", "same", "gone", "new"]
+    text: str
+    old: int = 0
+    new: int = 0
+    end: str = ""
+
+    def __str__(self) -> str:
+        mark = {"file": "", "hunk": "", "same": " ", "gone": "-", "new": "+"}[self.kind]
+        return mark + self.text + (f"  <{self.end}>" if self.end and self.kind != "same" else "")
+
+
+def diff_lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
+    """The unified diff of all notes of a change, without their secrets. Text is else as it is in the notes: make it
+    safe before showing it.
+
+    Of a note that only gets another path, the paths are told, not its text.
+    """
+    rows: list[DiffLine] = []
+    by_path = {file.path: file for file in change.files}
+    names = {new: old for old, new in moves(change.files).items() if by_path[new].after == by_path[old].before}
+    # What a note loses comes before the new note that it goes to.
+    for file in sorted(change.files, key=lambda each: each.before is None and each.path not in names):
+        if file.path in names:
+            rows.append(DiffLine("file", f"{names[file.path]} becomes {file.path}, its text stays as it is"))
+        elif file.path not in names.values():
+            rows += _diff_of(file, context)
+    return tuple(rows)
+
+
+def diff_text(change: Change, context: int = 3) -> str:
+    """The unified diff as one text, without its secrets."""
+    return "".join(f"{line}\n" for line in diff_lines(change, context))
+
+
+def brought_back(change: Change) -> tuple[str, ...]:
+    """Tell how many secrets a change that restores puts where a note has masks; undoing a mask needs no word."""
+    if change.kind != "restore" or not any(MASK.encode() in (file.before or b"") for file in change.files):
+        return ()
+    rows = diff_lines(change, 0)
+    count = sum(row.text.count(NEW_SECRET) for row in rows if row.kind == "new")
+    masks = any(MASK in row.text for row in rows if row.kind == "gone")
+    return (f"This brings back {plural(count, 'secret')} in the place of masks.",) if count and masks else ()
+
+
+def _diff_of(file: FileChange, context: int) -> Iterator[DiffLine]:
+    before, after = _split(file.before), _split(file.after)
+    marks: dict[str, str] = {}
+    shown, new_shown = _masked_lines(file.before, SECRET, marks), _masked_lines(file.after, NEW_SECRET, marks)
+    yield DiffLine("file", f"--- {file.path if file.before is not None else 'nothing'}")
+    yield DiffLine("file", f"+++ {file.path if file.after is not None else 'nothing'}")
+    hunks: list[list[tuple[int, int, int, int]]] = []
+    for span in changed_spans(before, after):
+        if hunks and span[0] - hunks[-1][-1][1] <= 2 * context:
+            hunks[-1].append(span)
+        else:
+            hunks.append([span])
+    for spans in hunks:
+        start, last = max(0, spans[0][0] - context), min(len(before), spans[-1][1] + context)
+        new = start + spans[0][2] - spans[0][0]
+        count = last - spans[-1][1] + spans[-1][3] - new
+        old = f"{start + 1 if last > start else start},{last - start}"
+        yield DiffLine("hunk", f"@@ -{old} +{new + 1 if count else new},{count} @@")
+        for a, b, c, d in [*spans, (last, last, new + count, new + count)]:
+            for number in range(start, a):
+                yield DiffLine("same", shown[number], number + 1, c - a + number + 1, before[number][1])
+            for number in range(a, b):
+                yield DiffLine("gone", shown[number], number + 1, 0, before[number][1])
+            for number in range(c, d):
+                yield DiffLine("new", new_shown[number], 0, number + 1, after[number][1])
+            start = b
+
+
+def _split(data: bytes | None) -> list[tuple[str, str]]:
+    """The lines of a note as text, each with the name of its end when that is not LF."""
+    whole = (data or b"").decode("utf-8", "surrogateescape").split("\n")
+    last = whole.pop()
+    parts = [(line.removesuffix("\r"), "CRLF" if line.endswith("\r") else "") for line in whole]
+    return [*parts, (last, "no line end")] if last else parts
+
+
+def _masked_lines(data: bytes | None, mark: str, marks: dict[str, str]) -> list[str]:
+    """The lines of a note, as many as it has; a secret that has no mark among `marks` gets this one.
+
+    Secrets are looked for in the whole note: a key may have many lines.
+    """
+
+    def shown(secret: str) -> str:
+        return "\n".join([marks.setdefault(secret, mark)] * (secret.count("\n") + 1))
+
+    whole = masked((data or b"").decode("utf-8", "surrogateescape"), shown).split("\n")
+    # The last has no end, so what stands there is no part of one.
+    return [*(line.removesuffix("\r") for line in whole[:-1]), whole[-1]]

@@ -264,7 +264,7 @@ class Curator:
             # The journal has this text already.
             step = (
                 "Your change and theirs are in different lines. Use --merge to keep both."
-                if view.merged is not None
+                if view.merge.merged is not None
                 else "Change the note by hand; the journal shows the old text."
             )
             message = f"{view.path} {what} since. Nothing was written."

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from memory_tui.errors import EditRefused
 from memory_tui.formatting import one_line, plural
 from memory_tui.hosts import claude_code, registry
-from memory_tui.notes import budget, diff
+from memory_tui.notes import budget
 from memory_tui.notes import promote as promoting
 from memory_tui.notes.budget import Budget, HostLimit
 from memory_tui.notes.changes import (
@@ -32,6 +32,7 @@ from memory_tui.notes.changes import (
     ShownLines,
     bare,
     block_at,
+    brought_back,
     edited,
     end_of,
     moves,
@@ -271,7 +272,7 @@ class Planner(Struct, frozen=True):
         """`change` with what it does to the trust of notes, and the secrets it brings back, among its notes."""
         files = [(file.path, file.before, file.after) for file in change.files]
         effects = self.trust.effects(files) if self.trust is not None else ()
-        return replace(change, notes=change.notes + effects + diff.brought_back(change))
+        return replace(change, notes=change.notes + effects + brought_back(change))
 
     # --- inside ------------------------------------------------------------------------------------------------------
 

@@ -21,9 +21,8 @@ from memory_tui.errors import EditRefused, MemoryTuiError, PathRefused, Workspac
 from memory_tui.formatting import plural
 from memory_tui.notes.authors import name_authors
 from memory_tui.notes.changes import Busy
-from memory_tui.notes.history import who
+from memory_tui.notes.history import is_loss, lost_lines, text_of, who
 from memory_tui.notes.journal import Edit, Head, Journal, Sight
-from memory_tui.notes.restore import is_loss, lost_lines, text_of
 from memory_tui.notes.write import contents, parent
 from memory_tui.workspace.roots import MEMORY, Roots, destination, scan
 from memory_tui.workspace.scan import settled_of

@@ -17,7 +17,7 @@ from textual.content import Content
 from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import age_words, one_line, plural, safe
 from memory_tui.hosts import claude_code, registry
-from memory_tui.notes import diff
+from memory_tui.notes.changes import diff_lines
 from memory_tui.notes.journal import left
 from memory_tui.recalls import recall_log
 from memory_tui.shared.scope import workspace_of
@@ -317,7 +317,7 @@ def difference(change: Change, width: int = 0) -> Content:
     styles = {"gone": "$error", "new": "$success", "same": ""}
     marks = {"gone": "-", "new": "+", "same": " "}
     pieces: list[Part] = [(f"{safe(note)}\n", "$warning") for note in change.notes]
-    lines, old = diff.lines(change), ""
+    lines, old = diff_lines(change), ""
     for line in lines[:MOST_DIFFERENCE]:
         text, sign = safe(line.text), line.text[:4]
         if line.kind == "file" and sign == "--- ":

@@ -18,8 +18,7 @@ from memory_tui.inbox import checks as inbox_examine
 from memory_tui.inbox import entries as inbox_entries
 from memory_tui.inbox.checks import BY_KIND, InboxInputs, changes, examine
 from memory_tui.inbox.entries import DatedNote, Suggestion, note_items
-from memory_tui.notes import diff
-from memory_tui.notes.changes import Change, FileChange, to_utf8
+from memory_tui.notes.changes import Change, FileChange, diff_lines, to_utf8
 from memory_tui.plan import Options
 from memory_tui.workspace.notes import utf16_of
 
@@ -113,7 +112,7 @@ def test_a_masked_difference_has_the_same_lines_without_the_secret():
             FileChange("b.md", None, b"password: hunter3hunter3X9\n"),
         ),
     )
-    text = "\n".join(map(str, diff.lines(change, 9)))
+    text = "\n".join(map(str, diff_lines(change, 9)))
     assert " - wifi password: [secret]" in text
     assert "+password: [new secret]" in text
     assert "+# y" in text
@@ -130,7 +129,7 @@ def test_a_note_that_moves_is_told_by_its_paths():
             FileChange("c.md", b"see a.md\n", b"see b.md\n"),
         ),
     )
-    shown = [str(line) for line in diff.lines(change)]
+    shown = [str(line) for line in diff_lines(change)]
     assert shown[0] == "a.md becomes b.md, its text stays as it is"
     assert not any("- text" in line for line in shown)
     assert shown[-1] == "+see b.md"

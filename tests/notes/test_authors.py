@@ -201,7 +201,7 @@ def test_several_acts_of_one_session_lead_from_before_to_after(home, at):
         args = {"file_path": note(home), "old_string": old, "new_string": new}
         claude_file(home, claude(f"c{number}", "Edit", args, at + number, "/"))
     after = OLD.replace(b"10.0.0.1", b"10.0.0.9").replace(b"hall", b"attic")
-    assert authors(home, at).of(changed(home, at + 2.05, OLD, after)) == Author("claude-code", "s1", "chain")
+    assert authors(home, at).of(changed(home, at + 2.05, OLD, after)) == Author("claude-code", "s1", "bytes")
     assert authors(home, at).of(changed(home, at + 2.05, OLD, after + b"- mine\n")).host == ""
 
 
@@ -214,13 +214,13 @@ def ran(home, at, command, *, end=0.0, failed=False, text=""):
 
 GREW = OLD + b"- scanner in the cellar\n"
 COMMANDS = {
-    "cat >> MEMORY.md <<'EOF'\n- scanner in the cellar\nEOF": ("words", OLD, GREW),
-    "cd /; cd ~/notes && echo '- scanner in the cellar' >> ./MEMORY.md": ("words", OLD, GREW),
-    "sed -i 's/10.0.0.1/10.0.0.9/' *.md": ("words", OLD, NEW),
-    "echo '- scanner in the cellar' >> memory/../MEMORY.md": ("words", OLD, GREW),
-    "rm -f MEMORY.md": ("deed", OLD, None),
-    "rm *.md": ("deed", OLD, None),
-    "rm -r ../notes": ("deed", OLD, None),
+    "cat >> MEMORY.md <<'EOF'\n- scanner in the cellar\nEOF": (OLD, GREW),
+    "cd /; cd ~/notes && echo '- scanner in the cellar' >> ./MEMORY.md": (OLD, GREW),
+    "sed -i 's/10.0.0.1/10.0.0.9/' *.md": (OLD, NEW),
+    "echo '- scanner in the cellar' >> memory/../MEMORY.md": (OLD, GREW),
+    "sed -i /printer/d MEMORY.md": (OLD, OLD.splitlines(keepends=True)[0]),
+    "printf -- '- %s\\n' 'scanner in the cellar' | tee -a MEMORY.md": (OLD, GREW),
+    "cd memory; rm ../MEMORY.md": (OLD, None),
 }
 TWINS = {
     "mv MEMORY.md memory/old.md": ("notes/memory/old.md", None),
@@ -232,14 +232,13 @@ TWINS = {
 
 @pytest.mark.parametrize(("command", "case"), COMMANDS.items(), ids=COMMANDS)
 def test_what_a_command_wrote_is_its_agents(command, case, home, at):
-    rule, before, after = case
+    before, after = case
     ran(home, at, command)
-    assert authors(home, at).of(changed(home, at + 0.05, before, after)) == Author("claude-code", "s1", rule)
+    assert authors(home, at).of(changed(home, at + 0.05, before, after)) == Author("claude-code", "s1", "command")
     for moment in (at - 0.03, at + 0.12):
         assert authors(home, at).of(changed(home, moment, before, after)).host == "", "it did not run then"
     other = NoteChange(str(home / "notes" / "memory" / "2026-11-01.md"), before, after, at=at + 0.05)
-    if "-r" not in command:
-        assert authors(home, at).of(other).host == "", "another note"
+    assert authors(home, at).of(other).host == "", "another note"
 
 
 @pytest.mark.parametrize(("command", "case"), TWINS.items(), ids=TWINS)
@@ -248,7 +247,7 @@ def test_what_a_command_moved_or_copied_is_its_agents_where_the_other_note_has_t
     ran(home, at, command)
     change = changed(home, at + 0.05, OLD, after)
     there = replace(change, twins=frozenset([str(home / twin)]))
-    assert authors(home, at).of(there) == Author("claude-code", "s1", "deed")
+    assert authors(home, at).of(there) == Author("claude-code", "s1", "command")
     for twins in ((), [str(home / "other" / "MEMORY.md")]):
         assert authors(home, at).of(replace(change, twins=frozenset(twins))) == UNKNOWN
     ran(home, at, command, text="cannot stat: No such file or directory")
@@ -259,7 +258,15 @@ UNPROVED = {
     "date >> MEMORY.md": GREW,
     "date | tee -a MEMORY.md": GREW,
     ": > MEMORY.md": b"",
-    "sed -i /printer/d MEMORY.md": OLD.splitlines(keepends=True)[0],
+    "sed -i /printer/d MEMORY.md": OLD.splitlines(keepends=True)[1],
+    "sed -i s/printer/scanner/ MEMORY.md": OLD + b"scanner\n",
+    "rm -f MEMORY.md": None,
+    "rm *.md": None,
+    "rm -r ../notes": None,
+    "rm MEMORY.md 2>/dev/null": None,
+    "echo '- one' >> MEMORY.md; echo '- two' >> MEMORY.md": OLD + b"- two\n",
+    "python3 -c \"open('MEMORY.md', 'a').write('- one\\n- two\\n')\"": OLD + b"- two\n",
+    "echo 'no end >> MEMORY.md": OLD + b"no end\n",
     "sort -o MEMORY.md other.md": NEW,
     "git restore MEMORY.md": NEW,
     "cp MEMORY.md ../draft/MEMORY.md": NEW,
@@ -276,6 +283,7 @@ UNPROVED = {
     "grep -c '- sink' MEMORY.md": OLD + b"- sink\n",
     "echo '- owl' >> MEMORY.md": OLD + b"- owl",
     "printf '%s\\n' '- a' '- b' '- c' > MEMORY.md": b"- a\n- c\n",
+    "python3 -c \"open('MEMORY.md', 'a').write('- jug\\n')\"": OLD + b"- jug\n",
     "echo '- jar' >> ../draft/MEMORY.md": OLD + b"- jar\n",
 }
 
@@ -289,7 +297,7 @@ def test_what_the_bytes_do_not_prove_is_nobodys(command, after, home, at):
 
 def test_a_command_that_failed_ran_and_one_that_was_refused_did_not(home, at):
     ran(home, at, "rm MEMORY.md; false", failed=True, text="Exit code 1")
-    assert authors(home, at).of(changed(home, at + 0.05, OLD, None)).rule == "deed"
+    assert authors(home, at).of(changed(home, at + 0.05, OLD, None)).rule == "command"
     ran(home, at + 60, "rm MEMORY.md", failed=True, text="The user does not want this.")
     assert authors(home, at).of(changed(home, at + 60.05, OLD, None)).host == ""
 
@@ -297,7 +305,7 @@ def test_a_command_that_failed_ran_and_one_that_was_refused_did_not(home, at):
 def test_codex_command_without_a_step_of_its_own_counts(home, at):
     args = {"cmd": "echo '- scanner in the cellar' >> MEMORY.md; echo x >> /etc/x", "workdir": str(home / "notes")}
     codex_file(home, codex("x1", args, None, at), at, "/")
-    assert authors(home, at).of(changed(home, at + 0.1, OLD, GREW)) == Author("codex", "t1", "words")
+    assert authors(home, at).of(changed(home, at + 0.1, OLD, GREW)) == Author("codex", "t1", "command")
 
 
 @pytest.mark.parametrize(

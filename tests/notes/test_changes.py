@@ -11,8 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.errors import EditRefused
-from memory_tui.notes import diff, planner, promote
-from memory_tui.notes.changes import Change, FileChange, Lines, ShownLines, block_at, edited, editor_text, sections
+from memory_tui.notes import planner, promote
+from memory_tui.notes.changes import (
+    Change,
+    FileChange,
+    Lines,
+    ShownLines,
+    block_at,
+    diff_lines,
+    diff_text,
+    edited,
+    editor_text,
+    sections,
+)
 from memory_tui.notes.promote import Spot
 from tests.support.curate import curator, workspace
 
@@ -235,7 +246,7 @@ def test_sections_move_whole_and_as_they_are(first, last, left, gone):
     change = promote.demote(Spot("MEMORY.md", LONG.encode(), first, last), "memory/x.md", b"# X\n")
     assert after(change, "MEMORY.md").decode() == "# M\n\n" + left
     assert after(change, "memory/x.md").decode().rstrip() == f"# X\n\n{gone}"
-    assert diff.text(change).startswith("--- memory/x.md"), "no note is new"
+    assert diff_text(change).startswith("--- memory/x.md"), "no note is new"
     assert change.notes[0].startswith("Lines ")
 
 
@@ -361,7 +372,7 @@ def test_a_merge_within_one_note_keeps_the_heading_of_what_stays():
 
 @given(NOTE, NOTE, st.integers(0, 3))
 def test_a_diff_holds_what_it_takes_to_make_the_change(before, now, context):
-    found = diff.lines(Change("edit", "", (FileChange("x.md", before, now),)), context)
+    found = diff_lines(Change("edit", "", (FileChange("x.md", before, now),)), context)
     old, new = (data.decode("utf-8", "surrogateescape").split("\n") for data in (before, now))
     # A line end is no part of a line; a carriage return at the end of the note is none.
     old[:-1], new[:-1] = ([line.removesuffix("\r") for line in lines[:-1]] for lines in (old, new))
@@ -380,9 +391,9 @@ def test_a_diff_has_the_hunks_of_difflib():
     before = b"".join(b"line %d\n" % n for n in range(40))
     now = before.replace(b"line 5\n", b"five\n").replace(b"line 9\n", b"").replace(b"line 30\n", b"line 30\nmore\n")
     theirs = list(difflib.unified_diff(before.decode().splitlines(), now.decode().splitlines(), lineterm=""))
-    ours = diff.text(Change("edit", "", (FileChange("x.md", before, now),))).splitlines()
+    ours = diff_text(Change("edit", "", (FileChange("x.md", before, now),))).splitlines()
     assert ours[2:] == theirs[2:]
-    assert re.search("CRLF", diff.text(Change("edit", "", (FileChange("x.md", b"a\r\n", b"a\n"),))))
+    assert re.search("CRLF", diff_text(Change("edit", "", (FileChange("x.md", b"a\r\n", b"a\n"),))))
 
 
 @given(

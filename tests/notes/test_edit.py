@@ -79,7 +79,7 @@ def test_undo_refuses_a_note_that_changed_since_and_merges_when_asked(folder):
         file.write(b"\n## Later\n- theirs\n")
     with pytest.raises(Conflict, match="has changed since") as caught:
         one.undo()
-    assert caught.value.view.merged == before + b"\n## Later\n- theirs\n"
+    assert caught.value.view.merge.merged == before + b"\n## Later\n- theirs\n"
     assert b"- two" in note.read_bytes()
     one.undo(merging=True)
     assert note.read_bytes() == before + b"\n## Later\n- theirs\n"

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.notes import diff
 from memory_tui.notes import merge as merging
-from memory_tui.notes.changes import Change, FileChange
+from memory_tui.notes.changes import Change, FileChange, diff_lines
 from memory_tui.notes.merge import changed_spans, common_head, merge
 
 LINE = st.binary(max_size=4).map(lambda data: data.replace(b"\n", b""))
@@ -147,7 +146,7 @@ def test_twice_the_lines_are_twice_the_work(texts):
     def work(size):
         base, mine, theirs = (b"".join(lines) for lines in texts(size))
         change = Change("edit", "one", (FileChange("a.md", base, mine),))
-        return steps(lambda: (merge(base, mine, theirs), diff.lines(change)))
+        return steps(lambda: (merge(base, mine, theirs), diff_lines(change)))
 
     # The first one fills what is kept of words that may label a secret.
     _, one, other = work(1_200), work(600), work(1_200)

@@ -12,9 +12,9 @@ from memory_tui.engine.engine import Engine
 from memory_tui.events import Noticed
 from memory_tui.inbox import checks
 from memory_tui.inbox.entries import Suggestion
-from memory_tui.notes import restore
+from memory_tui.notes import history
+from memory_tui.notes.history import is_loss, lost_lines
 from memory_tui.notes.journal import Journal, Sight
-from memory_tui.notes.restore import is_loss, lost_lines
 from memory_tui.plan import Options
 from tests.support.curate import git
 
@@ -119,7 +119,7 @@ _LINES = st.lists(st.sampled_from(["a", "b", "c", "- d", ""]), max_size=6)
 @given(_LINES, _LINES, st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_together_no_line_of_either_text_is_missing(old, new, end, closed):
     before, now = (end.join(lines) + end * closed for lines in (old, new))
-    found = restore.together(before.encode(), now.encode()).decode()
+    found = history.together(before.encode(), now.encode()).decode()
     assert lost_lines(before, found) == lost_lines(now, found) == []
 
 
