@@ -306,22 +306,19 @@ def evaluate(args: argparse.Namespace) -> int:
         settings = engine.plan.settings
         with waiting("Measuring"):
             absent = judgments.absent(notebook, engine.notes.read)
-            card = measures.score(cases, settings, len(notebook.queries) - len(cases), absent)
+            card = measures.score(cases, settings)
             levels = measures.level_counts(cases, settings)
-        vectors = notices.other_vectors(settings.word("profile"), cases[0].evidence.provider) if cases else ()
+        vectors = notices.other_vectors(settings.word("profile"), cases[0].evidence.provider)
         remarks = [*engine.notices(), *vectors]
     failed = [
         {"metric": name, "value": card.mean[name], "wanted": bound, "sentence": shortfall(name, card.mean[name], bound)}
         for name, bound in measures.missed(card.mean, floors).items()
     ]
-    data = {
-        **scorecard_data(card, settings),
-        "levels": plain(levels),
-        "failed": failed,
-        "notices": plain(remarks),
-    }
-    lines = [*scorecard_lines(card), *([level_words(levels)] if levels else ())]
-    lines += [*(row["sentence"] for row in failed), *(notice.message for notice in vectors)]
+    data = {**scorecard_data(card, settings, absent), "levels": plain(levels), "failed": failed}
+    data["notices"] = plain(remarks)
+    lines = [*scorecard_lines(card, len(notebook.queries) - len(cases), absent)]
+    lines += [*([level_words(levels)] if levels else ()), *(str(row["sentence"]) for row in failed)]
+    lines += [notice.message for notice in vectors]
     return show(args, data, lines, FELL_SHORT if failed else 0)
 
 
@@ -377,13 +374,13 @@ def _scores(title: str, scores: Scores) -> str:
     return _row(title, [f"{scores[name]:.3f}" for name in COLUMNS])
 
 
-def scorecard_lines(value: Scorecard) -> Iterator[str]:
+def scorecard_lines(value: Scorecard, unjudged: int, absent: Sequence[str]) -> Iterator[str]:
     """Yield each query's metrics, and the means."""
-    without = f", {plural(value.unjudged, 'query')} without" if value.unjudged else ""
+    without = f", {plural(unjudged, 'query')} without" if unjudged else ""
     yield f"{plural(len(value.rows), 'query')} with labels{without}"
-    if value.absent:
-        text = ", ".join(one_line(path, 60) for path in value.absent[:_NAMED])
-        more = f" and {len(value.absent) - _NAMED} more" if len(value.absent) > _NAMED else ""
+    if absent:
+        text = ", ".join(one_line(path, 60) for path in absent[:_NAMED])
+        more = f" and {len(absent) - _NAMED} more" if len(absent) > _NAMED else ""
         yield f"Labels of notes and lines that cannot be read count as not found: {text}{more}."
     yield _row("", COLUMNS)
     yield from (f"{_scores('', row.scores)}  {row.query.text}" for row in value.rows)
@@ -398,7 +395,7 @@ def level_words(counts: LevelCounts) -> str:
     )
 
 
-def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
+def scorecard_data(value: Scorecard, settings: Settings, absent: Sequence[str]) -> dict[str, Any]:
     """Return means, and each query with its metrics and hits."""
     rows = [
         {
@@ -411,7 +408,7 @@ def scorecard_data(value: Scorecard, settings: Settings) -> dict[str, Any]:
     ]
     return {
         "questions": len(value.rows),
-        "absent": list(value.absent),
+        "absent": list(absent),
         "metrics": dict(value.mean),
         "settings": {key: plain(settings.values[key]) for key in TUNE_KEYS},
         "queries": rows,

@@ -89,23 +89,16 @@ def verdict(value: Fate) -> dict[str, Any]:
     return {**tagged(value), "sentence": as_notice(value).message}
 
 
-_SIDES = {"vector": "cosine", "text": "bm25"}
-"""The raw number of each side."""
 _AGE = {"ageDays": "age_days", "basis": "age_basis", "factor": "age_factor", "points": "age_points"}
 
 
 def components(value: Candidate) -> dict[str, Any]:
     """Return every number that makes a score."""
     numbers: dict[str, Any] = {}
-    for side, raw in _SIDES.items():
-        rank = getattr(value, f"{side}_rank")
-        numbers[side] = {
-            raw: getattr(value, raw),
-            "rank": rank or None,
-            "score": getattr(value, side),
-            "weight": getattr(value, f"{side}_weight"),
-            "points": getattr(value, f"{side}_points"),
-        }
+    for side, raw in (("vector", "cosine"), ("text", "bm25")):
+        ranked = {"rank": getattr(value, f"{side}_rank") or None, "score": getattr(value, side)}
+        counted = {name: getattr(value, f"{side}_{name}") for name in ("weight", "points")}
+        numbers[side] = {raw: getattr(value, raw), **ranked, **counted}
     numbers["hybrid"] = value.hybrid
     numbers["age"] = {key: getattr(value, column) for key, column in _AGE.items()}
     numbers["datePoints"] = value.date_points
@@ -188,11 +181,15 @@ def _empty(value: Trace) -> dict[str, Any] | None:
 
 _PLAIN = ["query", "mode", "profile", "generation", "floor", "vector_scale", "text_scale", "funnel", "unsearchable"]
 """Fields of a trace that are members as they are."""
+_PLACE = "id", "path", "start_line", "end_line"
+"""Fields of a chunk that are members under their own names, as the original has them."""
 
 
 def trace(value: Trace) -> dict[str, Any]:
     """Return the whole record; `ftsQuery`, `keywordRank`, `keyword` and `vector` are the original's own names."""
     plan, table, by_words = value.plan, value.candidates, value.pool("text_rank")
+    places = ({name: getattr(value.chunks[at], name) for name in _PLACE} for at in by_words)
+    ranked = zip(places, table["bm25"][by_words].tolist(), strict=True)
     return {
         **{camel(name): plain(getattr(value, name)) for name in _PLAIN},
         "notices": plain(value.notices),
@@ -205,16 +202,7 @@ def trace(value: Trace) -> dict[str, Any]:
         "value": plan.value or None,
         "ftsQuery": plan.fts_query or None,
         "candidates": value.candidate_limit,
-        "keywordRank": [
-            {
-                "id": ref.id,
-                "path": ref.path,
-                "start_line": ref.start_line,
-                "end_line": ref.end_line,
-                "rank": None if math.isnan(bm25) else bm25,
-            }
-            for ref, bm25 in ((value.chunks[at], float(table["bm25"][at])) for at in by_words)
-        ],
+        "keywordRank": [{**row, "rank": None if math.isnan(bm25) else bm25} for row, bm25 in ranked],
         "keyword": [{"id": value.chunks[at].id, "textScore": float(table["text"][at])} for at in by_words],
         "vector": [
             {"id": value.chunks[at].id, "score": float(table["vector"][at])} for at in value.pool("vector_rank")

@@ -60,11 +60,8 @@ def locate(roots: Roots, store: Store, path: str, line: int | None) -> Explained
         stale = state.state != "failed"
         gate = notice("unreadable_file", rule="failed", detail=state.detail)
         gate = notice("changed_since_indexed", change=state.detail) if stale else gate
-    chunks = [
-        ChunkRef(c.rowid, c.chunk_id, stored, row.source, c.start_line, c.end_line)
-        for c in (store.chunks_of(row.path, row.workspace) if row else ())
-        if row and c.occurrence == 0
-    ]
+    listed = [c for c in store.chunks_of(row.path, row.workspace) if not c.occurrence] if row else []
+    chunks = [ChunkRef(c.rowid, c.chunk_id, stored, c.source, c.start_line, c.end_line) for c in listed]
     holding = [c for c in chunks if line is None or c.start_line <= line <= c.end_line]
     lines = _lines(roots, note) if note is not None and (stale or not holding) else []
     if note is None and row is not None and not holding:
@@ -260,15 +257,9 @@ class Inquest:
             cause = "its text has not been embedded, or the search left its source out"
             return notice("no_vector", cause=self._no_vector.get(rowid) or cause, text=words)
         pool = min(self.trace.candidate_limit, len(evidence.nearest))
-        return notice(
-            "outside_vector_pool",
-            rank=place,
-            of=int(np.count_nonzero(~np.isnan(evidence.cosine))),
-            pool=pool,
-            cosine=float(evidence.cosine[row]),
-            edge=float(evidence.cosine[evidence.nearest[pool - 1]]),
-            text=words,
-        )
+        cosine, edge = evidence.cosine[[row, evidence.nearest[pool - 1]]].tolist()
+        count = int(np.count_nonzero(~np.isnan(evidence.cosine)))
+        return notice("outside_vector_pool", rank=place, of=count, pool=pool, cosine=cosine, edge=edge, text=words)
 
     def _why_no_vectors(self) -> str:
         """Return why there is no vector side; empty when the index is one of words alone, or nothing was asked."""

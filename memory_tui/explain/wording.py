@@ -429,14 +429,10 @@ class MatchedWords:
     """The words of one query, to be found in any text."""
 
     def __init__(self, plan: QueryPlan, profile: str) -> None:
-        self._stemmed = profile_named(profile).join == "OR"
-        self._cut: dict[str, list[str] | None] = {
-            word: None
-            if plan.inside or (self._stemmed and tokens.is_cjk(word))
-            else tokens.tokens(word, stemmed=self._stemmed)
-            for word in plan.words
-        }
+        self._stemmed = stemmed = profile_named(profile).join == "OR"
+        self._cut: dict[str, list[str] | None] = {word: tokens.tokens(word, stemmed=stemmed) for word in plan.words}
         """The tokens of each word, None for one that is found as it is written."""
+        self._cut |= {word: None for word in plan.words if plan.inside or (stemmed and tokens.is_cjk(word))}
         self.spans = lru_cache(REMEMBERED)(self._spans)
         """Where the words stand in a text, in order and apart from each other."""
 
@@ -462,22 +458,20 @@ class MatchedWords:
         lowered = "".join(low if len(low := each.lower()) == 1 else each for each in text) if as_written else ""
         # Runs of Chinese, Japanese or Korean are found as written; beside them words end.
         plain = tokens.CJK_RUN.sub(lambda run: " " * len(run[0]), text) if self._stemmed else text
-        cut, data = tokens.spans(plain, stemmed=self._stemmed), plain.encode("utf-8", "replace")
-        names = [name for _, _, name in cut]
+        words, data = tokens.spans(plain, stemmed=self._stemmed), plain.encode("utf-8", "replace")
+        names = [name for _, _, name in words]
 
-        def phrases(words: list[str]) -> list[Span]:
-            last = len(words) - 1
-            starts = [at for at, name in enumerate(names) if words and name == words[0]]
-            places = [(cut[at][0], cut[at + last][1]) for at in starts if names[at : at + last + 1] == words]
+        def phrases(cut: list[str]) -> list[Span]:
+            last = len(cut) - 1
+            starts = [at for at, name in enumerate(names) if cut and name == cut[0]]
+            places = [(words[at][0], words[at + last][1]) for at in starts if names[at : at + last + 1] == cut]
             # The tokenizer counts bytes.
             return [(len(data[:start].decode()), len(data[:end].decode())) for start, end in places]
 
-        return {
-            word: [match.span() for match in re.finditer(re.escape(word.lower()), lowered)]
-            if words is None
-            else phrases(words)
-            for word, words in self._cut.items()
-        }
+        def written(word: str) -> list[Span]:
+            return [match.span() for match in re.finditer(re.escape(word.lower()), lowered)]
+
+        return {word: written(word) if cut is None else phrases(cut) for word, cut in self._cut.items()}
 
 
 class Spoken(Struct, frozen=True):
@@ -552,10 +546,8 @@ def terms_line(text: str, trace: Trace, *, chunk: ChunkRef | None = None, say_ho
             lists[""].append(f"{run} {counts[run] + named}x{share if named else ''}")
         else:
             lists[""].append(f"{run} ({len(matched)} of {plural(len(searched), 'pair')} of characters)")
-    lists["left out"] = [
-        f"{', '.join(_whole(claim.fields['words'], trace))} ({LEFT_OUT[claim.fields['reason']]})"
-        for claim in left_out(plan, trace.profile)
-    ]
+    dropped = (claim.fields for claim in left_out(plan, trace.profile))
+    lists["left out"] = [f"{', '.join(_whole(row['words'], trace))} ({LEFT_OUT[row['reason']]})" for row in dropped]
     parts = [f"{title}: {', '.join(each)}".removeprefix(": ") for title, each in lists.items() if each]
     how = []
     if say_how and plan.time:

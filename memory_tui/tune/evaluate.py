@@ -68,15 +68,10 @@ class Measured(Struct, frozen=True):
 
 
 class Scorecard(Struct, frozen=True):
-    """All questions measured under one set of settings, and the means.
-
-    `unjudged` questions have no labels to go by; labels of `absent` notes count as not found.
-    """
+    """All questions measured under one set of settings, and the means."""
 
     rows: tuple[Measured, ...]
     mean: Scores
-    unjudged: int = 0
-    absent: tuple[str, ...] = ()
 
 
 def collect(ask: Ask, notebook: Notebook, progress: Progress = lambda _done, _total: None) -> tuple[Case, ...]:
@@ -91,11 +86,11 @@ def collect(ask: Ask, notebook: Notebook, progress: Progress = lambda _done, _to
     return tuple(cases)
 
 
-def score(cases: Sequence[Case], settings: Settings, unjudged: int = 0, absent: tuple[str, ...] = ()) -> Scorecard:
+def score(cases: Sequence[Case], settings: Settings) -> Scorecard:
     """Return the metrics of `cases` under `settings`; about a millisecond a question."""
     hits = [case.hits(settings) for case in cases]
     rows = [Measured(case.query, measure(case.query, each), each) for case, each in zip(cases, hits, strict=True)]
-    return Scorecard(tuple(rows), mean([row.scores for row in rows]), unjudged, absent)
+    return Scorecard(tuple(rows), mean([row.scores for row in rows]))
 
 
 def by_question(card: Scorecard) -> dict[str, Scores]:
