@@ -220,30 +220,15 @@ def _is_token(text: str) -> bool:
 
 _GAP = re.compile(r"(?:[<{].*|.*\*{3}.*|x{3,}|\.{3,}|pass(?:word)?|pw|pwd|secret|token)", re.IGNORECASE)
 
-_SPACE = re.escape(jsstring.WHITESPACE)
-# Compiled when a conversation is read first: a search that is a process of its own reads none.
-_PATTERNS = tuple(
-    f"(?ai){pattern}"
-    for pattern in (
-        rf"\b[A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD)\b[{_SPACE}]*[=:][{_SPACE}]*([\"']?)([^{_SPACE}\"'\\]+)\1",
-        rf'"(?:apiKey|token|secret|password|passwd|accessToken|refreshToken)"[{_SPACE}]*:[{_SPACE}]*"([^"]+)"',
-        rf"--(?:api[-_]?key|token|secret|password|passwd)[{_SPACE}]+([\"']?)([^{_SPACE}\"']+)\1",
-        rf"Authorization[{_SPACE}]*[:=][{_SPACE}]*Bearer[{_SPACE}]+([A-Za-z0-9._\-+=]+)",
-        rf"\bBearer[{_SPACE}]+([A-Za-z0-9._\-+=]{{18,}})\b",
-        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]+?-----END [A-Z ]*PRIVATE KEY-----",
-        r"\b(sk-[A-Za-z0-9_-]{8,})\b",
-        r"\b(ghp_[A-Za-z0-9]{20,})\b",
-        r"\b(github_pat_[A-Za-z0-9_]{20,})\b",
-        r"\b(xox[baprs]-[A-Za-z0-9-]{10,})\b",
-        r"\b(xapp-[A-Za-z0-9-]{10,})\b",
-        r"\b(gsk_[A-Za-z0-9_-]{10,})\b",
-        r"\b(AIza[0-9A-Za-z\-_]{20,})\b",
-        r"\b(pplx-[A-Za-z0-9_-]{10,})\b",
-        r"\b(npm_[A-Za-z0-9]{10,})\b",
-        r"\bbot(\d{6,}:[A-Za-z0-9_-]{20,})\b",
-        r"\b(\d{6,}:[A-Za-z0-9_-]{20,})\b",
-    )
-)
+
+@cache
+def _of_openclaw() -> tuple[re.Pattern[str], ...]:
+    """Return OpenClaw's own patterns; compiled once, at the first conversation."""
+    space = re.escape(jsstring.WHITESPACE)
+    rows = (row.replace("{space}", space) for row in tables("formats.toml")["openclaw"])
+    return tuple(re.compile(row, re.ASCII | re.IGNORECASE) for row in rows)
+
+
 _SLICED_FROM = 32_768
 _SLICE = 16_384
 _CLEAR = (6, 4)
@@ -255,11 +240,11 @@ def redact(text: str) -> str:
 
     Text of more than 32,768 UTF-16 units is looked at in slices of 16,384, so that a secret across a cut can stay.
     """
-    for pattern in _PATTERNS:
+    for pattern in _of_openclaw():
         if jsstring.utf16_len(text) > _SLICED_FROM:
-            text = "".join(re.sub(pattern, _masked, part) for part in jsstring.utf16_slices(text, _SLICE))
+            text = "".join(pattern.sub(_masked, part) for part in jsstring.utf16_slices(text, _SLICE))
         else:
-            text = re.sub(pattern, _masked, text)
+            text = pattern.sub(_masked, text)
     return text
 
 

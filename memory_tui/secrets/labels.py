@@ -1,7 +1,8 @@
 """Secrets as people write them: after a label, beside a user's name, as words of a wallet, as codes for emergencies.
 
 A rule here sees one line, and the line before it where only that holds the label. Nothing counts merely because it
-looks random: documents, folders, commits and orders have such names, too.
+looks random: documents, folders, commits and orders have such names, too. The words of many languages stand in
+labels.toml beside this module.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ from msgspec import Struct
 from memory_tui.secrets import tables
 
 
+def _filled(text: str) -> str:
+    """Return `text` with what stands in labels.toml under each `{name}`, any of its lines."""
+    words = tables("labels.toml")
+    return re.sub(r"\{([a-z_]+)\}", lambda part: _filled("|".join(words[part[1]])), text)
+
+
 class _Pattern:
     """A pattern that is compiled at its first use: most programs that import this module look for no secret."""
 
@@ -23,7 +30,8 @@ class _Pattern:
         self._args = text, flags
 
     def __getattr__(self, name: str) -> object:
-        method = getattr(re.compile(*self._args), name)
+        text, flags = self._args
+        method = getattr(re.compile(_filled(text), flags), name)
         # It is at hand from now on, without a call of this.
         setattr(self, name, method)
         return method
@@ -35,52 +43,7 @@ def _pattern(text: str, flags: int = 0) -> re.Pattern[str]:
 
 LABELLED, PAIR, SEED, CODES = "labelled password or key", "user and password", "seed phrase", "backup code"
 
-_STRONG = (
-    r"passw(?:or[dt]|d)|pass[- ]?(?:code|phrase)|mot de passe|palavra-passe|contrase(?:ñ|n\u0303|n)a|senha|kennwort"
-    r"|wachtwoord|has[łl][oaeu]|(?:ş|s\u0327|s)ifre|l(?:ö|o\u0308)senord|heslo|parola|jelsz[oó]|salasana|adgangskode|kodeord"
-    r"|парол[ьяею]|密[码碼]|口令|パスワード|パスコード|暗証番号|암호|비밀번호|كلمة (?:المرور|السر)|סיסמה|κωδικός"
-    r"|geslo|lozinka|slaptažodis|parool|パスフレーズ|비번|패스워드|mật mã|पासवर्ड|mật khẩu|kata sandi|(?:wlan|wi-?fi"
-    r"|wep|wpa2?|netzwerk|network)[ -]?(?:schlüssel|key|psk)|pre-?shared key|community string|[ck]odewort"
-    r"|security answer|sicherheits(?:frage|antwort)|(?:секретное|кодовое) слово"
-)
-_DOOR = r"keypad|puk|digi-?code|cv[vc]2?|code (?:d.accès|secret)|geheimzahl|门禁码"
-_PIN_LABEL = r"(?:karten|giro|bank|sim)?pin(?:[ -]?code)?|пин(?:-?код)?"
-_SHORT = rf"(?<![a-zß-ÿа-яё\d])(?:{_DOOR}|pwd|pw|psk|mdp|пасс|clave|{_PIN_LABEL})\d?(?![a-zß-ÿа-яё\d])"
-_PASS = r"(?:(?<![^\W_])(?:require)?pass)(?=[\"'*_`)\]]{0,4}\s*[:=]|\s+\S*\d)"
-_NET = (
-    r"(?<![^\W_])(?:wi-?fi|wlan|wpa[23]?|ssid|hotspot|vnc|rdp|teamviewer|anydesk|вай-?фай\w{0,3}|无线(?:网络)?"
-    r"|ワイファイ|와이파이)(?:の?(?:キー|鍵)|[ -](?:code|pin|zugang))?"
-)
-_PLAIN_KEY = r"(?:clé|clave|chiave|chave|klucz)(?: de| di| d['’])?[ ’'](?:api|secr|segret|priv|prywatn|ac+e[sc])\w*"
-_WEAK = (
-    r"(?:api|access|auth|secret|private|bearer|app(?:lication)?|account|service|licen[cs]e|master|signing|encryption"
-    r"|bot|client|shared|deploy|webhook|recovery|refresh|unseal|product|windows)[ _-]?(?:key|token|secret)"
-    r"|token|secret|bearer|cookie[\"']?:\s*[\w.-]{1,40}(?==)|(?<=[a-z0-9]_)key"
-    rf"|(?:api|secret)-?schlüssel|{_PLAIN_KEY}|(?:api[ -]?)?ключ|токен|секрет\w*|[密秘私][钥鑰]|令牌|密匙"
-    r"|シークレット(?:キー)?|トークン|(?:api|秘密) ?[キ鍵]ー?|api ?키|토큰|시크릿|anahtar\w*|jeton\w*|khóa"
-    r"|(?<![^\W_])api(?=\s*[:=])"
-)
-_PHRASE_LABEL = (
-    r"(?:seed|recovery|mnemonic|secret|backup)[ -]?(?:phrase|words)|mnemonic|(?<!\w)seed(?:\s+\w{1,12}){0,4}(?=\s*[:=])"
-    r"|wiederherstellungs(?:phrase|wörter)|frase (?:seed|sem\w+|d[ei] recuper\w+|mnemonica)|с(?:ид|екретн\w+).?фраз\w*"
-    r"|phrase (?:de récupération|secrète)|助记词|恢复短语|リカバリーフレーズ|シードフレーズ|복구 구문|니모닉"
-    r"|\b(?:12|15|18|21|24)[ -]?(?:words?\b|wörter|palabras|mots\b|слов\w*|个(?:单词|助记词)|個の単語|개 단어)"
-)
-_WALLET = rf"{_PHRASE_LABEL}|trezor|metamask|ledger|electrum|wallet|кошел[её]?[кь]\w*|钱包|ウォレット"
-_CODE_LABEL = (
-    r"(?:backup|recovery|emergency|2fa|scratch|one-time)[ -](?:codes?|backups?)|2fa(?=:)|(?:wiederherstellungs|ersatz"
-    r"|backup-?|notfall)codes?|c[oó]d\w{1,4} d[ei] (?:r[eé]cup\w+|respaldo|secours|backup)|kody zapas|tan-?list"
-    r"|(?:резервн|запасн|одноразов)\w+ коды|коды восст\w+|(?:备用|恢复)[码碼]|(?:バックアップ|リカバリー)コード"
-)
-_LOGIN = (
-    r"ssh|s?ftp|log-?in|sign-?in|zugang\w*|anmeldung\w*|credentials?|creds|account|accès|acces?so|us[uú][aá]rio|identifiant\w*"
-    r"|utilizador|utente|użytkownik|logowanie|dostęp|inlog\w*|přihlášení|логин\w*|доступ\w*|вход|учётка|登[录錄入陆]|账号|帳號|帐号|ログイン"
-    r"|アカウント|로그인|계정|tài khoản|đăng nhập|giriş|panel|web ?ui"
-)
-_ADMIN = r"root|admin\w*|imap|smtp|auth\w*|keepass\w*|user(?:name)?|benutzer\w*|utilisateur|用户名?"
-_OF_SECRETS = _pattern(
-    f"{_STRONG}|{_SHORT}|{_PASS}|{_NET}|{_WEAK}|{_WALLET}|{_CODE_LABEL}|(?<![^\\W_])(?:{_LOGIN}|{_ADMIN})"
-)
+_OF_SECRETS = _pattern(r"{strong}|{short}|{pass}|{net}|{weak}|{wallet}|{backup}|(?<![^\W_])(?:{login}|{admin})")
 """What a line holds, in lower case, where a secret may stand in it or in the next one."""
 
 _TELLING = _pattern(r"[\d/@|!$&*?§]")
@@ -111,17 +74,17 @@ _JOINED = (
 )
 _OPEN = r"(?P<open>[\s\"'*_`|「『«“„(]{0,6})"
 _LABEL = _pattern(
-    rf"(?:(?P<word>(?:{_STRONG})[a-zа-яş\d]{{0,3}}|{_SHORT}|{_PASS})|(?P<net>{_NET})|(?P<name>{_WEAK}))"
+    r"(?:(?P<word>(?:{strong})[a-zа-яş\d]{0,3}|{short}|{pass})|(?P<net>{net})|(?P<name>{weak}))"
     rf"(?P<form>(?:_[a-z_]{{1,20}}(?=\s?=))?[\"'*_`)\]]{{0,4}})"
     rf"(?:(?P<between>(?:\s*+\([^()\n]{{0,40}}+\)|\s++[^\s:=：|→—–]{{1,24}}+){{0,6}}?)\s*[\"'*_`)\]]{{0,4}}{_JOINED}"
     rf"|\s+(?=[\"'`])|(?:\s++[^\s:=「『«“„]{{1,24}}+){{0,3}}+\s*+(?=[「『«“„])|(?P<bare>\s+(?:\(\w{{1,12}}\s)?)){_OPEN}",
     re.IGNORECASE,
 )
-_WORD = _pattern(rf"{_STRONG}|{_SHORT}|\bpass\b")
-_AFTER_NET = _pattern(rf"\s+(?:\w{{1,5}}\s+)?{_NET}\s+(\S+)", re.IGNORECASE)
+_WORD = _pattern(r"{strong}|{short}|\bpass\b")
+_AFTER_NET = _pattern(r"\s+(?:\w{1,5}\s+)?{net}\s+(\S+)", re.IGNORECASE)
 _VARIABLE = _pattern(r"[A-Z_]*(?:PASS|PASSWORD|PASSWD|PWD)=[\"']?[A-Za-z0-9._-]{10,60}[\"']?(?=\s|$)")
-_NETS, _NET_CODE = _pattern(_NET), _pattern(r"\d{16,20}")
-_OF_LOGIN = _pattern(rf"(?<![^\W_])(?:{_ADMIN}|{_LOGIN}|{_STRONG}|{_SHORT}|{_NET})(?![^\W_])", re.IGNORECASE)
+_NETS, _NET_CODE = _pattern("{net}"), _pattern(r"\d{16,20}")
+_OF_LOGIN = _pattern(r"(?<![^\W_])(?:{admin}|{login}|{strong}|{short}|{net})(?![^\W_])", re.IGNORECASE)
 _STREWN = _pattern(r"(?:^|[\s:：=(`\"'])([A-Za-z0-9!#$%&*+?^§~@_.-]{8,40})(?=$|[\s,;)`\"'])")
 _NEAR = 50
 """Characters from what speaks of a login to what has the form of a password."""
@@ -146,7 +109,8 @@ _DIGITS = _pattern(
     r"|mb|px|rpm|hz|\d))"
 )
 _PIN, _CODE_VALUE = _pattern(r"\d{4,12}[#*]?"), _pattern(_CODE_SHAPE)
-_OF_DIGITS = _pattern(rf"(?:{_PIN_LABEL}|passcode|密[码碼]|暗証番号|비밀번호|{_DOOR})\d?$")
+_PIN_NAME = _pattern(r"(?:{pin})\d?")
+_OF_DIGITS = _pattern(r"(?:{pin}|passcode|密[码碼]|暗証番号|비밀번호|{door})\d?$")
 _OF_NET = _pattern(
     r"(?:fritz|telekom|vodafone|tp-link|netgear|ap[-_]|o2-|wlan-|speedport|rtl|mt\d|bcm|\w{3,12}setup-).*|.*(?:5|2[.,]4|6)g(?:hz)?"
     r"|(?:[0-9a-f]{2}[:-]){2}.*",
@@ -175,8 +139,8 @@ _HOST = (
     r"|html?)\b)[a-z]{2,12})(?::\d{2,5})?"
 )
 _MACHINE = _pattern(rf"(?<![\w./@-]){_HOST}[)`\"*]{{0,2}}[\s,;:(|→-]{{1,4}}$", re.IGNORECASE)
-_AFTER_LOGIN = _pattern(rf"(?:{_LOGIN}|{_STRONG})(?P<rest>[^/]{{0,20}})$", re.IGNORECASE)
-_USERS = _pattern(rf"{_LOGIN}|{_ADMIN}")
+_AFTER_LOGIN = _pattern(r"(?:{login}|{strong})(?P<rest>[^/]{0,20})$", re.IGNORECASE)
+_USERS = _pattern(r"{login}|{admin}")
 _WIFI = _pattern(r"(?:wi-?fi|wlan|hotspot|ssid)\W[^/]{0,16}$|network [\"'“`]$", re.IGNORECASE)
 _MAIL = r"[A-Za-z0-9._+-]{2,40}@[A-Za-z0-9-]{1,40}(?:\.[A-Za-z0-9-]{1,20}){1,4}"
 _USER = rf"(?!git@)(?:{_MAIL}|[A-Za-z0-9._+-]{{2,40}}(?!@))"
@@ -279,7 +243,7 @@ def _is_value(line: str, match: re.Match[str], name: str, value: str, known: Kno
             return False
         named = bool(_NOT_NET.search(name + between.lower()))
         return (not named and _of_net(value)) or (_WORD.search(between.lower()) is not None and _password(value))
-    if re.fullmatch(rf"(?:{_PIN_LABEL})\d?", name):
+    if _PIN_NAME.fullmatch(name):
         return _CODE_VALUE.fullmatch(value) is not None
     before = line[max(0, match.start() - 60) : match.start()].lower()
     of_net = _NETS.search(before) is not None
@@ -357,8 +321,7 @@ def _opening(line: str) -> Iterator[Span]:
 @cache
 def _words(name: str) -> re.Pattern[str]:
     """Return the pattern of a table in labels.toml, for text in lower case."""
-    words = tables("labels.toml")
-    return re.compile(re.sub(r"\{([a-z]+)\}", lambda part: "|".join(words[part[1]]), "|".join(words[name])))
+    return re.compile(_filled(f"{{{name}}}"))
 
 
 def _another_thing(line: str, match: re.Match[str]) -> bool:
@@ -467,9 +430,9 @@ def _is_pair(sign: str, user: str, password: str, before: str, sep: str) -> bool
     return classes >= fewest and bool(re.search(r"\d", password) and (_MACHINE.search(before) or (admin and login)))
 
 
-_COLUMN = _pattern(rf"{_STRONG}|pw|pass|pwd|pin")
-_NUMBERED, _PHRASES = _pattern(r"\W*\d{1,2}[.):]\s*([a-z]{3,8})\s*"), _pattern(_PHRASE_LABEL, re.IGNORECASE)
-_WALLET_LABEL, _CODES_LABEL = _pattern(_WALLET, re.IGNORECASE), _pattern(_CODE_LABEL, re.IGNORECASE)
+_COLUMN = _pattern(r"{strong}|pw|pass|pwd|pin")
+_NUMBERED, _PHRASES = _pattern(r"\W*\d{1,2}[.):]\s*([a-z]{3,8})\s*"), _pattern("{phrase}", re.IGNORECASE)
+_WALLET_LABEL, _CODES_LABEL = _pattern("{wallet}", re.IGNORECASE), _pattern("{backup}", re.IGNORECASE)
 
 
 def _listed(line: str, before: str) -> Iterator[Span]:
