@@ -41,7 +41,7 @@ _EACH = re.compile(f"{_FLAG}|[{_UNSAFE}\n]|{_HIDDEN}")
 
 
 def safe(text: str, *, keep_newlines: bool = False) -> str:
-    """`text` with every character that could act instead of being seen replaced by a visible stand-in.
+    """Return `text` with every character that could act instead of being seen replaced by a visible stand-in.
 
     With `keep_newlines` line ends stay (CR LF becomes LF), otherwise they are shown as control pictures. A tab
     becomes four spaces. Applying it twice changes nothing more.
@@ -52,7 +52,7 @@ def safe(text: str, *, keep_newlines: bool = False) -> str:
 
 
 def one_line(text: str, width: int | None = None) -> str:
-    """`text` safe and on one line, white space collapsed, cut with an ellipsis to `width` terminal cells."""
+    """Return `text` safe and on one line, white space collapsed, cut with an ellipsis to `width` terminal cells."""
     line = safe(" ".join(text.split()))
     if width is None or 2 * len(line) <= width:
         return line
@@ -68,7 +68,7 @@ def one_line(text: str, width: int | None = None) -> str:
 
 
 def json_safe(text: str) -> str:
-    """JSON `text` with every character that could act, or hide, as its escape: the same data, safe on a terminal."""
+    """Return JSON `text` with every character that could act, or hide, as its escape: the same data, made safe."""
     return text if text.isascii() and "\x7f" not in text else _IN_LINES.sub(_escaped, text)
 
 
@@ -94,7 +94,7 @@ def _visible(match: re.Match[str]) -> str:
 
 
 def cells(character: str) -> int:
-    """Terminal cells of one character: 0 for marks drawn on the one before, 2 for wide ones."""
+    """Return the terminal cells of one character: 0 for marks drawn on the one before, 2 for wide ones."""
     if character.isascii():
         return 1
     if unicodedata.category(character) in ("Mn", "Me", "Cf"):
@@ -106,35 +106,35 @@ def cells(character: str) -> int:
 
 
 def install_extra(name: str) -> str:
-    """How an extra of this package is installed, as a sentence without its end."""
+    """Return how an extra of this package is installed, as a sentence without its end."""
     return f"In a clone of memory-tui: uv tool install '.[{name}]'"
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 file`, `2 files`, `12,345 queries`."""
+    """Return `1 file`, `2 files`, `12,345 queries`."""
     if count == 1:
         return f"1 {noun}"
     return f"{count:,} {noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{count:,} {noun}s"
 
 
 def signed(value: float, digits: int = 3) -> str:
-    """A gain or loss with its sign: `+0.021`, `-0.004`; what rounds to nothing has none: `0.000`."""
+    """Return a gain or loss with its sign: `+0.021`, `-0.004`; what rounds to nothing has none: `0.000`."""
     text = f"{value:+z.{digits}f}"
     return text if float(text) else text[1:]
 
 
 def minute(at: float) -> str:
-    """The moment `at` (epoch seconds) to the minute, by the clock of this machine: `2026-01-12 09:30`."""
+    """Return the moment `at` (epoch seconds) to the minute, by the clock of this machine: `2026-01-12 09:30`."""
     return dt.datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M")
 
 
 def second(at: float) -> str:
-    """The moment `at` (epoch seconds) to the second, in the same way: `2026-01-12 09:30:05`."""
+    """Return the moment `at` (epoch seconds) to the second, in the same way: `2026-01-12 09:30:05`."""
     return dt.datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def camel(name: str) -> str:
-    """`start_line` as `startLine`."""
+    """Return `start_line` as `startLine`."""
     head, *rest = name.split("_")
     return head + "".join(part.title() for part in rest)
 
@@ -144,7 +144,7 @@ NEVER = "never fades"
 
 
 def age_words(days: float | None) -> str:
-    """An age as a person says it: `today`, `14 days`, `10 months`, `3 years`, `in 2 days`; None never fades."""
+    """Return an age as a person says it: `today`, `14 days`, `10 months`, `3 years`, `in 2 days`; None never fades."""
     if days is None:
         return NEVER
     if days < 0:

@@ -165,7 +165,7 @@ def note_name(chunk: ChunkRef, now: float) -> str:
 
 
 def date_name(dated: str, now: float) -> str:
-    """`9 Nov`, `week 45`, `Nov`, with its year where that is not within the last eleven months."""
+    """Return `9 Nov`, `week 45` or `Nov`, with its year where that is not within the last eleven months."""
     first, last = span(dated)
     near = -31 < (dt.datetime.fromtimestamp(now).date() - first).days < 330
     name = f"{first.day} {first:%b}" if first == last else f"week {first:%V}" if "W" in dated else f"{first:%B}"

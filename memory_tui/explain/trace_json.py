@@ -224,7 +224,7 @@ def passage(value: Excerpt, profile: str) -> dict[str, Any]:
 
 
 def answer(value: Trace, passages: Sequence[Excerpt] = (), *, explain: bool = True) -> dict[str, Any]:
-    """What `search --json` prints: results, what they were made with, why there are none; to `explain`, the trace.
+    """Return what `search --json` prints: results, what made them, why there are none; to `explain`, the trace.
 
     Where there are `passages`, the results are these.
     """

@@ -52,7 +52,7 @@ class ExplainedLine(Struct, frozen=True):
 
 
 def locate(roots: Roots, store: Store, path: str, line: int | None) -> ExplainedLine:
-    """Everything that disk and index know of a line; costs a stat for a note that is indexed as it is."""
+    """Return what disk and index know of a line; costs a stat for a note that is indexed as it is."""
     note, stored, gate = _on_disk(roots, store, path) if store.has_folder else (None, path, None)
     row, stale = store.note(stored), False
     gate = gate if row or note or gate else notice("no_such_file", detail="no note of this scope")
@@ -154,7 +154,7 @@ def row_of(evidence: Evidence, rowid: int) -> int | None:
 
 
 def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Candidate | None:
-    """The candidate that `row` would be, had both sides proposed it as the last of their pools.
+    """Return the candidate that `row` would be, had both sides proposed it as the last of their pools.
 
     `text` is the chunk's. None when nothing can be asked at all. Its rank and verdict are those of the supposition.
     """
@@ -220,7 +220,7 @@ class Inquest:
         self.postings = (self.side.postings,) if self._newest else _postings(evidence, self.side)
 
     def merit(self, row: int) -> tuple[int, float]:
-        """How far a chunk got, to sort by: candidates in their order, then others, the nearest by cosine first."""
+        """Return how far a chunk got, to sort by: candidates in their order, then others, the nearest first."""
         places = np.flatnonzero(self.trace.candidates["row"] == row)
         if len(places):
             return 1, -float(places[0])

@@ -8,7 +8,7 @@ from memory_tui.errors import SettingError
 
 
 def topics() -> dict[str, str]:
-    """Name -> title of every page, in the order of a reader's needs."""
+    """Return name -> title of every page, in the order of a reader's needs."""
     return {name: text(name).partition("\n")[0].removeprefix("# ") for name in _ORDER}
 
 
@@ -31,7 +31,7 @@ _ORDER = (
 
 
 def text(topic: str) -> str:
-    """The page as Markdown. Raises SettingError for a topic that has no page."""
+    """Return the page as Markdown. Raises SettingError for a topic that has no page."""
     if topic not in _ORDER:
         raise SettingError(f"The manual has no page {topic!r}.", f"Pages: {', '.join(_ORDER)}.")
     return files(__name__).joinpath(f"{topic}.md").read_text("utf-8")

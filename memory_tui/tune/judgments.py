@@ -123,7 +123,7 @@ def notebook_path(workspace: Path, config: Path | None = None) -> Path:
 
 
 def load(path: Path) -> Notebook:
-    """The notebook at `path`, an empty one when there is no file. Raises LabelError with the number of a bad line."""
+    """Return the notebook at `path`, empty without a file. Raises LabelError with the number of a bad line."""
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
