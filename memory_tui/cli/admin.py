@@ -21,8 +21,8 @@ from memory_tui.approval import Approval
 from memory_tui.cancel import Stopped
 from memory_tui.cli.commands import full_parser
 from memory_tui.cli.context import agreed, confirmed, engine_options, moment, opened, require_written, require_yes
+from memory_tui.cli.main import show_app
 from memory_tui.cli.output import dumps, print_lines, say, show, tell, waiting
-from memory_tui.cli.screen import show_app
 from memory_tui.config import config_patch
 from memory_tui.config.config_patch import patch, summary
 from memory_tui.config.model import rows

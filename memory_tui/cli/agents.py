@@ -57,9 +57,10 @@ def connect(args: argparse.Namespace) -> int:
     }
     changed = sum(file.now != file.then for file in files)
     lines = list(connection.difference(files)) or [f"{row.title} has these entries already."]
-    may = agreed(args, [*lines, *filter(None, [loss])], _question(changed, row.title) if changed else "")
+    lines += [*connection.effects(row, files), *filter(None, [loss])]
+    may = agreed(args, lines, _question(changed, row.title) if changed else "")
     if args.dry_run:
-        return show(args, report)
+        return show(args, report, [_DRY])
     require_written(may or not changed)
     try:
         answer = _proof(start)
@@ -70,6 +71,9 @@ def connect(args: argparse.Namespace) -> int:
     report |= {"written": bool(changed), "proof": to_builtins(answer)}
     way = f"To undo it: memory-tui disconnect {link.host}{' --project' if link.scope == 'project' else ''}"
     return show(args, report, [answer.sentence(), f"{row.title} is connected. {row.after}", way])
+
+
+_DRY = "Nothing was written: --dry-run only shows what would be."
 
 
 def _question(files: int, title: str) -> str:
@@ -194,7 +198,7 @@ def disconnect(args: argparse.Namespace) -> int:
     endings = [{"path": str(file.path), "ending": file.ending} for file in files]
     data = {"host": row.name, "scope": scope, "written": not args.dry_run, "files": endings}
     lines = [*(f"{file.path}: {file.ending}." for file in files), f"{row.title} is disconnected."]
-    return show(args, data, [] if args.dry_run else lines)
+    return show(args, data, [_DRY] if args.dry_run else lines)
 
 
 # --- recall-log ----------------------------------------------------------------------------------------------------

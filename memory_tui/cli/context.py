@@ -208,21 +208,30 @@ def opened(args: argparse.Namespace, plan: Plan | None = None) -> Engine:
     return Engine(plan or planned(args), Progress(each_file=getattr(args, "verbose", False)))
 
 
+def curator(plan: Plan) -> Curator:
+    """Return who changes the notes of `plan`."""
+    # An agent waits for the start of a server, and for most hooks, which change no note.
+    from memory_tui.notes import edit
+
+    return edit.curator(plan)
+
+
 def curator_of(args: argparse.Namespace, *, looks: bool = False) -> Curator:
-    """Return the curator, after what an earlier process left half done is settled.
+    """Return the curator, `settled`."""
+    return settled(curator(plans.plan(engine_options(args))), args, looks=looks)
 
-    Who only `looks` is shown what is there also where that cannot be settled.
+
+def settled(notes: Curator, args: argparse.Namespace, *, looks: bool) -> Curator:
+    """Return the curator, after what an earlier process left half done is finished or taken back.
+
+    Who only `looks` is shown what is there also where that cannot be.
     """
-    # A server, for whose start an agent waits, changes no note.
-    from memory_tui.notes.edit import curator
-
-    notes = curator(plans.plan(engine_options(args)))
     try:
-        settled = notes.recover()
+        entries = notes.recover()
     except EditRefused:
         if not looks:
             raise
-        settled = ()
+        entries = ()
     if not args.json:
-        print_lines(f"{entry.title}: {entry.reason}." for entry in settled)
+        print_lines(f"{entry.title}: {entry.reason}." for entry in entries)
     return notes

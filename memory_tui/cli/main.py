@@ -1,4 +1,7 @@
-"""The entry of the command line: which command, its arguments, and what becomes of an error or a signal."""
+"""The entry of the command line: which command, its arguments, what becomes of an error or a signal, and the app.
+
+The first frame, and `--version`, wait for what is imported here.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,17 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from memory_tui.cancel import Stopped, exit_status, report_signal, signals_raised
 from memory_tui.cli.commands import COMMANDS, command_parser, main_parser, named
-from memory_tui.errors import MemoryTuiError, SettingError
+from memory_tui.errors import MemoryTuiError, SettingError, WorkspaceError
 from memory_tui.formatting import one_line
+
+if TYPE_CHECKING:
+    from memory_tui.plan import Options
 
 _NO_ROOM = "(?i)failed to map segment|cannot allocate memory|can.t start new thread"
 """What the loader of a module, and the start of a thread, say when there is no memory for it."""
@@ -134,3 +141,63 @@ def _fail(error: MemoryTuiError, *, as_json: bool) -> int:
     next_step = error.next_step and f"  {one_line(error.next_step)}\n"
     sys.stderr.write(f"memory-tui: {one_line(error.message)}\n{next_step}")
     return error.exit_status
+
+
+# --- the app ----------------------------------------------------------------------------------------------------------
+
+
+def open_app(args: argparse.Namespace) -> int:
+    """Open the app on a workspace."""
+
+    def options() -> Options:
+        # The thread that opens the engine imports this, when the first frame is there.
+        from memory_tui.cli.context import engine_options
+
+        return engine_options(args)
+
+    return show_app(options, args.path or args.workspace or "", args.query or "")
+
+
+def show_app(
+    options: Callable[[], Options], folder: str, query: str, suggestions: Sequence[str] = (), *, leads: bool = False
+) -> int:
+    """Show the app in this terminal, on `folder` where that is not empty. Raises what opening it raises."""
+    # Textual is heavy, and no other command needs it.
+    from memory_tui.tui.run import is_served, run
+
+    # The screen is drawn on stderr.
+    terminal = is_served() or (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty())
+    dumb, chosen = os.environ.get("TERM") == "dumb", None
+    if not terminal or not (folder and os.path.isdir(os.path.expanduser(folder))):  # noqa: PTH111, PTH112 - no pathlib
+        # What is wrong with the workspace comes first: nobody needs a terminal to be told.
+        chosen = _with_workspace(options(), asks=terminal and not dumb and not is_served())
+    if not terminal or dumb:
+        raise SettingError(
+            "This terminal cannot show the app: TERM is dumb."
+            if terminal
+            else "The app needs a terminal, and this is not one.",
+            "Use a command such as memory-tui search; memory-tui --help lists them.",
+        )
+    return run(lambda: chosen or options(), query, suggestions, leads=leads)
+
+
+def _with_workspace(chosen: Options, *, asks: bool) -> Options:
+    """Return `chosen` where its workspace is there; a person who named none chooses one, if it `asks`.
+
+    Raises WorkspaceError.
+    """
+    from msgspec.structs import replace
+
+    from memory_tui import plan
+
+    try:
+        plan.plan(chosen)
+    except WorkspaceError:
+        if not asks or chosen.workspace or chosen.agent or chosen.config:
+            raise
+        from memory_tui.tui.machine import choose_memory
+
+        if (folder := choose_memory()) is None:
+            raise
+        return replace(chosen, workspace=str(folder))
+    return chosen

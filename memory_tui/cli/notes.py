@@ -8,15 +8,16 @@ import difflib
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
 from msgspec import to_builtins
 
-from memory_tui.cli.context import agreed, curator_of, opened
-from memory_tui.cli.output import print_lines, say, show, waiting
+from memory_tui.cli.context import agreed, curator_of, opened, settled
+from memory_tui.cli.output import say, show, waiting
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused, PathRefused, QueryError, SettingError
 from memory_tui.explain import trace_json
@@ -232,18 +233,18 @@ def _do(args: argparse.Namespace, engine: Engine, chosen: Sequence[Suggestion]) 
             raise EditRefused("Nothing was changed.", "Use --yes to change notes without a question.")
     elif args.dry_run:
         report = f"No note would change: {args.do} only decides about {plural(len(chosen), 'suggestion')}."
-    elif action == "keep":
-        for each in chosen:
-            decisions.keep(each)
-        report = f"Kept{many}; {back}"
-    elif action == "none":
-        for each in chosen:
-            decisions.none(each)
-        report = f"Taken for none{many}: the inbox, masks and providers leave it alone, and what is like it; {back}"
     else:
+        until = engine.plan.clock() + args.days * DAY_SECONDS
+        none = f"Taken for none{many}: the inbox, masks and providers leave it alone, and what is like it"
+        deeds: dict[str, tuple[Callable[[Suggestion], None], str]] = {
+            "keep": (decisions.keep, f"Kept{many}"),
+            "none": (decisions.none, none),
+            "snooze": (partial(decisions.snooze, until=until), f"Put off for {args.days:g} days{many}"),
+        }
+        decide, words = deeds[action]
         for each in chosen:
-            decisions.snooze(each, engine.plan.clock() + args.days * DAY_SECONDS)
-        report = f"Put off for {args.days:g} days{many}; {back}"
+            decide(each)
+        report = f"{words}; {back}"
     return show(args, data, [report])
 
 
@@ -258,14 +259,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 def _recorded(args: argparse.Namespace) -> Iterator[Curator]:
     """Yield the curator once it is recorded what became of the notes, and by whom."""
     with opened(args) as engine:
-        notes = engine.notes.curator
-        try:
-            settled = notes.recover()
-        except EditRefused:
-            # What is there can be looked at all the same.
-            settled = ()
-        if not args.json:
-            print_lines(f"{entry.title}: {entry.reason}." for entry in settled)
+        notes = settled(engine.notes.curator, args, looks=True)
         engine.notes.record()
         for problem in engine.notes.attribute():
             say(problem)

@@ -78,8 +78,12 @@ class Progress:
     def __call__(self, event: Event) -> None:
         """Tell `event`, on the thread that made it."""
         match event:
-            case SyncProgress() | VectorsMade():
-                self.draw(f"{progress(event)}; ctrl+c stops")
+            case VectorsMade():
+                pace = event.pace and f", {event.pace}"
+                self.draw(f"Embedding {event.done:,} of {event.total:,} chunks{pace}; ctrl+c stops")
+            case SyncProgress():
+                start = "Rebuilding the index: " if event.rebuilding else "Indexing "
+                self.draw(f"{start}{event.done:,} of {event.total:,} files; ctrl+c stops")
             case events.SyncFinished():
                 self.clear()
             case events.BatchNews():
@@ -140,11 +144,3 @@ def waiting(what: str) -> Iterator[Callable[[int, int], None]]:
         over.set()
         thread.join()
         ticker.clear()
-
-
-def progress(event: SyncProgress | VectorsMade) -> str:
-    """Return how far the work is: `Indexing 1,200 of 3,001 files`."""
-    if isinstance(event, VectorsMade):
-        return f"Embedding {event.done:,} of {event.total:,} chunks{event.pace and f', {event.pace}'}"
-    start = "Rebuilding the index: " if event.rebuilding else "Indexing "
-    return f"{start}{event.done:,} of {event.total:,} files"

@@ -155,8 +155,7 @@ def _into(
             raise ConfigError(
                 f"{below[0]} in line {parent.line} of {parent.source.path} is not an object.",
                 "Mend that line first; nothing was changed.",
-                parent.line,
-                parent.column,
+                *parent.source.at(parent.start),
             )
         members = missing.setdefault(id(parent), (parent, {}))[1]
         for name in below[:-1]:
@@ -246,7 +245,7 @@ def digest(data: bytes | None) -> str:
 def write(path: Path, before: bytes | None, after: bytes) -> ConfigWrite:
     """Put `after` in the place of `before`, keeping a backup. Raises ConfigError when the file is another by now."""
     real, backup = Path(os.path.realpath(path)), ""
-    _require_same(real, before)
+    require_same(real, before)
     try:
         durable.make_folder(backups())
         if before is not None:
@@ -257,7 +256,7 @@ def write(path: Path, before: bytes | None, after: bytes) -> ConfigWrite:
         # First the way back: a line about a write that was not made after all is passed over by `last`.
         durable.append_line(backups() / "log.jsonl", json.dumps(msgspec.to_builtins(done)).encode("ascii") + b"\n")
         durable.make_folder(real.parent)
-        _require_same(real, before)
+        require_same(real, before)
         durable.replace_file(real, after, real.stat().st_mode & 0o777 if before is not None else durable.PRIVATE)
     except OSError as error:
         raise ConfigUnsaved(
@@ -267,12 +266,18 @@ def write(path: Path, before: bytes | None, after: bytes) -> ConfigWrite:
     return done
 
 
-def _require_same(path: Path, before: bytes | None) -> None:
+def require_same(path: Path, before: bytes | None) -> None:
+    """Raise ConfigError where a file does not hold what it held `before`."""
     if read(path) != before:
-        raise ConfigError(
-            f"{path} was changed by somebody else in the meantime; nothing was written.",
-            "Look at the new difference and try again.",
-        )
+        raise overtaken(path)
+
+
+def overtaken(path: Path) -> ConfigError:
+    """Return the error for a file that another program changed since its difference was shown."""
+    return ConfigError(
+        f"{path} was changed by somebody else in the meantime; nothing was written.",
+        "Look at the new difference and try again.",
+    )
 
 
 def last() -> ConfigWrite | None:

@@ -75,11 +75,6 @@ class Node(Discreet, frozen=True):
         """Return the line it begins on, from 1."""
         return self.source.at(self.start)[0]
 
-    @property
-    def column(self) -> int:
-        """Return the column it begins at, from 1."""
-        return self.source.at(self.start)[1]
-
     def get(self, *keys: str) -> Node | None:
         """Return the node below, key by key; None where there is no such thing."""
         node: Node | None = self

@@ -361,7 +361,7 @@ class _Reading:
         self.path = root.source.path
         if not isinstance(root.value, dict):
             what = f"{self.path} holds no settings: its top level is not an object."
-            raise ConfigError(what, "Put it in { }.", root.line, root.column)
+            raise ConfigError(what, "Put it in { }.", *root.source.at(root.start))
         self.problems: list[Problem] = []
         self.tree = tree = _resolved(root, (self.path,), self.problems) if INCLUDE in root.source.text else root
         self.environment = Environment(tree)

@@ -26,7 +26,6 @@ from memory_tui.workspace.roots import Roots
 
 Event = Literal["SessionStart", "PreCompact", "SessionEnd"]
 EVENTS: tuple[str, ...] = get_args(Event)
-COMMAND = "memory-tui hook claude-code"
 _LONGEST_KEY = 200
 _SHORTEST_FOLDER = 3
 
@@ -60,7 +59,7 @@ def event(text: str) -> HookCall:
     except (msgspec.MsgspecError, RecursionError) as error:
         raise QueryError(
             f"The hook's input is no event that is answered here: {error}.",
-            f"{COMMAND} is called by the host itself: memory-tui connect registers it.",
+            "memory-tui hook claude-code is called by the host itself: memory-tui connect registers it.",
         ) from error
 
 

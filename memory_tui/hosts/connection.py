@@ -27,7 +27,7 @@ from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
 from memory_tui import durable
-from memory_tui.config.config_patch import digest, read
+from memory_tui.config.config_patch import digest, overtaken, read, require_same
 from memory_tui.errors import ConfigError, ConfigUnsaved, MemoryTuiError
 from memory_tui.formatting import one_line, plural
 from memory_tui.hosts.registry import (
@@ -110,9 +110,7 @@ def _read(path: Path) -> HostConnection | None:
     if data is None:
         return None
     try:
-        return convert(
-            json.loads(data), HostConnection, dec_hook=lambda kind, value: Path(value) if kind is Path else value
-        )
+        return convert(json.loads(data), HostConnection, dec_hook=lambda kind, raw: Path(raw) if kind is Path else raw)
     except ValueError as error:
         raise ConfigError(
             f"The record {path} of a connection cannot be read: {error}.", "Undo the connection by hand, delete it."
@@ -151,11 +149,28 @@ def _difference(file: PlannedFile) -> Iterable[str]:
     return difflib.unified_diff(before, after, old, new, lineterm="")
 
 
+_EFFECTS = {
+    "mcpservers": "{} starts memory-tui mcp, which searches and reads your notes for it.",
+    "plugins": "The plug-in memory-tui gets the memory slot of {} and starts memory-tui mcp, which searches the notes.",
+    "permissions": "{} may call memory_search and memory_get without asking you each time; both only read.",
+    "hooks": "Hooks of {} show it the newest logs at the start of a session, say what a compaction should keep, and "
+    "write a session note at the end.",
+}
+"""What changes below a key of a file come to."""
+
+
+def effects(host: Host, files: Sequence[PlannedFile]) -> list[str]:
+    """Say what the changes of `files` have the host do, which their difference tells few people."""
+    changes = (change for file in files if file.now != file.then for change in file.changes)
+    keys = {key.lower().replace("_", "") for change in changes for key in change.keys[:1]}
+    return [words.format(host.title) for key, words in _EFFECTS.items() if key in keys]
+
+
 def connect(host: Host, wiring: Wiring, agreed: Sequence[PlannedFile]) -> HostConnection:
     """Write what was `agreed` to, beside what the files hold by now. Raises ConfigError; then no file was written."""
     files, record = planned(host, wiring), _record_path(host.name, wiring.scope, wiring.project)
     if [file.changes for file in files] != [file.changes for file in agreed]:
-        raise _overtaken(files[0].path)
+        raise overtaken(files[0].path)
     earlier = _read(record)
     folders = {folder for file in earlier.files for folder in file.folders} if earlier else set()
     written = tuple(_backed_up(file, folders) for file in files if file.changes)
@@ -165,13 +180,6 @@ def connect(host: Host, wiring: Wiring, agreed: Sequence[PlannedFile]) -> HostCo
     entry = PlannedFile(record, read(record), json.dumps(to_builtins(connection, enc_hook=str), indent=1).encode())
     _write_all([entry, *files])
     return connection
-
-
-def _overtaken(path: Path) -> ConfigError:
-    return ConfigError(
-        f"{path} was changed by somebody else in the meantime; nothing was written.",
-        "Look at the new difference and try again.",
-    )
 
 
 def _backed_up(file: PlannedFile, earlier: Collection[str]) -> ConnectedFile:
@@ -197,8 +205,7 @@ def _write_all(files: Sequence[PlannedFile]) -> None:
     folders: list[Path] = []
     for file in files:
         try:
-            if read(file.path) != file.now:
-                raise _overtaken(file.path)
+            require_same(file.path, file.now)
             folders[:0] = [parent for parent in file.path.parents if not parent.exists()]
             _put(file.path, file.now, file.then)
         except (OSError, ConfigError) as error:

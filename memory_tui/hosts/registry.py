@@ -278,7 +278,9 @@ def words_of(options: Options) -> list[str]:
     pairs += [("active_project", project) for project in options.projects]
     words: list[str] = []
     for name, value in [*pairs, *(("extra", path) for path in options.extra)]:
-        option, text = f"--{name.replace('_', '-')}", _whole(value) if value and name in (*_PATHS, "extra") else value
+        option, text = f"--{name.replace('_', '-')}", value
+        if value and name in (*_PATHS, "extra"):
+            text = str(Path(os.path.expanduser(value)).absolute())  # noqa: PTH111 - an unknown user is no error
         if text:
             # A word of its own that begins with a hyphen would be taken for the next option.
             words += [f"{option}={text}"] if text.startswith("-") else [option, text]
@@ -305,14 +307,8 @@ def options_of(words: Sequence[str]) -> Options:
 
 def of_agent(options: Options, workspace: Path) -> Options:
     """Return `options` for an agent's server: the memory of `workspace`, by our own profile where none was chosen."""
-    changes = options.changes
-    if not any(key == "profile" for key, _ in changes):
-        changes = (*changes, ("profile", OWN_PROFILE))
-    return replace(options, workspace=str(workspace), changes=changes)
-
-
-def _whole(path: str) -> str:
-    return str(Path(os.path.expanduser(path)).absolute())  # noqa: PTH111 - an unknown user is no error
+    usual = () if "profile" in dict(options.changes) else (("profile", OWN_PROFILE),)
+    return replace(options, workspace=str(workspace), changes=(*options.changes, *usual))
 
 
 # --- a host ----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -131,6 +132,7 @@ class ChainMember(Provider):
     ) -> None:
         self.name, self.role, self.settings = name, role, settings
         self.host, self.model = registry.endpoint(name, settings)
+        self._wire = cache(partial(registry.wire_of, name, settings))
         self._endpoint = f"{name} {self.model} {self.host}"
         self.slow = name in registry.ROWS and registry.row(name).slow
         self.pauses = bool(self.host) or self.slow
@@ -187,8 +189,7 @@ class ChainMember(Provider):
             # Late, because it loads the HTTP client.
             from memory_tui.providers.batch import BatchService
 
-            wire = registry.wire_of(self.name, self.settings)
-            self._batches = BatchService(wire, self.settings) if wire else None
+            self._batches = BatchService(wire, self.settings) if (wire := self._wire()) else None
         return self._batches
 
     # What a provider does.
@@ -209,7 +210,7 @@ class ChainMember(Provider):
         if self._provider is not None and self._provider.known is not None:
             return self._provider.known
         space = space or Identity("", "", "", 0)
-        if (wire := registry.wire_of(self.name, self.settings)) is not None:
+        if (wire := self._wire()) is not None:
             return wire.identity(wire.dims or space.dims)
         return self.make(approved=False).known or replace(space, provider=self.name, model=self.model)
 

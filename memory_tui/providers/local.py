@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -16,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -238,11 +237,11 @@ class ModelProcess:
         # It dies at once; whoever closes does not wait for that, but somebody has to see it.
         threading.Thread(target=self._process.wait, name="embed-end", daemon=True).start()
         for file in (self._process.stdin, self._process.stdout, self._words):
-            with contextlib.suppress(BrokenPipeError):  # What was not sent any more.
+            with suppress(BrokenPipeError):  # What was not sent any more.
                 if file is not None:
                     file.close()
 
-    @contextlib.contextmanager
+    @contextmanager
     def _watched(self, seconds: float) -> Iterator[None]:
         """End the process when the work within takes longer. Raises ProviderFailure when it dies meanwhile."""
         watchdog = threading.Timer(seconds, self._give_up)
@@ -356,10 +355,10 @@ class LocalModel(Provider):
         if worker is not None:
             worker.close()
 
-    @contextlib.contextmanager
+    @contextmanager
     def _turn_of(self, kind: Kind) -> Iterator[None]:
         """Wait for the turn. Notes queue among themselves, so that one of them at most is ahead of a question."""
-        with self._notes if kind == "document" else contextlib.nullcontext(), self._next:
+        with self._notes if kind == "document" else nullcontext(), self._next:
             self._turn.acquire()
         try:
             yield

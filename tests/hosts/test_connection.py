@@ -116,6 +116,17 @@ def test_a_difference_shows_no_key_of_another_server(home, run):
     assert key in (home / ".claude.json").read_text()
 
 
+def test_a_dry_run_tells_in_words_what_would_be_and_that_nothing_was_written(home, tmp_path, capsys):
+    before = fill(home)
+    assert main.main(["connect", "claude-code", "--dry-run", "--workspace", str(tmp_path / "notes")]) == 0
+    *_, server, allowed, hooks, last = capsys.readouterr().out.splitlines()
+    assert server.startswith("Claude Code starts memory-tui mcp")
+    assert "may call memory_search and memory_get without asking you" in allowed
+    assert hooks.startswith("Hooks of Claude Code show it the newest logs")
+    assert last.startswith("Nothing was written")
+    assert files(home) == before
+
+
 @pytest.mark.usefixtures("unasked")
 def test_the_log_is_of_the_server_alone_and_status_names_the_last_query(home, run, tmp_path):
     made = run("connect", "codex", "--yes", "--log-recalls")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui import plan
-from memory_tui.cli import hooks, main
+from memory_tui.cli import hosts, main
 from memory_tui.hosts import claude_code
 from memory_tui.notes import edit
 from memory_tui.notes.edit import Curator
@@ -115,7 +115,7 @@ def test_the_note_is_as_documented(tmp_path):
 
 def writer(workspace, folder):
     """What writes a session note, as the hook does: through the journal."""
-    return partial(hooks.write_note, Curator(Roots.open(workspace), journal=journal_of(folder)))
+    return partial(hosts.write_note, Curator(Roots.open(workspace), journal=journal_of(folder)))
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.support.tui import NOW, SHORTEST, SMALL, TINY, Window, make_app
 
 
 def test_the_first_frame_waits_for_no_engine():
-    modules = "memory_tui.cli.main, memory_tui.cli.screen, memory_tui.tui.run, memory_tui.tui.views.notes"
+    modules = "memory_tui.cli.main, memory_tui.tui.run, memory_tui.tui.views.notes"
     heavy = {"numpy", "httpx", "markdown_it", "memory_tui.engine.engine", "memory_tui.index.store"}
     code = f"import sys, {modules}\nprint(sorted({heavy} & {{*sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -262,11 +262,11 @@ class AgentsView(View):
             wiring = connected_agents.wiring_of(engine.plan, host, scope, project, log=log)
             files = connection.planned(host, wiring)
             where = _WHERE[scope].format(host.title) + " and logs what it asks" * log
-            head = changed(files, f"Adds this memory to {{}}, {where}.")
             sample = "These notes are the demo's copy, which goes when it ends: its agent would get nothing then."
             lines = [
                 *filter(None, [host.loss(), sample * engine.plan.options.sample]),
-                *head,
+                *changed(files, f"Adds this memory to {{}}, {where}."),
+                *connection.effects(host, files),
                 *connection.difference(files),
             ]
 

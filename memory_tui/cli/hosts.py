@@ -1,6 +1,7 @@
 """What a host calls around a session: its hooks, what an agent reads first, and the server for its questions.
 
-A host waits for each of them: none imports the index.
+A host waits for each of them: none imports the index, or what changes notes, before it needs that. The memory is opened
+by the server, behind its first answer.
 """
 
 from __future__ import annotations
@@ -9,23 +10,30 @@ import argparse
 import functools
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from memory_tui.cli.context import curator_of, planned, user_time
+from memory_tui import plan
+from memory_tui.cli.context import curator, curator_of, engine_options, passed_on, planned, user_time
 from memory_tui.cli.output import print_json, print_lines, say, show
+from memory_tui.config import load as configuration
 from memory_tui.errors import MemoryTuiError, PathRefused, Unreadable
-from memory_tui.hosts import claude_code
+from memory_tui.hosts import claude_code, registry
 from memory_tui.hosts.claude_code import HookCall
+from memory_tui.mcp.server import ServedMemory, ServerOptions, serve
 from memory_tui.notes import budget
 from memory_tui.notes.changes import Busy, Change, Conflict, FileChange
-from memory_tui.notes.edit import Curator, curator
 from memory_tui.openclaw import prompt as prompts
 from memory_tui.openclaw import session_note
 from memory_tui.openclaw.prompt import OpeningNote
 from memory_tui.plan import Plan
 from memory_tui.workspace.roots import document
+
+if TYPE_CHECKING:
+    from memory_tui.engine.engine import Engine
+    from memory_tui.notes.edit import Curator
 
 # --- prompt --------------------------------------------------------------------------------------------------------
 
@@ -51,17 +59,17 @@ def prompt(args: argparse.Namespace) -> int:
     return show(args, data, "\n".join(filter(None, (section, prompts.quoted(notes)))).splitlines())
 
 
-def _opening(plan: Plan, args: argparse.Namespace, private: bool) -> tuple[OpeningNote, ...]:
+def _opening(chosen: Plan, args: argparse.Namespace, private: bool) -> tuple[OpeningNote, ...]:
     """Return the notes that a session starts with, as far as the host reads them."""
 
     def read(path: str) -> str | None:
         try:
-            return document(plan.roots, path).text
+            return document(chosen.roots, path).text
         except (PathRefused, Unreadable):
             return None
 
-    host = budget.hosts(plan.config, plan.roots.workspace)[0]
-    notes = prompts.opening(read, user_time(plan, args).date(), private=private)
+    host = budget.hosts(chosen.config, chosen.roots.workspace)[0]
+    notes = prompts.opening(read, user_time(chosen, args).date(), private=private)
     texts = [budget.in_prompt(note.text, host, Path(note.path).name) for note in notes]
     return tuple(replace(note, text=text, cut=text != note.text) for note, text in zip(notes, texts, strict=True))
 
@@ -138,3 +146,41 @@ def _answer(args: argparse.Namespace, call: HookCall) -> dict[str, object] | str
         ended = session_note.EndedSession(user_time(chosen, args), call.session, call.why)
         session_note.save(chosen.roots.workspace, ended, content, functools.partial(write_note, curator(chosen)))
     return {}
+
+
+# --- mcp --------------------------------------------------------------------------------------------------------------
+
+
+def mcp(args: argparse.Namespace) -> int:
+    """Serve until standard input ends, or print the entry of a client."""
+    if args.print_config:
+        program, *words = registry.command()
+        entry = {"type": "stdio", "command": program, "args": [*words, "mcp", *passed_on(args)]}
+        print_json({"mcpServers": {registry.SERVER: entry}})
+        return 0
+    if sys.stdin.isatty():
+        say("an agent starts this and speaks MCP to it; memory-tui connect writes its entry. Ctrl+C ends it.")
+    try:
+        choices = plan.choose(engine_options(args))
+    except MemoryTuiError:
+        # What is wrong, the answer to the first question tells.
+        choices = None
+    server = ServerOptions(
+        citations=args.citations,
+        session_key=args.session_key,
+        max_injected_chars=args.max_chars,
+        log=args.log_recalls or None,
+        entries=choices is not None and choices.recalls_entries,
+        allow_write=args.allow_write and not args.read_only,
+        disabled=choices.config.disabled if choices is not None else "",
+        shared=choices is not None and bool(configuration.own(choices.config).value("shared.url")),
+    )
+
+    def engine() -> Engine:
+        # Imported while the server already answers.
+        from memory_tui.engine.engine import Engine
+
+        return Engine.open(engine_options(args))
+
+    serve(ServedMemory(engine, server))
+    return 0
