@@ -7,16 +7,16 @@ and line numbers never change.
 
 from __future__ import annotations
 
+import atexit
 import datetime as dt
 import json
 import os
 import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from memory_tui import durable, locks
@@ -44,6 +44,7 @@ No note holds all the words of any of them, so keyword search that joins words w
 answered by notes that hold some.
 """
 
+_HERE = Path(__file__).parent
 _TEMPLATE_DAY = re.compile(r"day-(\d{3})")
 _PLACEHOLDER = re.compile(r"\{(date|weekday|long|month|zh)([+-]\d+)?\}")
 
@@ -76,9 +77,10 @@ def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
             )
         texts: dict[str, str] = {}
         for folder in ("workspace", "more") if more else ("workspace",):
-            for template, text in _templates(files(__name__) / folder):
+            for note in sorted((_HERE / folder).rglob("*.md")):
+                template = note.relative_to(_HERE / folder).as_posix()
                 # What more there is of a note goes on where the note ends, so that no line of it moves.
-                texts[template] = texts.get(template, "") + text
+                texts[template] = texts.get(template, "") + note.read_text("utf-8")
         for template, text in texts.items():
             _write(target, template, text, today)
     except OSError as error:
@@ -91,8 +93,7 @@ def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
 
 def labelled_queries(today: dt.date) -> tuple[Query, ...]:
     """Return the questions that come with the sample as it stands on `today`, each with the lines that answer it."""
-    text = _fill((files(__name__) / "queries.jsonl").read_text(encoding="utf-8"), today)
-    return judgments.parse(text).queries
+    return judgments.parse(_fill((_HERE / "queries.jsonl").read_text("utf-8"), today)).queries
 
 
 def keep_queries(workspace: Path, config: Path, today: dt.date) -> None:
@@ -101,18 +102,24 @@ def keep_queries(workspace: Path, config: Path, today: dt.date) -> None:
     judgments.save(place, judgments.Notebook(labelled_queries(today)))
 
 
-def _forget(folder: Path) -> None:
-    """Remove what the state folder keeps of the demo below `folder`: nobody would find it again."""
-    workspace = folder / WORKSPACE
-    place = recall_log.recall_log_path(workspace)
-    with suppress(OSError, IndexUnavailable):
-        recall_log.clear_log(place)
-        # Of a workspace that is gone nobody locks the record any more.
-        durable.remove_file(locks.lock_path(place))
-    journal = Journal(journal_folder(workspace))
-    with suppress(EditRefused):
-        journal.clear()
-    shutil.rmtree(journal.folder, ignore_errors=True)
+def _remove(folder: Path) -> None:
+    """Remove the demo in `folder`, and what the state folder keeps of it: nobody would find it again."""
+    # A process that ends by itself waits here for the thread that does it already.
+    with _REMOVING:
+        # A thread that is given up may still write.
+        for _ in range(_TRIES):
+            shutil.rmtree(folder, ignore_errors=True)
+        place = recall_log.recall_log_path(folder / WORKSPACE)
+        journal = Journal(journal_folder(folder / WORKSPACE))
+        with suppress(OSError, IndexUnavailable, EditRefused):
+            recall_log.clear_log(place)
+            # Of a workspace that is gone nobody locks the record any more.
+            durable.remove_file(locks.lock_path(place))
+            journal.clear()
+        shutil.rmtree(journal.folder, ignore_errors=True)
+
+
+_REMOVING, _TRIES = threading.Lock(), 20
 
 
 def _day_of(template: str, today: dt.date) -> dt.date | None:
@@ -123,15 +130,6 @@ def _day_of(template: str, today: dt.date) -> dt.date | None:
 def named(template: str, today: dt.date) -> str:
     """Return the path that a note of the sample has on `today`."""
     return _TEMPLATE_DAY.sub((_day_of(template, today) or today).isoformat(), template)
-
-
-def _templates(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield relative posix path and text of each template below `folder`, in the order of their names."""
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir():
-            yield from _templates(entry, f"{prefix}{entry.name}/")
-        elif entry.name.endswith(".md"):
-            yield f"{prefix}{entry.name}", entry.read_text(encoding="utf-8")
 
 
 def _write(target: Path, template: str, text: str, today: dt.date) -> None:
@@ -160,9 +158,13 @@ WORKSPACE = "workspace"
 @contextmanager
 def own_folder() -> Iterator[Path]:
     """Yield a new folder for a demo, which is removed at the end; that of a killed one is left to the system."""
-    with tempfile.TemporaryDirectory(prefix="memory-tui-demo-") as name:
-        yield Path(name)
-        _forget(Path(name))
+    folder = Path(tempfile.mkdtemp(prefix="memory-tui-demo-"))
+    atexit.register(_remove, folder)
+    try:
+        yield folder
+    finally:
+        _remove(folder)
+        atexit.unregister(_remove)
 
 
 def keep_recalls(workspace: Path, today: dt.date) -> None:
@@ -173,11 +175,10 @@ def keep_recalls(workspace: Path, today: dt.date) -> None:
     place = recall_log.recall_log_path(workspace)
     values = compose(OWN_PROFILE, {}, {}).values
     knobs = {key: values[key].value for key in TUNE_KEYS}
-    lines = (files(__name__) / "asked.jsonl").read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate((_HERE / "asked.jsonl").read_text("utf-8").splitlines(), 1):
         fields = json.loads(line)
-        day = today - dt.timedelta(days=fields.pop("age"))
-        at = dt.datetime.combine(day, dt.time(12)).timestamp() + number * 60
+        noon = dt.datetime.combine(today - dt.timedelta(days=fields.pop("age")), dt.time(12))
+        at = noon.timestamp() + number * 60
         hits = tuple(LoggedHit(**{**hit, "path": named(hit["path"], today)}) for hit in fields.pop("hits"))
         entry = recall_log.RecallEntry(
             SEARCH, at=at, now=at, agent="main", settings=knobs, generation=1, hits=hits, **fields

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import gc
 import os
 import select
@@ -122,6 +123,8 @@ class TerminalApp(MemoryApp):
             self._driver.close()
         self.give_back()
         self.say_goodbye()
+        # What was made for this run alone goes with it.
+        atexit._run_exitfuncs()
         os._exit(self.code)
 
     def look(self) -> None:

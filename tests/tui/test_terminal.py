@@ -93,19 +93,21 @@ def test_a_faulty_key_file_is_said_and_every_key_works(tmp_path):
         leave(terminal)
 
 
-def test_the_end_waits_for_no_thread(tmp_path):
+def test_the_end_waits_for_no_thread_and_takes_the_demo_with_it(tmp_path):
     code = (
         "import sys, time; from memory_tui.cli.main import main; from memory_tui.engine.engine import Engine\n"
         "Engine.status = lambda self, deep=False: time.sleep(60)\n"
         "sys.exit(main(sys.argv[1:]))"
     )
-    workspace = sample(tmp_path / "notes")
-    command = [sys.executable, "-c", code, str(workspace), "--index", str(tmp_path / "i.sqlite")]
-    with Terminal(command, env={"HOME": str(tmp_path)}, cwd=tmp_path) as terminal:
+    place = tmp_path / "demo"
+    place.mkdir()
+    homes = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state"), "TMPDIR": str(place)}
+    with Terminal([sys.executable, "-c", code, "demo"], env=homes, cwd=tmp_path) as terminal:
         terminal.until("opening")
         began = time.monotonic()
         leave(terminal)
         assert time.monotonic() - began < 20, "the thread sleeps for sixty"
+    assert not [*place.iterdir()]
 
 
 def test_the_end_waits_for_no_huge_note(tmp_path):
