@@ -27,7 +27,7 @@ from memory_tui.workspace.notes import modality_of
 from memory_tui.workspace.roots import FOLDER, Identity, Probe, Roots, RootState, probe, root_places
 from memory_tui.workspace.scan import too_large
 
-_STEP_MS = 50
+_STEP_MS = 100
 """How long the event stream has to pause before events are handed over."""
 _TICK_MS = 200
 """How often quiet time and single files are looked at."""

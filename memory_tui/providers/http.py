@@ -253,16 +253,14 @@ class Http:
         limit = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS), pool=None)
         lines = _Lines((name.encode(), value.encode("utf-8", "replace")) for name, value in headers.values())
         # A request in a name of this frame would show its address, with a password, in a traceback.
-        exchange = _Exchange(
-            client, client.build_request(method, url, headers=lines, content=content, timeout=limit), take
-        )
-        with self._stop.around(exchange.leave):
-            exchange.start()
-            exchange.wait(seconds, math.inf if file else begins + seconds)
-            exchange.leave()
+        run = _Exchange(client, client.build_request(method, url, headers=lines, content=content, timeout=limit), take)
+        with self._stop.around(run.leave):
+            run.start()
+            run.wait(seconds, math.inf if file else begins + seconds)
+            run.leave()
             self._stop.check()
             try:
-                return exchange.outcome()
+                return run.outcome()
             except (httpx.RequestError, httpx.InvalidURL) as error:
                 failure = self._fault(error)
                 if isinstance(error, httpx.TimeoutException) and (file or time.monotonic() >= begins + seconds):
@@ -307,6 +305,8 @@ class Http:
         if isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError | httpx.InvalidURL):
             return ProviderFailure(Cause.REFUSED, f"{self.label} cannot be asked: {why}")
         step = _CERTIFICATE if "CERTIFICATE_VERIFY_FAILED" in why else ""
+        if "refused" in why and on_this_machine(self.host):
+            step = f"{self.label} does not run there. Start it, or correct the address (remote.baseUrl)."
         failure = ProviderFailure(Cause.NETWORK, f"{self.label} ({self.host}) cannot be reached: {why}", step)
         failure.broke_off = isinstance(error, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
         return failure

@@ -13,6 +13,7 @@ import re
 import secrets
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -210,11 +211,7 @@ class Log(Struct, frozen=True):
 
     def find(self, name: str) -> RecallEntry | None:
         """The entry whose id starts with `name`, the newest where several do; `last` is the newest search."""
-        fitting = [
-            entry
-            for entry in self.entries
-            if (entry.tool == SEARCH if name == "last" else entry.id.startswith(name.lower()))
-        ]
+        fitting = [e for e in self.entries if (e.tool == SEARCH if name == "last" else e.id.startswith(name.lower()))]
         return fitting[-1] if fitting and name else None
 
     @property
@@ -259,14 +256,20 @@ def append_recall(path: Path, entry: RecallEntry) -> RecallEntry:
 
 def read(path: Path) -> Log:
     """The log at `path`; empty where there is none. Raises IndexUnavailable when it cannot be read."""
-    entries, unread, data = [], 0, b""
     try:
-        data = path.read_bytes()
+        state = path.stat()
+        return _read(path, state.st_mtime_ns, state.st_size)
     except FileNotFoundError:
-        pass
+        return Log((), 0)
     except OSError as error:
         raise IndexUnavailable(f"{path} cannot be read: {error.strerror}.", "Check the file and its folder.") from None
-    for line in filter(bytes.strip, data.split(b"\n")):
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, _mtime_ns: int, _size: int) -> Log:
+    """Return what a log of this time and size holds."""
+    entries, unread = [], 0
+    for line in filter(bytes.strip, path.read_bytes().split(b"\n")):
         try:
             entries.append(msgspec.convert(json.loads(line), RecallEntry))
         except (ValueError, RecursionError):

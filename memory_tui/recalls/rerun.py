@@ -163,7 +163,7 @@ def _since(entry: RecallEntry, now: Trace) -> Iterator[str]:
         yield f"{entry.mode} then, {now.mode} now"
     if entry.index not in ("", now.uuid):
         yield "the index was made anew"
-    elif entry.generation not in (0, now.generation):
+    elif entry.index and entry.generation not in (0, now.generation):
         yield "notes were indexed"
     for key, value in entry.settings.items():
         if key in now.settings.values and now.settings.values[key].value != value:

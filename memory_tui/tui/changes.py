@@ -155,7 +155,7 @@ async def _ask_heading(view: View, path: str, spots: Spots, then: Then) -> None:
         if title:
             await propose(view, lambda curator: curator.plan.promote(facts[0], to=title, move=move), then=then)
 
-    words = "The time of day is left out. A copy names its source; a move takes the lines out of this note."
+    words = "A copy names its source; a move takes the lines out of this note."
     await view.app.push_screen(Choice(f"Promote {facts[0]} below which heading?", options, words), chosen)
 
 
@@ -239,7 +239,7 @@ def finish(view: View, done: AppliedChange, then: Then | None) -> None:
     back = "" if entry.undoes else " u takes it back."
     title = one_line(change.title)
     words = f"Taken back{title.removeprefix('Undo')}" if entry.undoes else f"Done: {title}"
-    view.notify(f"{words}.{others}{back}", markup=False)
+    view.notify(f"{words.rstrip('.')}.{others}{back}", markup=False)
     for each in view.screen.query(View):
         if each is not view or entry.undoes:
             each.notes_changed()

@@ -15,7 +15,6 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from memory_tui.formatting import plural
 from memory_tui.tui.keys import Hints, bindings, named
 from memory_tui.tui.rows import Rows
 
@@ -101,12 +100,12 @@ class Confirm(Paper[bool]):
 
     def __init__(self, title: str, text: Content, deed: str = "Do it") -> None:
         super().__init__(title, text)
-        self.lines, self.deed = text.plain.rstrip("\n").count("\n") + 1, deed
+        self.is_long, self.deed = text.plain.count("\n") >= _SHOWN, deed
 
     def body(self) -> ComposeResult:
         """Return the text, and the question under it."""
         yield from super().body()
-        more = f"   {plural(self.lines, 'line')} in all" if self.lines > _SHOWN else ""
+        more = "   ↑ ↓ shows all of it" * self.is_long
         yield Static(Content.assemble((f"{self.deed}? ", "bold"), "y yes   n no", more), id="question")
 
     def action_agree(self) -> None:

@@ -40,7 +40,7 @@ TABLE: tuple[Key, ...] = (
     Key("app.history", "5", "view('history')", "History"),
     Key("app.agents", "6", "view('agents')", "Agents"),
     Key("app.ask", "slash", "ask", "Ask"),
-    Key("app.index", "i", "index", "Index now"),
+    Key("app.index", "i", "app.index", "Index now"),
     Key("app.undo", "u", "undo", "Take back"),
     Key("app.palette", "colon", "palette", "Command", hint=True),
     Key("app.help", "question_mark", "help", "Help", hint=True),
@@ -88,10 +88,10 @@ def bindings(*names: str) -> list[BindingType]:
     return [Binding(key.keys, key.action, key.words, show=key.hint, id=key.id) for key in rows]
 
 
-def named(words: str, *names: str) -> list[BindingType]:
+def named(words: str, *names: str, action: str = "") -> list[BindingType]:
     """Return the same bindings under the words that fit where they are bound; without words the footer hides them."""
-    made = (each for each in bindings(*names) if isinstance(each, Binding))
-    return [replace(each, description=words or each.description, show=bool(words)) for each in made]
+    made = [each for each in bindings(*names) if isinstance(each, Binding)]
+    return [replace(b, action=action or b.action, description=words or b.description, show=bool(words)) for b in made]
 
 
 def read_keymap(path: Path) -> Mapping[str, str]:

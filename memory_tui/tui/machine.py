@@ -21,11 +21,12 @@ from memory_tui.tui.session import Reopen, opener_of
 from memory_tui.tui.view import View
 
 
-def rows(memories: Sequence[Memory], here: Path | None = None) -> Iterator[Fact]:
-    """Yield each memory with what is to be said of it; the one that is open has no key."""
+def rows(memories: Sequence[Memory], here: Path | None = None, decisions: int | None = None) -> Iterator[Fact]:
+    """Yield each memory with what is to be said of it; the one that is open has no key, and its inbox `decisions`."""
     for number, memory in enumerate(memories):
         is_here = here is not None and memory.folder.resolve() == here.resolve()
         words = one_line(f"{memory.host}  {memory.folder}")
+        memory = replace(memory, decisions=decisions) if is_here and decisions is not None else memory
         yield Fact(words, "" if is_here else f"open:{number}", does=f"{memory.facts}{', open' if is_here else ''}")
         yield from (Fact(one_line(finding), "", WARN, indent=2) for finding in memory.findings)
         if memory.moved_to is not None and not is_here:
@@ -46,7 +47,7 @@ class MachinePage(Listing):
     def memories(self, engine: Engine) -> Iterator[Sequence[Fact]]:
         """Yield the memories."""
         self.every = machine.memories(engine.plan.workspace)
-        yield list(rows(self.every, engine.plan.workspace))
+        yield list(rows(self.every, engine.plan.workspace, self.view.session.decisions))
 
     async def act(self, key: str) -> None:
         """Open a memory, or show where it would be brought."""

@@ -6,7 +6,6 @@ import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,13 +41,11 @@ MOST_RENDERED = 20_000
 MARKS = {
     "fresh": (" ", ""),
     "new": ("+", "$warning"),
-    "changed": ("~", "$warning"),
-    "rebuild": ("~", "$warning"),
     "deleted": ("-", "$warning"),
     "failed": ("!", "$error"),
     "missing root": ("?", "$error"),
 }
-"""The mark and style of each state; what is pending says how."""
+"""The mark and style of each state that is not `~`; what is pending says how."""
 RECALL_SECONDS = 7 * 86_400.0
 """So far back transcripts are read."""
 _OFTEN = 5
@@ -73,11 +70,13 @@ def matches(row: FileRow, letters: str, use: str = "") -> bool:
     """Return whether the words of a filter stand in path, title or type of a note, or tell how agents use it."""
     day = f"{row.day} {row.day.day} {row.day:%B %y}" if row.day else ""
     text = f"{row.path} {row.title} {row.kind} {day} {use}".casefold()
-    return all(word in text for word in letters.casefold().split())
+    # The 4th of April is no other day of the fourth month.
+    numbers = frozenset(re.findall(r"\d+", text))
+    return all(word in (numbers if word.isdecimal() and len(word) < 3 else text) for word in letters.casefold().split())
 
 
 def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False, use: str = "") -> Content:
-    """Return the row of a note: its state, its day or name, how agents use it, its title, which repeats no day."""
+    """Return the row of a note: its state, day or name, title, which repeats no day, and its use where that fits."""
     state = row.detail if row.state == "pending" and row.detail in MARKS else row.state
     mark, style = MARKS.get(state, ("~", "$warning"))
     title = one_line(row.title)
@@ -91,14 +90,13 @@ def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False, 
     else:
         name = one_line(row.path.removeprefix("memory/"))
         title = "" if title.casefold() in (name.casefold(), name.removesuffix(".md").casefold()) else title
-    kind = "".join(f"  {word}" for word in (row.kind, use) if word)
-    return Content.assemble(
+    drawn = Content.assemble(
         ("■" if marked else mark, "$accent" if marked else style),
-        " ",
-        name,
-        (kind, "$accent"),
+        f" {name}",
+        (f"  {row.kind}" if row.kind else "", "$accent"),
         (f"  {title}" if title else "", "$foreground-muted"),
     ).truncate(width, ellipsis=True)
+    return drawn + Content.styled(f"  {use}", "$accent") if use and drawn.cell_length + len(use) + 2 <= width else drawn
 
 
 # --- the note -----------------------------------------------------------------------------------------------------
@@ -227,22 +225,13 @@ def links_of(engine: Engine, path: str) -> NoteLinks:
 
 def recalls(workspace: Path, path: str) -> str:
     """Say how often agents were given lines of a note, as far as the log goes back; empty where it cannot tell."""
-    place = recall_log.recall_log_path(workspace)
     try:
-        state = place.stat()
-        counts, since = _recalled(str(place), state.st_mtime_ns, state.st_size)
-    except (OSError, MemoryTuiError):
+        log = recall_log.read(recall_log.recall_log_path(workspace))
+    except MemoryTuiError:
         return ""
-    if counts[path]:
-        return f"recalled {plural(counts[path], 'time')}"
-    return f"never recalled since {dt.date.fromtimestamp(since)}" if since else ""
-
-
-@lru_cache(maxsize=2)
-def _recalled(place: str, _mtime_ns: int, _size: int) -> tuple[Counter[str], float]:
-    """Count the logged recalls of each note; read again only when the log has changed."""
-    log = recall_log.read(Path(place))
-    return log.delivered, log.since
+    if times := sum(path in entry.delivered for entry in log.entries):
+        return f"recalled {plural(times, 'time')}"
+    return f"never recalled since {dt.date.fromtimestamp(log.since)}" if log.since else ""
 
 
 def recall_uses(engine: Engine) -> Callable[[str], str]:

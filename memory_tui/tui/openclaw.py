@@ -18,7 +18,7 @@ from memory_tui.tui.facts import BAD, MUTED, WARN, Fact, Listing, heading
 from memory_tui.tui.session import ReadNote
 from memory_tui.tui.view import View
 
-_NO_LEDGER = "OpenClaw keeps no ledger of these notes. It does from 2026.8 on, in its state folder."
+_NO_LEDGER = "OpenClaw wrote down no hashes of these notes. It does from 2026.8 on, in its ledger."
 _TRUST = {"untrusted": BAD, "edited": WARN, "ignored": MUTED, "unknown": WARN}
 
 
@@ -36,7 +36,7 @@ def kept(engine: Engine) -> Iterator[Sequence[Fact]]:
 
 def trust(report: TrustReport | None) -> Iterator[Fact]:
     """Yield what the ledger says of the notes, those that are not trusted first."""
-    yield heading("Trust")
+    yield heading("Trust: which notes changed behind OpenClaw's back")
     if report is None or not report.ledger:
         yield Fact(_NO_LEDGER, style=MUTED)
         return
@@ -51,7 +51,7 @@ def trust(report: TrustReport | None) -> Iterator[Fact]:
 
 def dreams(engine: Engine) -> Iterator[Fact]:
     """Yield the notes that dreaming wrote into, with what."""
-    yield heading("Dreams")
+    yield heading("Dreams: what OpenClaw writes by itself at night")
     count = 0
     for row in engine.notes.files():
         try:

@@ -309,7 +309,5 @@ class Reader(MarkdownText):
 
 def runs(lines: Iterable[int]) -> list[tuple[int, int]]:
     """Return numbers of lines as runs from first to last, in order."""
-    rows = [
-        [number for _, number in run] for _, run in groupby(enumerate(sorted(lines)), lambda each: each[1] - each[0])
-    ]
+    rows = [[n for _, n in run] for _, run in groupby(enumerate(sorted(lines)), lambda each: each[1] - each[0])]
     return [(row[0], row[-1]) for row in rows]

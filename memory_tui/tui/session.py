@@ -50,6 +50,8 @@ class Session:
     """What was typed to set up a provider, by its kind and the line of the form."""
     history_of: str = ""
     """The note whose changes the history lists; empty for all."""
+    decisions: int | None = None
+    """How many wait in the inbox; None before it was looked at."""
     to_asked: bool = False
     """Whether the agents' view goes to what was asked when it is opened."""
 

@@ -93,12 +93,6 @@ STEPS = (
         _misses,
         "enter on a passage says why it is sent. Press ] for one that is not.",
     ),
-    Step(
-        "Under it stands what would have it sent: enter tries that, u takes it back.",
-        _tried,
-    ),
-    Step(
-        "1, enter on a daily log, down to an item: p promotes it, u takes it back.",
-        _promoted_and_back,
-    ),
+    Step("Under it stands what would have it sent: enter tries that, u takes it back.", _tried),
+    Step("1, enter on a daily log, down to an item: p promotes it, u takes it back.", _promoted_and_back),
 )

@@ -51,7 +51,7 @@ def test_an_agent_is_connected_and_disconnected_after_its_difference(home, tmp_p
         assert not connection.every()
         window.press("d", "y").until(connection.every)
         assert "memory-tui" in (home / ".claude.json").read_text()
-        window.until(lambda: "connected; d disconnects it" in window.text)
+        window.until(lambda: "connected; d disconnects it" in window.text and "d Disconnect" in window.text)
         go(window, "Claude Code").press("d", "y").until(lambda: not connection.every())
         assert (home / ".claude" / "settings.json").read_text() == SETTINGS
 

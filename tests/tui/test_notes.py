@@ -1,6 +1,5 @@
 """The view Notes: what is listed and read, and every way to change a note and take it back."""
 
-import re
 import time
 from pathlib import Path
 
@@ -463,7 +462,7 @@ def test_lines_that_another_program_took_out_can_be_brought_back(screen, workspa
     before = log.read_text()
     log.write_text(before.split("\n")[0] + "\n")
     sync(screen).press("5").until(lambda: f"somebody changed {LOG}" in screen.text)
-    screen.press("r", "down", "enter").until(lambda: re.search(r"y yes   n no   \d+ lines in all", screen.text))
+    screen.press("r", "down", "enter").until(lambda: "y yes   n no   ↑ ↓ shows all of it" in screen.text)
     screen.press("y").until(lambda: log.read_text().strip() == before.strip())
 
 

@@ -33,7 +33,9 @@ from memory_tui.tui.view import View
 _WHERE: dict[Scope, str] = {"user": "in all of {}", "project": "in this project alone"}
 _TURNS = Fact("Turn by turn, from transcripts", "turns", does="what each turn got, and who should have asked")
 _MACHINE = Fact("Every memory on this machine", "machine", does="other agents and projects; enter opens one")
-_OPENCLAW = Fact("What OpenClaw keeps", "openclaw", does="trust, dreams, sessions, long-term memories, its index")
+_OPENCLAW = Fact(
+    "What OpenClaw keeps", "openclaw", does="what it trusts, what its dreaming wrote, its sessions and index"
+)
 _ENTRIES = 100
 """Logged recalls that are listed."""
 ANSWERED: Mapping[Reply, tuple[str, str]] = {
@@ -120,11 +122,10 @@ def question(entry: RecallEntry) -> Fact:
     return Fact(asked, f"recall:{entry.id}", mark, minute(entry.at)[5:], does=told, most=2)
 
 
-def changed(files: Sequence[PlannedFile], words: str) -> list[str]:
+def changed(files: Sequence[PlannedFile], words: str, where: str = "") -> list[str]:
     """Return as a sentence which files change, and how to go back; nothing where none does."""
-    paths = [str(file.path) for file in files if file.now != file.then]
-    back = "Every file is backed up; d on the same row goes back."
-    return [f"{words.format(' and '.join(paths))} {back}", ""] if paths else []
+    paths = " and ".join(str(file.path) for file in files if file.now != file.then)
+    return [f"{words} {paths}{where}. Every file is backed up; d on the same row goes back.", ""] if paths else []
 
 
 class AgentsView(View):
@@ -132,7 +133,10 @@ class AgentsView(View):
 
     NAME = "agents"
     FOCUS = "#agents-list"
-    BINDINGS: ClassVar[list[BindingType]] = named("Connect", "change.do")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *named("Connect", "change.do"),
+        *named("Disconnect", "change.do", action="disconnect"),
+    ]
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -239,17 +243,22 @@ class AgentsView(View):
         await self.app.push_screen(Choice(row.host.title, list(offers.items())), answered)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The key that connects is there where an agent is under the cursor that is connected, or can be."""
-        if action == "do":
-            return self.program is not None and (self.program.connection is not None or not self.program.problem)
+        """The key connects an agent that can be, and disconnects one that is connected."""
+        if action in ("do", "disconnect"):
+            row = self.program
+            if row is None or (row.connection is None and row.problem):
+                return False
+            return (action == "do") == (row.connection is None or bool(row.lost))
         return super().check_action(action, parameters)
 
     def action_do(self) -> None:
-        """Connect the agent under the cursor, or disconnect one that is connected."""
-        row = self.program
-        if row is not None and (row.connection is None or row.lost):
+        """Connect the agent under the cursor."""
+        if row := self.program:
             self.connect(row, "user" if row.connection is None else row.connection.scope, log=True)
-        elif row is not None:
+
+    def action_disconnect(self) -> None:
+        """Disconnect the agent under the cursor."""
+        if row := self.program:
             self.disconnect(row)
 
     @work(thread=True, exclusive=True, group="plan")
@@ -265,7 +274,7 @@ class AgentsView(View):
             sample = "These notes are the demo's copy, which goes when it ends: its agent would get nothing then."
             lines = [
                 *filter(None, [host.loss(), sample * engine.plan.options.sample]),
-                *changed(files, f"Adds this memory to {{}}, {where}."),
+                *changed(files, "Adds this memory to", f", {where}"),
                 *connection.effects(host, files),
                 *connection.difference(files),
             ]
@@ -293,7 +302,8 @@ class AgentsView(View):
                 connection.restore_files(made)
                 return f"{title} is disconnected."
 
-            text = coloured([*changed(files, "Takes this memory out of {}."), *connection.difference(files)])
+            what = f"the memory {one_line(row.memory)}" if row.memory else "this memory"
+            text = coloured([*changed(files, f"Takes {what} out of"), *connection.difference(files)])
             return self.Asks(f"Disconnect {title}", text, "Write it", deed, self.reload)
 
         if asks := self.attempt(plan):

@@ -48,7 +48,7 @@ def fits(entry: JournalEntry, chosen: str) -> bool:
     if chosen == "all":
         return True
     if chosen == "removed":
-        return any(file.after is None for file in entry.files)
+        return entry.kind == "trash" or any(file.after is None for file in entry.files)
     by_agent = entry.author is not None and entry.author.host not in ("", "git")
     return by_agent if chosen == "by agents" else entry.kind != OTHERS
 
@@ -122,7 +122,7 @@ def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[O
                 what = entry.title + ", enter lists them" * isinstance(entry, Run)
                 style = "$warning" if gone else "$accent"
             else:
-                what, style = entry.title, "$foreground-muted strike" if entry.id in known.redoable else ""
+                what, style = f"you: {entry.title}", "$foreground-muted strike" if entry.id in known.redoable else ""
             row = Content.assemble((time, "$foreground-muted"), (one_line(what), style)).truncate(width, ellipsis=True)
             yield Option(row, id=key_of(entry))
     others = [entry for entry in entries if entry.kind == OTHERS and id(entry) not in inside]
@@ -135,7 +135,7 @@ def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[O
 def what_changed(engine: Engine, entry: JournalEntry, width: int = 0) -> Content:
     """Return what a change did, in colours; for worker threads. Raises EditRefused where a text is gone."""
     reason = f"{entry.reason[0].upper()}{entry.reason[1:]}.\n" if entry.reason else ""
-    reason += f"{authors.sentence(entry.author)}\n" if entry.kind == OTHERS else ""
+    reason += f"{authors.sentence(entry.author) if entry.kind == OTHERS else 'By you, with memory-tui.'}\n"
     head = Content.assemble(
         (f"{one_line(entry.title)}\n", "bold"), (safe(reason, keep_newlines=True), "$foreground-muted")
     )

@@ -263,11 +263,13 @@ class InboxView(View):
         """Show the groups, and count them in the first line."""
         rows = self.query_one("#inbox-list", Facts)
         rows.border_title = "Inbox, checking what came back ..." if self.checking else "Inbox"
-        if self.findings is None:
+        items = self.findings.suggestions if self.findings is not None else ()
+        self.groups = checks.grouped(item for item in items if item.id not in self.hidden)
+        if self.findings is None or (self.checking and not self.groups):
             rows.show([Fact("Looking through the notes ...", style=MUTED)])
             return
-        self.groups = checks.grouped(item for item in self.findings.suggestions if item.id not in self.hidden)
         rows.show(listed(self.groups, self.findings, self.hidden, self.unfolded))
+        self.session.decisions = None if self.checking else len(self.groups)
         self.post_message(Badge(self.NAME, "…" if self.checking else len(self.groups)))
         self.explain()
 
@@ -389,6 +391,7 @@ class InboxView(View):
     def notes_changed(self) -> None:
         """Look again at once: the index follows later."""
         self.checking = True
+        self.planned.clear()
         self.draw()
         self.look = self.examine()
 

@@ -219,6 +219,9 @@ class NotesView(View):
         self.path = path
         row = next((row for row in self.session.files if row.path == path), None)
         self.stamp = row and (row.path, row.mtime, row.size, row.state, row.chunks)
+        if self.rows.position(path) is None:
+            self.query_one("#notes-filter", Input).value = ""
+            self.list_notes()
         if (at := self.rows.position(path)) is not None:
             self.rows.highlighted = at
         self.read(path, line)
@@ -243,8 +246,6 @@ class NotesView(View):
         message.path = message.path or self.path
         if message.origin != self.NAME:
             self.origin = message.origin
-        self.query_one("#notes-filter", Input).value = ""
-        self.list_notes()
         if self.session.engine is None:
             self.path, self.goal = message.path, message.line
         else:

@@ -29,7 +29,7 @@ from memory_tui.providers import registry
 from memory_tui.shared.scope import Standing
 from memory_tui.tui.dialogs import Box, Dialog, Options
 from memory_tui.tui.facts import Facts, Listing, coloured
-from memory_tui.tui.keys import bindings
+from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.session import OpenView, ReadNote, Reopen, Session, opener_of
 from memory_tui.tui.status_facts import doctor, news, sent, statements
 from memory_tui.tui.view import View
@@ -43,6 +43,7 @@ class StatusView(View):
 
     NAME = "status"
     FOCUS = "#status-list"
+    BINDINGS: ClassVar[list[BindingType]] = named("Index now", "app.index")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -229,7 +230,7 @@ class StatusView(View):
 
 FIELDS = (
     ("address", "address", "where it listens"),
-    ("variable", "key in", "environment variable, empty for none; never the key"),
+    ("variable", "variable", "which holds the key, empty for none; never the key"),
     ("model", "model", "empty for its usual one"),
 )
 """Id, label and hint of each line of the form."""
@@ -280,7 +281,7 @@ class SetUp(Dialog[ProviderSetup]):
         row = registry.row(self.kind)
         self.query_one(".dialog").set_class(bool(row.shape), "-form")
         self.query_one(".dialog").border_title = Content(f"Set up a provider: {self.kind}")
-        usual = (row.base_url, providers.usual_variable(row, row.base_url), row.model)
+        usual = (row.base_url, "" if row.keyless else providers.usual_variable(row, row.base_url), row.model)
         for (id_, _, _), value in zip(FIELDS, usual, strict=True):
             self.query_one(f"#{id_}", Input).value = self.view.session.typed.get((self.kind, id_), value)
         self.query_one("#model", Input).placeholder = FIELDS[-1][-1] if row.model else "its name, as the server has it"
