@@ -33,9 +33,7 @@ from memory_tui.tui.view import View
 _WHERE: dict[Scope, str] = {"user": "in all of {}", "project": "in this project alone"}
 _TURNS = Fact("Turn by turn, from transcripts", "turns", does="what each turn got, and who should have asked")
 _MACHINE = Fact("Every memory on this machine", "machine", does="other agents and projects; enter opens one")
-_OPENCLAW = Fact(
-    "What OpenClaw keeps", "openclaw", does="what it trusts, what its dreaming wrote, its sessions and index"
-)
+_OPENCLAW = Fact("What OpenClaw keeps", "openclaw", does="trust, what its dreaming wrote, sessions, its index")
 _ENTRIES = 100
 """Logged recalls that are listed."""
 ANSWERED: Mapping[Reply, tuple[str, str]] = {
