@@ -108,12 +108,11 @@ def score_bar(candidate: Candidate, scale: float, width: int) -> list[tuple[str,
     """
     factor, second = candidate.age_factor * candidate.first_share, candidate.second
     measures = second.measures if second is not None else ()
-    weight, lost = (second.weight, second.lost) if second is not None else (0.0, 0.0)
+    weight, points, lost = (second.weight, second.points, second.lost) if second is not None else (0.0, 0.0, 0.0)
     meaning = sum(measure.points for measure in measures if "meaning" in measure.name) * weight
-    words = sum(measure.points for measure in measures if "meaning" not in measure.name) * weight
     parts = (
         (VECTOR, "vector", candidate.vector_points * factor + meaning),
-        (TEXT, "text", candidate.text_points * factor + words - lost),
+        (TEXT, "text", candidate.text_points * factor + points - meaning - lost),
         (ADDED, "added", candidate.age_points + candidate.date_points),
         (FADED, "lost", candidate.hybrid * (1 - candidate.age_factor) + lost),
     )

@@ -238,8 +238,8 @@ class Inquest:
             return Account(ref, notice("copy_of", what=what, citation=shown.citation), None, False, text)
         supposed = as_if_proposed(self.evidence, self.trace, row, text)
         if supposed is not None:
-            ranks = (self._vector_rank(row) or 0), (self.side.postings.rank_of(row) or (0, 0.0))[0]
-            supposed = replace(supposed, vector_rank=ranks[0], text_rank=ranks[1])
+            text_rank, _ = self.side.postings.rank_of(row) or (0, 0.0)
+            supposed = replace(supposed, vector_rank=self._vector_rank(row) or 0, text_rank=text_rank)
         return Account(ref, self._pool_gate(row, text), supposed, False, text)
 
     def _pool_gate(self, row: int, text: str) -> Notice:

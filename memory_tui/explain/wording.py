@@ -134,9 +134,8 @@ class ScoreLine(Struct, frozen=True):
         """Return the operation and the value, with as many digits as redoing the sum takes; empty without a value."""
         if self.value is None:
             return ""
-        if self.operation == "+" and self.value < 0:
-            return f"- {-self.value:.{self.digits}f}"
-        return f"{self.operation or ' '} {self.value:.{self.digits}f}"
+        taken = self.operation == "+" and self.value < 0
+        return f"{'-' if taken else self.operation} {-self.value if taken else self.value:.{self.digits}f}"
 
 
 def explain(candidate: Candidate, trace: Trace) -> list[ScoreLine]:
@@ -407,12 +406,11 @@ def pipeline(trace: Trace) -> str:
     return f"{sent_of(trace):,} of {funnel.chunks:,} passages are sent; {pools}{strong}"
 
 
-def rounded(values: Sequence[float], total: float, digits: int = 2) -> list[int]:
-    """Return `values` in units of the last digit that add up to the rounded `total`, by largest remainders."""
-    unit = 10**digits
-    floors = [math.floor(value * unit) for value in values]
-    missing = round(total * unit) - sum(floors)
-    by_rest = sorted(range(len(values)), key=lambda at: floors[at] - values[at] * unit)
+def hundredths(values: Sequence[float], total: float) -> list[int]:
+    """Return `values` in hundredths that add up to those of the rounded `total`, by largest remainders."""
+    floors = [math.floor(100 * value) for value in values]
+    missing = round(100 * total) - sum(floors)
+    by_rest = sorted(range(len(values)), key=lambda at: floors[at] - 100 * values[at])
     for at in by_rest[: max(0, missing)]:
         floors[at] += 1
     return floors

@@ -19,12 +19,8 @@ from msgspec import Struct
 from memory_tui.secrets import tables
 from memory_tui.secrets.finder import exactly
 
-OVERRIDE, EXFIL, HIDE, RUN = (
-    "overrides instructions",
-    "sends away what is private",
-    "hides from the user",
-    "runs a command",
-)
+OVERRIDE, EXFIL = "overrides instructions", "sends away what is private"
+HIDE, RUN = "hides from the user", "runs a command"
 
 _INVISIBLE = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad\U000e0000-\U000e007f]")
 _FEWEST = 3

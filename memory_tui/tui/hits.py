@@ -12,7 +12,7 @@ from memory_tui.backends.qmd import QmdAnswer, QmdHit
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased
 from memory_tui.explain.hit_text import age_in_list, age_of, hit_text, perfect
-from memory_tui.explain.wording import MatchedWords, Spoken, rounded, sent_of
+from memory_tui.explain.wording import MatchedWords, Spoken, hundredths, sent_of
 from memory_tui.formatting import one_line, plural, safe
 from memory_tui.notices import ordinal, quoted
 from memory_tui.search.excerpts import Excerpt, excerpts
@@ -94,7 +94,7 @@ def parts(hit: Candidate) -> list[Part]:
     gap = hit.score - sum(part.points for part in rest)
     rest.append(Part("named by the question" if hit.level else "rules of this release", gap))
     kept = [part for at, part in enumerate(rest) if at < 3 or abs(part.points) >= 0.005]
-    figures = rounded([part.points for part in kept], hit.score)
+    figures = hundredths([part.points for part in kept], hit.score)
     return [
         Part(part.name, part.points, part.glyph, part.style, figure(units / 100))
         for part, units in zip(kept, figures, strict=True)

@@ -53,7 +53,7 @@ def spoken(evidence, trace, row):
 
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=6))
 def test_figures_add_up_exactly_and_each_is_next_to_its_value(values):
-    units = wording.rounded(values, sum(values))
+    units = wording.hundredths(values, sum(values))
     assert sum(units) == round(sum(values) * 100)
     assert all(abs(unit - value * 100) < 1 + 1e-6 for unit, value in zip(units, values, strict=True))
 
