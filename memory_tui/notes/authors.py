@@ -337,15 +337,13 @@ class Step(Struct, frozen=True):
 
     def at(self, word: str) -> str:
         """Return the path that a word means."""
-        return _below(self.folder, word.replace("$HOME", "~", 1))
+        return os.path.join(self.folder, os.path.expanduser(word.replace("$HOME", "~", 1)))  # noqa: PTH111, PTH118
 
 
 @lru_cache(1000)
 def _steps(command: str, cwd: str) -> tuple[Step, ...]:
     """Return the programs of a command, in the order in which they stand; none where it cannot be read."""
-    if len(command) > _LONGEST_COMMAND:
-        return ()
-    command = command.replace("\\\n", " ")
+    command = command[:_LONGEST_COMMAND].replace("\\\n", " ")
     bodies = (match[4] for match in _HEREDOC.finditer(command))
     lexer = shlex.shlex(_HEREDOC.sub(r"<< \3", command), posix=True, punctuation_chars=_OPERATORS)
     lexer.whitespace, lexer.commenters, lexer.whitespace_split = " \t\r", "", True
@@ -403,9 +401,9 @@ def _wrote(act: Act, change: NoteChange) -> bool:
 
 def _took(act: Act, change: NoteChange) -> bool:
     """Tell whether a command removes or moves a note, or brings another one, so quickly that nobody else could."""
-    is_sure = act.use.at <= change.at and act.use.end - act.use.at <= _SHORT
-    is_sure = is_sure and not _MISSED.search(f"{act.command}\n{act.use.text}")
-    return is_sure and any(_moves(step, change) for step in _steps(act.command, act.cwd))
+    is_quick = act.use.at <= change.at and act.use.end - act.use.at <= _SHORT
+    steps = () if _MISSED.search(f"{act.command}\n{act.use.text}") else _steps(act.command, act.cwd)
+    return is_quick and any(_moves(step, change) for step in steps)
 
 
 def _after(steps: Iterable[Step], change: NoteChange, *, escapes: bool) -> Bytes:
@@ -459,10 +457,6 @@ def _is_at(path: str, word: str) -> bool:
     return path == place or (place.count("/") == path.count("/") and fnmatch.fnmatchcase(path, place))
 
 
-def _below(folder: str, word: str) -> str:
-    return os.path.join(folder, os.path.expanduser(word))  # noqa: PTH111, PTH118 - an unknown user is no error
-
-
 @lru_cache(10_000)
 def _real(path: str | Path) -> str:
     """Return a path with its folder where that really lies; the file itself may be a link, or gone."""
@@ -495,10 +489,8 @@ def name_authors(journal: Journal, roots: Roots, now: float) -> list[str]:
         problems.append(error.message)
 
     holders = defaultdict[int | None, set[str]](set)
-    for path, blob in [
-        *((path, head.blob) for path, head in journal.heads()[0].items()),
-        *((edit.path, edit.before) for edit in edits),
-    ]:
+    heads = [(path, head.blob) for path, head in journal.heads()[0].items()]
+    for path, blob in [*heads, *((edit.path, edit.before) for edit in edits)]:
         holders[blob].add(path)
 
     def change_of(edit: Edit, since: float = 0.0) -> NoteChange | None:
@@ -566,5 +558,4 @@ def unknown_share(changes: Iterable[tuple[Author | None, int]]) -> str:
     total, unknown = sum(count for _, count in counts), sum(count for is_unknown, count in counts if is_unknown)
     changed = f"{plural(total, 'change')} by others"
     part = f"{unknown:,} of {changed} ({unknown / (total or 1):.0%})" if unknown < total else changed
-    share = f"No author is known of {part}."
-    return share if unknown else f"Of {changed} each has a known author." if total else ""
+    return f"No author is known of {part}." if unknown else f"Of {changed} each has a known author." if total else ""

@@ -58,6 +58,8 @@ _REST, _MOST_RESTS, _LARGEST_REST = 32, 64, 1 << 18
 _SHORTEST_PREFIX = 8
 _MAGIC = b"\x28\xb5\x2f\xfd"
 """How each packed text begins, which is not kept."""
+_PATCH, _NEAR = b"\x93", 1 << 15
+"""How a text begins that is kept as what came between the bytes of before, as zstd never does; how far deflate sees."""
 _LARGE, _LARGEST_WINDOW = 1 << 20, 27
 _MOST_COUNTED = 1 << 24
 """Bytes of two texts of which lines are compared."""
@@ -676,12 +678,23 @@ def counted(before: bytes | None, after: bytes | None) -> tuple[int, int]:
 
 def _packed(data: bytes, prefix: bytes | None) -> bytes:
     size = len(data) + len(prefix or b"")
-    options: dict[int, int] = {_P.compression_level: 9}
+    if prefix is not None and size < _LARGE:
+        head = _same(data, prefix)
+        tail = _same(data[head:][::-1], prefix[head:][::-1])
+        if len(middle := data[head : len(data) - tail]) < _NEAR:
+            coder = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zlib.Z_DEFAULT_STRATEGY, prefix)
+            return msgspec.msgpack.encode((head, tail, coder.compress(middle) + coder.flush()))
+    options: dict[int, int] = {_P.compression_level: 3 if size > _LARGE else 9}
     if size > _LARGE:
-        window = min(_LARGEST_WINDOW, size.bit_length())
-        options = {_P.compression_level: 3, _P.window_log: window, _P.enable_long_distance_matching: 1}
+        options |= {_P.window_log: min(_LARGEST_WINDOW, size.bit_length()), _P.enable_long_distance_matching: 1}
     known = None if prefix is None else zstd.ZstdDict(prefix, is_raw=True).as_prefix
     return zstd.compress(data, options=options, zstd_dict=known).removeprefix(_MAGIC)
+
+
+def _same(one: bytes, other: bytes) -> int:
+    """Count the bytes with which both begin."""
+    most = min(len(one), len(other))
+    return most - ((int.from_bytes(one[:most]) ^ int.from_bytes(other[:most])).bit_length() + 7) // 8
 
 
 def _text(connection: apsw.Connection, blob: int | None) -> bytes | None:
@@ -696,10 +709,14 @@ def _text(connection: apsw.Connection, blob: int | None) -> bytes | None:
         base = row[1]
     for left in range(len(steps) - 1 - (text is not None), -1, -1):
         number, digest, packed = steps[left]
-        known = None if text is None else zstd.ZstdDict(text, is_raw=True).as_prefix
         try:
-            text = zstd.decompress(_MAGIC + packed, known, {_C.window_log_max: _LARGEST_WINDOW})
-        except (zstd.ZstdError, ValueError):
+            if text is not None and packed[:1] == _PATCH:
+                head, tail, middle = msgspec.msgpack.decode(packed)
+                text = text[:head] + zlib.decompressobj(-15, text).decompress(middle) + text[len(text) - tail :]
+            else:
+                known = None if text is None else zstd.ZstdDict(text, is_raw=True).as_prefix
+                text = zstd.decompress(_MAGIC + packed, known, {_C.window_log_max: _LARGEST_WINDOW})
+        except (zstd.ZstdError, zlib.error, msgspec.MsgspecError, ValueError, TypeError):
             return None
         if not left % _REST and len(text) < _LARGEST_REST and blob_hash(text) == digest:
             _rests[number, digest] = text

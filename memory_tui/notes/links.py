@@ -14,7 +14,6 @@ import threading
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from itertools import chain
-from types import MappingProxyType
 from typing import Literal
 from urllib.parse import unquote
 
@@ -56,8 +55,8 @@ class NoteLink(Struct, frozen=True):
 class Names:
     """The stored paths of all notes, found by how people write them; `called` are paths by names of their own."""
 
-    def __init__(self, paths: Iterable[str], called: Mapping[str, str] = MappingProxyType({})) -> None:
-        self.paths, self.called = frozenset(paths), called
+    def __init__(self, paths: Iterable[str], called: Mapping[str, str] | None = None) -> None:
+        self.paths, self.called = frozenset(paths), called or {}
 
     @cached_property
     def _by_name(self) -> Mapping[str, list[str]]:
@@ -141,12 +140,6 @@ class LinkIndex:
         with self._lock:
             self._refresh()
             return frozenset(self._notes)
-
-    def broken(self) -> tuple[NoteLink, ...]:
-        """Return the links that lead to no note, by note and line."""
-        with self._lock:
-            self._refresh()
-            return tuple(self._back({""}))
 
     def _back(self, targets: Collection[str]) -> list[NoteLink]:
         return [link for path in sorted(self._links) for link in self._links[path] if link.target in targets]

@@ -215,9 +215,29 @@ class Planner(Struct, frozen=True):
 
     # --- lines and notes that go or move -----------------------------------------------------------------------------
 
-    def delete_lines(self, spots: Iterable[Spot], *, kind: str = "delete", title: str = "") -> Change:
-        """Delete lines; with the kind "trash" the journal lists them as moved to the trash."""
-        return self.with_trust(deletion_of(spots, kind=kind, title=title))
+    def delete_lines(
+        self, spots: Iterable[Spot], *, kind: str = "delete", title: str = "", keep: Spot | None = None
+    ) -> Change:
+        """Delete lines of notes; with the kind "trash" the journal lists them as moved to the trash.
+
+        A line that two spots name is deleted once. Headings that have nothing left below them go too, but none that is
+        a line of `keep`.
+        """
+        by_path: dict[str, list[Spot]] = defaultdict(list)
+        for spot in spots:
+            by_path[spot.path].append(spot)
+        if not by_path:
+            raise EditRefused("No lines are chosen.", "Choose at least one.")
+        files, notes = list[FileChange](), list[str]()
+        for path, places in by_path.items():
+            numbers = {number for spot in places if spot.lines() for number in range(spot.first, spot.last + 1)}
+            protected = range(keep.first, keep.last + 1) if keep is not None and keep.path == path else ()
+            left, emptied = promoting.without(places[0].lines(), numbers, protected)
+            files.append(FileChange(path, places[0].data, left.data))
+            notes += emptied
+        what = ", ".join(str(spot) for places in by_path.values() for spot in places[:3])
+        usual = f"Move {what} to the trash" if kind == "trash" else f"Delete {what}"
+        return self.with_trust(Change(kind, title or usual, tuple(files), tuple(notes)))
 
     def merge_duplicates(self, keep: Spot, others: Iterable[Spot]) -> Change:
         """Keep the lines of one spot and delete the others. Raises EditRefused when one of them is the kept one."""
@@ -227,7 +247,7 @@ class Planner(Struct, frozen=True):
         keep.lines()
         removed = ", ".join(map(str, others[:3])) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
         title = f"Keep {keep}, delete {removed}"
-        return self.with_trust(deletion_of(others, kind="merge", title=title, keep=keep))
+        return self.delete_lines(others, kind="merge", title=title, keep=keep)
 
     def trash(self, *paths: str) -> Change:
         """Move notes to the trash as one change: they are deleted, and the journal can bring them back."""
@@ -344,29 +364,6 @@ def topic_path(title: str) -> str:
     if not name:
         raise EditRefused("A topic needs a name with letters or digits.", "For instance: network.")
     return f"memory/{name}.md"
-
-
-def deletion_of(spots: Iterable[Spot], *, kind: str = "delete", title: str = "", keep: Spot | None = None) -> Change:
-    """Delete lines of one or several notes; a line that two spots name is deleted once.
-
-    Headings that have nothing left below them go too, but none that is a line of `keep`.
-    """
-    by_path: dict[str, list[Spot]] = defaultdict(list)
-    for spot in spots:
-        by_path[spot.path].append(spot)
-    if not by_path:
-        raise EditRefused("No lines are chosen.", "Choose at least one.")
-    files: list[FileChange] = []
-    notes: list[str] = []
-    for path, places in by_path.items():
-        numbers = {number for spot in places if spot.lines() for number in range(spot.first, spot.last + 1)}
-        protected = range(keep.first, keep.last + 1) if keep is not None and keep.path == path else ()
-        left, emptied = promoting.without(places[0].lines(), numbers, protected)
-        files.append(FileChange(path, places[0].data, left.data))
-        notes += emptied
-    what = ", ".join(str(spot) for places in by_path.values() for spot in places[:3])
-    usual = f"Move {what} to the trash" if kind == "trash" else f"Delete {what}"
-    return Change(kind, title or usual, tuple(files), tuple(notes))
 
 
 # --- what is remembered ----------------------------------------------------------------------------------------------

@@ -74,7 +74,6 @@ There is no level in a log of an older release, of an answer of QMD or of the lo
 that tells none.
 """
 REPLIES: tuple[Reply, ...] = get_args(Reply)
-POOR = frozenset[Reply]({"nearby only", "nothing", "no answer"})
 NOTHING = "nothing holds these words"
 """The level at which an agent gets no hit, unless it asks for the nearest."""
 LOG_RECALLS = "Run memory-tui connect AGENT --log-recalls, or start memory-tui mcp --log-recalls, to have them logged."
@@ -176,13 +175,6 @@ class RecallEntry(Struct, frozen=True):
         # did not go out came too late.
         searched = self.mode or self.backend or self.outcome == NONE_NEAR
         return "nothing" if searched and not (self.ranked and self.outcome) else "no answer"
-
-    @property
-    def is_poor(self) -> bool:
-        """Whether a question found nothing good, as far as the log tells, or a read of a note nothing at all."""
-        if self.tool == GET:
-            return bool(self.outcome) and not self.delivered
-        return self.reply in POOR
 
     @property
     def best(self) -> float | None:

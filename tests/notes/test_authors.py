@@ -358,9 +358,9 @@ def test_backdated_lines_are_not_believed(home):
 def test_the_ledger_names_the_session_that_wrote_last(home, at):
     row = LedgerRow(1, "MEMORY.md", "agent", text_hash(NEW), at * 1000, "o1", "agent:main:main")
     by = authors(home, at, ledger={note(home): row})
-    assert by.of(changed(home, at + 1)) == Author("openclaw", "agent:main:main", "ledger")
-    assert by.of(changed(home, at + 1)).host == "", "the same text again"
-    assert by.of(changed(home, at + 1, OLD, NEW + b"x")).host == ""
+    assert by.of(changed(home, at + 0.9)) == Author("openclaw", "agent:main:main", "ledger")
+    assert by.of(changed(home, at + 0.9)).host == "", "the same text again"
+    assert by.of(changed(home, at + 0.9, OLD, NEW + b"x")).host == ""
     assert authors(home, at, ledger={note(home): row}).of(changed(home, at + 9)).host == ""
 
 

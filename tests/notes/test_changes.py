@@ -270,12 +270,13 @@ def test_a_line_that_moves_keeps_its_headings(texts, data):
     assert owned(moved) + owned(left) == owned(texts)
 
 
-def test_deleting_closes_the_gap_and_counts_a_line_once():
+def test_deleting_closes_the_gap_and_counts_a_line_once(tmp_path):
+    plan = curator(workspace(tmp_path / "notes")).plan
     data = b"a\n\nb\n\nc\nd\n"
-    assert after(planner.deletion_of([Spot("x.md", data, 3, 3)])) == b"a\n\nc\nd\n"
-    assert after(
-        planner.deletion_of([Spot("x.md", data, 5, 6), Spot("x.md", data, 6, 6), Spot("x.md", data, 1, 1)])
-    ) == (b"b\n\n")
+    assert after(plan.delete_lines([Spot("x.md", data, 3, 3)])) == b"a\n\nc\nd\n"
+    assert after(plan.delete_lines([Spot("x.md", data, 5, 6), Spot("x.md", data, 6, 6), Spot("x.md", data, 1, 1)])) == (
+        b"b\n\n"
+    )
 
 
 def test_only_old_daily_logs_are_archived_and_none_twice(tmp_path):
@@ -362,11 +363,12 @@ def test_a_merge_in_the_inbox_shows_that_the_heading_goes_and_undo_brings_it_bac
     assert log.read_bytes() == data
 
 
-def test_a_merge_within_one_note_keeps_the_heading_of_what_stays():
+def test_a_merge_within_one_note_keeps_the_heading_of_what_stays(tmp_path):
+    plan = curator(workspace(tmp_path / "notes")).plan
     data = b"# T\n\n## A\n- x\n\n## B\n- x\n"
-    change = planner.deletion_of([Spot("a.md", data, 4, 4)], keep=Spot("a.md", data, 7, 7))
+    change = plan.delete_lines([Spot("a.md", data, 4, 4)], keep=Spot("a.md", data, 7, 7))
     assert change.files[0].after == b"# T\n\n## B\n- x\n"
-    chunk = planner.deletion_of([Spot("a.md", data, 4, 4)], keep=Spot("a.md", data, 3, 3))
+    chunk = plan.delete_lines([Spot("a.md", data, 4, 4)], keep=Spot("a.md", data, 3, 3))
     assert chunk.files[0].after == b"# T\n\n## A\n\n## B\n- x\n"
 
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.notes.journal import Author, Sight, counted
+from memory_tui.errors import EditRefused
+from memory_tui.notes.journal import Author, Sight, counted, zstd
 from tests.support.curate import curator, journal_of, put, workspace
 
 DAY, OTHER = "memory/2026-03-20.md", "memory/other.md"
@@ -62,6 +63,20 @@ def test_a_version_costs_what_changed_and_one_that_was_there_before_costs_nothin
     both = kept()
     seen(record, b"# day\n", text.encode(), None, text.encode())
     assert kept() == both
+
+
+def test_a_text_that_an_earlier_release_packed_comes_back(record):
+    versions = [b"# day\n", b"# day\n- a line\n", b"# day\n- a line\n- more\n"]
+    seen(record, *versions[1:])
+    packed = zstd.compress(versions[2], zstd_dict=zstd.ZstdDict(versions[1], is_raw=True).as_prefix)[4:]
+    with sqlite3.connect(record.database) as connection:
+        last = "(SELECT max(id) FROM note_blob)"
+        connection.execute(f"UPDATE note_blob SET data = ? WHERE id = {last}", (packed,))
+    assert texts(record) == list(pairwise(versions))
+    with sqlite3.connect(record.database) as connection:
+        connection.execute(f"UPDATE note_blob SET data = ?, hash = hash + 1 WHERE id = {last}", (b"\x93\x01rubbish",))
+    with pytest.raises(EditRefused, match="damaged"):
+        texts(record)
 
 
 def test_a_log_that_grows_for_long_is_not_kept_whole_again(record):

@@ -195,26 +195,26 @@ HIT = LoggedHit("MEMORY.md", 1, 2, 0.5, 0.4, 0.3)
 
 
 @pytest.mark.parametrize(
-    ("logged", "reply", "poor"),
+    ("logged", "reply"),
     [
-        (entry(level="found", mode="hybrid", hits=(HIT,), ranked=1), "found", False),
-        (entry(level="nearby only", mode="hybrid", hits=(HIT,), ranked=1), "nearby only", True),
-        (entry(level=NOTHING, mode="hybrid", ranked=6), "nothing", True),
-        (entry(mode="hybrid", hits=(HIT,)), "no level", False),
-        (entry(mode="hybrid", outcome="Nothing matched."), "nothing", True),
-        (entry(mode="hybrid", ranked=6, outcome="This answer came too late."), "no answer", True),
-        (entry(outcome="The index cannot be read."), "no answer", True),
-        (entry(backend="qmd", hits=(HIT,), ranked=1), "no level", False),
-        (entry(backend="qmd", outcome="QMD found nothing."), "nothing", True),
-        (RecallEntry("memory_recall", "tea", 1.0, hits=(HIT,)), "no level", False),
-        (RecallEntry("memory_recall", "tea", 1.0, outcome=recall_log.NONE_NEAR), "nothing", True),
-        (RecallEntry("memory_recall", "tea", 1.0, outcome="No table."), "no answer", True),
-        (RecallEntry("memory_get", "MEMORY.md", 1.0), "", False),
-        (RecallEntry("memory_get", "none.md", 1.0, outcome="There is no such note."), "", True),
+        (entry(level="found", mode="hybrid", hits=(HIT,), ranked=1), "found"),
+        (entry(level="nearby only", mode="hybrid", hits=(HIT,), ranked=1), "nearby only"),
+        (entry(level=NOTHING, mode="hybrid", ranked=6), "nothing"),
+        (entry(mode="hybrid", hits=(HIT,)), "no level"),
+        (entry(mode="hybrid", outcome="Nothing matched."), "nothing"),
+        (entry(mode="hybrid", ranked=6, outcome="This answer came too late."), "no answer"),
+        (entry(outcome="The index cannot be read."), "no answer"),
+        (entry(backend="qmd", hits=(HIT,), ranked=1), "no level"),
+        (entry(backend="qmd", outcome="QMD found nothing."), "nothing"),
+        (RecallEntry("memory_recall", "tea", 1.0, hits=(HIT,)), "no level"),
+        (RecallEntry("memory_recall", "tea", 1.0, outcome=recall_log.NONE_NEAR), "nothing"),
+        (RecallEntry("memory_recall", "tea", 1.0, outcome="No table."), "no answer"),
+        (RecallEntry("memory_get", "MEMORY.md", 1.0), ""),
+        (RecallEntry("memory_get", "none.md", 1.0, outcome="There is no such note."), ""),
     ],
 )
-def test_what_is_not_known_to_be_found_is_not_called_found(logged, reply, poor):
-    assert (logged.reply, logged.is_poor) == (reply, poor)
+def test_what_is_not_known_to_be_found_is_not_called_found(logged, reply):
+    assert logged.reply == reply
 
 
 def test_the_level_that_the_agent_was_told_is_logged(host, workspace):
