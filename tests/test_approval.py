@@ -13,6 +13,7 @@ from memory_tui.providers.options import host_of, on_this_machine
 from tests.support import embed
 from tests.support.embed import ELSEWHERE, configure
 from tests.support.provider_server import status
+from tests.support.workspace import synced
 
 pytest_plugins = ("tests.support.provided",)
 
@@ -102,8 +103,7 @@ def test_loopback_alone_is_this_machine(addresses, here):
 
 
 def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(play, workspace, tmp_path):
-    with Engine.open(options(tmp_path)) as engine:
-        engine.index.sync()
+    with synced(options(tmp_path)) as engine:
         assert engine.search.search("omada").mode == "hybrid"
         assert engine.status().provider == "builtin"
         assert (engine.providers.chain.proposal.name, engine.providers.chain.proposal.host) == (
@@ -115,8 +115,7 @@ def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(pla
 
 
 def test_with_a_word_auto_takes_the_first_that_has_a_key(play, workspace, tmp_path):
-    with Engine.open(options(tmp_path)) as engine:
-        engine.index.sync()
+    with synced(options(tmp_path)) as engine:
         made = engine.providers.approve()
         assert (made.provider, made.host, made.how) == ("openai", "embed.example", "in the app")
         engine.index.sync()
@@ -130,8 +129,7 @@ def test_the_word_holds_for_the_next_process_and_until_it_is_taken_back(play, wo
     chosen = options(tmp_path, provider="openai")
     with Engine.open(chosen) as engine:
         engine.providers.approve(sync=False)
-    with Engine.open(chosen) as engine:
-        engine.index.sync()
+    with synced(chosen) as engine:
         assert engine.search.search("omada").mode == "hybrid"
         asked = len(play.asked)
         assert [made.provider for made in engine.providers.revoke("openai")] == ["openai"]
@@ -157,8 +155,7 @@ def test_a_remote_fallback_needs_a_word_of_its_own(play, workspace, tmp_path, mo
     monkeypatch.setenv("MISTRAL_API_KEY", "m-0123456789")
     play.usual = status(401, {"error": {"message": "no"}})
     Approvals(workspace).approve("openai", "embed.example", "before")
-    with Engine.open(options(tmp_path, "openai", fallback="mistral")) as engine:
-        engine.index.sync()
+    with synced(options(tmp_path, "openai", fallback="mistral")) as engine:
         assert engine.search.search("omada").mode == "keywords only"
         assert engine.providers.members()[1].approved is False
         assert "api.mistral.ai" in engine.notices()[-1].message
@@ -166,8 +163,7 @@ def test_a_remote_fallback_needs_a_word_of_its_own(play, workspace, tmp_path, mo
 
 
 def test_a_try_sends_a_sentence_of_its_own_and_no_note(play, workspace, tmp_path):
-    with Engine.open(options(tmp_path, provider="openai")) as engine:
-        engine.index.sync()
+    with synced(options(tmp_path, provider="openai")) as engine:
         assert engine.providers.chain.try_out()["ok"]
         assert engine.search.search("omada").mode == "keywords only"
     assert set(sent(play)) == {"A note about embeddings."}

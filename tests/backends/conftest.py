@@ -51,7 +51,6 @@ def foreign(folder: Path, texts: Sequence[str], vectors: Any) -> list[str]:
 def embedded() -> Any:
     """Return the vectors of `TEXTS`, by the model in the package."""
     provider = Chain(ProviderSettings("builtin"), lambda _error: None).provider()
-    assert provider is not None
     return provider.embed(list(TEXTS), "document")
 
 

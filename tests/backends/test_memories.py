@@ -275,7 +275,6 @@ def test_two_processes_store_overlapping_texts_once(opened, tmp_path, things):
     try:
         assert [writer.stdout and writer.stdout.readline() for writer in writers] == ["ready\n"] * 2
         for writer in writers:
-            assert writer.stdin is not None
             writer.stdin.write("go\n")
             writer.stdin.flush()
         lines = [line.split() for writer in writers for line in writer.communicate()[0].splitlines()]

@@ -29,18 +29,17 @@ from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log
 from tests.support.qmd_bench import Bench, alive
 from tests.support.waiting import LONG, until
+from tests.support.workspace import put, synced
 
 
 def reason(backend):
     failed = backend.fallback()
-    assert failed is not None
     return f"{failed.reason} {failed.next_step}"
 
 
 def test_the_first_search_ever_makes_the_index_and_is_answered_by_qmd(bench):
     with bench.engine() as engine:
         answer = engine.backend.ask("Router VLAN")
-    assert answer is not None
     assert [(hit.path, hit.start_line, hit.end_line, hit.rank) for hit in answer.hits] == [("MEMORY.md", 4, 4, 1)]
     [search] = [call for call in bench.stub.calls if call[0] == "search"]
     assert search[1:4] == ["Router VLAN", "--json", "-n"]
@@ -117,7 +116,6 @@ def test_noise_before_the_answer_is_passed_over_and_lines_are_those_of_the_file(
     ready.stub.behave(search={"print": f"[node-llama-cpp] warming up\n{json.dumps([garden])}\n"})
     with ready.engine() as engine:
         answer = engine.backend.ask("Tomatoes")
-    assert answer is not None
     assert [(hit.path, hit.start_line, hit.end_line) for hit in answer.hits] == [("memory/garden.md", 3, 3)]
 
 
@@ -155,7 +153,6 @@ def test_a_failure_costs_one_search_and_pauses_double_up_to_ten_minutes(ready):
         assert engine.backend.ask("Router") is None
         # Another process knows it too.
         assert engine.backend.fallback() == failed
-        assert failed is not None
         assert (failed.retry_at - failed.since, len(ready.stub.calls)) == (30, count)
         pauses = []
         for _ in range(6):
@@ -190,7 +187,6 @@ def test_a_question_has_files_that_changed_read_first_unless_a_person_does_that(
         engine.backend.recovered()
     with ready.engine(**{"qmd.update.debounceMs": 0}) as engine:
         answer = engine.backend.ask("zebra")
-        assert answer is not None
         assert [hit.path for hit in answer.hits] == ["memory/new.md"]
         updates = sum(call[0] == "update" for call in ready.stub.calls)
         assert engine.backend.ask("Router") is not None
@@ -226,8 +222,7 @@ def test_a_model_that_is_no_gguf_is_refused_before_qmd_would_delete_it(ready, tm
     model = tmp_path / "model.gguf"
     model.write_text("no model")
     config = ready.folder / "index.sqlite.qmd" / "xdg-config"
-    config.mkdir(parents=True, exist_ok=True)
-    (config / "index.yml").write_text(f"collections: {{}}\nmodels:\n  embed: {model}\n")
+    put(config, "index.yml", text=f"collections: {{}}\nmodels:\n  embed: {model}\n")
     count = len(ready.stub.calls)
     with ready.engine() as engine:
         assert engine.backend.ask("Router") is None
@@ -257,7 +252,6 @@ def test_an_empty_answer_counts_only_where_every_file_has_a_document(ready):
     os.utime(file, (time.time() + 5, time.time() + 5))
     with ready.engine() as engine:
         answer = engine.backend.ask("zebra")
-        assert answer is not None
         assert [claim.kind for claim in answer.claims] == ["not-every-word", "behind"]
         assert engine.status().backend_state == "qmd, behind (1 file changed)"
 
@@ -304,7 +298,6 @@ def test_a_mode_with_vectors_has_them_made_by_the_command(ready, tmp_path, monke
         engine.backend.recovered()
         ready.stub.behave(query={"print": "[]"})
         answer = engine.backend.ask("drinks")
-    assert answer is not None
     assert ready.stub.calls[-1][:3] == ["query", "vec: drinks", "--no-rerank"]
     assert [claim.kind for claim in answer.claims][:2] == ["nothing-near", "typed"]
 
@@ -343,8 +336,7 @@ def test_a_chat_that_the_scope_denies_gets_no_hits_whoever_would_answer(shared, 
     shared.stub.behave()
     config = tmp_path / "openclaw.json"
     config.write_text(json.dumps({"memory": {"qmd": {} if scope is None else {"scope": scope}}}))
-    with Engine.open(replace(shared.options(), config=str(config))) as engine:
-        engine.index.sync()
+    with synced(replace(shared.options(), config=str(config))) as engine:
         count = len(shared.stub.calls)
         answer = memory_search(engine, {"query": "Router"}, AnswerRules(session_key=key), by_words=late).answer
     said = " ".join(answer.get("notices", ()))
@@ -358,7 +350,6 @@ def test_hits_are_within_the_bounds(ready):
     ready.stub.behave(search={"print": json.dumps(rows)})
     with ready.engine(**{"qmd.limits.maxInjectedChars": 1000}) as engine:
         answer = engine.backend.ask("Router")
-        assert answer is not None
         assert [len(hit.snippet) for hit in answer.hits] == [700, 300]
         assert "1 hit left out" in answer.remarks[0].sentence
         ready.stub.behave()
@@ -368,8 +359,7 @@ def test_hits_are_within_the_bounds(ready):
 
 def test_a_hit_outside_of_the_workspace_is_named_by_its_collection_and_can_be_read(ready):
     folder = ready.folder / "books"
-    folder.mkdir()
-    (folder / "a.md").write_text("Router in a book\n")
+    put(folder, "a.md", text="Router in a book\n")
     (ready.folder / "secret.md").write_text("secret\n")
     with ready.engine(**{"qmd.paths": [{"path": str(folder), "name": "Books!"}]}) as engine:
         qmd.update(engine.backend.client, Stop())

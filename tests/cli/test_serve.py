@@ -188,7 +188,6 @@ async def test_the_app_in_a_tab_answers_and_ends_with_the_server(tmp_path):
         text=True,
     )
     try:
-        assert server.stdout is not None
         address, screen = json.loads(server.stdout.readline())["url"], b""
         place, origin = f"{address}ws?width=100&height=40", address.rpartition("/")[0].rpartition("/")[0]
         async with aiohttp.ClientSession() as session, session.ws_connect(place, origin=origin) as tab:

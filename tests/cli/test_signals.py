@@ -136,8 +136,6 @@ def test_a_signal_ends_a_command_in_one_line(tmp_path, command, number):
         stderr=subprocess.PIPE,
     )
     with started:
-        assert started.stdin is not None
-        assert started.stdout is not None
         started.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "query": "router"}\n')
         started.stdin.flush()
         assert started.stdout.readline()

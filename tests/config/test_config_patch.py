@@ -228,7 +228,6 @@ def test_undo_brings_back_every_byte_unless_the_file_changed_since(commented):
     commented.chmod(mode)
     plan_of(commented, ("query.minScore", "0.2")).write()
     done = config_patch.last()
-    assert done is not None
     assert Path(done.backup).read_bytes() == before
     assert stat.S_IMODE(Path(done.backup).stat().st_mode) == 0o600
     config_patch.undo(done)

@@ -20,6 +20,7 @@ from memory_tui.providers import registry
 from memory_tui.tui.note_facts import today_of
 from tests.support.mcp import Wire, end_all
 from tests.support.provider_server import Play, serving
+from tests.support.workspace import put
 
 pytest_plugins = ("tests.support.config",)
 
@@ -104,8 +105,7 @@ FILES: dict[str, tuple[dict[str, Any], str]] = {
 def alone(monkeypatch, tmp_path):
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("PROXY_KEY", "sk-of-the-proxy")
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    put(tmp_path / "notes", "MEMORY.md", text="# Facts\n- Router: Omada ER605\n")
 
 
 @pytest.fixture
@@ -153,7 +153,6 @@ def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(asked
         options = asked(tree)
         with Engine.open(options) as engine:
             found = engine.providers.forecast()
-            assert found is not None
             assert found.host == play.url.removeprefix("http://")
             assert play.asked == []
             assert engine.index.sync().error == ""
@@ -305,7 +304,6 @@ def test_a_prompt_holds_what_the_budget_says_that_hosts_read(layout, limit, aske
     (file,) = json.loads(capsys.readouterr().out)["files"]
     host = budget.hosts(plans.choose(options).config, tmp_path)[0]
     cut = budget.measure(text.encode(), host).cut
-    assert cut is not None
     assert file["cut"] is True
     assert (
         f"kept {budget.shares(len(text.encode('utf-16-le')) // 2 - 1, limit, 'MEMORY.md', newer=host.newer)[0]}+"
@@ -352,8 +350,7 @@ def test_a_difference_of_the_file_shows_no_key_of_any_provider(asked, tmp_path, 
 
 def test_a_day_is_the_users_day(asked, tmp_path):
     for day in (22, 23):
-        (tmp_path / "notes" / "memory").mkdir(exist_ok=True)
-        (tmp_path / "notes" / "memory" / f"2026-11-{day}.md").write_text(f"# Day\n\nbread {day}\n")
+        put(tmp_path / "notes" / "memory", f"2026-11-{day}.md", text=f"# Day\n\nbread {day}\n")
     now = dt.datetime(2026, 11, 22, 23, 30, tzinfo=dt.UTC).timestamp()
     for zone, today, old in (("Asia/Tokyo", 23, 8.5 / 24), ("America/Chicago", 22, 17.5 / 24)):
         tree = {"agents": {"defaults": {"userTimezone": zone}}, "memory": {"search": {"provider": "none"}}}

@@ -22,7 +22,7 @@ from memory_tui.openclaw import compare, flush, prompt
 from memory_tui.plan import Options
 from memory_tui.providers import registry
 from memory_tui.settings import BY_KEY
-from tests.support.workspace import put
+from tests.support.workspace import put, put_all, synced
 
 pytest_plugins = ("tests.support.config",)
 
@@ -108,8 +108,7 @@ class House:
         self.home, self._write, self.monkeypatch = home, write, monkeypatch
         self.workspace = home / "notes"
         self._count = 0
-        for name, text in NOTES.items():
-            put(self.workspace, name, text=text)
+        put_all(self.workspace, NOTES)
         put(home / ".openclaw/agents/main/sessions", "s.jsonl", text="")
 
     def options(self, values, provider="scripted"):
@@ -140,8 +139,7 @@ def _plan(see):
 
 def _engine(see):
     def go(house, options):
-        with Engine.open(options) as engine:
-            engine.index.sync()
+        with synced(options) as engine:
             return see(engine)
 
     return go
@@ -310,8 +308,7 @@ def test_archived_transcripts_are_read_when_they_are_asked_for(house):
     talks = {(SEARCH, "sources"): ["memory", "sessions"], (SEARCH, "experimental.sessionMemory"): True}
     for asked, count in ((), 0), ((("sessions.archives", "true"),), 2):
         options = replace(house.options(talks), changes=asked)
-        with Engine.open(options) as engine:
-            engine.index.sync()
+        with synced(options) as engine:
             archived = [row for row in engine.notes.files() if ".jsonl." in row.path and row.source == "sessions"]
             assert len([row for row in archived if row.state == "fresh"]) == count
             if count:

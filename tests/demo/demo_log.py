@@ -13,13 +13,13 @@ from typing import Any
 
 from memory_tui import demo
 from memory_tui.cancel import Stop
-from memory_tui.engine.engine import Engine
 from memory_tui.mcp import tools as calls
 from memory_tui.mcp.tools import AnswerRules, Call
 from memory_tui.mcp.wire import Caller
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
+from tests.support.workspace import synced
 
 ASKED = Path(demo.__file__).with_name("asked.jsonl")
 TODAY = dt.date(2026, 11, 20)
@@ -50,8 +50,7 @@ def answers(folder: Path) -> Iterator[tuple[dict[str, Any], RecallEntry]]:
             now=dt.datetime.combine(day, dt.time(12)).timestamp(),
             changes=(("sync.watch", "false"),),
         )
-        with Engine.open(options) as engine:
-            engine.index.sync()
+        with synced(options) as engine:
             most = engine.plan.settings.whole("recall.maxInjectedChars")
             rules = AnswerRules(max_injected_chars=most)
             entries: list[RecallEntry] = []

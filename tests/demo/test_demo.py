@@ -16,13 +16,12 @@ from memory_tui.cli.main import main
 from memory_tui.config import places
 from memory_tui.config.config_patch import patch
 from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, labelled_queries, materialize, own_folder
-from memory_tui.engine.engine import Engine
 from memory_tui.errors import WorkspaceError
 from memory_tui.explain import trace_json
 from memory_tui.recalls import recall_log
 from memory_tui.settings import OWN_PROFILE, TUNE_KEYS, compose
 from tests.demo import demo_log
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, synced
 
 TODAY = dt.date(2026, 3, 14)
 ANY_DAY = [TODAY, dt.date(2024, 2, 29), dt.date(2025, 1, 1), dt.date(2027, 12, 31)]
@@ -85,8 +84,7 @@ def opened(tmp_path_factory):
     keep_queries(workspace, config, TODAY)
     now = dt.datetime.combine(TODAY, dt.time(20), dt.UTC).timestamp()
     options = options_of(workspace, folder / "i.sqlite", ("sync.watch", "false"), config=str(config), now=now)
-    with Engine.open(options) as engine:
-        engine.index.sync()
+    with synced(options) as engine:
         yield engine
 
 
@@ -199,8 +197,7 @@ def answers(workspaces, queries, index, profile, results=20, now=AFTER_THE_LAST_
             ("query.maxResults", str(results)),
             now=now,
         )
-        with Engine.open(options) as engine:
-            engine.index.sync()
+        with synced(options) as engine:
             for query in asked:
                 found[query["id"]] = trace_json.answer(engine.search.search(query["question"]))["results"]
     return found

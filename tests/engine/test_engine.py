@@ -14,7 +14,7 @@ from memory_tui.errors import PathRefused
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
 from tests.support.waiting import LONG
-from tests.support.workspace import options_of
+from tests.support.workspace import FACTS, options_of, put_all, synced
 
 PATIENCE = LONG
 
@@ -38,11 +38,7 @@ class Heard:
 
 @pytest.fixture
 def workspace(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    (folder / "memory" / "2026-11-18.md").write_text("Moved the printer to VLAN 20\n")
-    return folder
+    return put_all(tmp_path / "notes", FACTS)
 
 
 @pytest.fixture
@@ -158,8 +154,7 @@ def gardens(tmp_path):
     options = options_of(
         notes.parent, tmp_path / "i.sqlite", ("sync.onSearch", "false"), provider="builtin", now=1_795_000_000.0
     )
-    with Engine.open(options) as opened:
-        opened.index.sync()
+    with synced(options) as opened:
         yield opened
 
 

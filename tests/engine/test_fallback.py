@@ -12,6 +12,7 @@ from tests.support import embed
 from tests.support.embed import KEY, configure
 from tests.support.provider_server import hang, status, well
 from tests.support.waiting import LONG
+from tests.support.workspace import synced
 
 pytest_plugins = ("tests.support.provided",)
 DOWN = status(500, {"error": {"message": "overloaded"}})
@@ -42,12 +43,10 @@ def test_the_fallback_makes_the_index_and_says_so(play, notes, tmp_path, time, f
         (notes / "memory" / f"n{number}.md").write_text(f"Note {number}: {'cake and tea ' * 400}\n")
     play.say(*[well] * first)
     play.usual = DOWN
-    with Engine.open(options(tmp_path, play, "builtin")) as engine:
-        engine.index.sync()
+    with synced(options(tmp_path, play, "builtin")) as engine:
         assert engine.search.search("walrus").mode == "hybrid"
         state = engine.status()
         assert (state.provider, state.model, state.embedded) == ("builtin", "minilm-trained-256", state.chunks)
-        assert state.fallback is not None
         assert {**state.fallback, "reason": ""} == {
             "from": "openai",
             "to": "builtin",
@@ -62,8 +61,7 @@ def test_the_fallback_makes_the_index_and_says_so(play, notes, tmp_path, time, f
 
 
 def test_a_question_that_cannot_be_embedded_brings_the_fallback(play, notes, tmp_path, time):
-    with Engine.open(options(tmp_path, play, "builtin")) as engine:
-        engine.index.sync()
+    with synced(options(tmp_path, play, "builtin")) as engine:
         assert engine.status().provider == "openai"
         play.usual = DOWN
         engine.index.pause()
@@ -105,8 +103,7 @@ def test_the_first_choice_comes_back_when_it_answers_again(play, notes, tmp_path
 
 def test_a_first_choice_that_is_still_down_costs_nothing_that_is_there(play, notes, tmp_path, time):
     play.usual = DOWN
-    with Engine.open(options(tmp_path, play, "builtin")) as engine:
-        engine.index.sync()
+    with synced(options(tmp_path, play, "builtin")) as engine:
         time.at += 31
         asked, generation = len(play.asked), engine.status().generation
         report = engine.index.sync()
@@ -140,8 +137,7 @@ def test_it_is_asked_again_by_itself_when_its_time_has_come(play, notes, tmp_pat
 
 
 def test_the_cache_is_counted_so_that_status_can_tell(play, notes, tmp_path, time):
-    with Engine.open(options(tmp_path, play)) as engine:
-        engine.index.sync()
+    with synced(options(tmp_path, play)) as engine:
         assert engine.status().cache.hits == 0
         engine.index.sync(force=True)
         assert engine.status().cache.hits == engine.status().chunks

@@ -20,7 +20,7 @@ from memory_tui.index.database import rebuild_of
 from memory_tui.index.store import Store
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, synced
 
 
 @pytest.fixture
@@ -125,7 +125,6 @@ def keeper(workspace, tmp_path):
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert child.stdout is not None
     assert child.stdout.readline() == "keeping\n"
     yield child
     child.kill()
@@ -141,7 +140,6 @@ def test_a_second_app_reads_and_takes_over_when_the_first_ends(engine, heard, wo
     heard.wait_for(named(keeper.pid))
     assert engine.index.writer.wait_idle(LONG)
     status = engine.status()
-    assert status.keeper is not None
     assert (status.keeper.pid, status.keeper.here) == (keeper.pid, False)
     assert status.freshness.fresh == 12
     assert not [event for event in heard.events if isinstance(event, events.SyncStarted)]
@@ -152,7 +150,6 @@ def test_a_second_app_reads_and_takes_over_when_the_first_ends(engine, heard, wo
     heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/new.md")
     assert engine.index.writer.wait_idle(LONG)
     status = engine.status()
-    assert status.keeper is not None
     assert status.keeper.here
 
 
@@ -202,8 +199,7 @@ def test_the_clock_finds_what_no_watcher_announced(options, heard, workspace, mo
 
 def test_with_every_trigger_off_nothing_is_indexed_by_itself(options, heard):
     off = tuple((key, "off") for key in ("sync.watch", "sync.onSearch", "sync.onSessionStart"))
-    with Engine.open(with_changes(options, *off), heard) as engine:
-        engine.index.sync()
+    with synced(with_changes(options, *off), heard) as engine:
         (engine.plan.roots.workspace / "memory" / "late.md").write_text("a zebra")
         engine.start()
         engine.search.search("zebra")
@@ -278,8 +274,7 @@ def test_a_save_is_indexed_although_the_index_could_not_be_opened_before(engine,
 
 
 def test_an_answer_is_known_to_be_old_although_the_status_was_read_since(engine, options, heard, workspace):
-    with Engine.open(options) as writer:
-        writer.index.sync()
+    with synced(options) as writer:
         engine.start()
         # On a loaded machine it would index the notes before the other one does.
         engine.index.watcher.switch(False)

@@ -14,7 +14,7 @@ from memory_tui.index import schema
 from memory_tui.workspace import roots
 from memory_tui.workspace.notes import MediaRules
 from tests.support.provider_server import Play, serving, shaped, vector
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, synced
 
 PNG, OGG = b"\x89PNG\r\n\x1a\n", b"OggS"
 DIMS = 256
@@ -79,8 +79,7 @@ def parts_sent(play):
 
 
 def test_they_are_embedded_with_their_bytes_and_found_by_what_they_show(place, play):
-    with Engine.open(options(place, play)) as engine:
-        engine.index.sync()
+    with synced(options(place, play)) as engine:
         cat, talk = "Image file: ../pictures/cat.PNG", "Audio file: ../pictures/deep/talk.ogg"
         assert parts_sent(play) == {
             label: [{"text": label}, {"inlineData": {"mimeType": mime, "data": base64.b64encode(FILES[name]).decode()}}]
@@ -100,8 +99,7 @@ def test_they_are_embedded_with_their_bytes_and_found_by_what_they_show(place, p
 
 
 def test_a_changed_picture_is_embedded_anew_and_a_removed_one_goes(place, play):
-    with Engine.open(options(place, play)) as engine:
-        engine.index.sync()
+    with synced(options(place, play)) as engine:
         (place / "pictures/cat.PNG").write_bytes(PNG + b"two dogs in the garden")
         (place / "pictures/deep/talk.ogg").unlink()
         engine.index.sync()
@@ -118,8 +116,7 @@ def test_its_hash_and_its_scope_are_the_documented_ones(place, play):
         f'{{"path":"{path}","contentText":"Image file: {path}","mimeType":"image/png",'
         f'"dataHash":"{hashlib.sha256(data).hexdigest()}"}}'
     )
-    with Engine.open(options(place, play)) as engine:
-        engine.index.sync()
+    with synced(options(place, play)) as engine:
         with engine.search.reader() as store:
             (row,) = store.chunks_of(path)
             assert row.hash == hashlib.sha256(entry.encode()).hexdigest()
@@ -131,8 +128,7 @@ def test_its_hash_and_its_scope_are_the_documented_ones(place, play):
 
 
 def test_only_the_modalities_that_are_asked_for_are_read(place, play):
-    with Engine.open(options(place, play, {"modalities": ["audio"]})) as engine:
-        engine.index.sync()
+    with synced(options(place, play, {"modalities": ["audio"]})):
         assert [*parts_sent(play)] == ["Audio file: ../pictures/deep/talk.ogg"]
 
 
@@ -176,8 +172,7 @@ def test_nothing_is_sent_of_a_file_that_changed_after_it_was_indexed(place, play
             cat.write_bytes(PNG + b"something private")
 
     changed: list[str] = []
-    with Engine.open(options(place, play), change) as engine:
-        engine.index.sync()
+    with synced(options(place, play), change) as engine:
         assert changed, "it changes between its indexing and its sending"
         assert set(parts_sent(play)) == {"Audio file: ../pictures/deep/talk.ogg"}
         with engine.search.reader() as store:

@@ -15,6 +15,7 @@ from memory_tui.inbox import checks
 from memory_tui.providers import registry
 from tests.support.embed import ELSEWHERE, KEY, configure, options
 from tests.support.provider_server import Play, serving, status
+from tests.support.workspace import put, synced
 
 pytest_plugins = ("tests.support.provided",)
 
@@ -53,8 +54,7 @@ def sent(play):
 
 
 def test_a_secret_is_not_sent_and_stays_findable_by_its_words(play, agreed):
-    with Engine.open(agreed) as engine:
-        engine.index.sync()
+    with synced(agreed) as engine:
         assert "Omada" in sent(play)
         assert SECRET not in sent(play)
         assert "walrus" not in sent(play)
@@ -73,8 +73,7 @@ def test_what_a_person_takes_for_none_is_none_for_inbox_mask_and_provider(play, 
     (workspace / "memory/2026-01-04.md").write_text(f"# Bot\n\n- The bot token: {TOKEN}\n")
     (workspace / "memory/2026-01-05.md").write_text(f"# Web\n\n- {ORDER}\n")
     (workspace / "memory/2026-01-06.md").write_text("# Mail\n\n- password: Otter!31y\n")
-    with Engine.open(agreed) as engine:
-        engine.index.sync()
+    with synced(agreed) as engine:
         hidden = (TOKEN, ORDER, "Otter!31y", "Heron!77x", SECRET)
         assert [text for text in hidden if text in sent(play)] == []
         for row in engine.inbox.examine().suggestions:
@@ -91,14 +90,12 @@ def test_what_a_person_takes_for_none_is_none_for_inbox_mask_and_provider(play, 
         engine.index.sync()
         assert f"{TOKEN}, password: ***" in sent(play)
         forecast = engine.providers.forecast()
-        assert forecast is not None
         assert forecast.flagged == ()
 
 
 def test_everything_that_speaks_of_the_chunk_says_why(play, agreed, run):
     why = "withheld: looks like a secret (GitHub Token)"
-    with Engine.open(agreed) as engine:
-        engine.index.sync()
+    with synced(agreed) as engine:
         (chunk,) = engine.status().withheld
         assert (chunk.path, chunk.start_line, chunk.kind) == ("memory/2026-01-02.md", 1, "GitHub Token")
         row = next(row for row in engine.notes.files() if row.path == chunk.path)
@@ -122,8 +119,7 @@ def test_it_is_sent_when_that_is_wished_and_not_again_when_it_is_not(play, agree
 
 
 def test_a_server_here_gets_secrets_only_after_a_person_says_that_they_stay(run, config, workspace, tmp_path):
-    with Engine.open(options(tmp_path, provider="builtin")) as engine:
-        engine.index.sync()
+    with synced(options(tmp_path, provider="builtin")) as engine:
         assert (engine.status().withheld, engine.status().embedded) == ((), engine.status().chunks)
     with serving(Play()) as here:
         config.write_text(config.read_text().replace("http://embed.example", here.url))
@@ -144,17 +140,14 @@ def test_a_server_here_gets_secrets_only_after_a_person_says_that_they_stay(run,
 
 
 def test_a_change_of_provider_gives_every_chunk_a_vector_again(play, agreed, tmp_path):
-    with Engine.open(agreed) as engine:
-        engine.index.sync()
+    with synced(agreed) as engine:
         assert engine.status().embedded == engine.status().chunks - 1
-    with Engine.open(replace(agreed, provider="builtin")) as engine:
-        engine.index.sync()
+    with synced(replace(agreed, provider="builtin")) as engine:
         assert (engine.status().withheld, engine.status().embedded) == ((), engine.status().chunks)
 
 
 def test_a_question_that_holds_a_secret_is_not_sent_and_answered_by_its_words(play, agreed):
-    with Engine.open(agreed) as engine:
-        engine.index.sync()
+    with synced(agreed) as engine:
         before = len(play.asked)
         trace = engine.search.search(f"walrus {SECRET}")
         assert (trace.mode, trace.recalled[0].chunk.path) == ("keywords only", "memory/2026-01-02.md")
@@ -166,8 +159,7 @@ def test_a_question_that_holds_a_secret_is_not_sent_and_answered_by_its_words(pl
 
 def test_a_chunk_that_was_withheld_is_not_sent_to_measure_it(play, agreed, workspace):
     (workspace / "MEMORY.md").unlink()
-    with Engine.open(agreed) as engine:
-        engine.index.sync()
+    with synced(agreed) as engine:
         assert engine.search.remeasured() is None
     assert SECRET not in sent(play)
 
@@ -298,8 +290,7 @@ def test_a_test_makes_one_call_and_fails_with_the_providers_words(play, run, con
 @pytest.mark.parametrize(("enabled", "words"), [(True, ["Batch:     about $", "which saves about $"]), (False, [])])
 def test_a_batch_job_and_what_it_saves_is_said_before_the_yes(tmp_path, capsys, enabled, words):
     notes = tmp_path / "workspace"
-    notes.mkdir()
-    (notes / "MEMORY.md").write_text("".join(f"# {at}\n\n{f'fact {at} ' * 400}\n" for at in range(300)))
+    put(notes, "MEMORY.md", text="".join(f"# {at}\n\n{f'fact {at} ' * 400}\n" for at in range(300)))
     remote = {"apiKey": "sk-1", "batch": {"enabled": enabled}}
     section = {"provider": "openai", "model": "text-embedding-3-large", "remote": remote}
     (tmp_path / "openclaw.json").write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
@@ -335,7 +326,6 @@ def test_a_change_of_profile_pays_for_no_vector_twice(play, notes, tmp_path, mon
     with opened("openclaw-2026.9") as engine:
         assert older in engine.plan.siblings
         costs = engine.providers.forecast()
-        assert costs is not None
         report = engine.index.sync()
         with engine.search.reader() as store:
             chunks = dict(store.query("SELECT hash, text FROM chunks"))

@@ -26,7 +26,7 @@ from tests.support.embed import KEY, configure, options
 from tests.support.provider_server import Reply, hang, refusing, status, well
 from tests.support.tui import NOW, SMALL, Window, make_app
 from tests.support.waiting import LONG
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, synced
 
 pytest_plugins = ("tests.support.provided",)
 
@@ -115,8 +115,7 @@ def test_nobody_disagrees_about_who_answers(name, play, notes, tmp_path, time, r
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(refusing()) if case.nobody_listens else play.url
         configure(tmp_path, url, **dict(case.config))
-        with Engine.open(options(tmp_path)) as engine:
-            engine.index.sync()
+        with synced(options(tmp_path)) as engine:
             who = engine.providers.who()
             assert (who.standing, who.answers) == (case.standing, case.answers)
             assert case.words in who.reason
@@ -155,25 +154,21 @@ def by_commands(run, who):
 
 def test_a_question_that_fails_is_told_of_by_the_same_record(play, notes, tmp_path, time):
     configure(tmp_path, play.url)
-    with Engine.open(options(tmp_path)) as engine:
-        engine.index.sync()
+    with synced(options(tmp_path)) as engine:
         assert engine.providers.who().standing == "ok"
         play.usual = refusal(401, "Incorrect API key provided")
         trace = engine.search.search(QUESTION)
         assert trace.mode == "keywords only"
-        assert trace.who is not None
         assert (trace.who.standing, trace.who.mode) == ("failed", "keywords only")
         agree(engine, engine.providers.who())
 
 
 def test_while_the_index_is_still_of_the_first_choice_the_fallback_only_starts(play, notes, tmp_path, time):
     configure(tmp_path, play.url, fallback="builtin")
-    with Engine.open(options(tmp_path)) as engine:
-        engine.index.sync()
+    with synced(options(tmp_path)) as engine:
         engine.index.pause()
         play.usual = refusal(401, "Incorrect API key provided")
         trace = engine.search.search(QUESTION)
-        assert trace.who is not None
         assert (trace.who.standing, trace.who.answers, trace.mode) == ("fallback starts", "", "keywords only")
         agree(engine, engine.providers.who())
 
@@ -341,8 +336,7 @@ def bilingual(tmp_path):
 )
 def test_each_question_says_what_answered_it(tmp_path, bilingual, question, provider, changes, by):
     options = options_of(bilingual, tmp_path / "index.sqlite", *changes.items(), provider=provider, now=NOW)
-    with Engine.open(options) as engine:
-        engine.index.sync()
+    with synced(options) as engine:
         mode, reason = answered_by(engine.search.search(question))
     assert mode == by[0]
     assert reason.startswith(by[1])
@@ -352,8 +346,7 @@ def test_each_question_says_what_answered_it(tmp_path, bilingual, question, prov
 @pytest.mark.parametrize("question", [CHINESE, "麻婆豆腐要放什么酱？", "学校で何を食べましたか", "한국어 좋아하는 책"])
 def test_no_pair_of_characters_is_called_a_word(tmp_path, bilingual, profile, question):
     options = options_of(bilingual, tmp_path / "index.sqlite", ("profile", profile), provider="builtin", now=NOW)
-    with Engine.open(options) as engine:
-        engine.index.sync()
+    with synced(options) as engine:
         trace = engine.search.search(question)
         why = engine.search.why(engine.search.gather(question), "MEMORY.md", 3)
     said = [as_notice(why.fate).message, terms_line("喜欢读书", trace).detail]

@@ -15,7 +15,7 @@ from memory_tui.providers.builtin import hash_vector
 from memory_tui.workspace.chunking import WINDOW, windows
 from tests.support.embed import ELSEWHERE, configure
 from tests.support.local_model import hashed
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, synced
 
 pytest_plugins = ("tests.support.provided",)
 __all__ = ["hashed"]
@@ -55,8 +55,7 @@ def test_each_window_is_made_once_and_a_short_chunk_is_its_own(options, hashed):
         assert notes(hashed) == texts, "what is known by its hash is not asked for again"
     note = Path(options.workspace or "") / "memory" / "2026-01-02.md"
     note.write_text(f"{note.read_text()}- one more line\n")
-    with Engine.open(options) as engine:
-        engine.index.sync()
+    with synced(options) as engine:
         new = notes(hashed)[len(texts) :]
         assert {len(text) <= WINDOW for text in new} == {True, False}, "a chunk, and its last window"
         assert len(new) < len(parts)
@@ -69,11 +68,9 @@ def test_the_nearest_window_counts_above_the_median_of_all_notes(options, hashed
             f"- nothing of note, day {at}\n"
         )
     question = "the piano number 7 stands in the cellar"
-    with Engine.open(options) as engine:
-        engine.index.sync()
+    with synced(options) as engine:
         evidence = engine.search.gather(question)
         closest = evidence.closest
-        assert closest is not None
         trace = engine.search.rank(evidence, engine.plan.settings)
 
         def cosine(text):
@@ -85,7 +82,6 @@ def test_the_nearest_window_counts_above_the_median_of_all_notes(options, hashed
             return float(pair[0] @ pair[1])
 
         with engine.index.reader() as store:
-            assert store is not None
             whole = store.texts(evidence.refs.rowids)
         expected = [max(map(cosine, windows(text))) for text in whole.values()]
         assert sorted(closest.cosine) == pytest.approx(sorted(expected), abs=1e-5)
@@ -95,7 +91,6 @@ def test_the_nearest_window_counts_above_the_median_of_all_notes(options, hashed
         assert trace.vector_scale == pytest.approx(closest.best - closest.median)
         # 10 % of the score are the vector's, the rest is divided as ever.
         second, vector = 0.9 * engine.plan.settings.number("secondStage.weight"), first.vector_weight
-        assert first.second is not None
         assert first.second.weight / first.share == pytest.approx(second)
         assert vector * (1 - second) == pytest.approx(0.1 + 0.4 * (0.9 - second))
         other = engine.search.rank(evidence, engine.plan.with_profile("openclaw-2026.3"))
@@ -110,12 +105,10 @@ def test_a_large_index_and_a_profile_that_compares_none_have_no_windows(options,
         chunks = engine.index.sync().chunks
     assert len(notes(hashed)) == chunks
     monkeypatch.setattr(stores, "MOST_WITH_WINDOWS", 1)
-    with Engine.open(options) as engine:
-        engine.index.sync()
+    with synced(options) as engine:
         assert len(notes(hashed)) == chunks
     monkeypatch.setattr(stores, "MOST_WITH_WINDOWS", 10_000)
-    with Engine.open(options) as engine:
-        engine.index.sync()
+    with synced(options) as engine:
         assert len(notes(hashed)) > chunks, "nothing changed but the profile, and the windows are made"
 
 

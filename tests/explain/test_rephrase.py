@@ -44,7 +44,6 @@ def test_every_suggestion_recalls_the_chunk(engine, profile):
     for path in ("memory/people.md", "memory/读书笔记.md", "memory/house.md", "memory/2026-09-20.md"):
         answer = engine.search.why(evidence, path, None, settings)
         assert not answer.recalled
-        assert answer.best is not None
         for found in other_questions(engine, answer, []).rephrased:
             suggested += 1
             trace = engine.search.search(found.query, settings)

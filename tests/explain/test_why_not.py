@@ -25,7 +25,7 @@ from memory_tui.workspace.notes import title_of
 from tests.harness.claims import adversarial, open_world
 from tests.support.search import evidence as made
 from tests.support.search import settings as chosen
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, put, synced
 
 OPENCLAW = "openclaw-2026.3"
 
@@ -98,8 +98,7 @@ def notes(tmp_path):
         os.utime(path, (long_ago, long_ago))
     changes = (("sync.onSearch", "off"), ("profile", OPENCLAW))
     options = Options(workspace=str(folder), index=str(tmp_path / "index.sqlite"), provider="scripted", changes=changes)
-    with Engine.open(options) as engine:
-        engine.index.sync()
+    with synced(options) as engine:
         yield folder, lambda path, line=None: engine.search.why(engine.search.gather("router"), path, line).fate
 
 
@@ -141,13 +140,10 @@ def test_a_changed_note_is_judged_by_the_line(notes):
 
 def test_a_long_note_is_explained_by_its_best_chunks(tmp_path):
     folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "MEMORY.md").write_text("".join(f"line {i} about gardens and coffee\n" for i in range(3000)) + "router\n")
-    with Engine.open(Options(workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="scripted")) as engine:
-        engine.index.sync()
+    put(folder, "MEMORY.md", text="".join(f"line {i} about gardens and coffee\n" for i in range(3000)) + "router\n")
+    with synced(Options(workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="scripted")) as engine:
         answer = engine.search.why(engine.search.gather("router"), "MEMORY.md")
         assert answer.recalled
-        assert answer.best is not None
         assert answer.best.chunk == answer.trace.recalled[0].chunk
         assert len(answer.others) == LISTED - 1
         assert answer.more == len(engine.search.chunks_of("MEMORY.md")) - LISTED > 20
@@ -228,8 +224,7 @@ def sentence(trace):
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])
 def test_a_word_is_said_to_be_in_no_indexed_note_and_notes_that_wait_are_named(unasked, tmp_path, profile):
-    with Engine.open(options(tmp_path, profile)) as engine:
-        engine.index.sync()
+    with synced(options(tmp_path, profile)) as engine:
         (unasked / "new.md").write_text("The Walrus likes cake.\n")
         engine.status()
         assert sentence(engine.search.search("walrus")) == 'The word "walrus" was found in no indexed note.'
@@ -247,8 +242,7 @@ def test_a_changed_endpoint_is_a_reason_to_rebuild_before_anybody_is_asked(unask
     from tests.support.provider_server import Play, serving
 
     with serving(Play()) as play:
-        with Engine.open(configured(play.url)) as engine:
-            engine.index.sync()
+        with synced(configured(play.url)) as engine:
             assert engine.status().freshness.rebuild == ()
         asked = len(play.asked)
         with Engine.open(configured(f"{play.url}/other")) as engine:
@@ -271,8 +265,7 @@ def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(unasked, tm
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENCLAW_STATE_DIR", str(state))
-        with Engine.open(asked) as engine:
-            engine.index.sync()
+        with synced(asked) as engine:
             line = {"type": "message", "message": {"role": "user", "content": "the giraffe came"}}
             (sessions / "s1.jsonl").write_text(json.dumps(line) + "\n")
             engine.index.sync(reason="search")
@@ -288,8 +281,7 @@ def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(unasked, tm
 
 def test_notes_that_cannot_be_read_are_not_no_notes(unasked, tmp_path):
     (unasked.parent / "MEMORY.md").write_text("")
-    with Engine.open(options(tmp_path, "recommended")) as engine:
-        engine.index.sync()
+    with synced(options(tmp_path, "recommended")) as engine:
         evidence = replace(
             engine.search.gather("walrus"), unsearchable=(FileState("a.md", "failed", "permission denied"),)
         )

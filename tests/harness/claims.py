@@ -180,7 +180,6 @@ def _no_vector(claim: Any, case: Case) -> None:
 @checks("outside_vector_pool")
 def _outside_meaning(claim: Any, case: Case) -> None:
     cosine = case.evidence.cosine
-    assert cosine is not None
     own = cosine[case.row]
     assert claim.cosine == own <= claim.edge + 1e-6
     every = cosine

@@ -78,7 +78,6 @@ def work(folder: Path, name: str, at: int) -> list[int]:
     """The sync that is killed at step `at`, or its number of steps and of texts that the provider was asked for."""
     memory = opened(folder, name)
     steps, provider = 0, memory.provider
-    assert provider is not None
 
     def stepping(place: Any, attribute: str) -> None:
         real = getattr(place, attribute)

@@ -153,7 +153,6 @@ class Desk:
     def save(self) -> None:
         """Change one line in an editor and save."""
         before = self.curator.read(LOG)
-        assert before is not None
         old = self._line()
         new = f"- user {self._turn}, saved."
         self._wrote()
@@ -223,7 +222,6 @@ class Desk:
         """`line` of the note `path`, which the writer may move between two looks."""
         while True:
             data = self.curator.read(path)
-            assert data is not None
             spot = self.curator.plan.spot(path, data.decode().split("\n").index(line) + 1)
             if spot.texts() == [line]:
                 return spot

@@ -15,7 +15,7 @@ from memory_tui import durable
 from memory_tui.cli import main
 from memory_tui.hosts import connection, registry
 from memory_tui.recalls import recall_log
-from tests.support.workspace import install_agents, own_home
+from tests.support.workspace import install_agents, own_home, put
 
 FACT = "- The Omada controller runs on port 8043 in VLAN 20.\n"
 
@@ -26,8 +26,7 @@ def home(tmp_path, monkeypatch):
     folder.mkdir()
     own_home(monkeypatch, tmp_path, folder)
     notes = tmp_path / "notes"
-    notes.mkdir()
-    (notes / "MEMORY.md").write_text(f"# Memory\n\n{FACT}")
+    put(notes, "MEMORY.md", text=f"# Memory\n\n{FACT}")
     project = tmp_path / "project"
     project.mkdir()
     monkeypatch.chdir(project)
@@ -67,8 +66,7 @@ CLAUDE = '{\n  "numStartups": 3,\n  "mcpServers": {"other": {"command": "y"}}\n}
 
 
 def fill(home):
-    (home / ".codex").mkdir()
-    (home / ".codex" / "config.toml").write_text(CODEX)
+    put(home / ".codex", "config.toml", text=CODEX)
     (home / ".claude.json").write_text(CLAUDE)
     (home / ".claude.json").chmod(0o640)
     return files(home)
@@ -237,8 +235,7 @@ class Disk(durable.Calls):
 @pytest.mark.usefixtures("unasked")
 def test_a_file_that_cannot_be_written_leaves_every_file(name, file, call, number, step, home, run, monkeypatch):
     fill(home)
-    (home / ".claude").mkdir()
-    (home / ".claude" / "settings.json").write_text('{"model": "x"}')
+    put(home / ".claude", "settings.json", text='{"model": "x"}')
     if step == "disconnect":
         run("connect", name, "--yes")
     before, connected = files(home.parent), connection.every()
@@ -325,8 +322,7 @@ def test_a_server_without_an_answer_is_not_connected(home, run, monkeypatch):
 
 def test_a_server_that_does_not_start_is_an_error_with_its_words(home, tmp_path, capsys):
     gone = tmp_path / "gone"
-    gone.mkdir()
-    (gone / "MEMORY.md").write_text(FACT)
+    put(gone, "MEMORY.md", text=FACT)
     assert main.main(["connect", "codex", "--yes", "--workspace", str(gone), "--set", "query.maxResults=2"]) == 0
     (gone / "MEMORY.md").unlink()
     gone.rmdir()
@@ -337,12 +333,10 @@ def test_a_server_that_does_not_start_is_an_error_with_its_words(home, tmp_path,
 @pytest.mark.usefixtures("unasked")
 def test_openclaw_gets_slot_entry_and_folder_in_one_write(home, run, tmp_path, monkeypatch, capsys):
     packaged = tmp_path / "plugin"
-    packaged.mkdir()
-    (packaged / "index.js").write_text("export default {}\n")
+    put(packaged, "index.js", text="export default {}\n")
     monkeypatch.setattr(registry, "plugin_folder", lambda: packaged)
     state = home / ".openclaw"
-    (state / "workspace").mkdir(parents=True)
-    (state / "workspace" / "MEMORY.md").write_text(FACT)
+    put(state / "workspace", "MEMORY.md", text=FACT)
     config = state / "openclaw.json"
     config.write_text("{\n  // mine\n  plugins: { slots: { memory: 'memory-core' }, allow: ['memory-core'] },\n}\n")
     before = files(home)

@@ -9,6 +9,7 @@ from memory_tui.mcp import tools
 from memory_tui.plan import Options
 from memory_tui.secrets import instructions
 from tests.support.inbox import FEWEST, found, inputs, labelled, measured
+from tests.support.workspace import put_all
 
 
 @pytest.mark.parametrize(("notes", "wanted"), labelled().values(), ids=labelled())
@@ -127,15 +128,11 @@ def test_what_sessions_and_reports_say_commands_nobody(line):
 @pytest.fixture
 def workspace(tmp_path):
     notes, _ = labelled()["repeats"]
-    folder = tmp_path / "notes"
     texts = {note.path: note.text for note in notes.notes}
     texts["MEMORY.md"] = (
         "- The bins go out on Tuesday.\n- bot token: reader_4f0c9d1e8b7a6f5e4d3c\n- wifi password: amber-88x\n"
     )
-    for path, text in texts.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
-    return folder
+    return put_all(tmp_path / "notes", texts)
 
 
 @pytest.mark.parametrize(("kind", "action"), [("copied file", "trash note"), ("secret", "mask"), ("secret", "delete")])

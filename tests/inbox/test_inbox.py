@@ -21,6 +21,7 @@ from memory_tui.inbox.entries import DatedNote, Suggestion, note_items
 from memory_tui.notes.changes import Change, FileChange, diff_lines, to_utf8
 from memory_tui.plan import Options
 from memory_tui.workspace.notes import utf16_of
+from tests.support.workspace import synced
 
 TODAY = dt.date(2026, 11, 21)
 TWICE = "the guest network is on VLAN 20 behind the switch in the hall, and the two cameras of the garden hang on it"
@@ -203,10 +204,9 @@ def workspace(tmp_path):
 
 @pytest.fixture
 def engine(workspace, tmp_path):
-    with Engine.open(
+    with synced(
         Options(workspace=str(workspace), index=str(tmp_path / "i.sqlite"), provider="scripted", now=NOW)
     ) as engine:
-        engine.index.sync()
         yield engine
 
 
@@ -355,7 +355,6 @@ TEXT = "# Day\n\n- The plumber Grigori Müller came at ten.\n"
 def _written(data):
     [file] = to_utf8("memory/a.md", data).files
     assert (file.path, file.before) == ("memory/a.md", data)
-    assert file.after is not None
     return file.after.decode()
 
 

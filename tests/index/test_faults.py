@@ -20,7 +20,7 @@ from memory_tui.plan import Options
 from tests.engine.test_engine import Heard
 from tests.support.paths import TESTS
 from tests.support.waiting import LONG
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, synced
 
 NOTES = 30
 
@@ -141,8 +141,7 @@ def test_what_happens_while_it_is_open_is_noticed_and_mended(opened, index, hear
 
 def crashed(workspace, index, folder):
     """A copy of an index in the middle of its life, with a write-ahead log that was never folded in."""
-    with Engine.open(Options(workspace=str(workspace), index=str(index), provider="scripted")) as engine:
-        engine.index.sync()
+    with synced(Options(workspace=str(workspace), index=str(index), provider="scripted")):
         folder.mkdir()
         for side in ("", "-wal"):
             shutil.copy(index.with_name(index.name + side), folder / (index.name + side))
@@ -165,8 +164,7 @@ def test_a_log_that_power_or_a_hand_spoiled(workspace, index, tmp_path, heard, l
         path.write_bytes(data)
     else:
         os.truncate(path, len(data) // (50 if log == "cut early" else 3) + 7)
-    with Engine.open(Options(workspace=str(workspace), index=str(copy), provider="scripted"), heard) as engine:
-        engine.index.sync()
+    with synced(Options(workspace=str(workspace), index=str(copy), provider="scripted"), heard) as engine:
         whole(engine)
 
 

@@ -32,7 +32,6 @@ MOST_WORDS, LONGEST_SENTENCE = 11_500, 30
 def test_the_readme_is_a_page_and_its_first_two_commands_start_and_test():
     assert len(README.splitlines()) <= 150
     first = re.search(r"```\n(.*?)\n(.*?)\n```", README)
-    assert first is not None
     assert first[1] == "pip install uv && uv run memory-tui demo"
     assert first[2] in (ROOT / ".ci" / "run").read_text("utf-8")
 
@@ -191,7 +190,6 @@ def test_every_documented_command_is_a_row():
 
 def test_the_table_names_what_is_run():
     found = re.search(r"<!-- versions -->\n(.*)\n<!-- /versions -->", manual.text("agents"), re.DOTALL)
-    assert found is not None
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found[1].splitlines()[2:]]
     run = {
         ("OpenClaw", real_openclaw.NEWEST),

@@ -12,6 +12,7 @@ from memory_tui.mcp.server import PRIVATE
 from memory_tui.plan import Options
 from tests.support.mcp import Wire, end_all
 from tests.support.provider_server import Play, serving
+from tests.support.workspace import put, synced
 
 CURATED = """\
 # Facts
@@ -33,8 +34,7 @@ def workspace(tmp_path):
 @pytest.fixture
 def memory(workspace, tmp_path):
     asked = Options(workspace=str(workspace), index=str(tmp_path / "i.sqlite"), provider="scripted")
-    with Engine.open(asked) as engine:
-        engine.index.sync()
+    with synced(asked) as engine:
         yield engine
 
 
@@ -65,10 +65,8 @@ def test_hits_show_no_markers_and_name_the_time_of_their_note(memory, workspace)
 
 def test_a_hit_inside_one_entry_has_its_annotations(tmp_path):
     folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "MEMORY.md").write_text("- Router: Omada ER605 <!-- importance: 8 -->")
-    with Engine.open(Options(workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="scripted")) as engine:
-        engine.index.sync()
+    put(folder, "MEMORY.md", text="- Router: Omada ER605 <!-- importance: 8 -->")
+    with synced(Options(workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="scripted")) as engine:
         (hit,) = ask(engine, "search", query="omada", sources=["memory"])["results"]
     assert hit["importance"] == 8
 
@@ -81,8 +79,7 @@ def test_a_search_by_words_asks_no_provider(workspace, tmp_path):
         asked = Options(
             workspace=str(workspace), config=str(config), index=str(tmp_path / "i.sqlite"), provider="openai"
         )
-        with Engine.open(asked) as engine:
-            engine.index.sync()
+        with synced(asked) as engine:
             before = len(play.asked)
             assert before
             found = ask(engine, "search", query="printer", lexicalOnly=True)

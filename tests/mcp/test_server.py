@@ -18,14 +18,11 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 from tests.support.mcp import PROGRAM, STARTED, Wire, end_all, scripted
 from tests.support.provider_server import Play, hang, serving
 from tests.support.waiting import LONG, until
+from tests.support.workspace import FACTS, put_all
 
 
 def notes(folder):
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    (folder / "memory" / "2026-11-18.md").write_text("Moved the printer to VLAN 20\n")
-    (folder / "memory" / "ünï code#1?.md").write_text("odd name\n")
-    return folder
+    return put_all(folder, FACTS | {"memory/ünï code#1?.md": "odd name\n"})
 
 
 def over(workspace):

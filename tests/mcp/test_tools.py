@@ -18,19 +18,14 @@ from memory_tui.mcp.schemas import UNTRUSTED, arguments, recorded
 from memory_tui.mcp.tools import AnswerRules, clamp, memory_correct, memory_get, memory_search, unavailable
 from memory_tui.plan import Options
 from tests.support.waiting import LONG
-from tests.support.workspace import needs_inodes, options_of
+from tests.support.workspace import FACTS, needs_inodes, options_of, put_all
 
 NOTE = "".join(f"line {number} of the long note\n" for number in range(1, 301))
 
 
 @pytest.fixture
 def workspace(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    (folder / "memory" / "2026-11-18.md").write_text("Moved the printer to VLAN 20\n")
-    (folder / "memory" / "long.md").write_text(NOTE)
-    return folder
+    return put_all(tmp_path / "notes", FACTS | {"memory/long.md": NOTE})
 
 
 @pytest.fixture

@@ -413,7 +413,6 @@ def test_lines_that_were_seen_are_found_where_they_stand_now_or_not_at_all(befor
     now = [*above, *seen[kept : first - 1], *meant, *data.draw(st.lists(st.just("- below"), max_size=3))]
     note = Lines.of("".join(f"{line}\r\n" for line in now).encode())
     found = ShownLines(seen, lambda line: line).now_at(first, last, note)
-    assert found is not None
     assert note.texts()[found[0] - 1 : found[1]] == meant
     changed = data.draw(st.integers(0, len(meant) - 1))
     other = [*meant[:changed], "- rewritten", *meant[changed + 1 :]]

@@ -92,7 +92,6 @@ def test_what_an_agent_wrote_meanwhile_is_part_of_the_change_and_what_it_wrote_s
     an_editor(monkeypatch, "data = open(path, 'rb').read(); open(path, 'wb').write(data.replace(b'- a', b'- A', 1))")
     assert run_editor(command(edit.absolute, 1, os.environ)) == ""
     done = one.finish_external_edit(edit, "vim")
-    assert done is not None
     (file,) = done.change.files
     assert (file.before, file.after) == (b"- a\n- b\n", note.read_bytes())
     assert (file.after or b"").count(b"agent") == 20
@@ -113,7 +112,6 @@ def test_a_change_of_the_journal_made_meanwhile_keeps_its_own_undo(folder):
     assert one.finish_external_edit(edit, "vim") is None, "that alone is not the editor's"
     note.write_bytes(b"- a\n- other\n- mine\n")
     done = one.finish_external_edit(edit, "vim")
-    assert done is not None
     assert f"it begins where change {other.entry.id} of this journal ended" in done.entry.reason
     for state in (b"- a\n- other\n", b"- a\n"):
         one.undo()

@@ -17,6 +17,7 @@ from memory_tui.notes.history import is_loss, lost_lines
 from memory_tui.notes.journal import Journal, Sight
 from memory_tui.plan import Options
 from tests.support.curate import git
+from tests.support.workspace import put_all
 
 DAY = "memory/2026-03-18.md"
 TEXT = (
@@ -27,11 +28,7 @@ OTHER = "# 2026-03-18\n\n- 12:00 written by a session that knew nothing of them\
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Facts\n\n- tea\n")
-    (folder / DAY).write_text(TEXT)
-    return folder
+    return put_all(tmp_path / "notes", {"MEMORY.md": "# Facts\n\n- tea\n", DAY: TEXT})
 
 
 def opened(notes: Path, profile: str = "openclaw-2026.3", *, read_only: bool = False) -> Engine:
@@ -125,9 +122,7 @@ def test_together_no_line_of_either_text_is_missing(old, new, end, closed):
 
 def test_a_note_that_somebody_removes_is_a_loss_and_one_that_is_renamed_or_gone_by_git_is_none(notes: Path) -> None:
     topics = {f"memory/topic-{number}.md": f"# topic {number}\n- fact {number}\n" for number in range(3)}
-    for path, text in topics.items():
-        (notes / path).write_text(text)
-    (notes / "memory/branch.md").write_text("- of a branch\n")
+    put_all(notes, topics | {"memory/branch.md": "- of a branch\n"})
     for words in ("init", "add MEMORY.md", "commit -m one", "checkout -b two", "add memory/branch.md", "commit -m two"):
         git(notes, *words.split())
     with opened(notes) as engine:

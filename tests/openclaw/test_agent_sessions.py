@@ -15,7 +15,7 @@ from memory_tui.openclaw.agent_sessions import SessionCopies
 from memory_tui.plan import Options, choose
 from tests.support.npm import node
 from tests.support.transcripts import SCHEMA as EVENTS
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, put
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -129,8 +129,7 @@ def test_sessions_that_a_memory_does_not_hold_are_left_out_and_go(database, copi
 
 def test_secrets_are_masked_and_archives_come_along(database, copies, tmp_path):
     database.say("a", "The key is sk-ant-api03-" + "Ab1" * 30)
-    (tmp_path / "archive").mkdir()
-    (tmp_path / "archive" / "old.jsonl.reset.2026-11-01").write_text("{}\n")
+    put(tmp_path / "archive", "old.jsonl.reset.2026-11-01", text="{}\n")
     (tmp_path / "archive" / "plain.jsonl").write_text("{}\n")
     copies.refresh()
     assert "Ab1Ab1Ab1Ab1" not in (tmp_path / "copies" / "a.jsonl").read_text()
@@ -186,8 +185,7 @@ def test_what_cannot_be_read_is_said(database, copies):
 
 def test_the_corpus_sessions_is_searched_and_the_database_is_only_read(database, tmp_path):
     notes = tmp_path / "notes"
-    notes.mkdir()
-    (notes / "MEMORY.md").write_text("# Memory\n\n- The router is an Omada.\n")
+    put(notes, "MEMORY.md", text="# Memory\n\n- The router is an Omada.\n")
     search = {"sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}}
     config = tmp_path / "openclaw" / "openclaw.json"
     config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search}}}))

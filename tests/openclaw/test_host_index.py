@@ -77,7 +77,6 @@ def writer(db, script):
     """Another process with `c`, a connection to `db`, that waits after `script` and is killed at the end."""
     code = f"import apsw\nc = apsw.Connection({str(db)!r})\n{script}\nprint('ready', flush=True)\ninput()\n"
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
     try:
         assert process.stdout.readline() == "ready\n"
         yield process

@@ -56,7 +56,6 @@ def edit(curator, text, path="MEMORY.md"):
 
 def state(trust, path="MEMORY.md"):
     found = trust.of(path)
-    assert found is not None
     return found.state
 
 
@@ -84,7 +83,6 @@ def test_the_four_classes_in_words(ledger, trust):
     assert words == "agent, edited since: the agent's next write will make it untrusted"
     assert ledger.agent_writes("MEMORY.md", b"- more\n") == "untrusted"
     found = trust.of("MEMORY.md")
-    assert found is not None
     assert found.words.startswith("untrusted since 2026-11-")
     assert "search still finds it" in found.words
     assert ledger.agent_writes("MEMORY.md", b"- even more\n") == "untrusted"

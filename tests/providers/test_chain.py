@@ -21,7 +21,6 @@ def states(chain):
 
 def embed(chain, kind="document"):
     provider = chain.provider()
-    assert provider is not None
     return provider.embed(["a note"], kind)
 
 

@@ -100,7 +100,6 @@ def test_no_traceback_or_event_holds_a_key(play, chosen, reply):
             lambda: engine.status(deep=True), engine.notices,
         ]  # fmt: skip
         provider = engine.providers.chain.provider(Identity("openai", "", "", 0))
-        assert provider is not None
         actions.append(lambda: provider.embed(["a text"], "document"))
         seen += map(outcome, actions)
         seen += [repr(engine.__dict__), repr(engine.providers.chain.__dict__), repr(engine.plan)]

@@ -21,7 +21,7 @@ from memory_tui.recalls import recall_log, rerun
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 from memory_tui.settings import Settings
 from tests.support.waiting import LONG
-from tests.support.workspace import needs_inodes
+from tests.support.workspace import FACTS, needs_inodes, put_all, synced
 
 SECRETS = ("sk-proj-abcdefghijklmnop1234", "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2, "hunter2hunter2")
 
@@ -39,11 +39,7 @@ def log(tmp_path):
 
 @pytest.fixture
 def workspace(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    (folder / "memory" / "2026-11-18.md").write_text("Moved the printer to VLAN 20\n")
-    return folder
+    return put_all(tmp_path / "notes", FACTS)
 
 
 def ask(host, tool=SEARCH, **args):
@@ -236,8 +232,7 @@ def test_counts_are_of_questions_alone():
 
 
 def again(logged, chosen):
-    with Engine.open(chosen) as engine:
-        engine.index.sync()
+    with synced(chosen) as engine:
         return rerun.replay(logged, engine.plan.settings, engine.search.gather)
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
@@ -11,6 +10,7 @@ from memory_tui.search.second_stage import KANA, pairs_of
 from memory_tui.search.trace import MEANING, AnswerSignals
 from memory_tui.settings import Settings
 from tests.support.tui import NOW, sample
+from tests.support.workspace import synced
 
 NOTHING = "nothing holds these words"
 BOUNDS = Settings.defaults().update({"answer.doubtBelow": 0.4, "answer.nothingBelow": 0.1}, "test")
@@ -73,8 +73,7 @@ def test_what_no_note_answers_is_not_found_in_any_language(tmp_path, language):
     for day, line in enumerate(NOTES[language], 1):
         (tmp_path / "memory" / f"2026-10-0{day}.md").write_text(f"# 2026-10-0{day}\n{line}\n", "utf-8")
     options = Options(workspace=str(tmp_path), index=str(tmp_path / "index.sqlite"), provider="builtin", now=NOW)
-    with Engine.open(options) as opened:
-        opened.index.sync()
+    with synced(options) as opened:
         assert [asked(opened, question).level.level == "found" for question in ASKED[language]] == [True, False]
 
 
@@ -89,8 +88,7 @@ def engine(tmp_path_factory):
     options = Options(
         workspace=str(sample(place / "notes")), index=str(place / "index.sqlite"), provider="builtin", now=NOW
     )
-    with Engine.open(options) as opened:
-        opened.index.sync()
+    with synced(options) as opened:
         yield opened
 
 
@@ -105,11 +103,9 @@ FOREIGN = (
 def test_what_the_notes_hold_is_found_and_what_nobody_wrote_of_is_not(engine):
     for question in ("How is the VLAN on the Omada router set up?", "omada er605"):
         answer = asked(engine, question).level
-        assert answer is not None
         assert answer.level == "found", answer.sentence
     for question in FOREIGN:
         answer = asked(engine, question).level
-        assert answer is not None
         assert answer.level != "found", answer.sentence
 
 

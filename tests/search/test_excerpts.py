@@ -4,11 +4,11 @@ import itertools
 
 import pytest
 
-from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
 from memory_tui.search.excerpts import excerpts
 from tests.support.tui import NOW, sample
+from tests.support.workspace import synced
 
 QUESTIONS = ("How is the VLAN on the Omada router set up?", "router", "who installed the fibre", "backup restic")
 
@@ -24,8 +24,7 @@ def engine(tmp_path_factory):
     (notes / "memory" / "2026-01-06.md").write_text(copy, encoding="utf-8")
     (notes / "memory" / "2026-01-07.md").write_text("word " * 2000 + "harpsichord " + "word " * 400, encoding="utf-8")
     options = Options(workspace=str(notes), index=str(place / "index.sqlite"), provider="builtin", now=NOW)
-    with Engine.open(options) as opened:
-        opened.index.sync()
+    with synced(options) as opened:
         yield opened
 
 
@@ -53,8 +52,7 @@ def test_a_line_that_leads_to_another_comes_with_it_or_not_at_all(tmp_path):
         (tmp_path / f"{number}.md").write_text(f"# Plumber\n{before}{leading}\n{fact.strip()}\n## Boat\nSold.\n")
     (tmp_path / "MEMORY.md").write_text("# Pay the plumber of the harbour\n\n")
     options = Options(str(tmp_path), extra=(str(tmp_path),), index=str(tmp_path / "i"), provider="builtin", now=NOW)
-    with Engine.open(options) as opened:
-        opened.index.sync()
+    with synced(options) as opened:
         lasts = {
             one.text.split("\n")[-1]
             for characters, most in ((1000, 1), (2000, 2), (9000, 6), (90_000, 50))
@@ -96,10 +94,9 @@ def test_a_line_that_any_passage_holds_is_sent(tmp_path, characters):
         lines[at] = f"Trombone {at} is kept in the attic."
     (tmp_path / "MEMORY.md").write_bytes("\r\n".join([*lines, ""]).encode())
     changes = (("query.maxCharacters", str(characters)), ("query.minScore", "0"))
-    with Engine.open(
+    with synced(
         Options(workspace=str(tmp_path), index=str(tmp_path / "i"), provider="builtin", now=NOW, changes=changes)
     ) as engine:
-        engine.index.sync()
         trace, evidence = engine.search.ranked("trombone attic", engine.plan.settings)
         parts = excerpts(trace, evidence, characters)
         assert len(parts) > 2

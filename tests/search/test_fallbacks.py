@@ -13,7 +13,7 @@ from memory_tui.notices import language_label
 from memory_tui.providers import builtin
 from memory_tui.providers.base import Identity, fingerprint
 from memory_tui.providers.builtin import Scripted
-from tests.support.workspace import options_of, put
+from tests.support.workspace import options_of, put, put_all, synced
 
 NOTES = {
     "MEMORY.md": "The router vlan is admin-70.\nThe printer stands in the cellar.\n",
@@ -25,10 +25,7 @@ NOTES = {
 
 @pytest.fixture
 def place(tmp_path):
-    for path, text in NOTES.items():
-        note = tmp_path / "notes" / path
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(text)
+    put_all(tmp_path / "notes", NOTES)
     return tmp_path
 
 
@@ -165,8 +162,7 @@ def options(tmp_path):
 
 
 def test_a_vector_of_zeros_scores_nothing_and_the_trace_says_so(options):
-    with Engine.open(options) as engine:
-        engine.index.sync()
+    with synced(options) as engine:
         trace = engine.search.search("router")
         assert "zero_vector" in [notice.code for notice in trace.notices]
         every = [*trace.recalled, *trace.lost]
@@ -174,8 +170,7 @@ def test_a_vector_of_zeros_scores_nothing_and_the_trace_says_so(options):
 
 
 def test_without_a_provider_words_are_searched_and_the_trace_says_what_openclaw_would_do(options):
-    with Engine.open(replace(options, provider="none")) as engine:
-        engine.index.sync()
+    with synced(replace(options, provider="none")) as engine:
         assert "openclaw_emptied" in codes_of(engine)
         assert "openclaw_emptied" not in codes_of(engine, profile="recommended")
 
@@ -205,8 +200,7 @@ def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(opti
 def test_faults_of_2026_9_are_named_and_not_copied(options, tmp_path):
     put(tmp_path / "notes", "memory/open.md", text="- the router stands in the hall <!-- project: house\n")
     newest = replace(options, changes=(("profile", "openclaw-2026.9"),))
-    with Engine.open(newest) as engine:
-        engine.index.sync()
+    with synced(newest) as engine:
         trace = engine.search.rank(engine.search.gather("router"), engine.plan.settings)
     told = {notice.code: notice.message for notice in trace.notices}
     assert told["zero_vector"].endswith("OpenClaw 2026.9.6 loses its whole vector side by one of them.")

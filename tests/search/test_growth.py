@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from memory_tui import tokens
-from memory_tui.engine.engine import Engine
 from memory_tui.explain.counterfactuals import flips
 from memory_tui.index.store import FullText
 from memory_tui.plan import Options
 from memory_tui.search import keyword
+from tests.support.workspace import synced
 
 
 @pytest.fixture
@@ -28,8 +28,7 @@ def engine(tmp_path):
     options = Options(
         workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="scripted", changes=(("sync.watch", "false"),)
     )
-    with Engine.open(options) as opened:
-        opened.index.sync()
+    with synced(options) as opened:
         yield opened
 
 

@@ -18,7 +18,7 @@ from memory_tui.explain.wording import terms_line
 from memory_tui.search.keyword import keywords, pieces, stop_words
 from tests.support.npm import CACHE
 from tests.support.waiting import LONG
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, put_all, synced
 
 # Distinct entries of the original's own lists.
 THEIRS = {"en": 97, "es": 65, "pt": 61, "ar": 53, "ko": 94, "ja": 45, "zh": 88}
@@ -127,10 +127,7 @@ NOTES = {
 
 @pytest.fixture
 def ask(tmp_path):
-    for path, text in NOTES.items():
-        note = tmp_path / "notes" / path
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(text)
+    put_all(tmp_path / "notes", NOTES)
     engines = []
 
     def asked(query, profile, **changes):
@@ -164,10 +161,9 @@ def test_a_question_without_a_keyword_is_asked_whole(ask):
 def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path):
     """The original looks for neighbours of nothing and still gives words their share alone."""
     (tmp_path / "MEMORY.md").write_text("Зашёл в кафе §§ §§\n")
-    with Engine.open(
+    with synced(
         options_of(tmp_path, tmp_path / "i.sqlite", ("profile", "openclaw-2026.3"), provider="scripted")
     ) as engine:
-        engine.index.sync()
         found = engine.search.gather("!!")
         trace = engine.search.rank(found, engine.plan.settings)
         ours = engine.search.rank(found, engine.plan.with_profile("recommended"))
@@ -187,8 +183,7 @@ def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path):
 def test_names_in_code_are_found_by_their_pieces_and_by_themselves(ask, tmp_path, question, note):
     more = {"form": "`handleChange` runs twice.", "client": "Raise `retry_budget` to 5.", "server": "See HTTPServer2."}
     more |= {"talk": "We change trains, and handle luggage ourselves.", "money": "The budget of the garden is spent."}
-    for name, text in more.items():
-        (tmp_path / "notes" / "memory" / f"{name}.md").write_text(f"{text}\n")
+    put_all(tmp_path / "notes", {f"memory/{name}.md": f"{text}\n" for name, text in more.items()})
     trace = ask(question, "recommended")
     assert trace.recalled[0].chunk.path == f"memory/{note}.md"
     if question == "http server":

@@ -8,12 +8,11 @@ from collections import Counter
 import pytest
 
 from memory_tui import tokens
-from memory_tui.engine.engine import Engine
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.keyword import Matcher
 from tests.support.provider_server import Play, serving, shaped, vector
 from tests.support.stores import Made, cut_note, vectors_for
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, put_all, synced
 
 MEANINGS = {"香蕉": "banana", "バナナ": "banana", "банан": "banana", "plátano": "banana", "печь": "bake"}
 NOTES = {"kitchen": "banana bread needs three ripe ones\n", "network": "the router runs vlan ten\n"}
@@ -33,18 +32,14 @@ def play():
 
 
 def asked(tmp_path, query, provider, profile, play=None):
-    for name, text in NOTES.items():
-        note = tmp_path / "notes/memory" / f"{name}.md"
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(text)
+    put_all(tmp_path / "notes/memory", {f"{name}.md": text for name, text in NOTES.items()})
     search = {"provider": provider, **({"remote": {"baseUrl": play.url, "apiKey": "a-key-of-a-test"}} if play else {})}
     config = tmp_path / "openclaw.json"
     config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search}}}))
     options = options_of(
         tmp_path / "notes", tmp_path / "index.sqlite", ("profile", profile), ("minScore", "0.1"), config=str(config)
     )
-    with Engine.open(options) as engine:
-        engine.index.sync()
+    with synced(options) as engine:
         return engine.search.search(query)
 
 

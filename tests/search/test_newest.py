@@ -14,7 +14,7 @@ from memory_tui.plan import Options
 from memory_tui.search.question import holds_value, lately_in, newer_values, newness, value_asked, words_for_now
 from memory_tui.search.trace import Trace
 from tests.support.tui import TODAY
-from tests.support.workspace import put
+from tests.support.workspace import put, put_all, synced
 
 AFTER = dt.datetime(2026, 10, 20, tzinfo=dt.UTC).timestamp()
 FOR_NOW = {
@@ -57,13 +57,10 @@ def test_the_newest_counts_most_of_those_that_hold_about_the_same_and_undated_on
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    (tmp_path / "memory").mkdir()
     for day, host in (("2026-08-03", "Hetzner"), ("2026-10-09", "Contabo"), ("2026-06-01", "Linode")):
-        text = f"# {day}\n\n- The site runs at {host}.\n- Lunch with Ola.\n"
-        (tmp_path / "memory" / f"{day}.md").write_text(text)
+        put(tmp_path, f"memory/{day}.md", text=f"# {day}\n\n- The site runs at {host}.\n- Lunch with Ola.\n")
     options = Options(workspace=str(tmp_path), index=str(tmp_path / "index.sqlite"), provider="builtin", now=AFTER)
-    with Engine.open(options) as opened:
-        opened.index.sync()
+    with synced(options) as opened:
         yield opened
 
 
@@ -78,14 +75,12 @@ def test_the_newest_value_comes_first_by_a_term_that_a_knob_turns(engine: Engine
 
 
 def test_the_newest_comes_first_though_eighty_older_logs_say_more_about_it(tmp_path: Path) -> None:
-    (tmp_path / "memory").mkdir()
     for number in range(80):
         day = dt.date(2026, 9, 30) - dt.timedelta(number)
         rest = "" if number else "- Lunch with Ola, then a long walk by the river.\n" * 9
-        (tmp_path / "memory" / f"{day}.md").write_text(f"# {day}\n\n- Terraform 1.{200 - number}\n{rest}")
+        put(tmp_path, f"memory/{day}.md", text=f"# {day}\n\n- Terraform 1.{200 - number}\n{rest}")
     options = Options(workspace=str(tmp_path), index=str(tmp_path / "index.sqlite"), provider="builtin", now=AFTER)
-    with Engine.open(options) as opened:
-        opened.index.sync()
+    with synced(options) as opened:
         trace = ask(opened, "What version is Terraform at?")
         assert [hit.chunk.path for hit in trace.recalled[:2]] == ["memory/2026-09-30.md", "memory/2026-09-29.md"]
 
@@ -94,7 +89,6 @@ def test_the_newest_comes_first_though_eighty_older_logs_say_more_about_it(tmp_p
 def test_what_is_new_is_answered_though_no_note_holds_a_word_of_the_question(engine: Engine, question: str) -> None:
     trace = ask(engine, question)
     assert trace.recalled[0].chunk.path == "memory/2026-10-09.md"
-    assert trace.level is not None
     assert trace.level.level == "nearby only"
 
 
@@ -210,12 +204,8 @@ NOTES = {
 
 @pytest.fixture(scope="module")
 def named(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    folder = tmp_path_factory.mktemp("notes")
-    (folder / "memory").mkdir()
-    for path, text in NOTES.items():
-        (folder / path).write_text(text)
-    with Engine.open(Options(workspace=str(folder), index=str(folder / "i.sqlite"), provider="builtin")) as opened:
-        opened.index.sync()
+    folder = put_all(tmp_path_factory.mktemp("notes"), NOTES)
+    with synced(Options(workspace=str(folder), index=str(folder / "i.sqlite"), provider="builtin")) as opened:
         yield opened
 
 
@@ -243,7 +233,6 @@ def test_what_a_question_names_comes_first_by_a_term_that_a_knob_turns(
     trace = ask(named, question)
     assert trace.recalled[0].chunk.path == path
     assert term in {line.label for line in wording.explain(trace.recalled[0], trace)}
-    assert trace.level is not None
     assert trace.level.level == "found"
     assert not any(hit.date_points for hit in ask(named, question, dateBoost=0.0).recalled)
     assert not any(hit.date_points for hit in ask(named, question, "openclaw-2026.3").recalled)

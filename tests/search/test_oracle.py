@@ -11,11 +11,10 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import plan
-from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
 from memory_tui.search.keyword import Postings
-from tests.support.workspace import put
+from tests.support.workspace import put, synced
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 RECORDED = [
@@ -74,8 +73,7 @@ def asked(request, oracle_data, oracle_workspace, tmp_path_factory):
         changes=(("profile", profile),),
     )
     found = []
-    with Engine.open(options) as engine:
-        engine.index.sync()
+    with synced(options) as engine:
         for text in (folder / "queries.jsonl").read_text("utf-8").split("\n"):
             if text:
                 query = json.loads(text)
@@ -200,8 +198,7 @@ def ruled(request, oracle_workspace, tmp_path_factory):
         put(workspace, "MEMORY.md", text="kiwi " + "plum " * 319 + "plum kiwi date " + "plum " * 317 + "\n")
         put(workspace, "memory/other.md", text="nothing of the kind\n")
     config, provider = configured(place, workspace, search), search["provider"]
-    with Engine.open(Options(config=config, index=str(place / "index.sqlite"), provider=provider, now=NOW)) as opened:
-        opened.index.sync()
+    with synced(Options(config=config, index=str(place / "index.sqlite"), provider=provider, now=NOW)) as opened:
         yield request.param, opened
 
 

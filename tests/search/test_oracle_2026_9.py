@@ -90,7 +90,6 @@ def rewrite(index, places, paths):
     found = {note.path: note for note in roots.scan(places).notes}
     with closing(Store.open(index)) as store:
         recipe = store.recipe()
-        assert recipe is not None
         new = [cut(roots.read(found[path]), "memory", recipe, time.time()) for path in dict.fromkeys(paths)]
         hashes = [chunk.hash for one in new for chunk in one.chunks]
         index_write.replace_files(store, new, recipe.identity.model, store.cached(recipe.identity, hashes))

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.plan import Options
 from memory_tui.search.question import Time, parts_of, time_in, without
 from tests.support.tui import NOW, sample
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, put_all, synced
 
 TODAY = dt.date(2026, 3, 20)
 """A Friday."""
@@ -86,7 +85,6 @@ mañana por la mañana = 2026-03-21 ; du 3 au 10 mars = 2026-03-03 to 2026-03-10
 def test_the_span_that_is_meant(row):
     question, span = row.split(" = ")
     found = time_in(f"{question} ?", TODAY)
-    assert found is not None
     assert found.spelled == span
 
 
@@ -131,14 +129,12 @@ def test_the_words_of_a_time_are_not_searched(question, rest):
 
 def test_a_day_without_its_year_counts_in_every_year():
     found = time_in("on March 3", TODAY)
-    assert found is not None
     assert found.holds(dt.date(2019, 3, 3))
     assert not found.holds(dt.date(2019, 3, 4))
 
 
 def test_the_longest_expression_counts():
     found = time_in("on Monday, I mean in the last three weeks", TODAY)
-    assert found is not None
     assert found.spelled == "2026-02-27 to 2026-03-20"
 
 
@@ -174,8 +170,7 @@ def test_reading_the_time_of_a_question_can_be_turned_off(tmp_path):
             provider="none",
             now=NOW,
         )
-        with Engine.open(options) as engine:
-            engine.index.sync()
+        with synced(options) as engine:
             found = engine.search.gather("what was moved last sunday")
             assert bool(found.of_named_time) == on
             assert bool(found.recommended.plan.time) == on
@@ -184,12 +179,10 @@ def test_reading_the_time_of_a_question_can_be_turned_off(tmp_path):
 
 def test_a_note_counts_less_each_day_after_the_one_that_is_named_and_nothing_before_it():
     named = time_in("what happened on 2026-03-04", dt.date(2026, 11, 20))
-    assert named is not None
     near = [named.nearness(dt.date(2026, 3, day)) for day in range(3, 9)]
     assert near[0] == near[5] == 0.0
     assert 1.0 == near[1] > near[2] > near[3] > near[4] > 0.0
     any_year = time_in("what happened on March 4", dt.date(2026, 3, 3))
-    assert any_year is not None
     assert any_year.nearness(dt.date(2024, 3, 5)) == near[2]
 
 
@@ -244,12 +237,9 @@ def engine(tmp_path):
     router = [f"The router vlan of site {n} is admin-{n}, and the router is in rack {n}.\n" for n in range(8)]
     notes = {f"memory/router-{n}.md": text for n, text in enumerate(router)}
     notes["memory/garden.md"] = "Garlic grows beside the shed since October.\n"
-    for path, text in notes.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text)
+    put_all(tmp_path, notes)
     options = Options(workspace=str(tmp_path), index=str(tmp_path / "i.sqlite"), changes=(("profile", "recommended"),))
-    with Engine.open(options) as made:
-        made.index.sync()
+    with synced(options) as made:
         yield made
 
 
@@ -259,7 +249,6 @@ def test_the_best_note_of_each_part_comes_first(engine):
         ("Which vlan has the router", "where does the garlic grow?")
     ]
     garlic = next(hit for hit in found.recalled if hit.chunk.path == "memory/garden.md")
-    assert garlic.second is not None
     assert garlic.second.asked == "where does the garlic grow?"
     assert garlic.second.score == pytest.approx(1.0), "it is the best of its part"
     assert found.recalled.index(garlic) < 2

@@ -2,8 +2,7 @@
 
 import pytest
 
-from memory_tui.engine.engine import Engine
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, put, synced
 
 NOTES = """# Home
 
@@ -19,8 +18,7 @@ The key of the Wi-Fi hangs in the hall; my wife knows it.
 def ask(tmp_path):
     def asked(question, text=NOTES, provider="builtin", **changes):
         notes = tmp_path / "notes"
-        notes.mkdir(exist_ok=True)
-        (notes / "MEMORY.md").write_text(text, encoding="utf-8")
+        put(notes, "MEMORY.md", text=text)
         options = options_of(
             notes,
             tmp_path / "index.sqlite",
@@ -28,8 +26,7 @@ def ask(tmp_path):
             *((key.replace("_", "."), value) for key, value in changes.items()),
             provider=provider,
         )
-        with Engine.open(options) as engine:
-            engine.index.sync()
+        with synced(options) as engine:
             return engine.search.search(question)
 
     return asked
@@ -79,7 +76,6 @@ def test_each_way_to_write_a_compound_finds_the_others(ask, form, question):
     text = f"The {form} runs on the old server.\n"
     trace = ask(question, text)
     assert trace.funnel.text_matches
-    assert trace.level is not None
     assert trace.level.level == "found"
 
 
@@ -99,7 +95,6 @@ def test_a_word_of_another_language_is_no_error_of_one_that_notes_hold(ask, ques
     text = f"{NOTES}\nWe want gloss paint on the wall, and brites and vans.\n"
     trace = ask(question, text)
     assert not trace.plan.corrections
-    assert trace.level is not None
     assert trace.level.level != "found"
 
 
@@ -127,8 +122,7 @@ def test_a_chinese_question_is_answered_by_the_pairs_that_notes_hold(tmp_path):
     for day, line in enumerate(["我喜欢读书", "我喜欢爬山，周末常去", "今天下雨"], 1):
         (notes / f"2026-01-0{day}.md").write_text(f"{line}。\n", encoding="utf-8")
     options = options_of(notes.parent, tmp_path / "index.sqlite", ("profile", "recommended"), provider="builtin")
-    with Engine.open(options) as engine:
-        engine.index.sync()
+    with synced(options) as engine:
         # 喜欢 stands in most notes, 欢什 and 么书 in none.
         trace = engine.search.search("喜欢什么书")
     assert "喜欢" in trace.plan.words

@@ -10,7 +10,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index import schema
 from memory_tui.index.schema import Vec0
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, synced
 
 pytestmark = pytest.mark.skipif(not schema.vec0().ready, reason="sqlite-vec does not work here")
 WORDS = ("router", "vlan", "garden", "rose", "printer", "paper", "bread", "sourdough", "deploy", "postgres", "咖啡")
@@ -73,8 +73,7 @@ def test_the_answers_are_those_of_numpy(notes, monkeypatch, library):
 def test_an_index_that_grows_is_followed(tmp_path):
     notes = tmp_path / "notes"
     notes.mkdir()
-    with Engine.open(options(notes)) as engine:
-        engine.index.sync()
+    with synced(options(notes)) as engine:
         for number in range(3):
             (notes / "MEMORY.md").write_text("router vlan\n" * (number + 1))
             engine.index.sync()

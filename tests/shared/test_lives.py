@@ -25,6 +25,7 @@ from tests.support.postgres import Server
 from tests.support.provider_server import Play, serving
 from tests.support.shared_index import Home, shared_database
 from tests.support.waiting import LONG
+from tests.support.workspace import synced
 
 HALF = """
 select count(*) from memory_tui.file f where state <> 'gone' and chunks <> (
@@ -200,8 +201,7 @@ def test_a_keeper_is_heard_of_although_nothing_changes(server, team, tmp_path, m
 
 def read_on(home, texts, stop, looks, wrongs):
     """Bring the mirror of all up to date again and again; note whatever in it is no whole text that was written."""
-    with Engine.open(home.options) as engine:
-        engine.index.sync()
+    with synced(home.options) as engine:
         while not stop.is_set():
             # The database is killed now and then.
             with contextlib.suppress(MemoryTuiError):
@@ -302,10 +302,8 @@ def test_what_a_crash_of_the_server_takes_back_no_mirror_keeps(tmp_path):
 
 def read_by(home):
     """The notes of others that the mirror of all has, brought up to date."""
-    with Engine.open(home.options) as engine:
-        engine.index.sync()
-        with engine.of_scope("anna/laptop")[0].index.reader() as store:
-            return {note.shown for note in store.indexed().values()}
+    with synced(home.options) as engine, engine.of_scope("anna/laptop")[0].index.reader() as store:
+        return {note.shown for note in store.indexed().values()}
 
 
 def test_who_listens_is_told_to_look_and_nothing_else(server, team, laptop):

@@ -17,6 +17,7 @@ from memory_tui.explain import trace_json
 from memory_tui.search.retrieve import Evidence
 from memory_tui.shared import publish
 from tests.support.shared_index import Home
+from tests.support.workspace import synced
 
 PROFILES = ("recommended", "openclaw-2026.3", "openclaw-2026.9")
 NOW = dt.datetime(2026, 3, 20, 12, tzinfo=dt.UTC).timestamp()
@@ -60,8 +61,7 @@ def shared_with_bob(home: Home) -> Home:
 
 @contextmanager
 def asked(home: Home, scope: str) -> Iterator[Engine]:
-    with Engine.open(home.options) as engine:
-        engine.index.sync()
+    with synced(home.options) as engine:
         engine.scopes.fill(scope)
         yield engine.of_scope(scope)[0]
 

@@ -24,6 +24,7 @@ from memory_tui.shared.connection import VERSION, SharedUnavailable
 from memory_tui.shared.scope import Record, Scope, workspace_of
 from tests.support.shared_index import ROSES, Home
 from tests.support.waiting import LONG
+from tests.support.workspace import synced
 
 
 @pytest.fixture
@@ -44,14 +45,12 @@ def configure(home, **shared):
 
 
 def standing(home, scope):
-    with Engine.open(home.options) as engine:
-        engine.index.sync()
+    with synced(home.options) as engine:
         return engine.of_scope(scope)[1]
 
 
 def paths(home, scope, question):
-    with Engine.open(home.options) as engine:
-        engine.index.sync()
+    with synced(home.options) as engine:
         return [hit.chunk.path for hit in engine.of_scope(scope)[0].search.search(question).recalled]
 
 
@@ -165,8 +164,7 @@ def test_a_mirror_that_is_kept_hears_of_a_change_and_does_not_wait_for_its_next_
 
 
 def test_agents_search_a_scope_read_a_citation_and_are_told_whose_it_is(desk):
-    with Engine.open(desk.options) as engine:
-        engine.index.sync()
+    with synced(desk.options) as engine:
         answer = memory_search(engine, {"query": "who is Gertrude", "scope": "all"}).answer
         jsonschema.validate(answer, schemas.tools(shared=True)["memory_search"]["outputSchema"])
         assert answer["shared"]["state"] == "live"
@@ -204,8 +202,7 @@ def test_notes_of_several_workspaces_keep_their_dates_and_what_memory_is(laptop,
         home.publish()
     bases = {}
     for home, scope in ((laptop, "this"), (desk, "this"), (desk, "all")):
-        with Engine.open(home.options) as engine:
-            engine.index.sync()
+        with synced(home.options) as engine:
             trace = engine.of_scope(scope)[0].search.search("anna bob router kettle lawn roses")
             hits = (*trace.recalled, *trace.lost)
             bases[home.name, scope] = {hit.chunk.path: (hit.age_basis, round(hit.age_days or 0)) for hit in hits}
@@ -320,8 +317,7 @@ def test_what_is_cut_otherwise_or_too_much_is_not_mirrored_and_told(laptop, desk
 
 
 def _rows(home, scope="all"):
-    with Engine.open(home.options) as engine:
-        engine.index.sync()
+    with synced(home.options) as engine:
         mirror = engine.of_scope(scope)[0]
         assert mirror.search.problems() == ()
         with mirror.index.reader() as store:
@@ -477,9 +473,5 @@ def test_a_note_whose_vectors_came_later_keeps_its_place_and_windows_come_along(
 
 
 def _ids(home):
-    with Engine.open(home.options) as engine:
-        engine.index.sync()
-        with engine.of_scope("anna/laptop")[0].index.reader() as store:
-            return [
-                row.rowid for note in store.indexed().values() for row in store.chunks_of(note.path, note.workspace)
-            ]
+    with synced(home.options) as engine, engine.of_scope("anna/laptop")[0].index.reader() as store:
+        return [row.rowid for note in store.indexed().values() for row in store.chunks_of(note.path, note.workspace)]

@@ -59,8 +59,6 @@ class Commands:
 
         `code` is executed first; `env` is set besides what the process was begun with.
         """
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         self._process.stdin.write(json.dumps([words, code, dict(env), str(self._place)]) + "\n")
         self._process.stdin.flush()
         status = int(self._process.stdout.readline())
@@ -73,5 +71,4 @@ def forked(place: Path) -> Iterator[Commands]:
     command = [sys.executable, "-c", _RUNNER, str(ROOT)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield Commands(process, place)
-        assert process.stdin is not None
         process.stdin.close()

@@ -51,7 +51,6 @@ def agent(path: Path, count: int, pause: float = 0.0) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [sys.executable, "-c", AGENT, str(path), str(count), str(pause)], stdout=subprocess.PIPE, text=True
     )
-    assert process.stdout is not None
     assert process.stdout.readline() == "started\n"
     return process
 

@@ -57,7 +57,6 @@ def call(plugin: Path, config: Mapping[str, Any], *calls: tuple[str, Mapping[str
 def unit_vectors(chain: Chain) -> Reply:
     """An embeddings API of OpenAI's kind over the model of `chain`, in both encodings."""
     provider = chain.provider()
-    assert provider is not None
 
     def answer(handler: Handler, asked: Asked) -> None:
         rows = provider.embed(asked.texts, "document").astype("<f4")

@@ -12,7 +12,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.events import Event
 from memory_tui.plan import Options
 from tests.support.qmd_stub import QmdStub
-from tests.support.workspace import put
+from tests.support.workspace import put_all
 
 NOTES = {
     "MEMORY.md": "# Memory\n\n- Alice prefers dark roast\n- Router VLAN 41 is for guests\n",
@@ -31,8 +31,7 @@ def alive(pid: int) -> bool:
 class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder, self.workspace = folder, folder / "W"
-        for name, text in NOTES.items():
-            put(self.workspace, name, text=text)
+        put_all(self.workspace, NOTES)
         self.stub = QmdStub(folder / "bin")
         self.events: list[Event] = []
         self.qmd_index = folder / "index.sqlite.qmd" / "xdg-cache" / "qmd" / "index.sqlite"

@@ -6,11 +6,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options, plan
 from memory_tui.shared import publish
 from memory_tui.shared.connection import Access, access, connect, make_schema
 from tests.support.postgres import Server
+from tests.support.workspace import synced
 
 ROSES = "# Garden\n\nThe roses by the gate are called Gertrude.\n\n- They get water on Fridays.\n"
 """A note of anna's."""
@@ -65,7 +65,5 @@ class Home:
         publish.join(plan(self.options), self.access, kinds or EVERYTHING, "test")
 
     def publish(self) -> publish.Published:
-        with Engine.open(self.options) as engine:
-            engine.index.sync()
-            with engine.index.reader() as store:
-                return publish.publish(store, self.access, publish.consent(engine.plan, self.access))
+        with synced(self.options) as engine, engine.index.reader() as store:
+            return publish.publish(store, self.access, publish.consent(engine.plan, self.access))

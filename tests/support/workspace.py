@@ -4,15 +4,19 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memory_tui.engine.engine import Engine
+from memory_tui.events import Listener
 from memory_tui.plan import Options
 
 needs_inodes = pytest.mark.skipif(sys.platform == "win32", reason="POSIX file kinds and names")
+
+FACTS = {"MEMORY.md": "# Facts\n- Router: Omada ER605\n", "memory/2026-11-18.md": "Moved the printer to VLAN 20\n"}
 
 
 def put(root: Path, *names: str, text: str = "note\n") -> None:
@@ -21,8 +25,23 @@ def put(root: Path, *names: str, text: str = "note\n") -> None:
         (root / name).write_text(text, encoding="utf-8")
 
 
+def put_all(folder: Path, notes: Mapping[str, str]) -> Path:
+    """The folder with these notes in it, by their paths."""
+    for path, text in notes.items():
+        put(folder, path, text=text)
+    return folder
+
+
 def options_of(folder: Path, index: Path, *changes: tuple[str, str], **more: Any) -> Options:
     return Options(workspace=str(folder), index=str(index), changes=changes, **more)
+
+
+@contextlib.contextmanager
+def synced(options: Options, *hear: Listener) -> Iterator[Engine]:
+    """An engine whose index is up to date."""
+    with Engine.open(options, *hear) as engine:
+        engine.index.sync()
+        yield engine
 
 
 def own_home(monkeypatch: pytest.MonkeyPatch, folder: Path, home: Path) -> None:

@@ -83,7 +83,6 @@ def test_the_numbers_are_those_of_real_searches(usual, place):
     ) as engine:
         for row in found["queries"][:8]:
             query = labels.find(row["query"])
-            assert query is not None
             hits = [c.chunk for c in rank(engine.search.gather(query.text), engine.plan.settings).recalled]
             assert row["hits"] == [ref.citation for ref in hits]
             assert row["metrics"] == pytest.approx(evaluate.measure(query, hits))

@@ -22,7 +22,7 @@ from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots, lost, scan
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, put, synced
 
 ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not ROOT, reason="only root may mount a file system, or give up its rights")
@@ -44,8 +44,7 @@ def workspace(tmp_path):
 @pytest.fixture
 def extra(tmp_path):
     folder = tmp_path / "vault"
-    folder.mkdir()
-    (folder / "tea.md").write_text("green tea is in the vault\n")
+    put(folder, "tea.md", text="green tea is in the vault\n")
     return folder
 
 
@@ -150,8 +149,7 @@ def test_a_deleted_folder_of_notes_is_no_deletion_of_few_notes(tmp_path, count):
 @pytest.mark.parametrize(("link", "state"), [(False, "gone"), (True, "unreadable")])
 def test_one_of_several_extra_paths(workspace, extra, tmp_path, link, state):
     other = tmp_path / "other"
-    other.mkdir()
-    (other / "salt.md").write_text("salt is in the other folder\n")
+    put(other, "salt.md", text="salt is in the other folder\n")
     everything = ALL | {"../vault/tea.md", "../other/salt.md"}
     with Life(workspace, extra, other) as life:
         assert life.fresh() == everything
@@ -227,8 +225,7 @@ def mounted(tmp_path):
 def test_an_unmounted_workspace_keeps_its_few_notes(tmp_path, mounted):
     workspace = tmp_path / "notes"
     mounted(workspace)
-    (workspace / "memory").mkdir()
-    (workspace / "memory" / "0.md").write_text("a note on a mounted disk\n")
+    put(workspace / "memory", "0.md", text="a note on a mounted disk\n")
     with Life(workspace) as life:
         assert life.fresh() == {"memory/0.md"}
         subprocess.run(["umount", "-l", workspace], check=True)
@@ -238,8 +235,7 @@ def test_an_unmounted_workspace_keeps_its_few_notes(tmp_path, mounted):
         assert life.fresh() == set()
         assert life.state(".") == "another device"
         mounted(workspace)
-        (workspace / "memory").mkdir()
-        (workspace / "memory" / "0.md").write_text("a note on a mounted disk\n")
+        put(workspace / "memory", "0.md", text="a note on a mounted disk\n")
         life.comes_back(".", {"memory/0.md"})
 
 
@@ -247,8 +243,7 @@ def test_an_unmounted_workspace_keeps_its_few_notes(tmp_path, mounted):
 def test_a_disk_that_goes_while_its_notes_are_read_is_missed(tmp_path, mounted, monkeypatch):
     workspace = tmp_path / "notes"
     mounted(workspace)
-    (workspace / "memory").mkdir()
-    (workspace / "memory" / "0.md").write_text("a note on a mounted disk\n")
+    put(workspace / "memory", "0.md", text="a note on a mounted disk\n")
 
     def scan_and_lose(*args):
         seen = scan(*args)
@@ -257,8 +252,7 @@ def test_a_disk_that_goes_while_its_notes_are_read_is_missed(tmp_path, mounted, 
         return seen
 
     options = Options(workspace=str(workspace), index=str(tmp_path / "i.sqlite"), provider="scripted")
-    with Engine.open(options) as engine:
-        engine.index.sync()
+    with synced(options) as engine:
         with monkeypatch.context() as patch:
             patch.setattr("memory_tui.engine.index.scan", scan_and_lose)
             engine.index.sync()

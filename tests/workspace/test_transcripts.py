@@ -13,6 +13,7 @@ from memory_tui.secrets.finder import redact
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, locate, scan, why_path
+from tests.support.workspace import put
 
 
 def said(role, content):
@@ -51,8 +52,7 @@ def roots(tmp_path):
     (tmp_path / "ws" / "memory").mkdir(parents=True)
     (tmp_path / "ws" / "MEMORY.md").write_text("note\n")
     folder = tmp_path / "sessions"
-    folder.mkdir()
-    (folder / "a.jsonl").write_text(CONVERSATION)
+    put(folder, "a.jsonl", text=CONVERSATION)
     return Roots.open(tmp_path / "ws", sources=("memory", "sessions"), sessions=folder)
 
 
@@ -89,8 +89,7 @@ def test_which_files_are_transcripts(roots, tmp_path):
     folder = tmp_path / "sessions"
     for name in ("b.jsonl.reset.2026-03-01", "c.jsonl.deleted.1", "sessions.json", "d.jsonl.lock"):
         (folder / name).write_text("")
-    (folder / "below").mkdir()
-    (folder / "below" / "e.jsonl").write_text("")
+    put(folder / "below", "e.jsonl", text="")
     (folder / "link.jsonl").symlink_to(folder / "a.jsonl")
     seen = scan(roots)
     assert [n.path for n in seen.notes] == ["MEMORY.md", "sessions/a.jsonl"]

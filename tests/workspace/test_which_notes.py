@@ -9,14 +9,13 @@ import pytest
 
 from memory_tui.cli.main import main
 from memory_tui.config.places import ExtraPath
-from memory_tui.engine.engine import Engine
 from memory_tui.errors import PathRefused
 from memory_tui.index.schema import scope_hash
 from memory_tui.index.watch import _View
 from memory_tui.plan import Options, plan
 from memory_tui.workspace import scan as workspace_scan
 from memory_tui.workspace.roots import Roots, admitted, beside, entries, located, scan, why_path
-from tests.support.workspace import put
+from tests.support.workspace import put, synced
 
 
 def paths(roots):
@@ -111,8 +110,7 @@ def vast(tmp_path, monkeypatch):
     (folder / "note.md").write_text("zebrafish\n")
     (tmp_path / "notes" / "memory").mkdir(parents=True)
     (tmp_path / "notes" / "MEMORY.md").write_text("tea\n")
-    (tmp_path / "small").mkdir()
-    (tmp_path / "small" / "other.md").write_text("coffee\n")
+    put(tmp_path / "small", "other.md", text="coffee\n")
     return folder
 
 
@@ -161,8 +159,7 @@ def test_it_is_not_watched_and_the_status_says_why(vast, tmp_path):
     notes = vast.parent / "notes"
     assert str(vast) not in _View.of(Roots.open(notes, [str(vast)])).folders
     options = Options(workspace=str(notes), index=str(tmp_path / "i.sqlite"), provider="scripted", extra=(str(vast),))
-    with Engine.open(options) as engine:
-        engine.index.sync()
+    with synced(options) as engine:
         assert [hit.chunk.path for hit in engine.search.search("tea").recalled] == ["MEMORY.md"]
         (left,) = [left for left in engine.status().freshness.left_out if left.path == "../vast"]
         assert "More than 40 files" in left.detail
