@@ -26,7 +26,7 @@ from memory_tui.providers import registry
 from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits
 from memory_tui.settings import NEWEST_OPENCLAW, OWN_PROFILE, Knob, Profile, Settings, Value, compose, find_knob, parse
 from memory_tui.state_db import ScopedRecords, Table
-from memory_tui.workspace.annotations import active_project
+from memory_tui.workspace.annotations import project_key
 from memory_tui.workspace.notes import media_rules
 from memory_tui.workspace.roots import HIDDEN, Roots, check_folder, notes_below, shape_of
 
@@ -97,7 +97,7 @@ class Plan(Struct, frozen=True):
     @property
     def projects(self) -> frozenset[str]:
         """Return keys of the projects that the agent works on, which OpenClaw from 2026.9 on ranks by."""
-        return frozenset(active_project(key) for key in self.options.projects)
+        return frozenset(project_key(key) for key in self.options.projects)
 
     @property
     def backend(self) -> str:

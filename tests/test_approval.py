@@ -157,7 +157,7 @@ def test_a_remote_fallback_needs_a_word_of_its_own(play, workspace, tmp_path, mo
     Approvals(workspace).approve("openai", "embed.example", "before")
     with synced(options(tmp_path, "openai", fallback="mistral")) as engine:
         assert engine.search.search("omada").mode == "keywords only"
-        assert engine.providers.members()[1].approved is False
+        assert engine.providers.chain.members()[1].approved is False
         assert "api.mistral.ai" in engine.notices()[-1].message
     assert {request.path.split("/v1")[0] for request in play.asked} == {"http://embed.example"}
 

@@ -99,7 +99,7 @@ def provider(args: argparse.Namespace) -> int:
         approved = _approved(providers, args)
         with waiting("Asking the provider"):
             test = chain.try_out(args.test) if args.test is not None else None
-        who, links, approvals = providers.who(), providers.members(), providers.approvals.every()
+        who, links, approvals = providers.who(), providers.chain.members(), providers.approvals.every()
         data = {
             "requested": engine.plan.provider,
             "origin": engine.plan.provider_origin,

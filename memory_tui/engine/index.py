@@ -187,22 +187,16 @@ class Index:
         if self._paused.is_set():
             raise IndexUnavailable("Indexing is paused.", "Resume it first.")
         started = time.monotonic()
-        report = last = self.writer.run(lambda store: self._sync(store, reason, force, accept_shrink))
+        report = self.writer.run(lambda store: self._sync(store, reason, force, accept_shrink))
         if reason == "search" or self.opener.resident:
             return report
-        embedded = report.embedded
         while self.batches.due is not None and self.batches.wait():
             last = self.writer.run(lambda store: self._sync(store, "batch", False, False))
-            embedded += last.embedded
-        return replace(
-            report,
-            embedded=embedded,
-            claimed=last.claimed,
-            error=last.error,
-            cancelled=last.cancelled,
-            generation=last.generation,
-            seconds=time.monotonic() - started,
-        )
+            report.embedded += last.embedded
+            report.claimed, report.error = last.claimed, last.error
+            report.cancelled, report.generation = last.cancelled, last.generation
+        report.seconds = time.monotonic() - started
+        return report
 
     def request_sync(self, reason: str = "manual") -> None:
         """Bring the index up to date in the background; requests that wait already are not repeated."""

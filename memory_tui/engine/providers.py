@@ -178,10 +178,6 @@ class Providers:
         self._reader = reader
         self._changed = changed
 
-    def members(self) -> tuple[MemberState, ...]:
-        """Return every provider that was looked at, in order, with its state; asks nobody."""
-        return self.chain.members()
-
     def probe(self) -> dict[str, Any]:
         """Return one real call, in the documented form: `ok`, and the `error` when it failed."""
         return {key: value for key, value in self.chain.try_out().items() if key in ("ok", "error")}
@@ -245,7 +241,7 @@ class Providers:
 
     def here(self, name: str) -> MemberState:
         """Return the provider called `name`, whose server has an address of this machine. Raises SettingError."""
-        member = next((member for member in self.members() if member.name == name), None)
+        member = next((member for member in self.chain.members() if member.name == name), None)
         if member is None or not member.host or not on_this_machine(member.host):
             at = f"asked at {member.host}" if member and member.host else "asked at no address"
             raise SettingError(

@@ -355,7 +355,7 @@ def mark_closed(index: Path) -> None:
     """
     path, now = mark_path(index), _closed(index)
     with suppress(OSError):
-        if now is not None and (not path.exists() or has_mark(index) or not path.stat().st_size):
+        if now is not None and (not path.exists() or _marker(index) is not None):
             durable.replace_file(path, json.dumps(now).encode())
 
 
@@ -363,8 +363,8 @@ def take_mark(index: Path) -> str:
     """Take the marker away, because the index is about to be written; return what is wrong with it, if anything."""
     path, fitting = mark_path(index), was_closed(index)
     try:
-        text = read_beside(path)
-        if _parsed(text) is not None or not text:
+        read_beside(path)
+        if _marker(index) is not None:
             durable.remove_file(path)
     except (FileNotFoundError, NotADirectoryError):
         return UNCLOSED
@@ -375,27 +375,19 @@ def take_mark(index: Path) -> str:
 
 def was_closed(index: Path) -> bool:
     """Say whether the marker beside `index` fits it: it was closed, and was not written since."""
-    return (marker := _beside(index)) is not None and marker == _closed(index)
+    return has_mark(index) and _marker(index) == _closed(index)
 
 
 def has_mark(index: Path) -> bool:
     """Say whether a marker lies beside `index`: then the file is, or was, an index of ours."""
-    return _beside(index) is not None
+    return bool(_marker(index))
 
 
-def _beside(index: Path) -> Marker | None:
-    try:
-        return _parsed(read_beside(mark_path(index)))
-    except OSError:
-        return None
-
-
-def _parsed(data: bytes) -> Marker | None:
-    """Read the marker that `mark_closed` wrote; None for anything else."""
-    try:
-        return msgspec.json.decode(data, type=Marker)
-    except msgspec.DecodeError:
-        return None
+def _marker(index: Path) -> Marker | None:
+    """Return what `mark_closed` wrote, [] for an empty file; None for another program's, and for none."""
+    with suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(read_beside(mark_path(index)) or b"[]", type=Marker)
+    return None
 
 
 def _closed(index: Path) -> Marker | None:

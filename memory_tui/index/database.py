@@ -197,11 +197,7 @@ def quarantine(path: Path, why: str) -> Notice:
 
 def on_disk(index: Path) -> int:
     """Return bytes of the index and its write-ahead log."""
-    size = 0
-    for name in (index.name, f"{index.name}-wal"):
-        with suppress(OSError):
-            size += index.with_name(name).stat().st_size
-    return size
+    return sum(_sizes(index)[::2])
 
 
 Rows = list[tuple[Any, ...]]
@@ -479,7 +475,7 @@ def _sizes(path: Path) -> tuple[int, ...]:
     numbers: list[int] = []
     for place in (path, path.with_name(path.name + "-wal")):
         # A log goes away while it is looked at, when its writer closes.
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             status = place.stat()
             numbers += [status.st_size, status.st_mtime_ns]
     return tuple(numbers)

@@ -58,19 +58,13 @@ _CLEARED = "cleared"
 """Where the index keeps what stands for what a person had cleared when it looked for secrets."""
 _SPACE = "provider = ? AND model = ? AND provider_key = ?"
 _AMONG = "hash IN (SELECT value FROM json_each(?))"
-_RECENT = (
-    "EXISTS (SELECT 1 FROM refused r WHERE r.hash = chunks.hash AND r.provider = ? AND r.model = ? "
-    "AND r.provider_key = ? AND r.at > ?)"
-)
-"""That the text of a chunk is not to be asked for; takes provider, model, key, and a time before which none counts."""
 
 
 def remember_rejected(store: Store, identity: Identity, digest: str, reason: str) -> None:
     """Remember that the text with this hash was refused now."""
+    row = (*identity.space, digest, reason, time.time())
     with store.writing():
-        store.query(
-            "INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?, ?)", (*identity.space, digest, reason, time.time())
-        )
+        store.query("INSERT OR REPLACE INTO refused VALUES(?, ?, ?, ?, ?, ?)", row)
 
 
 def known_rejected(store: Store, identity: Identity, hashes: Sequence[str]) -> set[str]:
@@ -402,13 +396,11 @@ class BatchJobs:
             return {}
         rows = store.query(
             "SELECT hash, text FROM chunks WHERE embedding_id IS NULL AND occurrence = 0 "
-            f"AND hash NOT IN (SELECT hash FROM withheld) AND {UNCLAIMED} AND NOT {_RECENT} "
-            "GROUP BY hash ORDER BY min(id)",
-            (*identity.space, *identity.space, time.time() - SECONDS),
+            f"AND hash NOT IN (SELECT hash FROM withheld) AND {UNCLAIMED} GROUP BY hash ORDER BY min(id)",
+            identity.space,
         )
-        texts: dict[str, str] = dict(
-            [row for row in rows if row[1].strip() and row[0] not in self._direct][:MOST_TEXTS]
-        )
+        passed = self._direct | known_rejected(store, identity, [digest for digest, _ in rows])
+        texts: dict[str, str] = dict([row for row in rows if row[1].strip() and row[0] not in passed][:MOST_TEXTS])
         send = sendable(store, texts, list(texts), mode.cleared) if mode.withheld else list(texts)
         return {digest: texts[digest] for digest in send} if len(send) >= service.jobs.least else {}
 

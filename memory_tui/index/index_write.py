@@ -43,27 +43,25 @@ LONGEST = 200
 """Characters of a heading that count; a whole file in one `#` line would otherwise be repeated in every chunk."""
 
 
-class Headings:
-    """Where the headings of a note are, and the rows that name the columns of its tables."""
+def headings_of(text: str) -> Callable[[int], tuple[str, ...]]:
+    """Return what tells the nearest heading of each level above a line (1-based), outermost first, and of a table the
+    row that names its columns.
+    """
+    heads, trails, levels = list[int](), list[tuple[str, ...]](), dict[int, str]()
+    for line, level, title in headings(text):
+        if title:
+            levels = {above: name for above, name in levels.items() if above < level} | {level: title[:LONGEST]}
+            heads.append(line)
+            trails.append(tuple(levels.values()))
+    lines = text.split("\n")
+    spans = ((first, last, lines[first - 1].strip()) for first, last in together(text))
+    tables = [(first, last, row[:LONGEST]) for first, last, row in spans if row.startswith("|")]
 
-    def __init__(self, text: str) -> None:
-        self._lines: list[int] = []
-        self._trails: list[tuple[str, ...]] = []
-        levels: dict[int, str] = {}
-        for line, level, title in headings(text):
-            if title:
-                levels = {above: name for above, name in levels.items() if above < level} | {level: title[:LONGEST]}
-                self._lines.append(line)
-                self._trails.append(tuple(levels.values()))
-        lines = text.split("\n")
-        spans = ((first, last, lines[first - 1].strip()) for first, last in together(text))
-        self._columns = [(first, last, row[:LONGEST]) for first, last, row in spans if row.startswith("|")]
+    def above(line: int) -> tuple[str, ...]:
+        at = bisect_left(heads, line)
+        return (*(trails[at - 1] if at else ()), *(row for first, last, row in tables if first < line <= last))
 
-    def above(self, line: int) -> tuple[str, ...]:
-        """Return the nearest heading of each level above `line` (1-based), outermost first, and of a table its head."""
-        at = bisect_left(self._lines, line)
-        columns = (row for first, last, row in self._columns if first < line <= last)
-        return (*(self._trails[at - 1] if at else ()), *columns)
+    return above
 
 
 def cut(
@@ -82,7 +80,7 @@ def cut(
     check()
     # A transcript has other lines than its file.
     lines = read.lines if isinstance(read, Transcript) else None
-    headings_above = Headings(read.text if lines is None else "").above
+    headings_above = headings_of(read.text if lines is None else "")
     seen: dict[str, int] = {}
     chunks = []
     for chunk, marks in pieces:

@@ -166,12 +166,8 @@ def scope_hash(extra_paths: Sequence[str], patterns: Sequence[ExtraPath] = (), m
 
     With `patterns` an entry that has one is an object, and entries are in the order of their JSON (OpenClaw 2026.8).
     """
-    entries = [
-        {"path": item.path.replace("\\", "/"), "pattern": item.pattern}
-        if item.pattern
-        else item.path.replace("\\", "/")
-        for item in patterns
-    ]
+    places = ((item.path.replace("\\", "/"), item.pattern) for item in patterns)
+    entries = [{"path": path, "pattern": pattern} if pattern else path for path, pattern in places]
     scope = {
         "extraPaths": sorted(entries, key=lambda entry: json.dumps(entry, ensure_ascii=False))
         if patterns

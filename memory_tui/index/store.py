@@ -85,7 +85,6 @@ class ChunkRow(NamedTuple):
     start_line: int
     end_line: int
     hash: str
-    model: str
     embedded: bool
     source: str
 
@@ -385,6 +384,11 @@ _LIVE_IN_VEC0 = f"{_LIVE}, c.id IN (SELECT rowid FROM chunks_vec_rowids) FROM ch
 """Reads which vectors can be compared in the place of the vectors: vec0 holds none that is all zeros."""
 MOST_WITH_WINDOWS = 10_000
 """Chunks of the largest index whose windows get vectors: about 42,000, which take 65 MB at 384 dimensions."""
+_WITHOUT_VECTOR = (
+    "SELECT c.id, f.path, c.start_line, c.end_line, {columns} FROM chunks c JOIN {table} r ON r.hash = c.hash "
+    "JOIN files f ON f.id = c.file_id WHERE c.embedding_id IS NULL AND c.occurrence = 0 {more} "
+    "ORDER BY f.path, c.start_line"
+)
 _WITHOUT_WINDOWS = (
     "FROM chunks c WHERE c.embedding_id > 0 AND c.occurrence = 0 AND c.id > ? "
     "AND NOT EXISTS (SELECT 1 FROM windows w WHERE w.hash = c.hash)"
@@ -583,7 +587,7 @@ class Store(Database):
     def chunks_of(self, path: str, workspace: str = "") -> list[ChunkRow]:
         """Return the chunks of a note in their order, repeats included."""
         rows = self.query(
-            "SELECT c.id, c.chunk_id, c.occurrence, c.start_line, c.end_line, c.hash, c.model, "
+            "SELECT c.id, c.chunk_id, c.occurrence, c.start_line, c.end_line, c.hash, "
             "c.embedding_id IS NOT NULL, f.source FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.path = ? "
             "AND f.workspace = ? ORDER BY c.ordinal",
             (path, workspace),
@@ -696,21 +700,13 @@ class Store(Database):
         identity = self.identity()
         if identity is None or not self.value("SELECT EXISTS (SELECT 1 FROM refused)"):
             return []
-        rows = self.query(
-            "SELECT c.id, f.path, c.start_line, c.end_line, r.reason, r.at FROM chunks c JOIN refused r ON "
-            "r.hash = c.hash JOIN files f ON f.id = c.file_id WHERE c.embedding_id IS NULL AND c.occurrence = 0 "
-            "AND r.provider = ? AND r.model = ? AND r.provider_key = ? ORDER BY f.path, c.start_line",
-            identity.space,
-        )
-        return [Rejected(*row) for row in rows]
+        space = "AND r.provider = ? AND r.model = ? AND r.provider_key = ?"
+        sql = _WITHOUT_VECTOR.format(columns="r.reason, r.at", table="refused", more=space)
+        return [Rejected(*row) for row in self.query(sql, identity.space)]
 
     def withheld(self) -> list[Withheld]:
         """List the chunks that have no vector because they look like secrets, by path and line."""
-        rows = self.query(
-            "SELECT c.id, f.path, c.start_line, c.end_line, w.kind FROM chunks c JOIN withheld w ON w.hash = c.hash "
-            "JOIN files f ON f.id = c.file_id WHERE c.embedding_id IS NULL AND c.occurrence = 0 "
-            "ORDER BY f.path, c.start_line"
-        )
+        rows = self.query(_WITHOUT_VECTOR.format(columns="r.kind", table="withheld", more=""))
         return [Withheld(*row) for row in rows]
 
     def page(self, after: int, count: int, *, vectors: bool = True) -> ChunkPage:

@@ -434,18 +434,9 @@ def sync(run: SyncRun) -> SyncReport:
         raise
     finally:
         report.seconds, report.error = time.monotonic() - started, run.outage or report.error
-        run.listener(
-            events.SyncFinished(
-                time.time(),
-                report.reason,
-                report.indexed,
-                report.removed,
-                len(report.failed),
-                report.embedded,
-                report.seconds,
-                error or report.error or ("stopped" if report.cancelled else ""),
-            )
-        )
+        counts = report.indexed, report.removed, len(report.failed), report.embedded, report.seconds
+        error = error or report.error or ("stopped" if report.cancelled else "")
+        run.listener(events.SyncFinished(time.time(), report.reason, *counts, error))
     report.generation = store.generation()
     report.changed = report.generation != before
     return report

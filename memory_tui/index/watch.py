@@ -214,9 +214,8 @@ class Watcher:
 
 def _can_matter(change: int, path: str, roots: Roots) -> bool:
     """Say whether the change can concern a note: a note itself, or a folder that came or went with notes in it."""
-    if path.endswith((".md", ".jsonl")) or (roots.media is not None and modality_of(path)):
-        return True
-    return change != _MODIFIED and _NEVER_NOTES.isdisjoint(path.split(os.sep))
+    is_note = path.endswith((".md", ".jsonl")) or (roots.media is not None and modality_of(path) is not None)
+    return is_note or (change != _MODIFIED and _NEVER_NOTES.isdisjoint(path.split(os.sep)))
 
 
 _PERIOD_SECONDS = 1.0

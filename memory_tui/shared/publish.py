@@ -436,31 +436,25 @@ def verify(access: Access, store: Store, allowed: Consent, disk: Roots | None = 
         ).fetchone()
         if row is None:
             return [f"Nothing is published as {access.name}, or this login may not read it."]
-        unsound = connection.execute("select memory_tui.unsound(%s, %s)", (access.tenant, row[0])).fetchall()
-        return [*(text for (text,) in unsound), *_differences(connection, access, row, store, allowed, disk)]
-
-
-def _differences(
-    connection: Connection, access: Access, row: tuple[Any, ...], store: Store, allowed: Consent, disk: Roots | None
-) -> Iterator[str]:
-    ws, base = row
-    here = {path: note for path, note in store.indexed().items() if kind_of(note) in allowed.kinds}
-    there = _there(connection, access, ws, "hash")
-    yield from (f"{path}: it is published, and not in the index" for path in there.keys() - here.keys())
-    passages = Passages(store, allowed.cleared, base)
-    for path, note in here.items():
-        if path not in there:
-            yield f"{path}: it is in the index, and not published"
-            continue
-        rows = connection.execute(_ROWS, {"t": access.tenant, "w": ws, "p": path}, binary=True).fetchall()
-        if not all(holds(text.decode("utf-8", "surrogatepass"), digest) for *_, digest, _, _, text, _ in rows):
-            yield f"{path}: a text is not what was hashed"
-        _, columns, vectors = passages.of(note)
-        ours = [(*each, [vector.data for seq, _, _, vector in vectors if seq == each[0]]) for each in columns]
-        if rows != ours or there[path] != note.hash:
-            yield f"{path}: it is not published as it is indexed"
-        if disk is not None and (wrong := _on_disk(disk, note)):
-            yield f"{path}: {wrong}"
+        wrong = connection.execute("select memory_tui.unsound(%s, %s)", (access.tenant, ws := row[0])).fetchall()
+        problems = [text for (text,) in wrong]
+        here = {path: note for path, note in store.indexed().items() if kind_of(note) in allowed.kinds}
+        there, passages = _there(connection, access, ws, "hash"), Passages(store, allowed.cleared, row[1])
+        problems += (f"{path}: it is published, and not in the index" for path in there.keys() - here.keys())
+        for path, note in here.items():
+            if path not in there:
+                problems.append(f"{path}: it is in the index, and not published")
+                continue
+            rows = connection.execute(_ROWS, {"t": access.tenant, "w": ws, "p": path}, binary=True).fetchall()
+            if not all(holds(text.decode("utf-8", "surrogatepass"), digest) for *_, digest, _, _, text, _ in rows):
+                problems.append(f"{path}: a text is not what was hashed")
+            _, columns, vectors = passages.of(note)
+            ours = [(*each, [vector.data for seq, _, _, vector in vectors if seq == each[0]]) for each in columns]
+            if rows != ours or there[path] != note.hash:
+                problems.append(f"{path}: it is not published as it is indexed")
+            if disk is not None and (flaw := _on_disk(disk, note)):
+                problems.append(f"{path}: {flaw}")
+        return problems
 
 
 def _on_disk(disk: Roots, note: IndexedNote) -> str:

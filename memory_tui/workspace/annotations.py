@@ -104,14 +104,9 @@ def _project_flaw(text: str, at: int) -> str:
 _DROPPED = "so OpenClaw never recalls the entry"
 
 
-def active_project(written: str) -> str:
-    """Return the key of a project that the agent works on, as a person writes it."""
-    return project_key(jsstring.trim(written))
-
-
-def project_key(key: str) -> str:
-    """Return `key` as it is compared: a path as it stands, else with its host in lower case."""
-    if key.startswith("path:"):
+def project_key(written: str) -> str:
+    """Return the key of a project as it is compared: a path as it stands, else with its host in lower case."""
+    if (key := jsstring.trim(written)).startswith("path:"):
         return key
     host, slash, rest = key.partition("/")
     return host.lower() + slash + rest

@@ -128,14 +128,11 @@ def newlines(note: NoteFile, start: int) -> int:
 # --- what a line says ----------------------------------------------------------------------------------------------
 
 
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
-
-
 def _words(line: str) -> str | None:
     """Return what a line of the file becomes, empty where it is not indexed; None for what is not JSON."""
     try:
-        record = json.loads(line, parse_constant=_no_constant) if jsstring.trim(line) else None
+        # NaN and Infinity are no JSON, and no whole numbers.
+        record = json.loads(line, parse_constant=int) if jsstring.trim(line) else None
     except (ValueError, RecursionError):
         return None
     message = record.get("message") if isinstance(record, dict) and record.get("type") == "message" else None
