@@ -6,11 +6,9 @@ makes a change, and the versions of the table undo it.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import hashlib
 import importlib
-import importlib.util
 import json
 import math
 import os
@@ -20,7 +18,7 @@ import time
 import unicodedata
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -222,7 +220,8 @@ class EntryTable:
                 "Name the folder of a LanceDB: --memories DIR.",
             ) from error
         if f"{TABLE}.lance" not in names:
-            raise _missing(folder)
+            first = 'memory-tui ltm store "TEXT" stores the first one.'
+            raise TableMissing(f"There are no memories in {one_line(folder)} yet.", first)
         return _call(folder, "Opening", lambda: cls(folder, _connected(folder).open_table(TABLE)))
 
     @classmethod
@@ -361,7 +360,7 @@ def _filter(ids: Sequence[str]) -> str:
 
 
 def _model_of(metadata: Mapping[bytes, bytes] | None) -> Mapping[str, Any]:
-    with contextlib.suppress(ValueError):
+    with suppress(ValueError):
         model = json.loads((metadata or {}).get(_MODEL, b"{}"))
         return model if isinstance(model, dict) else {}
     return {}
@@ -377,12 +376,6 @@ def _dims(folder: str, schema: Any) -> int:  # noqa: ANN401 - a schema of Arrow
             f"The table {TABLE} in {one_line(folder)} holds no memories: {what}.", "Name another place: --memories DIR."
         )
     return int(size)
-
-
-def _missing(folder: str) -> TableMissing:
-    return TableMissing(
-        f"There are no memories in {one_line(folder)} yet.", 'memory-tui ltm store "TEXT" stores the first one.'
-    )
 
 
 CATEGORIES = ("preference", "fact", "decision", "entity", "other")
@@ -454,13 +447,6 @@ def require_storable(text: str) -> str:
         message = f'The text looks like instructions to an agent: it matches the pattern "{pattern}".'
         raise EntryRefused(message, "Say it as a fact.")
     return text
-
-
-def require_category(name: str) -> str:
-    """Return a category by its name. Raises EntryRefused."""
-    if name not in CATEGORIES:
-        raise EntryRefused(f"There is no category {name!r}.", f"Choose one of {', '.join(CATEGORIES)}.")
-    return name
 
 
 # --- whose vectors -------------------------------------------------------------------------------------------------
@@ -656,7 +642,9 @@ class Memories:
         text = require_storable(text)
         if not 0 <= importance <= 1:
             raise EntryRefused(f"Importance is a number from 0 to 1, not {importance:g}.", "")
-        category = require_category(category) if category else category_of(text)
+        category = category or category_of(text)
+        if category not in CATEGORIES:
+            raise EntryRefused(f"There is no category {category!r}.", f"Choose one of {', '.join(CATEGORIES)}.")
         with self._changing(make=True) as table:
             same = next((item for item in table.entries() if normalised(item.text) == text), None)
             if same is not None:

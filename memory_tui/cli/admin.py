@@ -52,13 +52,12 @@ def _add(args: argparse.Namespace) -> int:
     choices, chosen = plan.choose(engine_options(args)), _chosen(args)
     with waiting(f"Asking {chosen.address or chosen.row.name}"):
         patch, trial = setup = providers.prepare(choices, chosen)
-    if not args.json:
-        print_lines([setup.answer, "", *(patch.diff().splitlines() or [f"{patch.target} says so already."])])
-    agreed = bool(patch.files) and confirmed(f"Write to {patch.target}?", args)
-    require_written(agreed or not patch.files)
-    backups = [file.backup for file in patch.write()] if agreed else []
-    data = {"target": str(patch.target), "diff": patch.diff(), "written": agreed, "backups": backups, "test": trial}
-    return show(args, data, ["Written. To undo it: memory-tui config --undo. To use it: memory-tui index."] * agreed)
+    lines = [setup.answer, "", *(patch.diff().splitlines() or [f"{patch.target} says so already."])]
+    may = agreed(args, lines, f"Write to {patch.target}?" if patch.files else "")
+    require_written(may or not patch.files)
+    backups = [file.backup for file in patch.write()] if may else []
+    data = {"target": str(patch.target), "diff": patch.diff(), "written": may, "backups": backups, "test": trial}
+    return show(args, data, ["Written. To undo it: memory-tui config --undo. To use it: memory-tui index."] * may)
 
 
 def _chosen(args: argparse.Namespace) -> ProviderChoice:
@@ -210,14 +209,6 @@ def _tested(test: dict[str, Any]) -> list[str]:
     return [f"Test of {test['provider']} {test['model']}{where}: {test['dims']} dimensions in {test['ms']:.0f} ms."]
 
 
-def dry_run(engine: Engine, args: argparse.Namespace) -> int:
-    """Print what an index run would send where; send nothing. Returns the exit code."""
-    forecast = engine.providers.forecast()
-    if forecast is None:
-        return show(args, None, ["No provider is configured: nothing is sent, and search uses words alone."])
-    return show(args, plain(forecast), _forecast(forecast, engine.plan.index_command))
-
-
 def _forecast(costs: Forecast, command: str) -> Iterator[str]:
     """Yield what an index run would send, a label and its words a line, then the texts that are doubted."""
     where = f"{costs.provider} {costs.model}".rstrip() + (f" at {costs.host}" if costs.host else "")
@@ -270,7 +261,9 @@ def index(args: argparse.Namespace) -> int:
     with opened(args) as engine:
         engine.plan.require_enabled()
         if args.dry_run:
-            return dry_run(engine, args)
+            forecast = engine.providers.forecast()
+            none = ["No provider is configured: nothing is sent, and search uses words alone."]
+            return show(args, plain(forecast), _forecast(forecast, engine.plan.index_command) if forecast else none)
         approved = approve_for_index(engine, args)
         if approved is not None and not args.json:
             does = engine.providers.may_get(approved.provider, approved.host)

@@ -9,9 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
@@ -38,22 +36,17 @@ _PLACE = re.compile(r"near (\d+)")
 Scalar = str | int | float | bool | None
 
 
-class SourceText(Discreet, frozen=True, dict=True):
-    """A text and the file it came from; knows the line of every character."""
+class SourceText(Discreet, frozen=True):
+    """A text and the file it came from."""
 
     HIDDEN = ("text",)
 
     path: Path
     text: str
 
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [0, *(match.end() for match in re.finditer(r"\n", self.text))]
-
     def at(self, offset: int) -> tuple[int, int]:
         """Return line and column of a character, both from 1; columns count code points."""
-        line = bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1] + 1
+        return self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset)
 
 
 class Node(Discreet, frozen=True):

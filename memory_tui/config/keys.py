@@ -281,27 +281,18 @@ def of_backend(name: str) -> Key | None:
     return key if key is not None and key.path.startswith((BACKEND, QMD)) else None
 
 
-_CHUNKING = "chunks are 400 tokens with 80 repeated"
 _BATCH = "a batch is waited for, 2 at once, looked at every 2000 ms, given up after 60 minutes"
-_STORE = "the index is in the agent's database"
 
 RETIRED: Mapping[str, str] = MappingProxyType(
     {
-        "chunking": _CHUNKING,
-        "chunkSize": _CHUNKING,
-        "chunkOverlap": _CHUNKING,
+        **dict.fromkeys(("chunking", "chunkSize", "chunkOverlap"), "chunks are 400 tokens with 80 repeated"),
         "query.hybrid": "weights are 0.7 and 0.3, MMR is on with lambda 0.7, age halves a score in 30 days",
         "sync": "files are watched after 1500 ms of quiet, and looked for at session start and on search",
         "cache.maxEntries": "the cache keeps 50,000 vectors",
-        "remote.batch.wait": _BATCH,
-        "remote.batch.concurrency": _BATCH,
-        "remote.batch.pollIntervalMs": _BATCH,
-        "remote.batch.timeoutMinutes": _BATCH,
+        **{f"remote.batch.{name}": _BATCH for name in ("wait", "concurrency", "pollIntervalMs", "timeoutMinutes")},
         "remote.nonBatchConcurrency": "4 files are embedded at once",
-        "local.contextSize": "nothing replaces it",
-        "local.modelCacheDir": "nothing replaces it",
-        "store.path": _STORE,
-        "store.driver": _STORE,
+        **dict.fromkeys(("local.contextSize", "local.modelCacheDir"), "nothing replaces it"),
+        **dict.fromkeys(("store.path", "store.driver"), "the index is in the agent's database"),
         "qmd": "QMD is no backend any more",
     }
 )

@@ -87,9 +87,8 @@ class Handlers(Struct):
             and (options.entries or name not in (RECALL, STORE, FORGET))
         ]
 
-    def list_tools(self, params: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    def list_tools(self, params: Mapping[str, Any], _caller: Caller) -> dict[str, Any]:
         """The list of tools."""
-        del caller
         wire.only_page(params)
         return {"tools": self.offered()}
 
@@ -189,9 +188,8 @@ def _failed(message: str) -> dict[str, Any]:
 def serve(host: ServedMemory) -> None:
     """Serve until the input ends, nobody reads the output any more, or a signal says so."""
 
-    def stop(number: int, frame: object) -> None:
+    def stop(number: int, _frame: object) -> None:
         """Leave at once: the thread that reads the input cannot be called back from it."""
-        del frame
         host.close()
         report_signal(number)
         os._exit(exit_status(number))

@@ -215,6 +215,9 @@ def compare_workspace(
         "paused": "OpenClaw pauses its searches: they return nothing until you run "
         f"openclaw memory status --index --agent {agent}.",
     }
+    remarks, chunking = [_CUT_OFF] if copied else [], index.record.get("chunkingVersion")
+    if index.version > _NEWEST_SCHEMA or (isinstance(chunking, int) and chunking > _NEWEST_CHUNKING):
+        remarks.append("It was written by a newer OpenClaw than memory-tui knows.")
     return IndexComparison(
         state="ok",
         path=str(path),
@@ -226,7 +229,7 @@ def compare_workspace(
         standing=standing,
         consequence=consequences[standing],
         summary={"same": same, **Counter(file.difference for file in files)},
-        remarks=(*((_CUT_OFF,) if copied else ()), *_newer(index)),
+        remarks=tuple(remarks),
         files=tuple(sorted(files, key=lambda file: file.path)),
     )
 
@@ -291,13 +294,6 @@ def _mismatches(index: _Index, wanted: Wanted) -> Iterator[Mismatch]:
     for code, value in recorded.items():
         if code in due and value != due[code]:
             yield Mismatch(code, str(value), str(due[code]))
-
-
-def _newer(index: _Index) -> Iterator[str]:
-    """Yield a remark where a release has written it that is not known here."""
-    chunking = index.record.get("chunkingVersion")
-    if index.version > _NEWEST_SCHEMA or (isinstance(chunking, int) and chunking > _NEWEST_CHUNKING):
-        yield "It was written by a newer OpenClaw than memory-tui knows."
 
 
 def statements(value: IndexComparison | HostProblem) -> Iterator[tuple[str, str]]:

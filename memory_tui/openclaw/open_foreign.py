@@ -80,7 +80,8 @@ def _try(path: Path, read: Reader[T], exclusive: bool) -> tuple[T, bool, _Way]:
     way = _way(path)
     if way != "copy":
         try:
-            return *_read(_uri(path, way), read, exclusive), way
+            how = "immutable=1" if way == "immutable" else "mode=ro&readonly_shm=1"
+            return *_read(f"file:{urllib.parse.quote(os.fsencode(path))}?{how}", read, exclusive), way
         except apsw.ReadOnlyError:
             # A write was cut off and has to be rolled back first: not in their file.
             way = "copy"
@@ -136,11 +137,6 @@ def _in_wal_mode(path: Path) -> bool:
         return file.xFileSize() >= 100 and file.xRead(100, 0)[19] == 2
     finally:
         file.xClose()
-
-
-def _uri(path: Path, way: _Way) -> str:
-    how = "immutable=1" if way == "immutable" else "mode=ro&readonly_shm=1"
-    return f"file:{urllib.parse.quote(os.fsencode(path))}?{how}"
 
 
 def _real(path: Path) -> Path:

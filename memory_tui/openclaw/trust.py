@@ -125,11 +125,6 @@ def text_hash(data: bytes) -> str:
     return _sha256(data.decode("utf-8", "replace"))
 
 
-def workspace_key(workspace: Path) -> str:
-    """Return how the ledger names a workspace: by its real path."""
-    return hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()
-
-
 class Trust:
     """The ledger of `workspace` in `database`.
 
@@ -166,13 +161,8 @@ class Trust:
         more = (path for path in (*_ROOT, *ledger.classes) if os.path.lexists(self._workspace / path))
         listed = () if ledger.problem or ledger.absent else sorted({*filter(covered, paths), *filter(covered, more)})
         files = tuple(self._of_disk(ledger, path) for path in listed)
-        return TrustReport(
-            ledger.database if not ledger.absent else "",
-            ledger.problem,
-            ledger.next_step,
-            ledger.remarks,
-            files,
-        )
+        database = "" if ledger.absent else ledger.database
+        return TrustReport(database, ledger.problem, ledger.next_step, ledger.remarks, files)
 
     def of(self, path: str) -> FileTrust | None:
         """Return the trust of the note `path`; None where the ledger does not cover it, or there is none."""
@@ -182,7 +172,9 @@ class Trust:
     def _of_values(self, name: str, values: Sequence[tuple[str, str]] | None, version: int) -> Ledger:
         if values is None:
             return Ledger(name, absent=True)
-        here, remarks, rows = workspace_key(self._workspace), list[str](), dict[str, LedgerRow | None]()
+        # The ledger names a workspace by its real path.
+        here = hashlib.sha256(os.fsencode(os.path.realpath(self._workspace))).hexdigest()
+        remarks, rows = list[str](), dict[str, LedgerRow | None]()
         if version > NEWEST_SCHEMA:
             remarks.append(f"The ledger is of a newer OpenClaw (schema {version}) than memory-tui knows.")
         for key, text in values:
