@@ -337,7 +337,6 @@ def _held_elsewhere(index: Path) -> bool:
 
 UNCLOSED = "it was not closed"
 """What `take_mark` says without a marker."""
-_CHANGED = "it was changed by something else"
 
 Marker = list[int]
 """Size in bytes and modification time in nanoseconds of an index file."""
@@ -370,7 +369,7 @@ def take_mark(index: Path) -> str:
         return UNCLOSED
     except OSError as error:
         return f"its marker cannot be read: {error.strerror}"
-    return "" if fitting else _CHANGED
+    return "" if fitting else "it was changed by something else"
 
 
 def was_closed(index: Path) -> bool:

@@ -85,6 +85,7 @@ class ChunkRow(NamedTuple):
     start_line: int
     end_line: int
     hash: str
+    model: str
     embedded: bool
     source: str
 
@@ -587,7 +588,7 @@ class Store(Database):
     def chunks_of(self, path: str, workspace: str = "") -> list[ChunkRow]:
         """Return the chunks of a note in their order, repeats included."""
         rows = self.query(
-            "SELECT c.id, c.chunk_id, c.occurrence, c.start_line, c.end_line, c.hash, "
+            "SELECT c.id, c.chunk_id, c.occurrence, c.start_line, c.end_line, c.hash, c.model, "
             "c.embedding_id IS NOT NULL, f.source FROM files f JOIN chunks c ON c.file_id = f.id WHERE f.path = ? "
             "AND f.workspace = ? ORDER BY c.ordinal",
             (path, workspace),

@@ -69,7 +69,7 @@ def test_a_transcript_is_cut_with_the_lines_of_its_file(memory):
     assert (chunk.start_line, chunk.end_line, chunk.source) == (2, 5, "sessions")
     assert memory.store.texts([chunk.rowid])[chunk.rowid] == text
     assert chunk.hash == sha256_hex(text)
-    assert chunk.chunk_id == sha256_hex(f"sessions:sessions/a.jsonl:2:5:{chunk.hash}:{memory.recipe.identity.model}")
+    assert chunk.chunk_id == sha256_hex(f"sessions:sessions/a.jsonl:2:5:{chunk.hash}:{chunk.model}")
     row = memory.store.file("sessions/a.jsonl")
     assert row.hash == sha256_hex(text + "\n2,5")
     assert row.detail == "1 line is not JSON and was skipped"
