@@ -30,9 +30,8 @@ from memory_tui.search.trace import Trace
 from memory_tui.settings import TUNE_KEYS, Settings
 from memory_tui.shared.scope import Standing, workspace_of
 from memory_tui.tune import evaluate as measures
-from memory_tui.tune import judgments, knob_search
-from memory_tui.tune.evaluate import COSTS, Case, LevelCounts, Scorecard, Scores
-from memory_tui.tune.knob_search import FEWEST, METRIC, Better, Outcome
+from memory_tui.tune import judgments
+from memory_tui.tune.evaluate import COSTS, FEWEST, METRIC, Better, Case, LevelCounts, Outcome, Scorecard, Scores
 from memory_tui.workspace import notes, roots
 from memory_tui.workspace.roots import NoteMissing
 
@@ -324,7 +323,7 @@ def evaluate(args: argparse.Namespace) -> int:
 
 def _tune(args: argparse.Namespace, engine: Engine, cases: tuple[Case, ...]) -> int:
     with waiting("Searching the knobs"):
-        outcome = knob_search.tune(cases, engine.plan.settings)
+        outcome = measures.tune(cases, engine.plan.settings)
     levels = measures.level_counts(cases, engine.plan.settings)
     data = {
         "metric": METRIC,

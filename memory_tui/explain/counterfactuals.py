@@ -41,6 +41,7 @@ WHOLE = ("query.hybrid.enabled", "profile")
 """Knobs that replace the whole way of ranking: they come last, however little a chunk needs."""
 
 WithProfile = Callable[[str], Settings]
+Ask = Callable[[str], Evidence]
 
 
 class Turn(Struct, frozen=True, rename={"key": "knob", "was": "from", "value": "to"}):
@@ -315,14 +316,7 @@ NO_QUESTIONS = Rephrasings()
 
 
 def rephrase(
-    ask: Callable[[str], Evidence],
-    evidence: Evidence,
-    settings: Settings,
-    text: str,
-    chunk: ChunkRef,
-    line: int | None = None,
-    *,
-    shorten: bool = True,
+    ask: Ask, evidence: Evidence, settings: Settings, text: str, chunk: ChunkRef, line: int | None, *, shorten: bool
 ) -> Rephrasings:
     """Return questions that recall `chunk`, of which `text` is the text; the shortest change first.
 
@@ -354,9 +348,7 @@ def rephrase(
     return Rephrasings(tuple(results), none)
 
 
-def remedies(
-    answer: WhyNot, with_profile: WithProfile, ask: Callable[[str], Evidence]
-) -> tuple[Flips | None, Rephrasings]:
+def remedies(answer: WhyNot, with_profile: WithProfile, ask: Ask) -> tuple[Flips | None, Rephrasings]:
     """Return the settings and the words that would change what `answer` says, no words for what is recalled.
 
     Where no chunk speaks, there are neither. Raises QueryError, ProviderError and what else `ask` raises.

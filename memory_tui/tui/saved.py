@@ -33,10 +33,9 @@ from memory_tui.tui.keys import named
 from memory_tui.tui.knobs import figure
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View
-from memory_tui.tune import judgments, knob_search
-from memory_tui.tune.evaluate import Case, Scores, by_question, mean, score
+from memory_tui.tune import judgments
+from memory_tui.tune.evaluate import FEWEST, METRIC, Better, Case, Outcome, Scores, by_question, mean, score, tune
 from memory_tui.tune.judgments import Label, Notebook, Query
-from memory_tui.tune.knob_search import FEWEST, METRIC, Better, Outcome
 
 ANSWER = 120
 """Characters of a judged line that are kept, so that it is found again when it moved."""
@@ -288,7 +287,7 @@ class SavedQuestions(Dialog[str]):
             self.app.call_from_thread(self.query_one("#measures", Static).update, f"{words} ...  esc stops")
 
         if settings is not None:
-            outcome = self.view.attempt(lambda _: knob_search.tune(cases, settings, progress=tell))
+            outcome = self.view.attempt(lambda _: tune(cases, settings, progress=tell))
             if outcome is not None:
                 self.call_later(self.found, outcome)
 

@@ -15,9 +15,8 @@ from memory_tui.plan import Options
 from memory_tui.search.trace import BelowMinScore
 from memory_tui.settings import PROFILES, profile_named
 from memory_tui.tui import any_line, compare, hits, knobs, ranking, saved
-from memory_tui.tune.evaluate import NAMES
+from memory_tui.tune.evaluate import NAMES, NoEvidence
 from memory_tui.tune.judgments import Label, Notebook, Query
-from memory_tui.tune.knob_search import NoEvidence
 from tests.support.tui import NOW, QUESTION, sample
 
 DECAY = {"query.hybrid.temporalDecay.enabled": True}

@@ -15,9 +15,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options
 from memory_tui.search.rank import rank
 from memory_tui.tune import evaluate, judgments
-from memory_tui.tune.evaluate import Case
+from memory_tui.tune.evaluate import FEWEST, Better, Case, NoEvidence, beyond_chance, tune
 from memory_tui.tune.judgments import Label, Query
-from memory_tui.tune.knob_search import FEWEST, Better, NoEvidence, beyond_chance, tune
 from tests.support.search import evidence, settings
 
 TODAY = dt.date(2026, 11, 20)

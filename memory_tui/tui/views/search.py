@@ -632,7 +632,7 @@ class SearchView(View):
             return engine.search.gather(query, stop)
 
         text = evidence.texts.get(chunk.rowid, row.hit.snippet)
-        return rephrase(ask, evidence, settings, text, chunk, self.line_of(row)).rephrased
+        return rephrase(ask, evidence, settings, text, chunk, self.line_of(row), shorten=True).rephrased
 
     def explained(self, rowid: int, trace: Trace, remedies: list[Remedy], *, is_last: bool) -> None:
         """Show what would have the passage under the cursor sent."""
