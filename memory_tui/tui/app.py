@@ -133,8 +133,10 @@ class MemoryApp(App[int]):
         """Open the engine, show what is known, and let it begin."""
         try:
             engine = self.session.opener(self.hear)
-            self.call_later(self.opened, engine)
-            engine.start()
+            # One that starts when the app has ended writes where the demo was.
+            if not get_current_worker().is_cancelled:
+                self.call_later(self.opened, engine)
+                engine.start()
         except MemoryTuiError as error:
             self.call_later(self.refused, error)
 

@@ -100,13 +100,12 @@ class Confirm(Paper[bool]):
 
     def __init__(self, title: str, text: Content, deed: str = "Do it") -> None:
         super().__init__(title, text)
-        self.is_long, self.deed = text.plain.count("\n") >= _SHOWN, deed
+        self.deed, self.more = deed, "   ↑ ↓ shows all of it" * (text.plain.count("\n") >= _SHOWN)
 
     def body(self) -> ComposeResult:
         """Return the text, and the question under it."""
         yield from super().body()
-        more = "   ↑ ↓ shows all of it" * self.is_long
-        yield Static(Content.assemble((f"{self.deed}? ", "bold"), "y yes   n no", more), id="question")
+        yield Static(Content.assemble((f"{self.deed}? ", "bold"), "y yes   n no", self.more), id="question")
 
     def action_agree(self) -> None:
         """Answer yes."""

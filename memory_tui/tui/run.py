@@ -117,13 +117,17 @@ class TerminalApp(MemoryApp):
     def abandon(self) -> None:
         """Restore the terminal and end the process, whatever still runs."""
         # A terminal that takes nothing holds up what restores it.
-        call_after(LOOK_SECONDS, lambda: os._exit(self.code))
+        call_after(LOOK_SECONDS, self.end)
         if self._driver is not None and not self.is_over:
             self._driver.stop_application_mode()
             self._driver.close()
         self.give_back()
         self.say_goodbye()
-        # What was made for this run alone goes with it.
+        self.end()
+
+    def end(self) -> None:
+        """End the process with what was made for this run alone."""
+        call_after(HANG_SECONDS, lambda: os._exit(self.code))
         atexit._run_exitfuncs()
         os._exit(self.code)
 

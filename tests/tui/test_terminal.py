@@ -97,6 +97,8 @@ def test_the_end_waits_for_no_thread_and_takes_the_demo_with_it(tmp_path):
     code = (
         "import sys, time; from memory_tui.cli.main import main; from memory_tui.engine.engine import Engine\n"
         "Engine.status = lambda self, deep=False: time.sleep(60)\n"
+        "import shutil; remove = shutil.rmtree\n"
+        "shutil.rmtree = lambda folder, **how: folder.exists() and time.sleep(1) or remove(folder, **how)\n"
         "sys.exit(main(sys.argv[1:]))"
     )
     place = tmp_path / "demo"
@@ -107,7 +109,7 @@ def test_the_end_waits_for_no_thread_and_takes_the_demo_with_it(tmp_path):
         began = time.monotonic()
         leave(terminal)
         assert time.monotonic() - began < 20, "the thread sleeps for sixty"
-    assert not [*place.iterdir()]
+    assert not [*place.rglob("*")]
 
 
 def test_the_end_waits_for_no_huge_note(tmp_path):

@@ -173,8 +173,7 @@ class AgentsView(View):
     def read(self, programs: Sequence[AgentProgram], log: Log) -> None:
         """Show them."""
         self.rows, self.logged = programs, log
-        failed = [row for row in self.rows if row.connection and (row.lost or row.problem)]
-        self.post_message(Badge(self.NAME, len(failed)))
+        self.post_message(Badge(self.NAME, sum(bool(row.connection and (row.lost or row.problem)) for row in programs)))
         self.draw()
 
     def draw(self) -> None:

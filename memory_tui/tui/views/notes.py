@@ -219,11 +219,10 @@ class NotesView(View):
         self.path = path
         row = next((row for row in self.session.files if row.path == path), None)
         self.stamp = row and (row.path, row.mtime, row.size, row.state, row.chunks)
-        if self.rows.position(path) is None:
-            self.query_one("#notes-filter", Input).value = ""
-            self.list_notes()
         if (at := self.rows.position(path)) is not None:
             self.rows.highlighted = at
+        else:
+            self.query_one("#notes-filter", Input).value = ""
         self.read(path, line)
 
     @on(OptionList.OptionSelected, "#notes-list")
@@ -367,8 +366,7 @@ class NotesView(View):
         if not words:
             return
         self.words = words
-        lines = list(enumerate(reader.seen, self.page.first))
-        later = sorted(lines, key=lambda each: each[0] <= reader.line)
+        later = sorted(enumerate(reader.seen, self.page.first), key=lambda each: each[0] <= reader.line)
         at = next((number for number, text in later if words.casefold() in text.casefold()), 0)
         if at:
             reader.go(at)
