@@ -13,7 +13,7 @@ from memory_tui.backends.memories import Memories
 from memory_tui.plan import Options
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.options import ProviderSettings
-from tests.support.qmd_bench import Bench
+from tests.support.qmd import Bench
 
 TEXTS = ("I prefer tabs to spaces", "The router is in the cellar", "We decided to use Postgres", "Mira likes oranges")
 Opened = Callable[..., Memories]

@@ -18,8 +18,8 @@ from memory_tui.providers.options import ProviderSettings
 from tests.support import memory_lancedb, real_openclaw
 from tests.support.paths import MODEL
 from tests.support.provider_server import Play, serving
+from tests.support.qmd import program as qmd
 from tests.support.real_openclaw import OpenClaw
-from tests.support.real_qmd import qmd
 from tests.support.scripted_model import Model
 from tests.support.workspace import put
 

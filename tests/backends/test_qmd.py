@@ -27,7 +27,7 @@ from memory_tui.mcp.tools import AnswerRules, memory_get, memory_search
 from memory_tui.mcp.wire import Caller
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log
-from tests.support.qmd_bench import Bench, alive
+from tests.support.qmd import Bench, alive
 from tests.support.waiting import LONG, until
 from tests.support.workspace import put, synced
 

@@ -218,7 +218,6 @@ def options(tmp_path, profile, provider="none"):
 
 
 def sentence(trace):
-    assert trace.empty is not None
     return wording.empty(trace.empty, trace.profile)[0]
 
 

@@ -27,11 +27,6 @@ def memory(tmp_path):
     memory.store.close()
 
 
-def stored_texts(memory):
-    rows = [row for path in memory.store.indexed() for row in memory.store.chunks_of(path)]
-    return sorted(memory.store.texts([row.rowid for row in rows]).values())
-
-
 def test_a_second_sync_writes_nothing_and_embeds_nothing(memory):
     for number in range(20):
         memory.write(f"memory/{number}.md", text_of(50, f"n{number}"))
@@ -194,7 +189,8 @@ def test_a_note_that_cannot_be_read_is_named_and_the_others_go_on(memory, monkey
     monkeypatch.setattr("tests.support.index.scan", lambda roots: seen)
     report = memory.sync()
     assert [path for path, _ in report.failed] == ["memory/b.md"]
-    assert stored_texts(memory) == ["changed", "one", "two"]
+    rows = [row.rowid for path in memory.store.indexed() for row in memory.store.chunks_of(path)]
+    assert sorted(memory.store.texts(rows).values()) == ["changed", "one", "two"]
     row = memory.store.file("memory/b.md")
     assert row.state == "failed"
     assert "regular file" in row.detail

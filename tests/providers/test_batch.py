@@ -2,16 +2,16 @@
 
 import contextlib
 
-import numpy as np
 import pytest
 
 from memory_tui.providers import registry
 from memory_tui.providers.base import Cause, ProviderFailure
 from memory_tui.providers.batch import BatchService
+from memory_tui.providers.builtin import hash_vector
 from memory_tui.providers.options import BatchOptions
 from tests.support.batch_server import BatchHandler, BatchPlay, id_of, refused, text_of
 from tests.support.embed import KEY, settings_for
-from tests.support.provider_server import echo_headers, serving, status, vector
+from tests.support.provider_server import echo_headers, serving, status
 
 TEXTS = [("a" * 64, "alpha"), ("b" * 64, "beta ü"), ("c" * 64, "gamma\nsecond line")]
 NAMES = ("openai", "gemini")
@@ -35,11 +35,6 @@ def service_of(play):
         yield make
 
 
-def unit(text):
-    one = np.array(vector(text), np.float32)
-    return one / np.linalg.norm(one)
-
-
 def fetched(service, job):
     return service.fetch(service.status(job), 256)
 
@@ -55,7 +50,7 @@ def test_texts_go_up_and_their_vectors_come_back_by_id_whatever_the_order(play, 
     vectors, errors = fetched(service, job)
     assert set(vectors) == {text_id for text_id, _ in TEXTS}
     for text_id, text in TEXTS:
-        assert vectors[text_id] == pytest.approx(unit(text), abs=1e-6)
+        assert vectors[text_id] == pytest.approx(hash_vector(text), abs=1e-6)
     assert errors == {}
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from memory_tui.errors import Cancelled
 from memory_tui.providers.base import Cause, ProviderFailure
+from memory_tui.providers.builtin import hash_vector
 from memory_tui.providers.options import RequestLimits, RetryClock, Secret
 from tests.support.embed import KEY, Time, quick
 from tests.support.provider_server import (
@@ -40,11 +41,6 @@ from tests.support.waiting import LONG
 NAN = float("nan")
 
 
-def unit(text):
-    one = np.array(vector(text), np.float32)
-    return one / np.linalg.norm(one)
-
-
 def fails(provider, texts=None, kind="document"):
     with pytest.raises(ProviderFailure) as caught:
         provider.embed(texts or ["one", "two"], kind)
@@ -58,7 +54,7 @@ def test_vectors_come_back_in_order_of_unit_length_and_blank_texts_are_not_sent(
     vectors = provider().embed(texts, "document")
     assert (vectors.dtype, vectors.shape, vectors[1].any()) == (np.float32, (5, 256), False)
     for at in (0, 2, 3, 4):
-        assert vectors[at] == pytest.approx(unit(texts[at]), abs=1e-6)
+        assert vectors[at] == pytest.approx(hash_vector(texts[at]), abs=1e-6)
     assert all(text.strip() for asked in play.asked for text in asked.texts)
     play.asked.clear()
     assert (len(provider().embed([], "document")), len(provider().embed([""], "query")), play.asked) == (0, 1, [])
@@ -140,7 +136,7 @@ def test_a_large_request_that_does_not_get_through_is_sent_in_small_ones(play, p
     play.usual, remote = small_alone, provider(batches=RequestLimits())
     texts = [f"{number:04} " * 200 for number in range(40)]
     vectors = remote.embed(texts, "document")
-    assert all(vectors[at] @ unit(text) > 0.999 for at, text in enumerate(texts))
+    assert all(vectors[at] @ hash_vector(text) > 0.999 for at, text in enumerate(texts))
     assert len([asked for asked in play.asked if len(asked.texts) == 40]) == RequestLimits().attempts
     play.asked.clear()
     remote.embed(texts, "document")
@@ -160,7 +156,7 @@ def test_a_batch_that_is_too_large_is_halved_and_the_limit_remembered(play, prov
     play.most_items, remote = 10, provider()
     texts = [f"text {n}" for n in range(64)]
     vectors = remote.embed(texts, "document")
-    assert all(vectors[at] @ unit(text) > 0.999 for at, text in enumerate(texts))
+    assert all(vectors[at] @ hash_vector(text) > 0.999 for at, text in enumerate(texts))
     play.asked.clear()
     remote.embed(texts, "document")
     assert max(len(asked.texts) for asked in play.asked) == 8
@@ -190,7 +186,7 @@ def test_a_text_over_the_models_limit_is_embedded_in_parts_and_none_of_it_is_los
     text = " ".join(f"word{n}" for n in range(80))
     whole = provider().embed([text, "short"], "document")[0]
     assert np.linalg.norm(whole) == pytest.approx(1)
-    assert whole @ unit(text) > 0.99
+    assert whole @ hash_vector(text) > 0.99
     accepted = [asked.texts[0] for asked in play.asked if len(asked.texts[0]) <= 200 and asked.texts != ["short"]]
     assert "".join(accepted) == text
 
@@ -222,7 +218,7 @@ def test_a_text_that_gets_no_vector_costs_the_others_nothing(play, provider, rep
     failure = fails(provider(), texts)
     assert failure.state is state
     assert set(range(1000)) - set(failure.done) == {3, 700}
-    assert failure.done[4] == pytest.approx(unit(texts[4]), abs=1e-6)
+    assert failure.done[4] == pytest.approx(hash_vector(texts[4]), abs=1e-6)
 
 
 def test_zeros_are_the_fault_of_the_provider_until_it_has_made_a_vector(play, provider):

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
 from memory_tui.secrets.finder import BASIC, TOKEN, redact, signs
-from tests.support.secret_lines import lines
 from tests.support.secret_samples import (
     AROUND,
     BASE64,
@@ -28,6 +27,7 @@ from tests.support.secret_samples import (
     SERVICES,
     SMALL,
     labelled,
+    lines,
     word,
 )
 

@@ -8,7 +8,7 @@ from memory_tui.inbox import checks
 from memory_tui.inbox.checks import InboxInputs
 from memory_tui.inbox.entries import DatedNote, Findings
 from memory_tui.workspace.notes import shown_day
-from tests.support.secret_lines import lines
+from tests.support.secret_samples import lines
 
 TODAY = dt.date(2026, 11, 21)
 FEWEST = 12

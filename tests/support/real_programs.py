@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support import coding_agents, memory_lancedb, real_openclaw, real_qmd
+from tests.support import coding_agents, memory_lancedb, qmd, real_openclaw
 
 
 def _programs() -> Iterator[tuple[str, Callable[[], str]]]:
     for release in (real_openclaw.NEWEST, real_openclaw.OLDEST):
         yield f"OpenClaw {release}", lambda release=release: real_openclaw.openclaw(release)[-1]
     yield "OpenClaw's plug-in memory-lancedb", lambda: str(memory_lancedb.packages())
-    yield f"QMD {real_qmd.VERSION}", real_qmd.qmd
+    yield f"QMD {qmd.VERSION}", qmd.program
     for package, version in coding_agents.VERSIONS.items():
         yield f"{package} {version}", lambda package=package: coding_agents.program(package)
 

@@ -1,4 +1,4 @@
-"""Made-up keys in the shapes that services document, and passwords as people write them down.
+"""Made-up keys in the shapes that services document, passwords as people write them down, and labelled lines.
 
 Every sample is put together from parts, so that no scanner takes these files for a leak. The shapes are those of the
 providers' own documentation and of the rules of public scanners; each is a function of a seeded generator.
@@ -7,8 +7,11 @@ providers' own documentation and of the rules of public scanners; each is a func
 import base64
 import json
 import random
+import re
 import string
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 Chance = random.Random
 HEX, SMALL, BIG, DIGITS = "0123456789abcdef", string.ascii_lowercase, string.ascii_uppercase, string.digits
@@ -17,6 +20,8 @@ URL = ALNUM + "_-"
 BASE64 = ALNUM + "+/"
 BECH32 = "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"
 SAMPLES_EACH = 60
+FOLDER = Path(__file__).parents[1] / "secrets/lines"
+_ALPHABETS = {"h": HEX, "b": ALNUM, "d": DIGITS}
 
 
 def word(chance: Chance, length: int, alphabet: str = ALNUM) -> str:
@@ -226,3 +231,28 @@ def labelled(chance: Chance, form: str) -> tuple[str, str]:
     """A note line in `form`, and the password in it."""
     value = password(chance)
     return form.replace("{}", value), value
+
+
+def lines(name: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """Yield each text of a set, with the spans that are secrets.
+
+    A secret stands in brackets in the file; random values are filled in from a seed.
+    """
+    for number, row in enumerate((FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines()[1:]):
+        parts = re.split(r"\{([A-Za-z ]+?)(\d*)\}", row)
+        chance = random.Random(f"{name} {number}")
+        values = (_value(parts[at], parts[at + 1], chance) for at in range(1, len(parts), 3))
+        filled = "".join(parts[::3][:1]) + "".join(a + b for a, b in zip(values, parts[3::3], strict=True))
+        text, spans = "", []
+        for part in re.split("(⟦[^⟧]*⟧)", filled.replace("⏎", "\n")):
+            value = part.strip("⟦⟧")
+            if value != part:
+                spans.append((len(text), len(text) + len(value)))
+            text += value
+        yield text, spans
+
+
+def _value(name: str, length: str, chance: random.Random) -> str:
+    if name == "uuid":
+        return str(uuid.UUID(int=chance.getrandbits(128), version=4))
+    return word(chance, int(length), _ALPHABETS[name]) if length else SERVICES[name](chance)
