@@ -211,9 +211,9 @@ def age_of(candidate: Candidate, now: float) -> float | None:
 
 
 def age_in_list(days: float | None) -> str:
-    """Return an age in nine cells: `today`, `14 days`, `7 weeks`, `10 months`, `evergreen`."""
+    """Return an age in nine cells: `today`, `14 days`, `7 weeks`, `10 months`, `always`."""
     if days is None:
-        return "evergreen"
+        return "always"
     return plural(round(days / 7), "week") if 28 <= days < 100 else age_words(days)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
@@ -77,6 +79,12 @@ def explained(engine: Engine, answer: WhyNot) -> Content:
     return Content("\n").join([Content.styled(safe(head), "bold"), *(Content(safe(line)) for line in lines)])
 
 
+class Words(Box):
+    """The box; a subclass because enter goes on to the lines."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "To the lines")]
+
+
 class AnyLine(Dialog[Place]):
     """Asks which line is meant; answers with it."""
 
@@ -89,7 +97,7 @@ class AnyLine(Dialog[Place]):
 
     def body(self) -> ComposeResult:
         """Return the box and the lines that are meant."""
-        yield Box(hint="words of the line, of its note's name, or PATH:LINE")
+        yield Words(hint="words of the line, of its note's name, or PATH:LINE")
         yield Options(id="lines")
 
     @on(Input.Changed)

@@ -70,7 +70,6 @@ class MemoryApp(App[int]):
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("app"),
         Binding("ctrl+z", "suspend_process", "Into the background", show=False),
-        Binding("escape", "hide_help_panel", "Close the keys", show=False, priority=True),
     ]
 
     def __init__(
@@ -363,6 +362,10 @@ class MemoryApp(App[int]):
 
         Textual lets it travel up from the focus to this queue, in which what was typed ahead comes first.
         """
+        # A sentence about the key before stands over what this one is about.
+        if priority and self.said is not None and self.said.severity == "information":
+            self.clear_notifications()
+            self.said = None
         if await super()._check_bindings(key, priority):
             return True
         focus = self.focused
@@ -387,9 +390,7 @@ class MemoryApp(App[int]):
             await tui.changes.in_time(done.wait())
 
     def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
-        """Offer other scopes only where there is a shared index, and to close the list of keys where it is open."""
-        if action == "hide_help_panel":
-            return bool(self.screen.query("HelpPanel"))
+        """Offer other scopes only where there is a shared index."""
         return action != "scope" or (self.session.engine is not None and self.session.engine.scopes.configured)
 
     async def action_view(self, name: str) -> None:
@@ -408,18 +409,17 @@ class MemoryApp(App[int]):
             self.notify("The index is brought up to date.", markup=False)
 
     async def action_undo(self) -> None:
-        """Take back what was tried in the view, else the last change of notes; "u takes it back" holds no more."""
-        self.clear_notifications()
-        self.said = None
+        """Take back what was tried in the view, else the last change of notes."""
         if not self.view.undo():
             await tui.changes.take_back(self.view, then=self.view.show_change)
 
     async def action_help(self) -> None:
-        """Say what each view is for, or close the list of keys."""
-        if self.screen.query("HelpPanel"):
-            self.action_hide_help_panel()
-        else:
-            await self.push_screen(tui.help.Help(self._keymap, self.size.width))
+        """Say what each view is for."""
+        await self.push_screen(tui.help.Help(self._keymap, self.size.width))
+
+    async def action_keys(self) -> None:
+        """List the keys that work where the focus is."""
+        await self.push_screen(tui.dialogs.Page("Keys", tui.help.every(self.screen.active_bindings.values())))
 
     def action_help_quit(self) -> None:
         """Say how to quit, where a person tries the shell's key."""

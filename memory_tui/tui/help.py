@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.content import Content
 from textual.keys import format_key
 
@@ -53,6 +53,22 @@ def text(keymap: Mapping[str, str], width: int) -> Content:
     )
 
 
+def every(active: Iterable[ActiveBinding]) -> Content:
+    """Return the keys of the app that work now, a line each, those of the focus first."""
+    rows: dict[str, list[Binding]] = {}
+    for _, binding, *_ in active:
+        # Textual's own move cursors.
+        if binding.id in BY_ID:
+            rows.setdefault(binding.id, []).append(binding)
+    lines = [
+        Content.assemble(
+            (f" {' '.join(format_key(key.key) for key in keys):>8}  ", "$accent bold"), keys[0].description
+        )
+        for keys in rows.values()
+    ]
+    return Content("\n").join(lines)
+
+
 class Help(Page):
     """The page; the key that opened it goes on to the list of all keys."""
 
@@ -65,4 +81,4 @@ class Help(Page):
     async def action_all(self) -> None:
         """List every key."""
         await self.dismiss()
-        self.app.action_show_help_panel()
+        await self.app.run_action("keys")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -46,7 +45,7 @@ LONGEST = 160
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
 LEVELS: Mapping[str, tuple[str, str, str, str]] = {
     "found": ("✓", "$success", "Found among your notes", "Found it"),
-    "in part": ("~", "$warning", "In part: the best passage has", "In part: best has"),
+    "in part": ("~", "$warning", "In part: the best lines have", "In part: best lines have"),
     "nearby only": ("?", "$warning", "Perhaps not answered", "Perhaps not"),
     "nothing holds these words": ("✗", "$error", "Your notes do not answer this", "Not answered"),
 }
@@ -190,14 +189,11 @@ def rows(evidence: Evidence, trace: Trace, most: int, grade: Grade = lambda _: N
     read = {part.hit.chunk.rowid: part for part in passages}
     result: list[Row] = []
     listed = [*trace.recalled, *trace.lost[:most]]
-    texts = [hit_text(hit, evidence.texts.get(hit.chunk.rowid, ""), words, trace.now, LONGEST) for hit in listed]
-    titles = Counter(text.title for text in texts)
-    for place, (hit, text) in enumerate(zip(listed, texts, strict=True), 1):
+    for place, hit in enumerate(listed, 1):
+        text = hit_text(hit, evidence.texts.get(hit.chunk.rowid, ""), words, trace.now, LONGEST)
         dated = hit.age_basis == "name" and not workspace_of(hit.chunk.path)
         file = safe(hit.chunk.path.removeprefix("memory/").removesuffix(".md"))
-        name = text.title or text.name if dated else f"{file} {text.title}".rstrip()
-        if dated and titles[text.title] > 1 and text.title:
-            name = f"{text.name.partition(':')[0]} {name}"
+        name = f"{text.name.partition(':')[0] if dated else file} {text.title}".rstrip()
         sent = isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back
         age = age_in_list(age_of(hit, trace.now))
         result.append(
@@ -259,41 +255,45 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     passages = f"{trace.funnel.chunks:,} {'passage' if trace.funnel.chunks == 1 else 'passages'}"
     first = "the first " if wide or not held else ""
     gets = f"Your agent gets {first}{sent} of {passages}." if sent else "Your agent gets nothing."
-    left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", gets)
-    read = "; ".join(trace.plan.readings)
-    right = f"{one_line(read)}  u as written " if read else f"{ranking} "
-    room = width - left.cell_length - 2
-    if room < 8 or (not read and room < len(right)):
+    read = Content.styled(one_line("; ".join(trace.plan.readings)), "$warning")
+    key = Content.styled("  u as written " if read else f"{ranking} ", "$warning" if read else MUTED)
+    # What is undone by a key is said before how much is sent, which the list shows too.
+    need = read.cell_length + key.cell_length + 2 if read else 0
+    for said in (gets, f"Your agent gets {sent}." if sent else gets, "" if head and read else gets):
+        left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", said)
+        if left.cell_length + need <= width:
+            break
+    room = width - left.cell_length - key.cell_length
+    if room < (8 if read else 2):
         return left.truncate(width, ellipsis=True)
-    end = Content.styled(right, "$warning" if read else MUTED)
-    end = end if end.cell_length <= room else Content.assemble(end.truncate(room - 3, ellipsis=True), "  u"[:room])
+    end = Content.assemble(read.truncate(max(1, room - 2), ellipsis=True), key)
     return Content.assemble(left, " " * (width - left.cell_length - end.cell_length), end)
 
 
 # --- verdict --------------------------------------------------------------------------------------------------------
 
 
-def _words_clause(row: Row, spoken: Sequence[Spoken], query: str) -> str:
+def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
     if not spoken:
         return "is found by its meaning"
     forms = [word.form for word in spoken if word.count]
     # Of pairs of characters the longest run is the word.
     holds = [form for form in forms if not any(form != other and form in other for other in forms)]
-    lacks = list(as_asked((word.word for word in spoken if not word.count), query))
+    lacks = list(as_asked((word.word for word in spoken if not word.count), trace.query))
     if not holds:
         if row.hit.text_points > 0:
             return "has the words in its headings or its date"
         likes = " but words like them" if row.sums[0].points >= 0.005 else ""
         return f"has none of the words you asked for{likes}"
     if not lacks:
-        return "has the words you asked for"
+        return f"has the words you asked for{', but not together' if trace.level and trace.level.in_part else ''}"
     missing = " or ".join(f'"{one_line(word, 30)}"' for word in lacks[:2])
     return f"has {quoted(holds, 3)}, but not {missing}{' and more' if len(lacks) > 2 else ''}"
 
 
 def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
     """Return why a passage stands where it stands, in one or two sentences."""
-    clause, rank = _words_clause(row, spoken, trace.query), row.hit.vector_rank
+    clause, rank = _words_clause(row, spoken, trace), row.hit.vector_rank
     if row.hit.level:
         clause = f"is named by the question and {clause}"
     near = "" if not rank else ", and is the closest in meaning" if rank == 1 else f"; {ordinal(rank)} in meaning"
@@ -376,7 +376,7 @@ def _age(row: Row) -> str:
     days = row.hit.age_days
     if row.hit.age_basis == "off":
         return "does not count"
-    return "evergreen" if days is None else "today" if 0 <= days < 1 else f"{plural(int(days), 'day')} old"
+    return "always" if days is None else "today" if 0 <= days < 1 else f"{plural(int(days), 'day')} old"
 
 
 def sums_in_a_line(row: Row, width: int) -> Content:

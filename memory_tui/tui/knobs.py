@@ -66,7 +66,7 @@ def turn(key: str, value: Scalar, was: Scalar) -> str:
         case "query.maxResults":
             return f"{value} results instead of {was}"
         case "query.hybrid.vectorWeight":
-            return f"words {figure(1 - float(value))}, meaning {figure(float(value))}"
+            return f"words weigh {figure(1 - float(value))}, meaning {figure(float(value))}"
         case "query.hybrid.mmr.lambda":
             return f"score {figure(float(value))}, variety {figure(1 - float(value))}"
         case "secondStage.neighbour":

@@ -200,7 +200,7 @@ def about(engine: Engine, path: str, row: FileRow | None) -> Iterator[Part]:
 
 
 def age(plan: Plan, row: FileRow) -> str:
-    """Return the age that a search counts, in words; `never fades` for what does not."""
+    """Return the age that a search counts, in words; `always` for what does not."""
     profile = plan.profile
     if profile.exact_paths or profile.age == "multiply":
         dated = (note_date_2026_9 if profile.exact_paths else note_date)(row.path)
@@ -208,7 +208,7 @@ def age(plan: Plan, row: FileRow) -> str:
     else:
         day, evergreen = row.day, row.day is None
     if row.source != SOURCE and evergreen:
-        return "never fades"
+        return "always"
     day = day or dt.datetime.fromtimestamp(row.mtime).date()
     return age_words((today_of(plan) - day).days)
 

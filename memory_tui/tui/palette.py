@@ -79,7 +79,7 @@ TABLE: tuple[Command, ...] = (
     Command("agents", "What OpenClaw keeps", "openclaw", "trust dreams sessions flush memories lancedb own index"),
     Command("", "Take the tour", "tour", "first steps tutorial learn introduction begin"),
     Command("", "Help", "app.help", "keys manual what how"),
-    Command("", "List every key of this view", "show_help_panel", "shortcuts bindings reference"),
+    Command("", "List every key of this view", "keys", "shortcuts bindings reference"),
     Command("", "Change the colours", "change_theme", "theme dark light settings appearance"),
     Command("", "Rebuild the index", "rebuild", "force reindex anew scratch repair"),
     Command("", "Put the app into the background", "suspend_process", "ctrl+z shell stop"),
@@ -151,4 +151,6 @@ class Commands(Provider):
         return [each for each in TABLE if each.target != "scope" or self.app.check_action("scope", ())]
 
     def _row(self, title: Content, command: Command) -> Content:
-        return Content.assemble(title, (f"  {command.key}", "$foreground-muted")) if command.key else title
+        """Return a row, with the key where it does that in the view behind the palette."""
+        works = any(each.binding.id == command.target for each in self.screen.active_bindings.values())
+        return Content.assemble(title, (f"  {command.key}", "$foreground-muted")) if works else title

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,6 +21,7 @@ from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.knobs import Moved, figure
 from memory_tui.tui.rows import Rows
 
+WARN = "$warning"
 LEAD, EFFECT = 26, 13
 """Cells of a knob: its name with its value, and what a step to one side does; a scale takes what is left."""
 
@@ -92,29 +93,35 @@ def difference(patch: Patch) -> Content:
 def line(settings: Settings, opened: Settings, width: int, *, then: bool = False) -> Content:
     """Return the ranking in one line: three numbers where there is little room, scales where there is much.
 
-    `then`: it is that of a question of then.
+    Of one that is tried, or (`then`) that of a question of then, it is what differs from `opened`.
     """
     keys, wide = knobs.active(settings), width >= 100
-    tried = then or not knobs.same(settings, opened)
-    items = []
-    if WEIGHT in keys:
-        meaning = float(settings.values[WEIGHT].value)
-        scale = f" {knobs.slider(WEIGHT, meaning, 7)}" if width >= 70 else ""
-        items.append(f"words {figure(1 - meaning)}{scale}")
-        if wide:
-            items.append(f"meaning {figure(meaning)} {knobs.slider(WEIGHT, 1 - meaning, 7)}")
-    if knobs.FLOOR in keys and (wide or knobs.HALF_LIFE not in keys):
-        floor = settings.number(knobs.FLOOR)
-        items.append(
-            f"too weak under {figure(floor) if floor else '0'}"
-            + (f" {knobs.slider(knobs.FLOOR, floor, 4)}" if wide else "")
-        )
-    if knobs.HALF_LIFE in keys:
-        items.append(f"half-life {settings.whole(knobs.HALF_LIFE)} d")
-    items.append(f"gets {settings.whole(knobs.RESULTS)}")
-    word = "Of then" if then else "Tried" if tried else "Ranking"
-    head = Content.styled(f" {word:<9}", "bold $warning" if tried else "bold")
+    if tried := then or not knobs.same(settings, opened):
+        values = ((key, settings.values[key].value, opened.values[key].value) for key in keys)
+        items = [knobs.turn(key, value, was) for key, value, was in values if value != was]
+    else:
+        items = [*_numbers(settings, keys, width)]
+    head = Content.styled(
+        f" {'Of then' if then else 'Tried' if tried else 'Ranking':<9}", f"bold {WARN * tried}".strip()
+    )
     more = len(keys) - len(items) - (0 if wide else 1)
     tail = "u takes back" if tried else f"t turn  {more} more" if wide else "t turn"
     left = Content.assemble(head, "  ".join(items))
-    return Content.assemble(fit(left, width - len(tail) - 2), " ", (tail, "$warning" if tried else MUTED))
+    return Content.assemble(fit(left, width - len(tail) - 2), " ", (tail, WARN if tried else MUTED))
+
+
+def _numbers(settings: Settings, keys: Sequence[str], width: int) -> Iterator[str]:
+    """Yield the knobs of a ranking as far as a line of `width` cells has room for them."""
+    wide = width >= 100
+    if WEIGHT in keys:
+        meaning = float(settings.values[WEIGHT].value)
+        yield f"words weigh {figure(1 - meaning)}" + (f" {knobs.slider(WEIGHT, meaning, 7)}" if width >= 70 else "")
+        if wide:
+            yield f"meaning {figure(meaning)} {knobs.slider(WEIGHT, 1 - meaning, 7)}"
+    if knobs.FLOOR in keys and (wide or knobs.HALF_LIFE not in keys):
+        floor = settings.number(knobs.FLOOR)
+        scale = f" {knobs.slider(knobs.FLOOR, floor, 4)}" if wide else ""
+        yield f"too weak under {figure(floor) if floor else '0'}{scale}"
+    if knobs.HALF_LIFE in keys:
+        yield f"half-life {settings.whole(knobs.HALF_LIFE)} d"
+    yield f"gets {settings.whole(knobs.RESULTS)}"

@@ -110,7 +110,7 @@ def as_before(question: str, query: Query | None) -> NotebookChange:
 
 
 def result(query: Query, scores: Scores | None) -> str:
-    """Return what a ranking sends for a question: `3 of 4 right, best 2nd, 5 others`."""
+    """Return what a ranking sends for a question: `3 of 4 useful, first 2nd, 5 others`."""
     if query.unanswerable:
         return "nobody knows" if scores is None else f"{scores['noise']:.0f} sent"
     if not query.relevant:
@@ -118,8 +118,8 @@ def result(query: Query, scores: Scores | None) -> str:
     if scores is None:
         return plural(len(query.labels), "mark")
     lines = len(query.relevant)
-    first = f", best {ordinal(round(1 / scores['mrr@10']))}" if scores["mrr@10"] else ""
-    return f"{round(scores['recall'] * lines)} of {lines} right{first}, {scores['noise']:.0f} others"
+    first = f", first {ordinal(round(1 / scores['mrr@10']))}" if scores["mrr@10"] else ""
+    return f"{round(scores['recall'] * lines)} of {lines} useful{first}, {scores['noise']:.0f} others"
 
 
 def summary(scores: Mapping[str, Scores]) -> str:
@@ -127,21 +127,20 @@ def summary(scores: Mapping[str, Scores]) -> str:
     if not scores:
         return "m marks a passage right or wrong, to measure rankings."
     means = mean([*scores.values()])
-    return f"{means['recall']:.0%} of right lines sent, nDCG {figure(means[METRIC])}, {means['noise']:.1f} others each."
+    return (
+        f"{means['recall']:.0%} of useful lines sent, nDCG {figure(means[METRIC])}, {means['noise']:.1f} others each."
+    )
 
 
 def outcome_text(outcome: Outcome) -> Content:
     """Return what the search for better knobs found, without a gain that is none."""
     if not isinstance(outcome, Better):
-        if outcome.reason == "few labels":
-            few = f"{plural(outcome.have, 'question')} with a right passage; the search needs {FEWEST}"
-            return Content(f"No better setting found: {few}. m marks passages.")
         chance = "the best one tried gains no more than chance would" if outcome.changes else "none gains anything"
         return Content(f"No better setting found: on the half of the questions kept to check it, {chance}.")
     before, after = outcome.before, outcome.after
     lines = [f"{knobs.NAMES[key]} {knobs.shown(key, value)}" for key, value in outcome.changes.items() if key != TEXT]
     effects = (
-        ("right lines that are sent", f"{before['recall']:.0%}", f"{after['recall']:.0%}"),
+        ("useful lines that are sent", f"{before['recall']:.0%}", f"{after['recall']:.0%}"),
         ("nDCG", figure(before[METRIC]), figure(after[METRIC])),
         ("others sent a question", f"{before['noise']:.1f}", f"{after['noise']:.1f}"),
     )
@@ -231,7 +230,18 @@ class SavedQuestions(Dialog[str]):
         options += [Option(self.drawn(query, width), id=f"={query.text}") for query in sheet.notebook.queries]
         rows.refill(options or [Option(Content(" None yet. Ask something; m marks what is right."), disabled=True)])
         self.query_one("#measures", Static).update(sheet.progress or summary(sheet.scores))
-        self.query_one(".dialog").border_subtitle = plural(len(sheet.notebook.queries), "question")
+        few = "" if self.is_enough else f"; better knobs are found by {FEWEST} with a useful passage"
+        self.query_one(".dialog").border_subtitle = plural(len(sheet.notebook.queries), "question") + few
+        self.refresh_bindings()
+
+    @property
+    def is_enough(self) -> bool:
+        """Return whether better knobs can be found by the questions."""
+        return sum(bool(query.relevant) for query in self.sheet.notebook.queries) >= FEWEST
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer the search for better knobs where it would claim something."""
+        return self.is_enough if action == "do" else super().check_action(action, parameters)
 
     def drawn(self, query: Query, width: int) -> Content:
         """Return a question in a line, with what the ranking sends for it, and whether that is more than before."""

@@ -164,6 +164,7 @@ def test_what_happens_while_the_state_is_read_has_it_read_once_more(screen, monk
 
 def test_escape_closes_the_list_of_keys(screen):
     screen.press("question_mark", "question_mark")
-    assert screen.app.screen.query("HelpPanel")
+    assert "y  Copy" in screen.text
+    assert "Cursor" not in screen.text
     screen.press("escape")
-    assert not screen.app.screen.query("HelpPanel")
+    assert "y  Copy" not in screen.text

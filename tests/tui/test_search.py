@@ -301,8 +301,8 @@ def test_a_ranking_of_openclaw_has_its_own_terms(workspace):
 def test_a_judgment_marks_the_row_measures_rankings_and_is_taken_back(screen):
     screen.ask().press("m", "enter")
     assert listed(screen)[0][3] == "✓"
-    screen.press("t", "down", "right").until(lambda: "100% of right lines sent, nDCG 1.00, " in screen.text)
-    screen.press("u", "escape", "S").until(lambda: "1 of 1 right, best 1st" in screen.text)
+    screen.press("t", "down", "right").until(lambda: "100% of useful lines sent, nDCG 1.00, " in screen.text)
+    screen.press("u", "escape", "S").until(lambda: "1 of 1 useful, first 1st" in screen.text)
     screen.press("escape").ask("where is the stopcock").press("u")
     assert screen.notices[-1].startswith("Taken back: “✓ It answers the question” of ")
     assert screen.notices[-1].endswith(f", for “{QUESTION}”.")
@@ -315,7 +315,8 @@ def test_a_saved_question_is_asked_again_and_forgotten(screen):
     screen.press("escape").ask("where is the stopcock").press("S", "end", "enter")
     assert screen.app.query_one("#query", Input).value == QUESTION
     screen.press("S", "x", "y").until(lambda: "not judged" not in screen.text)
-    screen.press("d").until(lambda: "No better setting found" in screen.text)
+    assert "better knobs are found by 20" in screen.text
+    assert "Find better knobs" not in screen.text
 
 
 def test_two_rankings_are_compared_and_a_passage_of_either_is_read(reader):
