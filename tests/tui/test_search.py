@@ -240,7 +240,7 @@ def test_a_knob_moves_the_list_and_says_what_steps_do(screen):
     screen.press("t", *["down"] * 4, "wait").until(lambda: "in, " in screen.text)
     assert "half-life" in screen.text
     screen.press("down", "right")
-    assert "gets 7" in screen.text
+    assert "7 results instead of 6" in screen.text
     assert len([row for row in listed(screen) if row.startswith("──")]) == 1
     assert listed(screen) != before
     screen.press("u", "escape")
