@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
@@ -17,9 +15,7 @@ from textual.worker import get_current_worker
 
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError
-from memory_tui.explain import hit_text
-from memory_tui.explain.counterfactuals import remedies
-from memory_tui.explain.why_not import WhyNot, named
+from memory_tui.explain.why_not import named
 from memory_tui.formatting import one_line, safe
 from memory_tui.tui.dialogs import Box, Dialog, Options
 from memory_tui.tui.hits import MUTED, fit
@@ -72,19 +68,6 @@ def lines_holding(engine: Engine, typed: str) -> list[Place]:
     return places[:MOST_LINES]
 
 
-def explained(engine: Engine, answer: WhyNot) -> Content:
-    """Return why a line that is no candidate does not come, and what would change that, in lines."""
-    changes, questions = remedies(answer, engine.plan.with_profile, engine.search.gather)
-    head, *lines = hit_text.answer(answer, changes, questions)
-    return Content("\n").join([Content.styled(safe(head), "bold"), *(Content(safe(line)) for line in lines)])
-
-
-class Words(Box):
-    """The box; a subclass because enter goes on to the lines."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "To the lines")]
-
-
 class AnyLine(Dialog[Place]):
     """Asks which line is meant; answers with it."""
 
@@ -97,7 +80,7 @@ class AnyLine(Dialog[Place]):
 
     def body(self) -> ComposeResult:
         """Return the box and the lines that are meant."""
-        yield Words(hint="words of the line, of its note's name, or PATH:LINE")
+        yield Box(hint="words of the line, of its note's name, or PATH:LINE")
         yield Options(id="lines")
 
     @on(Input.Changed)

@@ -219,10 +219,8 @@ class Compare(Dialog[ReadNote]):
         if engine is None:
             return
         every = sides(engine, self.evidence, self.other, self.settings)
-        left, right = (
-            Side(f"{knobs.title(self.settings)}, in force", self.settings, self.evidence),
-            every[at % len(every)],
-        )
+        left = Side(f"{self.settings.profile.title}, in force", self.settings, self.evidence)
+        right = every[at % len(every)]
         profile = right.settings.profile
         # The model within the package costs nothing but the moment.
         make = make or self.evidence.provider == "builtin"

@@ -55,18 +55,11 @@ def text(keymap: Mapping[str, str], width: int) -> Content:
 
 def every(active: Iterable[ActiveBinding]) -> Content:
     """Return the keys of the app that work now, a line each, those of the focus first."""
-    rows: dict[str, list[Binding]] = {}
-    for _, binding, *_ in active:
-        # Textual's own move cursors.
-        if binding.id in BY_ID:
-            rows.setdefault(binding.id, []).append(binding)
-    lines = [
-        Content.assemble(
-            (f" {' '.join(format_key(key.key) for key in keys):>8}  ", "$accent bold"), keys[0].description
-        )
-        for keys in rows.values()
-    ]
-    return Content("\n").join(lines)
+    # Textual's own, which have no row of ours, move cursors.
+    own = (binding for _, binding, *_ in active if binding.id in BY_ID)
+    return Content("\n").join(
+        Content.assemble((f" {format_key(key.key):>6}  ", "$accent bold"), key.description) for key in own
+    )
 
 
 class Help(Page):

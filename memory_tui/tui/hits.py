@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from textual.content import Content
 
 from memory_tui.backends.qmd import QmdAnswer, QmdHit
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased
-from memory_tui.explain.hit_text import age_in_list, age_of, hit_text, perfect
+from memory_tui.explain.hit_text import age_in_list, age_of, hit_text, perfect, steps
+from memory_tui.explain.why_not import Account
 from memory_tui.explain.wording import MatchedWords, Spoken, hundredths, sent_of
 from memory_tui.formatting import one_line, plural, safe
-from memory_tui.notices import ordinal, quoted
+from memory_tui.notices import as_notice, ordinal, quoted
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import (
@@ -94,10 +95,7 @@ def parts(hit: Candidate) -> list[Part]:
     rest.append(Part("named by the question" if hit.level else "rules of this release", gap))
     kept = [part for at, part in enumerate(rest) if at < 3 or abs(part.points) >= 0.005]
     figures = hundredths([part.points for part in kept], hit.score)
-    return [
-        Part(part.name, part.points, part.glyph, part.style, figure(units / 100))
-        for part, units in zip(kept, figures, strict=True)
-    ]
+    return [replace(part, figure=figure(units / 100)) for part, units in zip(kept, figures, strict=True)]
 
 
 def bar(sums: Sequence[Part], width: int, scale: float = 1.0) -> Content:
@@ -132,17 +130,14 @@ class Row:
     grade: int | None = None
     passage: Excerpt | None = None
     """What the agent reads of it; None where it is not sent."""
+    fate: str = ""
+    """Why it is no candidate, in a sentence; its numbers are those that it would have as one."""
     made: dict[tuple[int, int], Content] = field(default_factory=dict, hash=False)
 
     @property
     def line(self) -> int:
         """Return the line of the note that decided, else the first that the agent reads."""
         return self.hit.second.line if self.hit.second and self.hit.second.line else self.hit.snippet_line
-
-    @property
-    def citation(self) -> str:
-        """Return where the deciding line stands, as an answer cites it."""
-        return f"{safe(self.hit.chunk.path)}#L{self.line}"
 
     def drawn(self, width: int, lines: int) -> Content:
         """Return one or two lines of exactly `width` cells; one for what is not sent."""
@@ -156,7 +151,7 @@ class Row:
         weak = self.hit.verdict if isinstance(self.hit.verdict, BelowMinScore | LoweredByDecay) else None
         # What is too weak must not seem to reach the limit; a third digit takes a cell of the bar.
         score = under(self.hit.score, weak.floor)[:4] if weak else figure(self.hit.score)
-        front = Content.assemble(f" {self.place:>2}{grade} ", (score, "bold"), " ")
+        front = Content.assemble(f" {self.place or '–':>2}{grade} ", (score, "bold"), " ")
         drawn, cells = bar(self.sums, BAR, self.scale), LEAD + BAR - front.cell_length
         lead = Content.assemble(front, drawn.truncate(cells), " ")
         # The age of a note of a later day is longer.
@@ -182,35 +177,29 @@ def marked(text: str, spans: Sequence[tuple[int, int]]) -> Content:
     return content
 
 
-def rows(evidence: Evidence, trace: Trace, most: int, grade: Grade = lambda _: None) -> list[Row]:
-    """Return what is recalled, and the `most` best of the others."""
+def rows(
+    evidence: Evidence, trace: Trace, most: int, grade: Grade = lambda _: None, also: Account | None = None
+) -> list[Row]:
+    """Return what is recalled, the `most` best of the others, and what a person asked about `also`."""
     words, scale = MatchedWords.of(trace), perfect(trace)
     passages = excerpts(trace, evidence, trace.settings.whole("query.maxCharacters"))
     read = {part.hit.chunk.rowid: part for part in passages}
     result: list[Row] = []
-    listed = [*trace.recalled, *trace.lost[:most]]
-    for place, hit in enumerate(listed, 1):
+    listed = [*enumerate([*trace.recalled, *trace.lost[:most]], 1)]
+    if also is not None and also.candidate is not None and also.chunk not in [hit.chunk for _, hit in listed]:
+        later = enumerate(trace.lost if also.proposed else (), 1 + len(trace.recalled))
+        listed.append((next((place for place, hit in later if hit.chunk == also.chunk), 0), also.candidate))
+    for place, hit in listed:
         text = hit_text(hit, evidence.texts.get(hit.chunk.rowid, ""), words, trace.now, LONGEST)
         dated = hit.age_basis == "name" and not workspace_of(hit.chunk.path)
         file = safe(hit.chunk.path.removeprefix("memory/").removesuffix(".md"))
-        name = f"{text.name.partition(':')[0] if dated else file} {text.title}".rstrip()
-        sent = isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back
-        age = age_in_list(age_of(hit, trace.now))
-        result.append(
-            Row(
-                hit,
-                place,
-                sent,
-                one_line(name),
-                text.body,
-                age,
-                parts(hit),
-                scale,
-                tuple(text.marks),
-                grade(hit.chunk),
-                read.get(hit.chunk.rowid) if sent else None,
-            )
-        )
+        name = one_line(f"{text.name.partition(':')[0] if dated else file} {text.title}")
+        sent = isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back and place > 0
+        age, marks = age_in_list(age_of(hit, trace.now)), tuple(text.marks)
+        part = read.get(hit.chunk.rowid) if sent else None
+        fate = as_notice(also.fate).message if also and not place else ""
+        row = Row(hit, place, sent, name, text.body, age, parts(hit), scale, marks, grade(hit.chunk), part, fate)
+        result.append(row)
     return result
 
 
@@ -252,14 +241,17 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     more = ", ".join(filter(None, (held, limits)))
     head = f"{head}{' ' if in_part else ': '}{more}" if head and more else head or f"{limits[:1].upper()}{limits[1:]}"
     head = f"{head}." if head else ""
-    passages = f"{trace.funnel.chunks:,} {'passage' if trace.funnel.chunks == 1 else 'passages'}"
     first = "the first " if wide or not held else ""
-    gets = f"Your agent gets {first}{sent} of {passages}." if sent else "Your agent gets nothing."
+    gets = (
+        f"Your agent gets {first}{sent} of {plural(trace.funnel.chunks, 'passage')}."
+        if sent
+        else "Your agent gets nothing."
+    )
     read = Content.styled(one_line("; ".join(trace.plan.readings)), "$warning")
     key = Content.styled("  u as written " if read else f"{ranking} ", "$warning" if read else MUTED)
     # What is undone by a key is said before how much is sent, which the list shows too.
     need = read.cell_length + key.cell_length + 2 if read else 0
-    for said in (gets, f"Your agent gets {sent}." if sent else gets, "" if head and read else gets):
+    for said in (gets, f"Your agent gets {sent}." if sent else gets, "" if head and (read or sent) else gets):
         left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", said)
         if left.cell_length + need <= width:
             break
@@ -297,15 +289,16 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
     if row.hit.level:
         clause = f"is named by the question and {clause}"
     near = "" if not rank else ", and is the closest in meaning" if rank == 1 else f"; {ordinal(rank)} in meaning"
-    limit = trace.settings.whole(knobs.RESULTS)
     match row.hit.verdict:
+        case _ if row.fate:
+            reason = f"{row.fate} "
         case _ if trace.keeps_back:
             reason = "Probably no note answers, so it is not sent. "
         case Recalled(rescued=True):
             reason = "It is sent although it is weak, because of its words. "
         case Recalled(relaxed=True):
             reason = "Nothing is strong enough, so its words are enough. "
-        case BeyondLimit(place=place):
+        case BeyondLimit(place=place, limit=limit):
             reason = f"It is {ordinal(place)}, and the agent gets {limit}. "
         case BelowMinScore(floor=floor):
             reason = f"It scores {under(row.hit.score, floor)}, and under {figure(floor)} is too weak. "
@@ -332,11 +325,6 @@ def short_reason(row: Row) -> str:
             return "kept back"
 
 
-def title(row: Row) -> str:
-    """Return the title of the pane that explains a passage."""
-    return f"Why it is {ordinal(row.place)}" if row.sent else "Why not"
-
-
 # --- the sums -------------------------------------------------------------------------------------------------------
 
 
@@ -352,11 +340,9 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int) -> Conten
     lines = [
         Content.assemble(
             f"{part.name:<10}",
-            (f"{part.figure:>4}", "bold"),
-            "  ",
+            (f"{part.figure:>4}  ", "bold"),
             bar([part], 10),
-            "  ",
-            (details.get(part.name, ""), MUTED),
+            (f"  {details.get(part.name, '')}", MUTED),
         )
         if at < 3
         else Content.assemble(f"{part.name} ", (part.figure, "bold"))
@@ -364,11 +350,9 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int) -> Conten
     ]
     if len(lines) == 3:
         lines.append(Content.styled(f"{'':10}────", MUTED))
-    total = Content.assemble(
-        (f"{'score':<10}{figure(row.hit.score):>4}", "bold"),
-        f"  {ordinal(row.place)} of {trace.funnel.candidates:,}",
-        ("   s the whole sum", MUTED),
-    )
+    place = f"{ordinal(row.place)} of {trace.funnel.candidates:,}" if row.place else "as a candidate"
+    score = Content.styled(f"{'score':<10}{figure(row.hit.score):>4}", "bold")
+    total = Content.assemble(score, f"  {place}", ("   s the whole sum", MUTED))
     return Content("\n").join(line.truncate(width, ellipsis=True) for line in (*lines, total))
 
 
@@ -399,8 +383,8 @@ def _sum(part: Part, cells: int) -> Content:
 def long_sum(row: Row, trace: Trace, text: str, width: int) -> Content:
     """Return every step of a score, each with what it takes to redo it by hand, and what the answer lacks."""
     lines = []
-    steps = [*wording.explain(row.hit, trace), wording.terms_line(text, trace, chunk=row.hit.chunk)]
-    for step in [*steps, wording.file_line(row.hit.chunk.path, trace)]:
+    account = Account(row.hit.chunk, row.hit.verdict, row.hit, not row.fate, text)
+    for step in [*steps(account, trace), wording.file_line(row.hit.chunk.path, trace)]:
         style = "bold" if step.operation == "=" else ""
         lead = Content.assemble((f"{step.label:<8}", MUTED), (f"{step.figure:<10}", style))
         room = max(20, width - lead.cell_length)
@@ -494,16 +478,12 @@ def remedies(
 
 def _price(change: Change, names: Mapping[int, str]) -> str:
     out = change.drops_out
-    if not out:
-        drops = "nothing else drops out"
-    elif len(out) == 1:
+    drops = f"{len(out)} drop out" if out else "nothing else drops out"
+    if len(out) == 1:
         drops = f"{Content(names.get(out[0].rowid, one_line(out[0].path))).truncate(24, ellipsis=True)} drops out"
-    else:
-        drops = f"{len(out)} drop out"
     return f"{ordinal(change.place or 0)}; {drops}"
 
 
 def no_remedy(trace: Trace) -> str:
     """Return that nothing was found that would have a passage sent."""
-    name = profile_named(trace.profile).title
-    return f" No single knob of {name} and no word more has it sent."
+    return f" No single knob of {profile_named(trace.profile).title} and no word more has it sent."

@@ -31,11 +31,6 @@ NAMES: Mapping[str, str] = {
 """What the screen calls each knob that ranks; the weight of words goes with that of meaning."""
 
 
-def title(settings: Settings) -> str:
-    """Return the name of a ranking."""
-    return settings.profile.title
-
-
 def figure(value: float, digits: int = 2) -> str:
     """Return a share in two digits: `.65`, `1.00`, `-.10`."""
     unit = 10**digits

@@ -104,8 +104,7 @@ def line(settings: Settings, opened: Settings, width: int, *, then: bool = False
     head = Content.styled(
         f" {'Of then' if then else 'Tried' if tried else 'Ranking':<9}", f"bold {WARN * tried}".strip()
     )
-    more = len(keys) - len(items) - (0 if wide else 1)
-    tail = "u takes back" if tried else f"t turn  {more} more" if wide else "t turn"
+    tail = "u takes back" if tried else f"t turn  {len(keys) - len(items)} more" if wide else "t turn"
     left = Content.assemble(head, "  ".join(items))
     return Content.assemble(fit(left, width - len(tail) - 2), " ", (tail, WARN if tried else MUTED))
 

@@ -63,18 +63,18 @@ def edited(engine: Engine, *changes: NotebookChange) -> Notebook:
     return judgments.edit(path, engine.notes.read, changes)
 
 
-def label_of(row: Row, trace: Trace, text: str, grade: int) -> Label:
-    """Return the judgment of a passage: of the line that decided, else of that which holds most words."""
+def label_of(row: Row, trace: Trace, text: str, grade: int, line: int = 0) -> Label:
+    """Return the judgment of a passage: of `line`, else of the one that decided, else of that with most words."""
     chunk, lines = row.hit.chunk, text.split("\n")
     words = MatchedWords(trace.plan, trace.profile)
-    start, decided = row.hit.snippet_line - chunk.start_line, row.line - chunk.start_line
+    start, decided = row.hit.snippet_line - chunk.start_line, (line or row.line) - chunk.start_line
     usable = [at for at, line in enumerate(lines) if line.strip()] or [0]
 
     def merit(at: int) -> tuple[int, int]:
         return sum(count > 0 for count in words.counts(lines[at]).values()), -abs(at - start)
 
     looked_into = row.hit.second is not None and bool(row.hit.second.measures)
-    best = decided if looked_into and decided in usable else max(usable, key=merit)
+    best = decided if (line or looked_into) and decided in usable else max(usable, key=merit)
     return Label(chunk.path, min(chunk.end_line, chunk.start_line + best), grade, lines[best].strip()[:ANSWER])
 
 
@@ -184,7 +184,7 @@ class SavedQuestions(Dialog[str]):
     def __init__(self, view: View, question: str, cases: dict[str, Case], use: Callable[[Settings, str], None]) -> None:
         super().__init__("Saved questions")
         self.view, self.question, self.cases, self.use = view, question, cases, use
-        self.sheet = Sheet(Notebook(), {}, {})
+        self.sheet, self.is_enough = Sheet(Notebook(), {}, {}), False
 
     def body(self) -> ComposeResult:
         """Return the list, and what the ranking in force comes to."""
@@ -230,18 +230,14 @@ class SavedQuestions(Dialog[str]):
         options += [Option(self.drawn(query, width), id=f"={query.text}") for query in sheet.notebook.queries]
         rows.refill(options or [Option(Content(" None yet. Ask something; m marks what is right."), disabled=True)])
         self.query_one("#measures", Static).update(sheet.progress or summary(sheet.scores))
+        self.is_enough = sum(bool(query.relevant) for query in sheet.notebook.queries) >= FEWEST
         few = "" if self.is_enough else f"; better knobs are found by {FEWEST} with a useful passage"
         self.query_one(".dialog").border_subtitle = plural(len(sheet.notebook.queries), "question") + few
         self.refresh_bindings()
 
-    @property
-    def is_enough(self) -> bool:
-        """Return whether better knobs can be found by the questions."""
-        return sum(bool(query.relevant) for query in self.sheet.notebook.queries) >= FEWEST
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+    def check_action(self, action: str, _parameters: tuple[object, ...]) -> bool | None:
         """Offer the search for better knobs where it would claim something."""
-        return self.is_enough if action == "do" else super().check_action(action, parameters)
+        return action != "do" or self.is_enough
 
     def drawn(self, query: Query, width: int) -> Content:
         """Return a question in a line, with what the ranking sends for it, and whether that is more than before."""

@@ -89,10 +89,15 @@ class ReadNote(Message):
 
 @dataclass
 class AskNotes(Message):
-    """Ask `query` in the search view, with the `settings` of then where given; an empty one only goes there."""
+    """Ask `query` in the search view, with the `settings` of then where given; an empty one only goes there.
+
+    With a `path` it is asked why its `line` comes or does not, for that question or the last one.
+    """
 
     query: str = ""
     settings: Settings | None = None
+    path: str = ""
+    line: int = 0
 
 
 @dataclass

@@ -163,7 +163,9 @@ def test_the_line_above_says_first_whether_the_notes_answer(trace):
 def test_an_answer_that_lacks_a_word_claims_no_more_than_it_has(engine):
     trace = engine.search.search("printer price")
     assert trace.level is not None
-    assert hits.level_line(trace, 80).plain.startswith(' ~ In part: best lines have "printer", not "price". Your agent gets')
+    assert hits.level_line(trace, 80).plain.startswith(
+        ' ~ In part: best lines have "printer", not "price". Your agent gets'
+    )
     assert hits.level_line(trace, 120).plain.startswith(' ~ In part: the best lines have "printer", not "price".')
     assert trace.level.sentence.startswith('Found in part ("printer", not "price"): ')
     named = engine.search.search("network history")
@@ -209,7 +211,6 @@ def test_a_verdict_names_words_as_the_passage_writes_them(evidence, trace, rows)
     assert hits.verdict(miss, trace, spoken(evidence, trace, miss)).startswith(
         'It is 7th, and the agent gets 6. It has "omada"'
     )
-    assert (hits.title(rows[0]), hits.title(miss)) == ("Why it is 1st", "Why not")
 
 
 def test_every_verdict_has_a_reason(engine, evidence):
@@ -259,7 +260,7 @@ def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
         gone = {hit.chunk.rowid for hit in trace.recalled} - {*sent}
         assert ("nothing else drops out" in remedy.effect) == (not gone)
         assert len(gone) != 1 or names[gone.pop()][:20] in remedy.effect
-        assert remedy.drawn(54, 30).cell_length == 54
+        assert remedy.drawn(54, len(remedy.price(54))).cell_length == 54
     # One that sends the passage without the line asked about is none.
     settings, without = engine.plan.settings.update({"query.maxCharacters": 900}, "test"), 0
     for hit in trace.lost[:4]:

@@ -328,29 +328,32 @@ def test_two_rankings_are_compared_and_a_passage_of_either_is_read(reader):
     assert reader.app.view.id == "notes"
 
 
-def test_any_line_is_explained(reader):
-    reader.ask().press("W").type("stopcock kitchen").press("enter", "enter")
+def test_a_line_that_is_no_candidate_has_the_pane_of_the_others_and_its_remedies_are_tried(reader):
+    reader.ask("where is the stopcock").press("W").type("MEMORY.md:1").press("enter")
+    reader.until(lambda: view(reader).row is not None and not view(reader).row.place)
     row = view(reader).row
-    assert row is not None
-    assert not row.sent
-    assert "topcock" in reader.text
+    assert row.fate
+    reader.press("s").until(lambda: "not a candidate" in reader.text).press("s")
+    reader.press("right_square_bracket").until(lambda: view(reader).remedies).press("end", "enter")
+    reader.until(lambda: view(reader).row.sent and view(reader).row.name == row.name)
+
+
+def test_the_line_under_the_cursor_of_a_note_is_asked_about_once_there_is_a_question(screen):
+    screen.press("1", "down", "W")
+    assert screen.notices[-1].startswith("Type a question, then enter: it says why ")
+    screen.type("omada vlan").press("enter").until(
+        lambda: view(screen).place is not None and view(screen).line_asked[0]
+    )
+    assert view(screen).row.hit.chunk.path == view(screen).place.path
 
 
 def test_a_line_that_is_sent_is_named_and_shown_as_sent(screen):
     screen.ask()
     first = view(screen).row
     assert first is not None
-    path, line = (
-        first.hit.chunk.path,
-        next(
-            number
-            for number, words in enumerate(view(screen).query_one(Reader).text.split("\n"), first.hit.chunk.start_line)
-            if words.strip() and number != first.line
-        ),
-    )
-    screen.press("down", "W").type(f"{path}:{line}").press("enter")
-    assert view(screen).row == first
-    assert screen.notices[-1] == f"{path}:{line} is sent, in the passage under the cursor."
+    line = first.line + 1
+    screen.press("down", "W").type(f"{first.hit.chunk.path}:{line}").press("enter")
+    screen.until(lambda: view(screen).row == first)
     assert view(screen).query_one(Reader).line == line
     screen.press("down")
     second = view(screen).row

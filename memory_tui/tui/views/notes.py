@@ -27,7 +27,7 @@ from memory_tui.tui.keys import TABLE as KEYS
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.reader import NotePage, Reader
 from memory_tui.tui.rows import Rows
-from memory_tui.tui.session import OpenView, ReadNote, Session
+from memory_tui.tui.session import AskNotes, OpenView, ReadNote, Session
 from memory_tui.tui.view import View
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ class NotesView(View):
 
     NAME = "notes"
     FOCUS = "#notes-list"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("note", "notes", "text.back"), *named("", "search.miss")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("note", "notes", "text.back"),
+        *named("", "search.miss", "search.line"),
+    ]
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -349,6 +352,11 @@ class NotesView(View):
         self.post_message(
             tui.palette.Chosen(next(command for command in tui.palette.TABLE if command.target == "search.miss"))
         )
+
+    def action_line(self) -> None:
+        """Ask why the line under the cursor comes, or does not, for the last question."""
+        if self.is_there():
+            self.post_message(AskNotes(path=self.path, line=self.reader.line))
 
     async def action_filter(self) -> None:
         """Ask for words: of the text where that has the focus, else of a note's title, path or day."""

@@ -33,8 +33,9 @@ from memory_tui.errors import Cancelled, MemoryTuiError
 from memory_tui.events import Event, IndexChanged, SyncFinished
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephrase, that_send
-from memory_tui.explain.why_not import row_of
+from memory_tui.explain.why_not import WhyNot, row_of
 from memory_tui.formatting import one_line, safe
+from memory_tui.notices import as_notice, ordinal
 from memory_tui.providers import registry
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import Reranking, can_rank
@@ -44,7 +45,7 @@ from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import PROFILES, TUNE_KEYS, Settings
 from memory_tui.shared.scope import ALL, OWN, MirrorFilling, Standing, workspace_of
 from memory_tui.tui import hits, knobs, ranking, saved
-from memory_tui.tui.any_line import AnyLine, Place, explained
+from memory_tui.tui.any_line import AnyLine, Place
 from memory_tui.tui.changes import ahead, in_time, overtake, promote
 from memory_tui.tui.compare import Compare
 from memory_tui.tui.dialogs import Box, Choice, Confirm, Line, Page
@@ -93,6 +94,8 @@ class Request:
     """Whether knobs are shown, so that it is worked out what a step of each does."""
     standing: Standing | None = None
     """How the mirror stands that answers; None for this workspace."""
+    place: Place | None = None
+    """The line that a person asked about."""
 
 
 @dataclass(repr=False)
@@ -108,6 +111,8 @@ class Answered(Message):
     replay: Reranking
     """Ranks the same evidence by other settings; it remembers what no knob changes."""
     effects: Effects = field(default_factory=dict)
+    why: WhyNot | None = None
+    """What became of the line that a person asked about."""
     measures: str = ""
     """What the ranking comes to on the saved questions that were asked already."""
 
@@ -225,8 +230,10 @@ class SearchView(View):
         """The passage that the cursor is to stand on."""
         self.then: tuple[str, Settings | None] = "", None
         """The question that is asked with the knobs of then, which another one leaves, and these knobs."""
-        self.line_asked = 0, 0
-        """A passage, and the line of it that a person asked about."""
+        self.place: Place | None = None
+        """The line that a person asked about, with this question."""
+        self.is_going = False
+        """Whether the cursor is to go to its passage."""
 
     def compose(self) -> ComposeResult:
         yield Query()
@@ -286,6 +293,8 @@ class SearchView(View):
         """Ask what stands in the box; at rest, where the provider or QMD is not in this process."""
         event.stop()
         self.misses = MISSES
+        if self.box.has_focus and not self.is_going:
+            self.place = None
         self.wait_no_more()
         if self.is_of_then and self.box.value != self.then[0]:
             self.action_own_ranking()
@@ -304,6 +313,8 @@ class SearchView(View):
         event.stop()
         self.box.remember()
         self.screen.set_focus(self.hits)
+        if self.is_going:
+            self.rerank()
 
     def ask(self) -> None:
         """Ask what stands in the box; a question before it is stopped."""
@@ -335,7 +346,8 @@ class SearchView(View):
     def request(self, query: str, settings: Settings) -> Request:
         """Return a request for the shape that the list has now."""
         as_written, turning = query == self.as_written, self.why.has_class("-turning")
-        return Request(self.number, query, settings, self.shape, self.misses, self.stop, as_written, turning)
+        now = self.number, query, settings, self.shape, self.misses, self.stop
+        return Request(*now, as_written, turning, place=self.place)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -384,11 +396,17 @@ class SearchView(View):
         request.stop.check()
         trace = engine.search.rank(evidence, request.settings)
         request.stop.check()
-        rows = hits.rows(evidence, trace, request.misses, self.grades(evidence.query))
+        why, also, place = None, None, request.place
+        if place is not None:
+            why = self.attempt(lambda _: engine.search.why(evidence, place.path, place.line, request.settings))
+        if why is not None and why.best is not None and (why.best.proposed or why.place.gate is None):
+            also = why.best
+            evidence = structs.replace(evidence, texts={also.chunk.rowid: also.text, **evidence.texts})
+        rows = hits.rows(evidence, trace, request.misses, self.grades(evidence.query), also)
         if request.shape[0]:
             for row in rows:
                 row.drawn(*request.shape)
-        result = Answered(engine, request, evidence, trace, rows, qmd, replay)
+        result = Answered(engine, request, evidence, trace, rows, qmd, replay, why=why)
         if request.turning:
             request.stop.check()
             result.effects = effects_of_steps(engine, result)
@@ -401,7 +419,7 @@ class SearchView(View):
         return query_saved.grade if query_saved is not None else lambda _: None
 
     @on(Answered)
-    def show(self, answer: Answered) -> None:
+    async def show(self, answer: Answered) -> None:
         """Show an answer, unless something newer is under way."""
         if answer.request.number != self.number:
             return
@@ -411,6 +429,8 @@ class SearchView(View):
         if not same:
             with self.prevent(OptionList.OptionHighlighted):
                 self.filling, self.hits.highlighted = True, None
+        if self.is_going and not self.box.has_focus:
+            await self.arrive(answer)
         self.draw()
         if not self.keyed:
             # The footer mounts its keys anew each time: only where they change.
@@ -489,7 +509,7 @@ class SearchView(View):
         tried = ", of then" if self.is_of_then else ", tried" if self.session.tried else ""
         state = Content.styled(f" {standing.sentence}", WARN if standing.trouble else "") if standing else Content()
         room = max(1, self.size.width - state.cell_length)
-        line = hits.level_line(answer.trace, room, f"ranking: {knobs.title(settings)}{tried}")
+        line = hits.level_line(answer.trace, room, f"ranking: {settings.profile.title}{tried}")
         return (state + line).truncate(self.size.width, ellipsis=True)
 
     def options(self, answer: Answered) -> list[Option]:
@@ -511,10 +531,14 @@ class SearchView(View):
     @property
     def row(self) -> Row | None:
         """Return the passage under the cursor."""
-        option = self.hits.highlighted_option
-        if self.answer is None or option is None:
-            return None
-        return next((row for row in self.answer.rows if str(row.hit.chunk.rowid) == option.id), None)
+        option, rows = self.hits.highlighted_option, self.answer.rows if self.answer is not None else ()
+        return next((row for row in rows if option is not None and str(row.hit.chunk.rowid) == option.id), None)
+
+    @property
+    def line_asked(self) -> tuple[int, int]:
+        """Return a passage, and the line of it that a person asked about."""
+        why = self.answer.why if self.answer is not None else None
+        return (why.best.chunk.rowid, why.place.line or 0) if why is not None and why.best is not None else (0, 0)
 
     def line_of(self, row: Row) -> int:
         """Return the line of a passage that a person asked about, else the one that decided."""
@@ -569,9 +593,10 @@ class SearchView(View):
             self.clear_why()
             return
         text, trace = answer.evidence.texts.get(row.hit.chunk.rowid, row.hit.snippet), answer.trace
-        self.entitle(self.why, hits.title(row))
+        self.entitle(self.why, f"Why it is {ordinal(row.place)}" if row.sent else "Why not")
         spoken = wording.asked_words(trace, text)
-        self.write("#verdict", hits.verdict(row, trace, spoken))
+        unsent = answer.why.unsent if answer.why is not None and row.hit.chunk.rowid == self.line_asked[0] else ""
+        self.write("#verdict", f"{unsent} {hits.verdict(row, trace, spoken)}".lstrip())
         if self.why.has_class("-sum"):
             self.query_one("#steps", Static).update(hits.long_sum(row, trace, text, self.why.size.width - 3))
         else:
@@ -594,13 +619,12 @@ class SearchView(View):
     def rested(self) -> None:
         """Work out what would change it."""
         answer, row = self.answer, self.row
-        if answer is None or row is None:
+        if answer is None or row is None or self.why.has_class("-turning"):
             return
-        if not self.why.has_class("-turning"):
-            self.show_miss(row)
-            self.looking = Stop(answer.request.stop)
-            if not row.sent:
-                self.remedy(answer, row, self.looking)
+        self.show_miss(row)
+        self.looking = Stop(answer.request.stop)
+        if not row.sent:
+            self.remedy(answer, row, self.looking)
 
     @work(thread=True, exclusive=True, group="why")
     def remedy(self, answer: Answered, row: Row, stop: Stop) -> None:
@@ -637,9 +661,7 @@ class SearchView(View):
     def explained(self, rowid: int, trace: Trace, remedies: list[Remedy], *, is_last: bool) -> None:
         """Show what would have the passage under the cursor sent."""
         row, answer = self.row, self.answer
-        if answer is None or row is None or trace is not answer.trace:
-            return
-        if row.hit.chunk.rowid == rowid:
+        if answer is not None and row is not None and trace is answer.trace and row.hit.chunk.rowid == rowid:
             none = hits.no_remedy(answer.trace) if is_last else "looking for a word to add ..."
             self.show_remedies(remedies, none)
             if remedies or is_last:
@@ -666,18 +688,20 @@ class SearchView(View):
     def try_remedy(self, event: OptionList.OptionSelected) -> None:
         """Try a ranking, or another question."""
         event.stop()
-        remedy = self.remedies[event.option_index]
+        remedy, row = self.remedies[event.option_index], self.row
         if isinstance(remedy.remedy, Change):
             self.try_settings(remedy.remedy.settings, remedy.text)
-        else:
-            before = self.box.value
-            self.steps.append((remedy.text, lambda: self.put(before)))
-            self.put(remedy.remedy.query)
+        elif row is not None:
+            place = Place(row.hit.chunk.path, self.line_of(row), "")
+            self.steps.append((remedy.text, partial(self.put, self.box.value, place)))
+            self.action_back()
+            self.put(remedy.remedy.query, place)
             self.notify(f"Asked with {remedy.text}. u takes it back.", markup=False)
         self.action_back()
 
-    def put(self, query: str) -> None:
-        """Put a question into the box, which asks it."""
+    def put(self, query: str, place: Place | None = None) -> None:
+        """Put a question into the box, which asks it; the cursor goes to the passage that holds the line `place`."""
+        self.place, self.is_going = place, place is not None
         self.box.value = query
         self.box.cursor_position = len(query)
 
@@ -795,9 +819,7 @@ class SearchView(View):
         if after is not None:
             self.try_settings(after, knob=message.key)
         elif message.key == knobs.PROFILE:
-            self.notify(
-                "No other ranking goes by these passages. c compares with one that cuts otherwise.", markup=False
-            )
+            self.notify("No other ranking goes by these passages. c compares with others.", markup=False)
         else:
             self.notify("That is the end of its scale.", markup=False)
 
@@ -823,6 +845,8 @@ class SearchView(View):
     def asked(self, message: AskNotes) -> None:
         """Ask what another view wants to know."""
         message.stop()
+        if message.path:
+            self.ask_line(Place(message.path, message.line, ""))
         if message.query:
             if self.is_of_then:
                 self.action_own_ranking()
@@ -926,13 +950,13 @@ class SearchView(View):
         """Go to what would have a passage sent: the one under the cursor, then the next one, else the first."""
         if self.answer is None:
             return
-        sent, row = wording.sent_of(self.answer.trace), self.row
-        place = row.place + self.query_one(Remedies).has_focus if row is not None and not row.sent else sent + 1
-        if (miss := next((each for each in self.answer.rows if each.place == place), None)) is None:
-            self.notify("No passage more is listed." if place > sent + 1 else "Nothing is left out.", markup=False)
+        misses, row = [each for each in self.answer.rows if not each.sent], self.row
+        at = misses.index(row) + self.query_one(Remedies).has_focus if row in misses else 0
+        if at >= len(misses):
+            self.notify("No passage more is listed." if misses else "Nothing is left out.", markup=False)
             return
         self.why.remove_class("-turning", "-sum")
-        self.hits.highlighted = self.hits.position(str(miss.hit.chunk.rowid))
+        self.hits.highlighted = self.hits.position(str(misses[at].hit.chunk.rowid))
         self.open_pane()
         self.screen.set_focus(self.query_one(Remedies))
 
@@ -976,13 +1000,14 @@ class SearchView(View):
         if row is None or answer is None or not self.is_own(self.owner):
             return
         query, chunk = answer.trace.query, row.hit.chunk
-        text = answer.evidence.texts.get(chunk.rowid, row.hit.snippet)
+        text, line = answer.evidence.texts.get(chunk.rowid, row.hit.snippet), self.line_of(row)
+        label = saved.label_of(row, answer.trace, text, 0, line if line != row.line else 0)
 
         def change(choice: str) -> NotebookChange:
             if choice == saved.UNKNOWN:
                 return saved.kept(query, unanswerable=True)
-            label = None if choice == saved.TAKE_BACK else saved.label_of(row, answer.trace, text, int(choice))
-            return saved.judged(query, chunk, label)
+            mark = None if choice == saved.TAKE_BACK else structs.replace(label, grade=int(choice))
+            return saved.judged(query, chunk, mark)
 
         def chosen(choice: str | None) -> None:
             if choice:
@@ -993,7 +1018,9 @@ class SearchView(View):
                 if before is None and choice != saved.TAKE_BACK:
                     self.notify("Kept with your saved questions: S measures rankings by them.", markup=False)
 
-        await self.app.push_screen(Choice("Is this right for your question?", saved.CHOICES, row.name), chosen)
+        await self.app.push_screen(
+            Choice("Is this right for your question?", saved.CHOICES, f"{row.name}, line {label.line}"), chosen
+        )
 
     @work(thread=True, group="notebook")
     def learn(self, *changes: NotebookChange) -> None:
@@ -1016,49 +1043,35 @@ class SearchView(View):
 
     async def action_line(self) -> None:
         """Ask why any line comes or does not."""
-        if self.answer is None:
-            self.notify("Ask a question first; W then tells why a line does not come.", markup=False)
-            return
 
         def chosen(place: Place | None) -> None:
             if place is not None:
-                self.explain_line(place)
+                self.ask_line(place)
 
-        await self.app.push_screen(AnyLine(self, self.answer.engine), chosen)
+        engine = self.answer.engine if self.answer is not None else self.session.engine
+        if engine is not None:
+            await self.app.push_screen(AnyLine(self, engine), chosen)
 
-    @work(thread=True, exclusive=True, group="line")
-    def explain_line(self, place: Place) -> None:
-        """Go to the passage that holds a line; where it is no candidate, say why."""
-        answer = self.answer
-        if answer is None:
-            return
-        settings = answer.request.settings
-        why = self.attempt(lambda _: answer.engine.search.why(answer.evidence, place.path, place.line, settings))
-        if why is None:
-            return
-        if why.best is not None and why.best.proposed and why.place.gate is None:
-            rowid = why.best.chunk.rowid
-            part = next((row.passage for row in answer.rows if row.hit.chunk.rowid == rowid), None)
-            sent = "sent" if part else "not sent"
-            words = f"{safe(place.path)}:{place.line} is {sent}, in the passage under the cursor."
-            self.notify(why.unsent or words, markup=False)
-            self.call_later(self.placed, rowid, place)
-        else:
-            text = self.attempt(lambda _: explained(answer.engine, why))
-            if text is not None:
-                self.call_later(self.placed, 0, place, text)
-
-    async def placed(self, rowid: int, place: Place, text: Content | str = "") -> None:
-        """Show the passage, or why it is none."""
+    def ask_line(self, place: Place) -> None:
+        """Go to the passage that holds a line, once there is an answer."""
+        self.place, self.is_going = place, True
         if self.answer is None:
+            self.screen.set_focus(self.box)
+            where = f"{safe(place.path)}:{place.line}"
+            self.notify(f"Type a question, then enter: it says why {where} comes or does not.", markup=False)
+        self.rerank()
+
+    async def arrive(self, answer: Answered) -> None:
+        """Go to the passage that was asked about, or say why there is none."""
+        self.is_going = False
+        if (why := answer.why) is None:
             return
-        if rowid:
-            self.wanted, self.misses = rowid, len(self.answer.trace.lost)
-            self.line_asked = rowid, place.line
-            self.rerank()
+        if any(row.hit.chunk.rowid == self.line_asked[0] for row in answer.rows):
+            self.wanted = self.line_asked[0]
             self.screen.set_focus(self.hits)
         else:
-            await self.app.push_screen(Page(f"{safe(place.path)}:{place.line}", text))
+            text = Content(f"{one_line(as_notice(why.fate).message)}\n{one_line(why.place.remark)}".rstrip())
+            await self.app.push_screen(Page(f"{safe(why.place.path)}:{why.place.line}", text))
 
     async def action_do(self) -> None:
         """Write the ranking that is tried into the configuration, shown first."""
