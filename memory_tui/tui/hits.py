@@ -278,7 +278,8 @@ def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
         likes = " but words like them" if row.sums[0].points >= 0.005 else ""
         return f"has none of the words you asked for{likes}"
     if not lacks:
-        return f"has the words you asked for{', but not together' if trace.level and trace.level.in_part else ''}"
+        apart = trace.level is not None and any(word.word in trace.level.signals.lacks for word in spoken)
+        return f"has the words you asked for{', but not together' if apart else ''}"
     missing = " or ".join(f'"{one_line(word, 30)}"' for word in lacks[:2])
     return f"has {quoted(holds, 3)}, but not {missing}{' and more' if len(lacks) > 2 else ''}"
 

@@ -525,7 +525,9 @@ class SearchView(View):
                 options.append(Option(label.truncate(width), disabled=True))
             options.append(Option(row.drawn(width, lines), id=str(row.hit.chunk.rowid)))
         if (more := len(trace.lost) - answer.request.misses) > 0:
-            options.append(Option(Content.styled(f"     {more:,} more, weaker", MUTED), id=MORE))
+            # The passage that was asked about comes after those that are not listed.
+            at = len(options) - (len(answer.rows) > len(trace.recalled) + answer.request.misses)
+            options.insert(at, Option(Content.styled(f"     {more:,} more, weaker", MUTED), id=MORE))
         return options
 
     @property
@@ -1063,13 +1065,11 @@ class SearchView(View):
 
     async def arrive(self, answer: Answered) -> None:
         """Go to the passage that was asked about, or say why there is none."""
-        self.is_going = False
-        if (why := answer.why) is None:
-            return
-        if any(row.hit.chunk.rowid == self.line_asked[0] for row in answer.rows):
+        self.is_going, why = False, answer.why
+        if not answer.trace.empty and any(row.hit.chunk.rowid == self.line_asked[0] for row in answer.rows):
             self.wanted = self.line_asked[0]
             self.screen.set_focus(self.hits)
-        else:
+        elif why is not None:
             text = Content(f"{one_line(as_notice(why.fate).message)}\n{one_line(why.place.remark)}".rstrip())
             await self.app.push_screen(Page(f"{safe(why.place.path)}:{why.place.line}", text))
 
