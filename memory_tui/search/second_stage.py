@@ -91,31 +91,18 @@ def joined(texts: Sequence[Passages]) -> Joined:
     return Joined(whole, lines_from, windows_from, np.cumsum([len(item.letters) for item in texts]))
 
 
-_SIEVE = 4096
-
-
-def _sieved(values: Rows) -> Rows:
-    """Return a small number of each of `values`, hashes or trigrams: of different ones mostly another."""
-    return (values ^ values >> 19 ^ values >> 38) & (_SIEVE - 1)
-
-
 def places_in(keys: Rows, values: Rows) -> tuple[Rows, Rows]:
     """Return where values stand among the rising `keys`, and which of `values` those are."""
-    marks = np.zeros(_SIEVE, np.bool_)
-    marks[_sieved(keys)] = True
-    # Few values are of a key: most need not be looked for.
-    maybe = np.flatnonzero(marks[_sieved(values)])
-    at = np.searchsorted(keys, values[maybe], side="right") - 1
-    there = keys[at] == values[maybe]
-    return at[there], maybe[there]
+    at = np.searchsorted(keys, values, side="right") - 1
+    there = np.flatnonzero(keys[at] == values)
+    return at[there], there
 
 
 def stem_counts(keys: Rows, passages: Passages) -> Floats:
     """Count each stem of `keys`, hashes, in each line: (keys, lines)."""
-    order = np.argsort(keys)
-    at, there = places_in(keys[order], passages.stems)
-    at, count = order[at], len(passages.stem_counts)
-    lines = np.repeat(np.arange(count), passages.stem_counts)[there]
+    count = len(passages.stem_counts)
+    at, there = np.divmod(np.flatnonzero(passages.stems == keys[:, None]), max(1, len(passages.stems)))
+    lines = np.searchsorted(np.cumsum(passages.stem_counts), there, side="right")
     return np.bincount(at * count + lines, minlength=len(keys) * count).reshape(len(keys), count).astype(np.float64)
 
 
@@ -125,6 +112,7 @@ _ASCII_APART = bytes(at if chr(at).isalnum() or chr(at) == "\n" else 32 for at i
 _CJK_FROM = 0x2E80
 _SHIFT = 21
 """Bits of a character in the key of a trigram."""
+_SIEVE = 4096
 
 
 def _codes_of(text: str, lines: Iterable[int]) -> tuple[Codes, Rows]:
@@ -162,7 +150,7 @@ def gram_places(keys: Rows, letters: Codes) -> tuple[Rows, Rows]:
     marks, low = np.zeros(_SIEVE, np.bool_), letters.astype(np.uint16)
     marks[mixed(*(keys >> shift & (1 << _SHIFT) - 1 for shift in (2 * _SHIFT, _SHIFT, 0)))] = True
     # Few trigrams are of a key: of the others none is made.
-    places = np.flatnonzero(marks[mixed(low[:-2], low[1:-1], low[2:])])
+    places = np.flatnonzero(marks.take(mixed(low[:-2], low[1:-1], low[2:])))
     first, second, third = (letters[places + at].astype(np.int64) for at in range(3))
     at, hit = places_in(keys, first << 2 * _SHIFT | second << _SHIFT | third)
     return at, places[hit]
@@ -196,11 +184,11 @@ def spelled_alike(words: Flags, grams: tuple[Rows, Rows], passages: Passages) ->
     each has, none for a pair of characters, which is like nothing.
     """
     at, places = grams
-    spaces = passages.letters == ord(" ")
     # The first word stands behind the first space; between two texts is one of no letter.
-    begins = np.flatnonzero(spaces) + 1
-    lengths, of_word = np.diff(begins) - 1, np.cumsum(spaces)[places + 1] - 1
-    of_pair, hit = np.nonzero(words[:, at])
+    begins = np.flatnonzero(passages.letters == ord(" ")) + 1
+    # A trigram may begin with the space before its word.
+    lengths, of_word = np.diff(begins) - 1, np.searchsorted(begins, places + 2, side="right") - 1
+    of_pair, hit = np.divmod(np.flatnonzero(words[:, at]), max(1, len(at)))
     # They rise: words one after the other, and places as the letters stand.
     pairs = of_pair * len(lengths) + of_word[hit]
     first = np.flatnonzero(np.diff(pairs, prepend=-1))
@@ -652,9 +640,11 @@ class SecondStage:
             count = len(passages.window_norm)
             return np.zeros(len(passages.line_norm)), np.zeros(count), np.zeros((len(self._keys), count))
         # A token stands in many chunks: each is compared once.
-        used = np.flatnonzero(np.bincount(ids))
-        rows, place = self._vocabulary.q[used].astype(np.float32), np.zeros(int(used[-1]) + 1, dtype=np.int64)
+        place = np.zeros(len(self._vocabulary.q), np.int64)
+        place[ids] = 1
+        used = np.flatnonzero(place)
         place[used] = np.arange(len(used))
+        rows = self._vocabulary.q.take(used, axis=0).astype(np.float32)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         products = np.zeros((len(self._vectors), len(used) + 1), np.float32)
         products[:, :-1] = self._vectors @ rows.T
@@ -666,8 +656,11 @@ class SecondStage:
         dots[passages.id_counts == 0] = 0.0
         like = np.maximum.reduceat(products[1:].take(at, axis=1), bounds[starts], axis=1).astype(np.float64)
         like[:, np.add.reduceat(passages.id_counts, starts) == 0] = 0.0
-        windows = np.add.reduceat(dots, starts)
-        return _cosines(dots, passages.line_norm), _cosines(windows, passages.window_norm), np.maximum(like, 0.0)
+        dots = np.append(dots, np.add.reduceat(dots, starts))
+        norms = np.append(passages.line_norm, passages.window_norm)
+        cosines = np.maximum(np.divide(dots, norms, out=np.zeros(len(dots)), where=norms > 0), 0.0)
+        lines, windows = np.split(cosines, [len(passages.line_norm)])
+        return lines, windows, np.maximum(like, 0.0)
 
     def _measured(self, texts: Joined, inside: _Inside, grams: Floats) -> Iterator[Measured]:
         passages, starts = texts.passages, texts.passages.window_from
@@ -714,17 +707,15 @@ def _syllables_of(query: str, frequency: Mapping[str, int], chunks: int) -> tupl
     A syllable of Vietnamese stands in every other note: what was asked are the words, which mostly are two.
     """
     pairs = tokens.syllable_pairs(query)
-    stops = tokens.stop_words("vi") if pairs else ()
+    if not pairs:
+        return np.zeros(0, np.int64), np.zeros(0)
+    stops = tokens.stop_words("vi")
     weighs = [FUNCTION_PAIRS[sum(word in stops for word in pair.split())] for pair in pairs]
     share = np.array([lucene_idf(frequency.get(pair, 0), chunks) for pair in pairs]) * np.array(weighs)
     stems = [[hash(next(iter(tokens.word_stems(word)), word)) for word in pair.split()] for pair in pairs]
     keys = np.array([int(_pair_keys(np.array(pair))[0]) for pair in stems], np.int64)
     order = np.argsort(keys)
     return keys[order], (share / (float(share.sum()) or 1.0))[order]
-
-
-def _cosines(dots: Floats, norms: Floats) -> Floats:
-    return np.maximum(np.divide(dots, norms, out=np.zeros(len(dots)), where=norms > 0), 0.0)
 
 
 def best_of_each(words: Floats, meaning: Floats, bounds: Rows) -> Rows:
