@@ -304,18 +304,13 @@ def is_cjk(word: str) -> bool:
     return not word.isascii() and CJK_RUN.fullmatch(word) is not None
 
 
-def cjk_runs(text: str) -> list[str]:
-    """The runs of Chinese, Japanese or Korean characters in `text`."""
-    return [] if text.isascii() else CJK_RUN.findall(text)
-
-
 def as_asked(words: Iterable[str], query: str) -> tuple[str, ...]:
     """`words` as a person wrote them in `query`, without repeats.
 
     Chinese, Japanese and Korean are searched as pairs of characters, most of which are no words: the whole run of such
     characters stands for each of its pairs.
     """
-    runs = cjk_runs(query)
+    runs = CJK_RUN.findall(query)
     whole = (next((run for run in runs if word in run), word) if is_cjk(word) else word for word in words)
     return tuple(dict.fromkeys(whole))
 
@@ -326,6 +321,6 @@ def left_out(words: Iterable[str], query: str) -> tuple[str, ...]:
     A run of Chinese, Japanese or Korean characters is left out where each of its pairs is; a pair alone is no word.
     """
     listed = dict.fromkeys(words)
-    pairs = {run: {run[i : i + 2] for i in range(max(1, len(run) - 1))} for run in cjk_runs(query.lower())}
+    pairs = {run: {run[i : i + 2] for i in range(max(1, len(run) - 1))} for run in CJK_RUN.findall(query.lower())}
     runs = (run for run, parts in pairs.items() if parts <= listed.keys())
     return tuple(dict.fromkeys([*(word for word in listed if not is_cjk(word)), *runs]))

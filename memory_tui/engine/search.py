@@ -122,9 +122,8 @@ class Search:
             # Under the lock: of two threads the one that comes later must not have the older state.
             with self._lock:
                 stack.enter_context(store.snapshot())
-                latest = self._latest
-                there = latest is not None and (once or latest.is_whole)
-                corpus = latest.refresh(store) if latest and there else Corpus.opened(store, once=once)
+                fits = (latest := self._latest) and (once or latest.is_whole)
+                corpus = latest.refresh(store) if latest and fits else Corpus.opened(store, once=once)
                 self._latest = corpus
             yield corpus
 
@@ -132,7 +131,8 @@ class Search:
 
     def search(self, query: str, settings: Settings | None = None) -> Trace:
         """Gather and rank at once. Raises QueryError, Cancelled, IndexUnavailable."""
-        return self.ranked(query, settings or self._plan.settings)[0]
+        settings = settings or self._plan.settings
+        return rank(self.gather(query, settings=settings), settings)
 
     def ranked(
         self, query: str, settings: Settings, cancel: Stop | None = None, source: str = "", *, by_words: bool = False

@@ -45,22 +45,10 @@ class Postings(Struct, frozen=True):
     rows: Rows = field(default_factory=lambda: np.empty(0, np.int64))
     bm25: Floats = field(default_factory=lambda: np.empty(0))
 
-    @classmethod
-    def of(cls, rows: Rows, bm25: Floats) -> Postings:
-        """Put matches that stand as in the corpus into this order; of equal ones the earlier is better."""
-        best = np.argsort(bm25, kind="stable")
-        return cls(rows[best], bm25[best])
-
     def rank_of(self, row: int) -> tuple[int, float] | None:
         """Return the 1-based rank of `row` among all matches, and its bm25; None where it is no match."""
         there = np.flatnonzero(self.rows == row)
         return (int(there[0]) + 1, float(self.bm25[there[0]])) if len(there) else None
-
-    def spread(self, chunks: int) -> Floats:
-        """Return bm25 for each of `chunks` rows, NaN for those that did not match."""
-        values = np.full(chunks, np.nan)
-        values[self.rows] = self.bm25
-        return values
 
 
 class KeywordSide(Struct, frozen=True):
@@ -112,9 +100,13 @@ class Matcher(Struct, frozen=True):
             if not len(result[0]):
                 break
         postings = self._postings(result or _NOTHING)
-        # Only an answer without a match has to tell which word killed it.
-        uncounted = () if len(postings.rows) else unique[:_MOST_COUNTED]
-        frequency = dict(zip(uncounted, self._frequency(uncounted, "plain"), strict=True))
+        frequency = {}
+        if not len(postings.rows):
+            # Only an answer without a match has to tell which word killed it.
+            counted = unique[:_MOST_COUNTED]
+            frequency = {word: len(self.words.containing(word)) if word in inside else 0 for word in counted}
+            matched = [word for word in counted if word not in inside]
+            frequency |= zip(matched, self.words.frequency(matched, "plain"), strict=True)
         plan = QueryPlan(
             unique,
             (),
@@ -143,7 +135,7 @@ class Matcher(Struct, frozen=True):
         frequency: dict[str, int] = {}
 
         def count(words: Sequence[str]) -> Sequence[int]:
-            result = self._frequency(words, "stemmed")
+            result = self.words.frequency(words, _STEMMED)
             frequency.update(zip(words, result, strict=True))
             return result
 
@@ -156,7 +148,7 @@ class Matcher(Struct, frozen=True):
         spells = spells and self.cut == "unicode61" and not alone
         if spells and (self.join != "AND" or not rest.isascii() or not all(count(searched))):
             corrected = corrections(rest, searched, lambda word: count([word])[0], self._vocabulary)
-        chosen = _searched(terms.searched, corrected)
+        chosen = _searched(terms.searched, corrected) if corrected else terms.searched
         # A word that was not counted would weigh as if no chunk held it.
         count([word for word in chosen if word not in frequency])
         count(tokens.syllable_pairs(query))
@@ -243,27 +235,20 @@ class Matcher(Struct, frozen=True):
     def _is_looked_through(self, word: str) -> bool:
         return self.cut == "trigram" and len(word) < _TRIGRAM
 
-    def _frequency(self, words: Sequence[str], form: Form) -> list[int]:
-        """Return in how many chunks each word stands, by the way in which it is looked for."""
-        if form == "stemmed":
-            return self.words.frequency(words, form)
-        matched = [word for word in words if not self._is_looked_through(word)]
-        counted = dict(zip(matched, self.words.frequency(matched, form), strict=True))
-        return [counted[word] if word in counted else len(self.words.containing(word)) for word in words]
-
     def _postings(self, result: tuple[Rows, Floats]) -> Postings:
         """Return matches as corpus rows, a repeat standing for the chunk that it repeats."""
         rowids, bm25 = result
         if not len(rowids):
             return Postings()
         rows = self.corpus.rows_of(rowids)
-        if rows.min(initial=0) < 0:
+        if rows.min() < 0:
             firsts = self.words.originals(rowids[rows < 0])
             rows = self.corpus.rows_of([firsts.get(rowid, rowid) for rowid in rowids.tolist()])
-        elif self.eligible is None:
-            return Postings.of(rows, bm25)
         is_row = rows >= 0 if self.eligible is None else (rows >= 0) & self.eligible[rows]
-        return Postings.of(rows[is_row], bm25[is_row])
+        rows, bm25 = rows[is_row], bm25[is_row]
+        # Of equal ones that which stands first in the corpus is better.
+        best = np.argsort(bm25, kind="stable")
+        return Postings(rows[best], bm25[best])
 
 
 _NOTHING: tuple[Rows, Floats] = (np.empty(0, dtype=np.int64), np.empty(0))

@@ -32,15 +32,11 @@ from memory_tui.search.score import (
     candidates_of,
     column,
     compares,
-    groups,
-    keyword_hits,
-    leads,
-    ranges,
     score,
-    second_part,
     side_of,
     tuned,
 )
+from memory_tui.search.second_stage import MEASURES
 from memory_tui.search.trace import (
     AllBelowGate,
     AnswerLevel,
@@ -60,6 +56,7 @@ from memory_tui.search.trace import (
     Level,
     LexicalPart,
     LoweredByDecay,
+    MeasurePart,
     MmrPart,
     Mode,
     NothingMatched,
@@ -68,6 +65,7 @@ from memory_tui.search.trace import (
     Provenance,
     Recalled,
     Rows,
+    SecondPart,
     Table,
     Trace,
     Verdict,
@@ -128,7 +126,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         text_scale=ranking.candidates.text_scale,
         floor=ranking.floor,
         funnel=Funnel(
-            chunks=evidence.chunks,
+            chunks=len(evidence.refs),
             files=evidence.files,
             vector_matches=evidence.embedded if compares(evidence, rules.profile) else 0,
             vector_pool=by_meaning,
@@ -184,7 +182,7 @@ def _as_told(evidence: Evidence, rules: Rules) -> Iterator[Notice]:
             yield notice("zero_vectors", count=item.fields["count"], profile=rules.profile.name)
         elif elsewhere or (item.kind == "trust_unread" and not rules.profile.exact_paths):
             continue
-        elif rules.corrects or item.kind not in ("read_as_time", "searched_otherwise", "asked_in_parts"):
+        elif rules.profile.join == "OR" or item.kind not in ("read_as_time", "searched_otherwise", "asked_in_parts"):
             yield item
 
 
@@ -207,10 +205,9 @@ def _notices(ranking: Ranking, settings: Settings, recalled: tuple[Candidate, ..
         fields |= {"text": float(text.value), "text_origin": text.origin}
         counts = {"vector_counts": rules.vector_weight, "text_counts": rules.text_weight}
         yield notice("uneven_weights", **fields, **counts)
-    by_words = not rules.corrects or mode != "hybrid" or not ranking.side.plan.words or ranking.candidates.text_matches
-    if recalled and not by_words:
+    plan, matches = ranking.side.plan, ranking.candidates.text_matches
+    if recalled and profile.join == "OR" and mode == "hybrid" and plan.words and not matches:
         # Something is always nearest, however far it is.
-        plan = ranking.side.plan
         near = sum((hit.cosine or 0.0) > 0 for hit in recalled)
         dated = sum(hit.date_points > 0 for hit in recalled) if plan.time else 0
         yield notice("found_by_meaning_alone", plan=plan, hits=len(recalled), near=near, dated=dated)
@@ -232,7 +229,7 @@ def _unknown(evidence: Evidence, rules: Rules, recalled: tuple[Candidate, ...]) 
         return
     if evidence.pointless:
         yield notice("words_unknown", recalled=len(recalled))
-    spelled = {item.asked for item in evidence.recommended.plan.corrections} if rules.corrects else ()
+    spelled = {item.asked for item in evidence.recommended.plan.corrections} if rules.profile.join == "OR" else ()
     words = (word for word in tokens.WORD.findall(evidence.query) if word not in spelled)
     foreign = tuple(dict.fromkeys(word for word in words if _LETTERS.search(word)))
     sides = (evidence.openclaw, evidence.recommended)
@@ -250,7 +247,7 @@ def _empty_reason(ranking: Ranking) -> EmptyReason:
     evidence, side, scores = ranking.evidence, ranking.side, ranking.table["score"]
     if not jsstring.trim(evidence.query):
         return BlankQuery()
-    if evidence.chunks == 0:
+    if len(evidence.refs) == 0:
         states = [item.state for item in evidence.unsearchable]
         unreadable = sum(state in ("failed", "changed while read", "missing root") for state in states)
         return EmptyIndex(evidence.files, states.count("pending"), unreadable)
@@ -333,6 +330,24 @@ def pass_gate(scores: Floats, table: Table, rules: Sequence[Rules]) -> Gate:
     return Gate(through, floor, relaxed, hits if relaxed.any() else none, rescued)
 
 
+def keyword_hits(table: Table) -> Flags:
+    """Return which candidates the relaxed floor takes for keyword hits: those, and all others on the lines of one.
+
+    OpenClaw knows its keyword hits by path and lines, and the pieces of one long line share them.
+    """
+    hits: Flags = table["text_rank"] > 0
+    if hits.all() or not hits.any():
+        return hits
+    places = ranges(table)
+    return np.isin(places, places[hits])
+
+
+def ranges(table: Table) -> Rows:
+    """Return a number for each candidate, the same for those on the very same lines of one note."""
+    columns = np.stack([table[name] for name in ("file", "first_line", "last_line")])
+    return np.unique(columns, axis=1, return_inverse=True)[1].reshape(-1)
+
+
 def without_repeats(order: Sequence[int], table: Table, strict: Flags, rescued: Flags) -> Flags:
     """Return `rescued` without those on the lines of a `strict` hit or of one before it in `order` (section 7.8)."""
     lines = ranges(table)
@@ -347,14 +362,47 @@ def without_repeats(order: Sequence[int], table: Table, strict: Flags, rescued: 
 # --- the order -----------------------------------------------------------------------------------------------------
 
 
+LEAD = 4.0
+"""More than any score or any step of variety can differ by."""
+
+
+def leads(part: Rows, total: Floats, passed: Flags) -> Floats:
+    """Return LEAD for the best of each part of a question that `passed`, else 0; no score changes by it.
+
+    `part` is the number of the part that each candidate answers, -1 for none; arrays of (rules, candidates).
+    """
+    lead = np.zeros(total.shape)
+    for number in range(1 + int(part.max(initial=-1))):
+        there = passed & (part == number)
+        rules = np.flatnonzero(there.any(axis=1))
+        lead[rules, np.argmax(np.where(there, total, -np.inf), axis=1)[rules]] = LEAD
+    return lead
+
+
+def groups(levels: Rows, scored: Table, lead: Floats) -> list[tuple[Rows, Floats]]:
+    """Return the candidates in their order before variety, with what each is worth beside its `lead`.
+
+    Exactly named notes come first, by their level.
+    """
+    ordered = []
+    for level in sorted(set(levels.tolist()), reverse=True):
+        rows = np.flatnonzero(levels == level)
+        merit, worth = scored["merit"][rows] + lead[rows], scored["score"][rows] + lead[rows]
+        rows = rows[np.lexsort((-merit,) if level else (-merit, -worth))]
+        ordered.append((rows, scored["merit" if level else "score"][rows]))
+    return ordered
+
+
 class Ranking(Struct, frozen=True):
-    """One ranking: `table` has the candidates in their final order, those that pass the gate first."""
+    """One ranking of `candidates`, which are in their final order, those that pass the gate first."""
 
     evidence: Evidence
     side: KeywordSide
     rules: Rules
     candidates: Candidates
-    table: Table
+    measured: Floats
+    """What the second stage of each part of the question measured: (parts, candidates, measures), 0 where it did not
+    look."""
     floor: float
     relaxed: bool
     keeps_back: bool = False
@@ -365,7 +413,7 @@ class Ranking(Struct, frozen=True):
         """Score the candidates, put them in order, tell those that pass."""
         side = side_of(evidence, rules)
         candidates = candidates_of(evidence, side, rules)
-        table, scored = candidates.table.copy(), score(candidates, [rules])
+        table, scored = candidates.table, score(candidates, [rules])
         for name in SCORED.names or ():
             table[name] = scored[name][0]
         if not rules.decay:
@@ -397,8 +445,13 @@ class Ranking(Struct, frozen=True):
         place[order], place[-1] = np.arange(len(order)), -1
         table["twin"], table["beside"] = place[table["twin"]], place[table["beside"]]
         texts = [candidates.texts[at] for at in order.tolist()] if candidates.texts else ()
-        candidates = replace(candidates, table=candidates.table[order], texts=texts)
-        return cls(evidence, side, rules, candidates, table[order], floor, relaxed)
+        candidates = replace(candidates, table=table[order], texts=texts)
+        return cls(evidence, side, rules, candidates, _measured(candidates), floor, relaxed)
+
+    @property
+    def table(self) -> Table:
+        """Return the candidates in their final order, those that pass the gate first."""
+        return self.candidates.table
 
     def fresh(self) -> int:
         """Count those that were stopped and would reach minScore without age."""
@@ -434,7 +487,7 @@ class Ranking(Struct, frozen=True):
         snippet = self._snippet(text, isinstance(verdict, Recalled))
         annotations = evidence.lexical.annotations.get(row, NOTHING_SAID)
         copies = np.flatnonzero(evidence.shown == row).tolist() if rules.profile.one_place else ()
-        second = second_part(self.candidates, self.table, at, rules, evidence.refs)
+        second = self._second(at)
         columns: list[Any] = [None if value != value else value for value in entry[list(_NUMBERS)].item()]
         factors = {"importance": str(annotations.importance or ""), "project": annotations.project}
         return Candidate(
@@ -461,6 +514,36 @@ class Ranking(Struct, frozen=True):
             copies=tuple(evidence.refs[copy].shown(evidence.texts) for copy in copies if copy != row),
         )
 
+    def _second(self, at: int) -> SecondPart | None:
+        """Return what the second stage made of the candidate at `at`; None where none ran."""
+        candidates, rules, entry, refs = self.candidates, self.rules, self.table[at], self.evidence.refs
+        if not candidates.stages or not rules.second_weight > 0:
+            return None
+        weight, lost = rules.share(candidates.dated) * rules.second_weight, float(entry["lost"])
+        if not entry["inside"]:
+            return SecondPart(weight, 0.0, 0.0)
+        stages, part, row = candidates.stages[1:] or candidates.stages, max(0, int(entry["part"])), int(entry["row"])
+        line, window = stages[part].places(row)
+        first, values = refs[row].start_line, self.measured[part]
+        columns = values[at].tolist(), values.max(axis=0).tolist(), stages[part].weights.tolist()
+        measures = tuple(
+            MeasurePart(measure.name, value, top, share := value / top if top > 0 else 0.0, weighs, share * weighs)
+            for measure, value, top, weighs in zip(MEASURES, *columns, strict=True)
+            if weighs
+        )
+        return SecondPart(
+            weight,
+            float(entry["second"]),
+            weight * float(entry["second"]),
+            measures,
+            lost,
+            refs[int(self.table["row"][entry["beside"]])] if lost else None,
+            first + line,
+            (first + window[0], first + window[1]),
+            stages[part].query if len(stages) > 1 else "",
+            bool(entry["leads"]),
+        )
+
     def _choice(self, entry: np.void) -> MmrPart:
         twin = self.evidence.refs[int(self.table["row"][entry["twin"]])] if entry["twin"] >= 0 else None
         return MmrPart(float(entry["relevance"]), float(entry["similarity"]), twin, int(entry["chosen"]))
@@ -484,11 +567,22 @@ class Ranking(Struct, frozen=True):
     def _snippet(self, text: str, recalled: bool) -> Snippet:
         if not recalled or self.rules.profile.snippet == "head":
             return head(text)
-        chunks, frequency = self.evidence.chunks, self.side.frequency
+        chunks, frequency = len(self.evidence.refs), self.side.frequency
         return window(text, {word: np.log1p(chunks / (1 + frequency.get(word, 0))) for word in self.side.plan.words})
 
 
 _NUMBERS = Numbers.__struct_fields__
+
+
+def _measured(candidates: Candidates) -> Floats:
+    """Return what each second stage measured in those candidates that it looked into, zeros for others."""
+    table, stages = candidates.table, candidates.stages[1:] or candidates.stages
+    result = np.zeros((len(stages), len(table), len(MEASURES)))
+    inside = np.flatnonzero(table["inside"])
+    rows, texts = table["row"][inside].tolist(), [candidates.texts[at] for at in inside.tolist()]
+    for values, stage in zip(result, stages, strict=True):
+        values[inside] = stage.measure(rows, texts)
+    return result
 
 
 class Likeness:

@@ -90,26 +90,26 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> Q
         raise QueryError(
             f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
         )
-    began, question = time.perf_counter(), Question(query, jsstring.trim(query), identity)
-    if identity is not None and provider is not None and question.text:
-        question = _embedded(question, identity, provider)
-    return replace(question, seconds=time.perf_counter() - began)
-
-
-def _embedded(question: Question, needed: Identity, provider: Provider) -> Question:
+    began, text = time.perf_counter(), jsstring.trim(query)
+    if identity is None or provider is None or not text:
+        return Question(query, text, identity)
+    vector, notices = None, tuple[Notice, ...]()
     try:
         # What only an answer tells, its own answer tells: nobody is asked twice for one question.
-        identity = provider.expected(needed)
-        if identity == needed:
-            vector = provider.embed([question.text], "query")[0]
-            identity = provider.expected(needed)
-        if identity != needed:
-            built, used = (f"{item.provider} {item.model}" for item in (needed, identity))
-            return replace(question, notices=(notice("other_model", made_with=built, asked_with=used),))
+        expected = provider.expected(identity)
+        if expected == identity:
+            vector = provider.embed([text], "query")[0]
+            expected = provider.expected(identity)
+        if expected != identity:
+            vector = None
+            built, used = (f"{item.provider} {item.model}" for item in (identity, expected))
+            notices = (notice("other_model", made_with=built, asked_with=used),)
     except ProviderError as error:
-        return replace(question, notices=(notice("meaning_off", cause=error.message, remedy=error.next_step),))
+        vector = None
+        notices = (notice("meaning_off", cause=error.message, remedy=error.next_step),)
     # A query without any known token points nowhere; the original skips its vector side as well.
-    return replace(question, vector=vector) if vector.any() else replace(question, pointless=True)
+    pointless, seconds = vector is not None and not vector.any(), time.perf_counter() - began
+    return Question(query, text, identity, None if pointless else vector, pointless, notices, seconds)
 
 
 class Closest(Struct, frozen=True):
@@ -196,11 +196,6 @@ class Evidence(Struct, frozen=True, dict=True):
         Nothing in it may refer to this evidence: a circle of megabytes would stay until Python looks for garbage.
         """
         return {}
-
-    @property
-    def chunks(self) -> int:
-        """Return how many chunks the index has."""
-        return len(self.refs)
 
 
 def gather(store: Store, corpus: Corpus, question: Question, now: float, source: str = "") -> Evidence:

@@ -14,8 +14,8 @@ from memory_tui.search.keyword import KeywordSearch, KeywordSide, Postings
 from memory_tui.search.lexical_2026_9 import Hit, Lexical
 from memory_tui.search.question import LOOKED_AT, asks, holds_value, newness
 from memory_tui.search.retrieve import Evidence, candidate_limit, first_shown
-from memory_tui.search.second_stage import MEASURES, SecondStage
-from memory_tui.search.trace import Chunks, Flags, Floats, MeasurePart, Mode, QueryPlan, Rows, SecondPart, Table
+from memory_tui.search.second_stage import CANDIDATES, SecondStage
+from memory_tui.search.trace import Flags, Floats, Mode, QueryPlan, Rows, Table
 from memory_tui.settings import TUNE_KEYS, Profile, Scalar, Settings, profile_named
 from memory_tui.workspace.annotations import NOTHING_SAID
 from memory_tui.workspace.notes import note_date, note_date_2026_9
@@ -46,11 +46,6 @@ class Rules(Struct, frozen=True):
     """Share of the second stage in the score."""
     neighbour: float
     """What a candidate beside a better one loses."""
-
-    @property
-    def corrects(self) -> bool:
-        """Return whether words are searched in our own way, which corrects them."""
-        return self.profile.join == "OR"
 
     def share(self, dated: bool) -> float:
         """Return what both stages count for beside what age and a named day, where there is a `dated` note, add."""
@@ -207,7 +202,7 @@ def mode_of(evidence: Evidence, profile: Profile, *, hybrid: bool) -> Mode:
 
 def side_of(evidence: Evidence, rules: Rules) -> KeywordSide:
     """Return the word side by the profile's own way of asking."""
-    if rules.corrects:
+    if rules.profile.join == "OR":
         return evidence.recommended
     if rules.profile.text_score == "boosted":
         return _listed(evidence.lexical)
@@ -293,7 +288,8 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
     table["cosine"] = np.nan if compared is None else compared[rows]
     vector_scale = _vector_scores(evidence, profile, table, compared)
 
-    every = side.postings.spread(evidence.chunks)
+    every = np.full(len(refs), np.nan)
+    every[side.postings.rows] = side.postings.bm25
     table["bm25"] = bm25 = every[rows]
     best = float(-side.postings.bm25[0]) if len(matched) else 0.0
     text_scale = max(best, 0.0) if profile.text_score == "magnitude" else 1.0
@@ -314,9 +310,13 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
         table["importance"] = [0.75 + 0.05 * entry.importance if entry.importance else 1.0 for entry in notes]
         table["project"] = [lexical_2026_9.project_factor(entry, evidence.lexical.active) for entry in notes]
     texts = [evidence.texts[rowid] for rowid in refs.rowids[rows].tolist()] if profile.second_stage else []
-    stages = _stages(evidence, side, rules, table, texts) if texts else ()
-    if stages:
-        _name(stages[0], side.plan, rules, table, texts, *np.split(named, [len(evidence.of_days)]))
+    stages: tuple[SecondStage, ...] = ()
+    if texts:
+        # By the values of the profile: the same under all knobs, so that measures stay.
+        vector, text = (float(profile.values[f"query.hybrid.{name}Weight"]) for name in ("vector", "text"))
+        order = np.argsort(-(vector * table["vector"] + text * table["text"]), kind="stable")
+        stages = _stages(evidence, side, mode, order[:CANDIDATES], table["row"], texts)
+        _name(stages[0], side.plan, order, table, texts, *np.split(named, [len(evidence.of_days)]))
     matches = int(np.count_nonzero(~np.isnan(every)))
     dated = bool(evidence.of_named_time) or bool(table["named"].any())
     return Candidates(table, vector_scale, text_scale, matches, dated, stages, texts)
@@ -343,52 +343,41 @@ def _vector_scores(evidence: Evidence, profile: Profile, table: Table, compared:
 
 
 def _name(
-    stage: SecondStage, plan: QueryPlan, rules: Rules, table: Table, texts: Sequence[str], newest: Rows, titled: Rows
+    stage: SecondStage, plan: QueryPlan, order: Rows, table: Table, texts: Sequence[str], newest: Rows, titled: Rows
 ) -> None:
     """Fill in how new those are that say the same, where the query asks for now, or who holds the value it asks for.
 
-    What the query is the title of counts 1, where it asks for neither.
+    What the query is the title of counts 1, where it asks for neither. `order` is that of a ranking without knobs.
     """
-    if not (plan.for_now or plan.value):
-        table["named"][np.isin(table["row"], titled)] = 1.0
-        return
-    points = _first_points(rules, table)[None, :]
     if plan.value:
-        first = second_stage.first_of(points, LOOKED_AT)[0]
+        first = order[:LOOKED_AT]
         table["named"][first] = holds_value([texts[at] for at in first.tolist()], plan.value, plan.words)
-        return
-    first = distinct(np.append(second_stage.first_of(points)[0], np.flatnonzero(np.isin(table["row"], newest))))
-    held = stage.held_by_lines([texts[at] for at in first.tolist()], asks)
-    table["named"][first] = newness(held, table["age_days"][first])
-
-
-def _first_points(rules: Rules, table: Table) -> Floats:
-    """Return what both sides give by the values of the profile: the same under all knobs, so that measures stay."""
-    vector, text = (float(rules.profile.values[f"query.hybrid.{name}Weight"]) for name in ("vector", "text"))
-    return np.asarray(vector * table["vector"] + text * table["text"], dtype=np.float64)
+    elif plan.for_now:
+        first = distinct(np.append(order[:CANDIDATES], np.flatnonzero(np.isin(table["row"], newest))))
+        held = stage.held_by_lines([texts[at] for at in first.tolist()], asks)
+        table["named"][first] = newness(held, table["age_days"][first])
+    elif len(titled):
+        table["named"][np.isin(table["row"], titled)] = 1.0
 
 
 def _stages(
-    evidence: Evidence, side: KeywordSide, rules: Rules, table: Table, texts: Sequence[str]
+    evidence: Evidence, side: KeywordSide, mode: Mode, first: Rows, rows: Rows, texts: Sequence[str]
 ) -> tuple[SecondStage, ...]:
     """Return the second stage of one search by each part of the question, kept for rankings of the same evidence."""
-    reference = second_stage.first_of(_first_points(rules, table)[None, :])[0]
-    plan, mode = side.plan, rules.mode
+    plan, stages = side.plan, list[SecondStage]()
     searched, left_out = ((), ()) if mode == "vectors only" else ((*plan.words, *plan.counted), plan.dropped)
-
-    def stage_of(query: str, words: Sequence[str]) -> SecondStage:
-        key = "second stage", mode, table["row"][reference].tobytes(), query
+    # That of the whole question comes first: the level of an answer and its passages go by it.
+    asked = [(evidence.query, searched)]
+    asked += [(part.asked, tuple(word for word in searched if word in part.words)) for part in plan.parts]
+    for query, words in asked:
+        key = "second stage", mode, rows[first].tobytes(), query
         if key not in evidence.reusable:
             meaning = 0.0 if mode == "keywords only" else evidence.known_share
-            looked = words, left_out, side.frequency, evidence.chunks, query
-            first = {int(table["row"][at]): texts[at] for at in reference.tolist()}
-            evidence.reusable[key] = SecondStage(*looked, first, meaning=meaning)
-        stage: SecondStage = evidence.reusable[key]
-        return stage
-
-    # That of the whole question comes first: the level of an answer and its passages go by it.
-    parts = [stage_of(part.asked, [word for word in searched if word in part.words]) for part in plan.parts]
-    return (stage_of(evidence.query, searched), *parts)
+            reference = {int(rows[at]): texts[at] for at in first.tolist()}
+            looked = words, left_out, side.frequency, len(evidence.refs), query
+            evidence.reusable[key] = SecondStage(*looked, reference, meaning=meaning)
+        stages.append(evidence.reusable[key])
+    return tuple(stages)
 
 
 def kept_stage(evidence: Evidence, mode: Mode) -> SecondStage | None:
@@ -492,7 +481,7 @@ def _look_into(candidates: Candidates, scored: Table, first: Floats, on: Flags) 
     Returns their order by each of the rules, and all of them once.
     """
     table = candidates.table
-    order = second_stage.first_of(first)
+    order = np.argsort(-first, axis=1, kind="stable")[:, :CANDIDATES]
     inside = np.zeros(first.shape, dtype=np.bool_)
     np.put_along_axis(inside, order, np.broadcast_to(on, order.shape), axis=1)
     # Few candidates are among the first under any of the rules: only these are measured and compared.
@@ -508,88 +497,6 @@ def _look_into(candidates: Candidates, scored: Table, first: Floats, on: Flags) 
         scored["part"][:, used] = np.where(inside[:, used], np.argmax(by_part, axis=0), -1)
     scored["second"][:, used] = by_part.max(axis=0)
     return order, used
-
-
-def second_part(candidates: Candidates, table: Table, i: int, rules: Rules, refs: Chunks) -> SecondPart | None:
-    """Return what the second stage made of number `i` of `candidates`, whose `table` is scored; None where none ran."""
-    if not candidates.stages or not rules.second_weight > 0:
-        return None
-    entry = table[i]
-    weight, lost = rules.share(candidates.dated) * rules.second_weight, float(entry["lost"])
-    if not entry["inside"]:
-        return SecondPart(weight, 0.0, 0.0)
-    stages = candidates.stages[1:] or candidates.stages
-    stage, row = stages[max(0, int(entry["part"]))], int(entry["row"])
-    line, window = stage.places(row)
-    inside, first = table["row"][table["inside"]].tolist(), refs[row].start_line
-    values = stage.measure(inside, [candidates.texts[at] for at in np.flatnonzero(table["inside"]).tolist()])
-    best, seen = values.max(axis=0).tolist(), values[inside.index(row)].tolist()
-    measures = tuple(
-        MeasurePart(measure.name, value, top, part := value / top if top > 0 else 0.0, weighs, part * weighs)
-        for measure, value, top, weighs in zip(MEASURES, seen, best, stage.weights.tolist(), strict=True)
-        if weighs
-    )
-    return SecondPart(
-        weight,
-        float(entry["second"]),
-        weight * float(entry["second"]),
-        measures,
-        lost,
-        refs[int(table["row"][entry["beside"]])] if lost else None,
-        first + line,
-        (first + window[0], first + window[1]),
-        stage.query if len(stages) > 1 else "",
-        bool(entry["leads"]),
-    )
-
-
-LEAD = 4.0
-"""More than any score or any step of variety can differ by."""
-
-
-def leads(part: Rows, total: Floats, passed: Flags) -> Floats:
-    """Return LEAD for the best of each part of a question that `passed`, else 0; no score changes by it.
-
-    `part` is the number of the part that each candidate answers, -1 for none; arrays of (rules, candidates).
-    """
-    lead = np.zeros(total.shape)
-    for number in range(1 + int(part.max(initial=-1))):
-        there = passed & (part == number)
-        rules = np.flatnonzero(there.any(axis=1))
-        lead[rules, np.argmax(np.where(there, total, -np.inf), axis=1)[rules]] = LEAD
-    return lead
-
-
-def groups(levels: Rows, scored: Table, lead: Floats) -> list[tuple[Rows, Floats]]:
-    """Return the candidates in their order before variety, with what each is worth beside its `lead`.
-
-    Exactly named notes come first, by their level.
-    """
-    ordered = []
-    for level in sorted(set(levels.tolist()), reverse=True):
-        rows = np.flatnonzero(levels == level)
-        merit, worth = scored["merit"][rows] + lead[rows], scored["score"][rows] + lead[rows]
-        rows = rows[np.lexsort((-merit,) if level else (-merit, -worth))]
-        ordered.append((rows, scored["merit" if level else "score"][rows]))
-    return ordered
-
-
-def keyword_hits(table: Table) -> Flags:
-    """Return which candidates the relaxed floor takes for keyword hits: those, and all others on the lines of one.
-
-    OpenClaw knows its keyword hits by path and lines, and the pieces of one long line share them.
-    """
-    hits: Flags = table["text_rank"] > 0
-    if hits.all() or not hits.any():
-        return hits
-    places = ranges(table)
-    return np.isin(places, places[hits])
-
-
-def ranges(table: Table) -> Rows:
-    """Return a number for each candidate, the same for those on the very same lines of one note."""
-    columns = np.stack([table[name] for name in ("file", "first_line", "last_line")])
-    return np.unique(columns, axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def neighbours(table: Table) -> Flags:

@@ -730,11 +730,6 @@ def best_of_each(words: Floats, meaning: Floats, bounds: Rows) -> Rows:
     return np.asarray(best[np.searchsorted(best, bounds[:-1])], dtype=np.int64)
 
 
-def first_of(scores: Floats, count: int = CANDIDATES) -> Rows:
-    """Return the first `count` of each row of `scores` (rules, candidates), best first, equal ones as they stand."""
-    return np.argsort(-scores, axis=1, kind="stable")[:, :count]
-
-
 def shares(values: Floats, inside: Flags) -> Floats:
     """Return `values` (candidates, measures) over the best of those `inside` by each rule, 0 for others.
 

@@ -82,7 +82,7 @@ def check_turn(found: Evidence, settings: Settings, row: int, change: Change, ke
 @hypothesis_settings(max_examples=6, deadline=None)
 @given(any_evidence, any_settings, st.data())
 def test_every_change_is_real_and_the_nearest(found, settings, data):
-    row = data.draw(st.integers(0, found.chunks - 1))
+    row = data.draw(st.integers(0, len(found.refs) - 1))
     answer = flips(found, settings, row, with_profile)
     check(found, settings, row, answer)
     reported = {flip.turns[0].key: flip.turns[0].value for flip in answer.singles}
@@ -103,7 +103,7 @@ def test_a_batch_is_ranking(found, several):
     assert replay.recalled([tuned(one) for one in several]) == [
         tuple(c.chunk.rowid for c in trace.recalled) for trace in traces
     ]
-    for row in range(found.chunks):
+    for row in range(len(found.refs)):
         for standing, trace in zip(replay.standings(row, [tuned(one) for one in several]), traces, strict=True):
             hit = next((c for c in (*trace.recalled, *trace.lost) if c.chunk.rowid == row), None)
             assert standing.recalled == (hit is not None and hit in trace.recalled)

@@ -105,7 +105,7 @@ def check_chunks(asked, step=1):
     places = sorted(one.verdict.place for one in every.values() if hasattr(one.verdict, "place"))
     assert places == list(range(1, fresh.funnel.over_gate + 1))
     evidence = search.gather(asked.query)
-    for row in range(0, evidence.chunks, step):
+    for row in range(0, len(evidence.refs), step):
         ref = evidence.refs[row]
         answer = search.why(evidence, ref.path, ref.start_line, asked.base)
         accounts = [one for one in (answer.best, *answer.others) if one is not None]
@@ -157,7 +157,7 @@ def test_all_that_is_said_of_every_chunk_is_true(world, every):
         kinds.update(check_chunks(Asked(world, query, plan.settings.update(TIGHT, "test"))))
         kinds.update(check_chunks(asked := Asked(world, query, plan.settings)))
         evidence = world.engine.search.gather(query)
-        for row in range(number % every, evidence.chunks, every):
+        for row in range(number % every, len(evidence.refs), every):
             answer = flips(evidence, plan.settings, row, plan.with_profile)
             changed.update(check_flips(evidence.refs[row].rowid, answer, asked))
     assert kinds["Recalled"]

@@ -79,7 +79,7 @@ def open_world(name: str, folder: Path, index: Path, profile: str, provider: str
     engine.index.sync()
     found = engine.search.gather("router")
     with engine.search.reader() as store:
-        texts = store.texts([found.refs[row].rowid for row in range(found.chunks)])
+        texts = store.texts([found.refs[row].rowid for row in range(len(found.refs))])
     return World(name, engine, folder, texts, questions)
 
 
