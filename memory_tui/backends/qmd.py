@@ -85,14 +85,8 @@ class QmdFolder(Struct, frozen=True):
     def environment(self) -> dict[str, str]:
         """Return what QMD runs in: its own folders, no colours, and nothing that moves its index."""
         variables = {name: text for name, text in os.environ.items() if name not in ("INDEX_PATH", "CI", "FORCE_COLOR")}
-        config, cache = str(self.index_yml.parent), str(self.folder / "xdg-cache")
-        return {
-            **variables,
-            "XDG_CONFIG_HOME": config,
-            "QMD_CONFIG_DIR": config,
-            "XDG_CACHE_HOME": cache,
-            "NO_COLOR": "1",
-        }
+        config = dict.fromkeys(("XDG_CONFIG_HOME", "QMD_CONFIG_DIR"), str(self.index_yml.parent))
+        return {**variables, **config, "XDG_CACHE_HOME": str(self.folder / "xdg-cache"), "NO_COLOR": "1"}
 
     def make(self) -> None:
         """Make the folders; the models that the user has already are shared. Raises QmdFailure."""
