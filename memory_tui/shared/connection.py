@@ -136,7 +136,6 @@ def _faults() -> Iterator[Fault]:
 
 
 FAULTS = tuple(_faults())
-_BY_CODE = {fault.code: fault for fault in FAULTS}
 
 
 class SharedUnavailable(MemoryTuiError):
@@ -152,7 +151,7 @@ class SharedUnavailable(MemoryTuiError):
 def failure(access: Access, code: str, detail: str = "") -> SharedUnavailable:
     """Return the fault with this code as an error."""
     fields = {"where": access.where, "login": access.login, "detail": detail}
-    fault = _BY_CODE[code]
+    fault = next(fault for fault in FAULTS if fault.code == code)
     return SharedUnavailable(code, fault.text.format(**fields), fault.next_step.format(**fields))
 
 
@@ -347,22 +346,13 @@ def register(connection: Connection) -> None:
 @contextmanager
 def joined(access: Access) -> Iterator[Connection]:
     """Yield a connection to a shared index of this program's version. Raises SharedUnavailable."""
-    with connect(access) as connection:
-        require_schema(connection, access)
-        with explaining(access):
-            yield connection
-
-
-def require_schema(connection: Connection, access: Access) -> None:
-    """Raise SharedUnavailable unless the database has the schema of this program's version."""
-    with explaining(access):
+    with connect(access) as connection, explaining(access):
         if not _facts(connection)[5]:
             raise failure(access, "no_schema")
         row = connection.execute("select version from memory_tui.about").fetchone()
-    if row is None or row[0] < VERSION:
-        raise failure(access, "old_schema")
-    if row[0] > VERSION:
-        raise failure(access, "new_schema")
+        if row is None or row[0] != VERSION:
+            raise failure(access, "new_schema" if row and row[0] > VERSION else "old_schema")
+        yield connection
 
 
 def unbound(connection: Connection, access: Access) -> str:
