@@ -176,7 +176,7 @@ def _fetch(chain: Chain, args: argparse.Namespace) -> int:
     if chain.name != "local":
         reason = f"The provider {chain.name} has no model to fetch."
         raise ProviderError(reason, "Choose the one that has: --provider local.")
-    _, model = registry.endpoint(chain.name, chain.settings)
+    model = chain.settings.model_path or registry.row(chain.name).model
     with waiting("Asking where the model is"):
         file = local.look_up(model, chain.settings)
     fetched = local.fetch(model, file, chain.settings) if args.yes else None

@@ -21,7 +21,7 @@ from msgspec.structs import asdict, replace
 from memory_tui import state_db
 from memory_tui.errors import ProviderError, StateUnavailable
 from memory_tui.formatting import camel, minute
-from memory_tui.providers import registry
+from memory_tui.providers import options, registry
 from memory_tui.providers.base import (
     OF_THE_TEXT,
     PASSING,
@@ -34,7 +34,7 @@ from memory_tui.providers.base import (
     pause_after,
     state_of,
 )
-from memory_tui.providers.options import ProviderSettings, may_send, on_this_machine, require_approval, takes_secrets
+from memory_tui.providers.options import ProviderSettings
 
 if TYPE_CHECKING:
     from memory_tui.providers.batch import BatchService
@@ -131,8 +131,14 @@ class ChainMember(Provider):
         on_failure: Callable[[ChainMember, ProviderError, bool], bool],
     ) -> None:
         self.name, self.role, self.settings = name, role, settings
-        self.host, self.model = registry.endpoint(name, settings)
         self._wire = cache(partial(registry.wire_of, name, settings))
+        self.host, self.model = "", settings.model if name in registry.ROWS else ""
+        with suppress(ProviderError):
+            # What lacks too much to be asked sends nothing anywhere.
+            if wire := self._wire():
+                self.host, self.model = options.host_of(wire.base_url), wire.model
+            else:
+                self.model = (name == "local" and settings.model_path) or registry.ROWS[name].model
         self._endpoint = f"{name} {self.model} {self.host}"
         self.slow = name in registry.ROWS and registry.row(name).slow
         self.pauses = bool(self.host) or self.slow
@@ -152,23 +158,27 @@ class ChainMember(Provider):
     @property
     def elsewhere(self) -> bool:
         """Whether text leaves this machine."""
-        return bool(self.host) and not on_this_machine(self.host)
+        return bool(self.host) and not options.on_this_machine(self.host)
 
     @property
     def takes_secrets(self) -> bool:
         """Whether it may get text that looks like a secret."""
-        return takes_secrets(self.host, self.settings)
+        return options.takes_secrets(self.host, self.settings)
 
     @property
     def lacks_approval(self) -> bool:
         """Whether nothing may be sent, because nobody approved it."""
-        return not may_send(self.name, self.host, self.settings)
+        return not options.may_send(self.name, self.host, self.settings)
 
     def lacks(self) -> ProviderError | None:
         """Return why `auto` cannot choose it, if it cannot; ask nobody."""
         try:
-            registry.check(self.name, self.settings)
-            require_approval(self.name, self.host, self.settings)
+            if self._wire() is None and self.slow:
+                # Late, because few have a model on this machine.
+                from memory_tui.providers import local
+
+                local.check(self.name, self.settings, on_disk=True)
+            options.require_approval(self.name, self.host, self.settings)
         except ProviderError as error:
             return error
         return None
@@ -177,7 +187,7 @@ class ChainMember(Provider):
         """Return the provider, made once. Raises ProviderError, also when it has to be `approved` and is not."""
         if approved and self.host:
             # An approval can be taken back at any time, by another process too.
-            require_approval(self.name, self.host, self.settings)
+            options.require_approval(self.name, self.host, self.settings)
         with self._lock:
             if self._provider is None:
                 self._provider = registry.create(self.name, self.settings)

@@ -25,7 +25,6 @@ from memory_tui.providers.options import (
     ProviderSettings,
     Wire,
     host_of,
-    model_of,
 )
 
 PRICES_AS_OF = "2026-11-21"
@@ -194,27 +193,6 @@ def wire_of(name: str, settings: ProviderSettings) -> Wire | None:
     """Return how `name` is asked, None where it embeds here. Raises ProviderError for what `settings` lack."""
     facts = row(name)
     return wire(facts, settings.with_shared(name)) if facts.shape else None
-
-
-def check(name: str, settings: ProviderSettings) -> None:
-    """Raise ProviderError when `auto` cannot choose `name` as `settings` are; load no client and ask nobody."""
-    if wire_of(name, settings) is None and ROWS[name].slow:
-        from memory_tui.providers import local
-
-        local.check(name, settings, on_disk=True)
-
-
-def endpoint(name: str, settings: ProviderSettings) -> tuple[str, str]:
-    """Return where `name` sends text, with the port where one is named, empty when it sends none, or lacks too much;
-    and the model that it will ask for, as far as is known before it is made.
-    """
-    try:
-        answer = wire_of(name, settings)
-    except ProviderError:
-        return "", settings.model if name in ROWS else ""
-    if answer:
-        return host_of(answer.base_url), answer.model
-    return "", model_of(name, settings) if ROWS[name].slow else ROWS[name].model
 
 
 def create(name: str, settings: ProviderSettings | None = None) -> Provider:

@@ -159,8 +159,7 @@ def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name, play, model)
     assert (space.key in ("", identity.key), space.dims in (0, identity.dims)) == (True, True)
     assert member.max_input_bytes == provider.max_input_bytes > 0
     member.close()
-    host, model_name = registry.endpoint(name, chosen)
-    assert (bool(host), model_name in ("", identity.model)) == (registry.sends(name), True)
+    assert (bool(member.host), member.model in ("", identity.model)) == (registry.sends(name), True)
     provider.close()
     provider.close()
 
