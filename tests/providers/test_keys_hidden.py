@@ -96,7 +96,7 @@ def test_no_traceback_or_event_holds_a_key(play, chosen, reply):
     with Engine.open(replace(chosen, provider="openai"), heard.append) as engine:
         actions: list[Callable[[], object]] = [
             engine.index.sync, lambda: engine.search.search("omada"), engine.providers.forecast,
-            engine.providers.members, engine.providers.chain.try_out, engine.search.remeasured,
+            engine.providers.chain.members, engine.providers.chain.try_out, engine.search.remeasured,
             lambda: engine.status(deep=True), engine.notices,
         ]  # fmt: skip
         provider = engine.providers.chain.provider(Identity("openai", "", "", 0))
