@@ -1,6 +1,7 @@
 """Whoever changes a note: each version that is seen is kept, and every note comes back to the letter."""
 
 import ast
+import os
 import random
 import shutil
 import subprocess
@@ -157,6 +158,23 @@ def test_a_checkout_is_one_change_of_each_note_and_a_sync_client_that_writes_all
     memory.recorder.see([str(path) for path in folder.rglob("*.md")])
     memory.recorder.see()
     assert len(memory.journal.edits()) == 400
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_changed_while_nobody_watched_is_recorded_and_nothing_else(memory, seed):
+    dice, before = random.Random(seed), memory.on_disk()
+    chosen = [memory.folder / path for path in dice.sample(sorted(before), 8)]
+    for path in chosen[: dice.randrange(9)]:
+        deed = dice.choice(["delete", "change", "move", "grow"])
+        path.write_bytes(b"changed\n") if deed == "change" else None
+        path.unlink() if deed == "delete" else None
+        path.rename(path.with_name(f"moved-{path.name}")) if deed == "move" else None
+        os.truncate(path, MAX_BYTES + 1) if deed == "grow" else None
+    memory.recorder.see()
+    after = memory.on_disk()
+    assert {edit.path for edit in memory.journal.edits()} == {path for path, _ in before.items() ^ after.items()}
+    heads = memory.journal.heads()[0]
+    assert {path: memory.journal.text(head.blob) for path, head in heads.items()} == after
 
 
 def test_notes_whose_root_is_away_were_not_deleted(tmp_path):
