@@ -30,18 +30,8 @@ from memory_tui import durable
 from memory_tui.config.config_patch import digest, overtaken, read, require_same
 from memory_tui.errors import ConfigError, ConfigUnsaved, MemoryTuiError
 from memory_tui.formatting import one_line, plural
-from memory_tui.hosts.registry import (
-    PROFILE,
-    PROOF_CLIENT,
-    FileEdit,
-    Host,
-    HostChange,
-    Scope,
-    ServerStart,
-    Wiring,
-    applied,
-    reverted,
-)
+from memory_tui.hosts import registry
+from memory_tui.hosts.registry import FileEdit, Host, HostChange, Scope, ServerStart, Wiring
 from memory_tui.secrets.finder import masked, redact
 
 
@@ -129,7 +119,7 @@ def planned(host: Host, wiring: Wiring) -> tuple[PlannedFile, ...]:
         path = Path(os.path.realpath(edit.path))
         now = read(path)
         base = undone.pop(path, now)
-        after, changes = applied(FileEdit(path, edit.changes), base)
+        after, changes = registry.applied(FileEdit(path, edit.changes), base)
         planned.append(PlannedFile(path, now, after if changes else base, base, changes))
     # What an earlier connection wrote, and this one does not.
     return (*planned, *(PlannedFile(path, read(path), then, then) for path, then in undone.items()))
@@ -269,7 +259,7 @@ def _restoration(file: ConnectedFile) -> PlannedFile:
         then = read(Path(file.backup)) if file.backup else None
         if then is not None or not file.backup:
             return PlannedFile(file.path, now, then, ending="restored" if file.backup else "removed")
-    then = reverted(FileEdit(file.path, file.changes), now)
+    then = registry.reverted(FileEdit(file.path, file.changes), now)
     return PlannedFile(file.path, now, then, ending="changes taken out")
 
 
@@ -293,7 +283,7 @@ def wired(connection: HostConnection) -> list[str]:
         elif digest(now) != file.after:
             changes = tuple(replace(change, old=None, there=0) for change in file.changes)
             try:
-                missing = applied(FileEdit(file.path, changes), now)[1]
+                missing = registry.applied(FileEdit(file.path, changes), now)[1]
                 lost += [f"{file.path} lost {'.'.join(change.keys)}." for change in missing]
             except ConfigError as error:
                 lost.append(error.message)
@@ -383,13 +373,13 @@ def prove(start: ServerStart, seconds: float = SECONDS) -> Proof:
 
 def _proof(ask: Callable[[str, dict[str, Any]], dict[str, Any]], question: str) -> Proof:
     """Speak MCP with a server, by `ask` a request after the other. Raises NoAnswer."""
-    began, client = time.perf_counter(), {"name": PROOF_CLIENT, "version": "1"}
+    began, client = time.perf_counter(), {"name": registry.PROOF_CLIENT, "version": "1"}
     greeting = ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
     tools = ask("tools/list", {}).get("tools", ())
     listed = time.perf_counter()
     if "memory_search" not in {tool.get("name") for tool in tools}:
         raise NoAnswer("The server offers no memory_search.", _AGAIN)
-    call = {"name": "memory_search", "arguments": {"query": question}, "_meta": {PROFILE: True}}
+    call = {"name": "memory_search", "arguments": {"query": question}, "_meta": {registry.PROFILE: True}}
     result = ask("tools/call", call)
     took = time.perf_counter() - listed
     info, answer = greeting.get("serverInfo") or {}, result.get("structuredContent") or {}
@@ -402,7 +392,7 @@ def _proof(ask: Callable[[str, dict[str, Any]], dict[str, Any]], question: str) 
         str(info.get("version", "")),
         round((listed - began) * 1000, 1),
         round(took * 1000, 1),
-        str((result.get("_meta") or {}).get(PROFILE, "")),
+        str((result.get("_meta") or {}).get(registry.PROFILE, "")),
         str(answer.get("provider", "")),
         question,
         len(hits),

@@ -21,19 +21,8 @@ from msgspec.structs import asdict, replace
 from memory_tui import state_db
 from memory_tui.errors import ProviderError, StateUnavailable
 from memory_tui.formatting import camel, minute
-from memory_tui.providers import options, registry
-from memory_tui.providers.base import (
-    OF_THE_TEXT,
-    PASSING,
-    Cause,
-    Identity,
-    Kind,
-    Provider,
-    ProviderFailure,
-    Vectors,
-    pause_after,
-    state_of,
-)
+from memory_tui.providers import base, options, registry
+from memory_tui.providers.base import Cause, Identity, Kind, Provider, ProviderFailure, Vectors, state_of
 from memory_tui.providers.options import ProviderSettings
 
 if TYPE_CHECKING:
@@ -324,7 +313,7 @@ class ChainMember(Provider):
         is in its place now.
         """
         state, now, outage = state_of(error), self.settings.clock.now(), self.outage
-        if state in OF_THE_TEXT:
+        if state in base.OF_THE_TEXT:
             return False
         goes_on = outage.cause == state.value
         again = goes_on and self._mine
@@ -332,7 +321,7 @@ class ChainMember(Provider):
         if not (isinstance(error, ProviderFailure) and error.repeats):
             failures, next_try = outage.failures, None
             if reached and isinstance(error, ProviderFailure) and self.pauses:
-                error.next_try = next_try = now + pause_after(error, failures)
+                error.next_try = next_try = now + base.pause_after(error, failures)
                 failures += 1
             since = outage.failed_at if goes_on else now
             self._meet(Outage(error.message, state.value, error.next_step, next_try, since, failures))
@@ -591,7 +580,7 @@ class Chain:
             members, at = self._standing()
             follows = members[at + 1] if member is members[at] and at + 1 < len(members) else None
             moved = follows is not None and (
-                follows.role == "fallback" or not member.worked or state_of(error) not in PASSING
+                follows.role == "fallback" or not member.worked or state_of(error) not in base.PASSING
             )
             if moved and follows is not None:
                 member.give_up(True)
