@@ -135,9 +135,9 @@ class Matcher(Struct, frozen=True):
         frequency: dict[str, int] = {}
 
         def count(words: Sequence[str]) -> Sequence[int]:
-            result = self.words.frequency(words, _STEMMED)
-            frequency.update(zip(words, result, strict=True))
-            return result
+            if fresh := [word for word in words if word not in frequency]:
+                frequency.update(zip(fresh, self.words.frequency(fresh, _STEMMED), strict=True))
+            return [frequency[word] for word in words]
 
         for_now = "" if time or not reads_time else words_for_now(query)
         count(every := tokens.split(rest))
@@ -150,8 +150,7 @@ class Matcher(Struct, frozen=True):
             corrected = corrections(rest, searched, lambda word: count([word])[0], self._vocabulary)
         chosen = _searched(terms.searched, corrected) if corrected else terms.searched
         # A word that was not counted would weigh as if no chunk held it.
-        count([word for word in chosen if word not in frequency])
-        count(tokens.syllable_pairs(query))
+        count((*chosen, *tokens.syllable_pairs(query)))
         dropped, matched, newest = terms.stops + terms.common, _NOTHING, _NOTHING[0]
         if chosen and self.join != "AND":
             matched = self._by_any(chosen, terms.common)
