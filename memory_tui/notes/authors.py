@@ -203,7 +203,7 @@ def _act(session: HostSession, use: ToolUse) -> Act:
     if use.name in ("Bash", "exec", "exec_command", "shell") and command:
         command = str(command[-1]) if isinstance(command, list) else str(command)
         cwd = os.path.normpath(Path(use.cwd) / str(args.get("workdir") or ""))
-        return Act(session, use, (), command, cwd)
+        return Act(session, use, (), "" if "\0" in command else command, cwd)
     try:
         claims = [to_builtins(claim) for claim in _claimed(use.name, args, details, use.cwd)]
         return Act(session, use, convert(claims, tuple[Claim, ...]))
@@ -310,7 +310,7 @@ def _edited(text: str, edit: Replacement, place: int) -> tuple[str | None, int]:
 
 _HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)\n(.*?)^[ \t]*\2$", re.MULTILINE | re.DOTALL)
 _OPERATORS = ";|&<>()\n"
-_LONGEST_COMMAND = 1 << 15
+_LONGEST_COMMAND = 1 << 17
 _SED = re.compile(r"(?:s([/|,#])(?P<old>.+?)\1(?P<new>.*)\1(?P<flag>g?)|/(?P<gone>.+)/d)")
 _MISSED = re.compile(r"\bcannot (?:stat|remove)\b|No such file|2>|&>")
 """What rm, mv and cp say where somebody was faster, or what keeps that from being read."""
@@ -343,7 +343,8 @@ class Step(Struct, frozen=True):
 @lru_cache(1000)
 def _steps(command: str, cwd: str) -> tuple[Step, ...]:
     """Return the programs of a command, in the order in which they stand; none where it cannot be read."""
-    command = command[:_LONGEST_COMMAND].replace("\\\n", " ")
+    # For each text in it that may have no end, the rest is looked through.
+    command = command[: _LONGEST_COMMAND // (1 + command.count("<<"))].replace("\\\n", " ")
     bodies = (match[4] for match in _HEREDOC.finditer(command))
     lexer = shlex.shlex(_HEREDOC.sub(r"<< \3", command), posix=True, punctuation_chars=_OPERATORS)
     lexer.whitespace, lexer.commenters, lexer.whitespace_split = " \t\r", "", True

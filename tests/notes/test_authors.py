@@ -117,6 +117,13 @@ def test_lines_that_make_no_sense_are_passed_over(home, at):
     path.write_bytes(b'{"type": \xff\n[1]\n{"timestamp": {}, "message": {"content": [null, {"type": "tool_use"}]}}\n')
     claude_file(home, claude("c1", "Edit", {"file_path": 7, "old_string": None}, at, str(home)))
     ran(home, at, "rm ~nobody/x a\0b MEMORY.md; 'no end")
+    ran(home, at, "rm a\0b MEMORY.md")
+    ran(
+        home,
+        at,
+        "cat <<E > a{0.b} %d; printf '%d {x}' > MEMORY.md; printf '%s%s' 1 > MEMORY.md; sed -i 's/(/' MEMORY.md",
+    )
+    ran(home, at, "<<a\n" * 9000)
     claude_file(home, claude("c3", "Bash", {"command": ["rm", 7]}, at, str(home)))
     odd = {"type": "CommandExecution", "command": [], "cwd": "file://[", "exit_code": "x"}
     codex_file(home, codex("x1", {"cmd": None}, odd, at), at, "/")
