@@ -487,9 +487,9 @@ def asked_words(trace: Trace, text: str) -> list[Spoken]:
 
     def form(word: str) -> str:
         plain = word.lower()
-        alike = {each: Prefix.similarity(plain, each) for each in forms}
-        best = max(alike, key=alike.__getitem__, default=plain)
-        return plain if plain in alike or alike.get(best, 0) < min(3, len(plain)) else best
+        best = max(forms, key=lambda run: (run == plain, Prefix.similarity(plain, run), plain in run), default=plain)
+        piece = plain if tokens.is_cjk(plain) or plain not in best else f"{plain} (in {best})"
+        return best if Prefix.similarity(plain, best) >= min(3, len(plain)) else piece
 
     return [Spoken(word, one_line(form(word), 30), count) for word, count in counts.items()]
 

@@ -45,7 +45,7 @@ LONGEST = 160
 """Characters of a row's text."""
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
 LEVELS: Mapping[str, tuple[str, str, str, str]] = {
-    "found": ("✓", "$success", "Found among your notes", "Found it"),
+    "found": ("✓", "$success", "Its words are in your notes", "Words found"),
     "in part": ("~", "$warning", "In part: the best lines have", "In part: best lines have"),
     "nearby only": ("?", "$warning", "Perhaps not answered", "Perhaps not"),
     "nothing holds these words": ("✗", "$error", "Your notes do not answer this", "Not answered"),
@@ -241,7 +241,7 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     more = ", ".join(filter(None, (held, limits)))
     head = f"{head}{' ' if in_part else ': '}{more}" if head and more else head or f"{limits[:1].upper()}{limits[1:]}"
     head = f"{head}." if head else ""
-    first = "the first " if wide or not held else ""
+    first = "the first " if wide else ""
     gets = (
         f"Your agent gets {first}{sent} of {plural(trace.funnel.chunks, 'passage')}."
         if sent

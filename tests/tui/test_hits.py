@@ -155,8 +155,8 @@ def test_the_line_above_says_first_whether_the_notes_answer(trace):
     for width in (60, 80, 120):
         line = hits.level_line(trace, width, "ranking: recommended")
         assert line.cell_length <= width
-        assert line.plain.startswith(" ✓ Found among your notes." if width >= 100 else " ✓ Found it.")
-        assert "Your agent gets the first 6 of" in line.plain
+        assert line.plain.startswith(" ✓ Its words are in your notes." if width >= 100 else " ✓ Words found.")
+        assert "6 of" in line.plain
         assert line.plain.endswith("ranking: recommended ") == (width >= 80)
 
 

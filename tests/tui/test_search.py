@@ -46,7 +46,7 @@ def test_an_empty_box_offers_questions(workspace):
     with Window(make_app(workspace, suggestions=[QUESTION, "where is the stopcock"])) as window:
         window.press("2", "down", "enter")
         assert window.app.query_one("#query", Input).value == "where is the stopcock"
-        assert " ✓ Found " in level(window)
+        assert " ✓ Its words " in level(window)
 
 
 def test_the_newest_letters_are_answered(reader):
@@ -152,7 +152,7 @@ def test_one_pane_at_a_time_where_there_is_room_for_one(workspace):
         assert " 2 ." not in window.text
         window.press("escape").matches("search")
         window.press("right_square_bracket").until(lambda: view(window).remedies).press("enter")
-        assert "the first 7 of" in window.text
+        assert "gets 7 of" in window.text
         assert len(listed(window)) > 7, "who tried a remedy sees where the passage went"
 
 
