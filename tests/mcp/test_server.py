@@ -180,6 +180,7 @@ def test_a_line_that_is_no_request_is_answered_and_the_next_one_too(greeted):
         assert (answer["error"]["code"], answer["id"]) == (code, number), line[:50]
         assert answer["error"]["message"]
         assert greeted.search(99)["id"] == 99
+    assert greeted.ask(100, "tools/call", name="memory_forget")["error"]["message"] == "Unknown tool: memory_forget"
 
 
 HALF = "printer \\ud83d"

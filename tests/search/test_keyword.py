@@ -192,17 +192,15 @@ def test_names_in_code_are_found_by_their_pieces_and_by_themselves(ask, tmp_path
 
 
 def test_a_name_of_most_notes_tells_those_apart_that_another_word_finds(ask, tmp_path):
-    for at in range(11):
-        note = tmp_path / "notes" / "memory" / f"m{at}.md"
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(f"Mira went home on tram {at}.\n")
-    (tmp_path / "notes" / "memory" / "m11.md").write_text("Mira planted kohlrabi by the wall.\n")
-    (tmp_path / "notes" / "memory" / "m12.md").write_text("Jonas planted kohlrabi by the wall.\n")
+    notes = {f"memory/m{at}.md": f"Mira went home on tram {at}.\n" for at in range(11)}
+    notes |= {f"memory/m{at}.md": f"{who} planted kohlrabi by the wall.\n" for at, who in ((11, "Mira"), (12, "Jonas"))}
+    put_all(tmp_path / "notes", notes)
     trace = ask("where did Mira plant kohlrabi", "recommended")
     text = {hit.chunk.path: hit.text for hit in trace.recalled}
     assert text["memory/m11.md"] == 1.0 > text["memory/m12.md"] > 0.8
     assert trace.plan.common == trace.plan.counted == ("mira",)
     assert trace.funnel.text_matches == 2, "a word of most notes finds none by itself"
+    assert ask("Mira zeppelin", "recommended").funnel.text_matches == 12, "but where no other word is in the notes"
 
 
 def terms(query, frequency):
