@@ -10,21 +10,15 @@ from memory_tui.explain.counterfactuals import flips
 from memory_tui.index.store import FullText
 from memory_tui.plan import Options
 from memory_tui.search import keyword
-from tests.support.workspace import synced
+from tests.support.workspace import put_all, synced
 
 
 @pytest.fixture
 def engine(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text(
-        "# Facts\n- deploy, then rollback; the deploy took long\n- rollback of a deploy\n"
-    )
-    for number in range(12):
-        (folder / "memory" / f"n{number}.md").write_text(
-            f"deploy {number} rollback of x{number} " * (number + 1) + "\n"
-        )
-    (folder / "memory" / "line.md").write_text("deploy the rollback a-a-a of service " * 4_000)
+    notes = {f"memory/n{number}.md": f"deploy {number} rollback of x{number} " * (number + 1) for number in range(12)}
+    notes["memory/line.md"] = "deploy the rollback a-a-a of service " * 4_000
+    notes["MEMORY.md"] = "# Facts\n- deploy, then rollback; the deploy took long\n- rollback of a deploy\n"
+    folder = put_all(tmp_path / "notes", notes)
     options = Options(
         workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="scripted", changes=(("sync.watch", "false"),)
     )
