@@ -9,12 +9,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from memory_tui.notes.edit import Curator
-from memory_tui.notes.journal import JournalEntry
 from memory_tui.tui import editor
 from tests.support.curate import curator
 from tests.support.waiting import LONG
@@ -131,6 +130,7 @@ class Desk:
     """Somebody who changes the notes of `folder` through a curator; `mine` is how often each own line must be there.
 
     Each change is planned on what the notes held before the writer wrote once more, so that every one is a race.
+    Steps are made as the screen makes them: beside what others wrote.
     """
 
     def __init__(self, folder: Path, writer: Callable[[], None], own: int = 30) -> None:
@@ -144,11 +144,6 @@ class Desk:
         """The log as it is before anybody writes: room for the writer, then the lines of the user."""
         lines = "".join(f"- user {number}.\n" for number in range(own))
         (folder / LOG).write_text(f"# 2026-01-12\n\n## Agent\n\n## Mine\n{lines}", "utf-8")
-
-    def _step(self, kind: Literal["undo", "redo"], stack: Sequence[JournalEntry]) -> None:
-        """Step as the screen does: beside what others wrote."""
-        step = self.curator.undo if kind == "undo" else self.curator.redo
-        step(stack[0].id, merging=True)
 
     def save(self) -> None:
         """Change one line in an editor and save."""
@@ -180,7 +175,7 @@ class Desk:
             self.save()
         before, after = self._sides
         self._wrote()
-        self._step("undo", self.curator.stack("undo"))
+        self.curator.undo(self.curator.stack("undo")[0].id, merging=True)
         self.mine.subtract(after)
         self.mine.update(before)
         self._undoable = False
@@ -189,7 +184,7 @@ class Desk:
         self.undo()
         before, after = self._sides
         self._wrote()
-        self._step("redo", self.curator.stack("redo"))
+        self.curator.redo(self.curator.stack("redo")[0].id, merging=True)
         self.mine.subtract(before)
         self.mine.update(after)
 
