@@ -7,7 +7,7 @@ texts of the chunks, by the raw findings, and by whole rankings, never by what m
 import datetime as dt
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -81,12 +81,6 @@ def open_world(name: str, folder: Path, index: Path, profile: str, provider: str
     with engine.search.reader() as store:
         texts = store.texts([found.refs[row].rowid for row in range(len(found.refs))])
     return World(name, engine, folder, texts, questions)
-
-
-def variants(base: Settings) -> Iterator[Settings]:
-    """Knobs under which answers are full, short and empty, with and without age."""
-    for lowest, decay in itertools.product((0.1, 0.45, 0.97), (False, True)):
-        yield base.update({"query.minScore": lowest, DECAY: decay}, "harness")
 
 
 @dataclass
@@ -261,7 +255,8 @@ def run(world: World) -> Counter[str]:
     counts: Counter[str] = Counter()
     for query in world.questions:
         evidence = world.engine.search.gather(query)
-        for settings in variants(world.engine.plan.settings):
+        for lowest, decay in itertools.product((0.1, 0.45, 0.97), (False, True)):
+            settings = world.engine.plan.settings.update({"query.minScore": lowest, DECAY: decay}, "harness")
             ranked = rank(evidence, settings)
             claims: list[object] = [*wording.left_out(ranked.plan, ranked.profile)]
             claims += [ranked.empty] if ranked.empty else []

@@ -561,13 +561,6 @@ def written(name, path):
     return agent_database(path, Content({row["path"]: (row["hash"], row["size"]) for row in files}, meta))
 
 
-def renewed(database, **fields):
-    """Change fields of the record of how the index was made; None takes one away."""
-    ((text,),) = change(database, "SELECT value FROM memory_index_meta WHERE key = 'memory_index_meta_v1'")
-    record = {key: value for key, value in {**json.loads(text), **fields}.items() if value is not None}
-    change(database, "UPDATE memory_index_meta SET value = ? WHERE key LIKE '%meta%'", json.dumps(record))
-
-
 @pytest.mark.parametrize(("name", "workspace"), [("w1-default", "oracle"), ("w2-default", "rules")])
 def test_the_recorded_index_has_every_note_as_it_is_read_here(name, workspace, workspaces, tmp_path):
     found = against(workspaces[workspace], written(name, tmp_path / "agent.sqlite"))
@@ -595,7 +588,9 @@ def test_the_recorded_index_has_every_note_as_it_is_read_here(name, workspace, w
 def test_what_openclaw_does_with_it_and_which_command_mends_it(fields, wanted, standing, code, workspaces, tmp_path):
     database = written("w1-default", tmp_path / "agent.sqlite")
     if fields:
-        renewed(database, **fields)
+        ((text,),) = change(database, "SELECT value FROM memory_index_meta WHERE key = 'memory_index_meta_v1'")
+        record = {key: value for key, value in {**json.loads(text), **fields}.items() if value is not None}
+        change(database, "UPDATE memory_index_meta SET value = ? WHERE key LIKE '%meta%'", json.dumps(record))
     found = against(workspaces["oracle"], database, wanted)
     assert ["newer OpenClaw" in remark for remark in found.remarks] == [True] * (fields.get("chunkingVersion") == 6)
     assert (found.standing, next((one.code for one in found.mismatches), "")) == (standing, code)

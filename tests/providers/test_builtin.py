@@ -39,12 +39,8 @@ def _tokens(vocabulary):
     return vocabulary.tobytes().decode().split("\n")
 
 
-def _plain_shipped():
-    with np.load(TABLE) as data:
-        return PlainTable(data["q"], data["scale"], _tokens(data["vocabulary"]))
-
-
-PLAIN = _plain_shipped()
+with np.load(TABLE) as shipped:
+    PLAIN = PlainTable(shipped["q"], shipped["scale"], _tokens(shipped["vocabulary"]))
 
 
 WORDS = """

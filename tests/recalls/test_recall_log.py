@@ -262,19 +262,14 @@ def test_a_replay_tells_then_from_now_and_what_changed_since(host, workspace):
     assert moved.since[0].startswith("vectors of scripted ")
 
 
-def many(workspace):
-    """Eight notes of different days and lengths that answer the same question."""
-    for day in range(1, 9):
-        text = "omada router " + " ".join(f"word{day}{n}" for n in range(day * 4))
-        (workspace / "memory" / f"2026-10-{day:02}.md").write_text(text + "\n")
-
-
 def logged_last(workspace):
     return recall_log.read(recall_log.recall_log_path(workspace)).entries[-1]
 
 
 def test_the_log_holds_what_was_delivered_after_the_cut(workspace, run):
-    many(workspace)
+    for day in range(1, 9):
+        text = "omada router " + " ".join(f"word{day}{n}" for n in range(day * 4))
+        (workspace / "memory" / f"2026-10-{day:02}.md").write_text(text + "\n")
     made = ServedMemory(lambda: Engine.open(options(workspace)), ServerOptions(log=True, max_injected_chars=200))
     answer = ask(made, query="omada router")
     made.close()

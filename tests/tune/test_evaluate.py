@@ -22,18 +22,15 @@ from tests.support.search import evidence, settings
 TODAY = dt.date(2026, 11, 20)
 
 
-def line_of(query):
-    """Return a question of the sample as a line of a file of labels."""
-    labels = [to_builtins(label) for label in query.relevant]
-    fields = {"id": query.id, "query": query.text, "unanswerable": query.unanswerable, "relevant": labels}
-    return json.dumps(fields) + "\n"
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     out = tmp_path_factory.mktemp("eval")
     demo.materialize(out / "notes", TODAY)
-    (out / "labels.jsonl").write_text("".join(map(line_of, demo.labelled_queries(TODAY))), "utf-8")
+    with (out / "labels.jsonl").open("w", encoding="utf-8") as file:
+        for query in demo.labelled_queries(TODAY):
+            labels = [to_builtins(label) for label in query.relevant]
+            fields = {"id": query.id, "query": query.text, "unanswerable": query.unanswerable, "relevant": labels}
+            file.write(json.dumps(fields) + "\n")
     return out
 
 
