@@ -598,11 +598,6 @@ def _han(text: str) -> int:
 _UNIT_DAYS = {"d": 1, "w": 7, "e": 7, "m": 30, "y": 365}
 
 
-def day_at(now: float, zone: dt.tzinfo | None) -> dt.date:
-    """Return the day at `now` (epoch seconds) in `zone`, None for this machine's."""
-    return dt.datetime.fromtimestamp(now, dt.UTC).astimezone(zone).date()
-
-
 def _days_ago(today: dt.date, days: int) -> Days:
     """Return the day so many days before today; after it for a negative number."""
     return today - days * DAY, today - days * DAY

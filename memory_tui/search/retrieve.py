@@ -28,7 +28,7 @@ from memory_tui.search import lexical_2026_9
 from memory_tui.search.corpus import Corpus, Files, cosines, distinct, exact_cosines, products, vectors_of
 from memory_tui.search.keyword import Join, KeywordSearch, KeywordSide, Matcher, lucene_idf
 from memory_tui.search.lexical_2026_9 import Lexical
-from memory_tui.search.question import ALIKE, Time, asks, day_at, lately_in, time_in
+from memory_tui.search.question import ALIKE, Time, asks, lately_in, time_in
 from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.search.trace import Chunks, Flags, Floats, NearestBy, Rows
 from memory_tui.settings import Settings
@@ -203,7 +203,7 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
     with store.snapshot():
         laps, text, vector = [time.perf_counter()], question.text, question.vector
         eligible = _of_source(corpus, source) if source else None
-        today = day_at(now, question.zone)
+        today = dt.datetime.fromtimestamp(now, dt.UTC).astimezone(question.zone).date()
         named_time = (time_in(text, today) or lately_in(text, today)) if question.reads_time else None
         matcher = Matcher(store.words, corpus, eligible, store.words.cut(), question.join)
         reads = {"reads_time": question.reads_time, "spells": question.spells, "in_parts": question.in_parts}
