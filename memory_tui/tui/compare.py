@@ -159,9 +159,8 @@ def head(
         yield Content.styled(f"{right.name} cuts notes into other passages.", "$warning")
         return
     only = [wording.sent_of(trace) - count for trace, count in zip(traces, both, strict=True)]
-    shared = (
-        f"Both send {both[0]}" if both[0] == both[1] else f"B has {both[0]} of A's, A {both[1]} of B's, cut otherwise"
-    )
+    a, b = both
+    shared = f"Both send {a}" if a == b else f"B has {a} of A's, A {b} of B's, cut otherwise"
     yield Content(f"{shared}; only A sends {only[0]}, only B {only[1]}.")
     for name, trace in zip("AB", traces, strict=True):
         by, why = wording.answered_by(trace)
@@ -170,6 +169,8 @@ def head(
             yield Content.styled(f"{name}: {one_line(foreign[0])}", "$warning")
         elif why:
             yield Content.styled(f"{name} {by.replace('vectors', 'meaning')}: {one_line(why)}.", MUTED)
+        if any(hit.score < trace.settings.number("query.minScore") for hit in trace.recalled):
+            yield Content.styled(f"{name} sends passages below its limit where only words found them.", MUTED)
 
 
 class Sides(Rows):

@@ -241,9 +241,8 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     more = ", ".join(filter(None, (held, limits)))
     head = f"{head}{' ' if in_part else ': '}{more}" if head and more else head or f"{limits[:1].upper()}{limits[1:]}"
     head = f"{head}." if head else ""
-    first = "the first " if wide else ""
     gets = (
-        f"Your agent gets {first}{sent} of {plural(trace.funnel.chunks, 'passage')}."
+        f"Your agent gets {'the first ' * wide}{sent} of {plural(trace.funnel.chunks, 'passage')}."
         if sent
         else "Your agent gets nothing."
     )
