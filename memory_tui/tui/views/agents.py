@@ -81,7 +81,7 @@ def programs(rows: Sequence[AgentProgram]) -> Iterator[Fact]:
 def questions(log: Log, *, is_sample: bool = False) -> Iterator[Fact]:
     """Yield what agents asked, the newest first, with how well it was answered then."""
     if not log.entries:
-        yield Fact("No question is logged. A connection with a log writes down what an agent asks.", style=MUTED)
+        yield Fact("No question is logged yet. A connection with a log writes down what an agent asks.", style=MUTED)
         return
     counts = ", ".join(f"{times:,} {ANSWERED[reply][0] or reply}" for reply, times in log.replies.items())
     made = "in this sample, no agent of yours" if is_sample else "and how it was answered then"
