@@ -121,7 +121,7 @@ class Editor(Screen[int]):
         self.call_after_refresh(area.scroll_cursor_visible, True)
         if opened.left is not None:
             when = minute(opened.left.at)
-            self.say(f"What you typed until {when} and did not save is back. ctrl+s saves it, escape throws it away.")
+            self.say(f"What you typed until {when} and did not save is back. ctrl+s saves it, escape asks.")
         elif self.shown != opened.text:
             self.say("Control characters show as stand-ins; lines that you leave alone keep theirs.")
         self.changed()
@@ -199,7 +199,7 @@ class Editor(Screen[int]):
             self.dismiss(None)
             return
         text = restored(self.opened.text, self.area.text)
-        if self.opened.before is None and not text.endswith("\n"):
+        if text and not text.endswith("\n"):
             # What an agent appends stands on a line of its own.
             text += "\n"
         self.writing = True

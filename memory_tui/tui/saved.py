@@ -149,7 +149,7 @@ def outcome_text(outcome: Outcome) -> Content:
         [
             *(Content.styled(line, "bold") for line in lines),
             Content(""),
-            *(Content(f"{name:<27}{old:>6} > {new}") for name, old, new in effects),
+            *(Content(f"{name:<27}{old:>6} -> {new}") for name, old, new in effects),
             Content(
                 f"Beyond chance nDCG gains {figure(gain.mean)}, 95 % from {figure(gain.low)} to {figure(gain.high)}."
             ),

@@ -39,9 +39,8 @@ from memory_tui.tui.session import Badge, ReadNote, Session
 from memory_tui.tui.view import View
 
 _REST_SECONDS, _AGAIN_SECONDS = 0.12, 0.5
-_SHARE = 10.0
+_SHARE = 3.0
 """Looking again by itself waits this many times as long as the last look took: the machine has other things to do."""
-_DAY_SECONDS = 86_400.0
 _LATER = (("1", "until tomorrow"), ("7", "for a week"), ("30", "for a month"), ("365", "for a year"))
 _Decision = Mapping[str, float]
 """Until when (epoch seconds) findings were put off before they were decided about, 0 for not at all, by id."""
@@ -200,7 +199,7 @@ class InboxView(View):
         self.steps: list[_Decision | None] = []
         """What was done here, the last step last; None for a change of notes, which the app takes back."""
         self.checking = False
-        """Whether a change was taken back that was not looked at since."""
+        """Whether notes changed that were not looked at since."""
         self.seconds = 0.0
         """How long the last look took."""
         self.due: Timer | None = None
@@ -230,6 +229,8 @@ class InboxView(View):
         if any(isinstance(event, SyncFinished) and (event.indexed or event.removed) for event in events):
             if self.due is not None:
                 self.due.stop()
+            self.checking = True
+            self.draw()
             self.due = self.set_timer(max(_AGAIN_SECONDS, _SHARE * self.seconds), self.examine)
 
     @work(thread=True, exclusive=True, group="inbox")
@@ -262,7 +263,7 @@ class InboxView(View):
     def draw(self) -> None:
         """Show the groups, and count them in the first line."""
         rows = self.query_one("#inbox-list", Facts)
-        rows.border_title = "Inbox, checking what came back ..." if self.checking else "Inbox"
+        rows.border_title = "Inbox, checking what changed ..." if self.checking else "Inbox"
         items = self.findings.suggestions if self.findings is not None else ()
         self.groups = checks.grouped(item for item in items if item.id not in self.hidden)
         if self.findings is None or (self.checking and not self.groups):
@@ -410,11 +411,10 @@ class InboxView(View):
         """Put the row or the group off."""
         group, engine = self.chosen, self.session.engine
         if group is not None and engine is not None:
-            now = engine.plan.clock()
 
             def answered(days: str | None) -> None:
                 if days:
-                    self.decide(group, now + float(days) * _DAY_SECONDS)
+                    self.decide(group, engine.plan.clock() + float(days) * 86_400.0)
 
             await self.app.push_screen(Choice("Ask again", _LATER), answered)
 
