@@ -332,12 +332,14 @@ def edit(window, path, text):
 
 def test_the_editor_saves_what_was_typed_and_says_what_it_means(screen, workspace):
     note = workspace / "MEMORY.md"
-    before = note.read_text()
+    before = note.read_text().rstrip("\n")
+    note.write_text(before)
     edit(screen, "MEMORY.md", "Hello ")
     screen.until(lambda: "After saving: " in screen.text)
     assert "not saved yet" in screen.text
     assert "OpenClaw reads characters up to" in screen.text
-    screen.press("ctrl+s").until(lambda: note.read_text() == "Hello " + before).settle()
+    # What an agent appends stands on a line of its own.
+    screen.press("ctrl+s").until(lambda: note.read_text() == f"Hello {before}\n").settle()
     assert screen.app.screen_stack[-1].query("#notes-text")
     assert not left(curator(screen).journal)
     screen.press("u").until(lambda: note.read_text() == before)
