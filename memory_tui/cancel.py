@@ -48,31 +48,25 @@ class Stop:
         if not self._others:
             return self._event.wait(seconds)
         woken = threading.Event()
-        with self._calling(woken.set):
-            if not self.is_set():
-                woken.wait(seconds)
+        with suppress(Cancelled), self.around(woken.set):
+            woken.wait(seconds)
         return self.is_set()
 
     @contextmanager
     def around(self, interrupt: Callable[[], object]) -> Iterator[None]:
         """While inside, the wish calls `interrupt`, on the thread that has it. Raises Cancelled when it came before."""
-        with self._calling(interrupt):
-            self.check()
-            yield
-
-    @contextmanager
-    def _calling(self, call: Callable[[], object]) -> Iterator[None]:
         with ExitStack() as stack:
             for other in self._others:
-                stack.enter_context(other._calling(call))
+                stack.enter_context(other.around(interrupt))
             with self._lock:
-                self._calls.append(call)
+                self._calls.append(interrupt)
             try:
+                self.check()
                 yield
             finally:
                 # Under the lock, so that a call does not reach into what comes after.
                 with self._lock:
-                    self._calls.remove(call)
+                    self._calls.remove(interrupt)
 
 
 ENDING_SIGNALS = tuple(

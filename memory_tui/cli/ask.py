@@ -122,7 +122,7 @@ def _unreadable(why: str, next_step: str = 'Write {"id": 1, "query": "..."}.') -
 
 def _data(engine: Engine, answer: Answer, explain: bool) -> dict[str, Any]:
     """Return an answer as data; of the built-in index with what it stands in for."""
-    away = roots.lost(engine.index.root_watch.states())
+    away = engine.index.root_watch.lost()
     lost = [{"path": root.path, "state": root.state, "detail": root.detail} for root in away]
     if isinstance(answer, QmdAnswer):
         return {**qmd.qmd_answer(answer), "roots": lost}

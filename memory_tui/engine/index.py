@@ -45,7 +45,7 @@ from memory_tui.providers.chain import NONE, Chain, ChainMember, ServingProvider
 from memory_tui.settings import Settings
 from memory_tui.shared import team_vectors
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES
-from memory_tui.workspace.roots import lost, reachable, scan
+from memory_tui.workspace.roots import reachable, scan
 from memory_tui.workspace.scan import Scan
 
 AUTOMATIC = frozenset({"start", "watch", "search", "interval", "batch", "sweep", "lost", "takeover", "roots"})
@@ -406,7 +406,7 @@ class Index:
     def notices(self) -> list[Notice]:
         """Return what a person has to decide, or should know, about index and disk."""
         now, notices = self.compared, list(self.opener.notices)
-        for root in lost(self.root_watch.states()):
+        for root in self.root_watch.lost():
             place = {"path": root.absolute, "state": root.state}
             notices.append(notice("root_lost", **place, detail=root.detail, remedy=root.next_step))
         if now is not None and (shrink := now.shrink) is not None:
@@ -511,7 +511,7 @@ class Index:
 
     def _roots_changed(self, rescan: bool) -> None:
         """Say what became of the roots; where one came back, the index is brought up to date."""
-        away = lost(self.root_watch.states())
+        away = self.root_watch.lost()
         text = " ".join(root.detail for root in away) or "All folders of notes can be read."
         self._emit(events.RootsChanged(time.time(), text, bool(away)))
         if rescan or not away:

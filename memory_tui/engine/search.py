@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TypeVar
 
@@ -66,7 +67,7 @@ class Search:
 
     def __init__(self, plan: Plan, chain: Chain, index: Index) -> None:
         self._plan, self._chain, self.index = plan, chain, index
-        self._zone, self._projects = plan.config.time_zone, plan.projects
+        self._zone, self._projects, self._now = plan.config.time_zone, plan.projects, plan.options.now
         self.plan_notices = notices_of(plan)
         """What the configuration has to say, as it is now."""
         # Only a profile of a release that has a ledger knows one.
@@ -167,7 +168,8 @@ class Search:
         Raises QueryError, Cancelled, IndexUnavailable.
         """
         ask = partial(self._question, query, by_words=by_words, as_written=as_written)
-        arguments = (ask, self._plan.clock() if now is None else now, cancel or Stop(), source, settings)
+        now = self._now if now is None else now
+        arguments = (ask, time.time() if now is None else now, cancel, source, settings)
         try:
             return self._gathered(*arguments)
         except IndexDamaged as error:
@@ -176,9 +178,13 @@ class Search:
             self.index.replace_damaged(error, durable.file_at(self.index.opener.path))
         return self._gathered(*arguments)
 
-    def _gathered(self, ask: Ask, now: float, cancel: Stop, source: str, settings: Settings | None) -> Evidence:
+    def _gathered(self, ask: Ask, now: float, cancel: Stop | None, source: str, settings: Settings | None) -> Evidence:
         """The provider is asked before the state is held, because a slow one would keep the log from being folded."""
-        with self.reader() as store, self.index.searching(store) as unsearchable, cancel.around(store.interrupt):
+        with (
+            self.reader() as store,
+            self.index.searching(store) as unsearchable,
+            cancel.around(store.interrupt) if cancel else nullcontext(),
+        ):
             (notices, origins), latest = self.around(), self._latest
             question = ask(store.identity() if latest is None else latest.identity)
             with self.state(store, once=self._plan.options.once and settings is not None and not source) as corpus:

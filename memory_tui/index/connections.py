@@ -40,12 +40,19 @@ class Readers:
         self._lock = threading.Lock()
         self._idle: Store | None = None
         self._busy: list[Store] = []
-        self._closed = Stop()
+        self._closed = False
 
     @contextmanager
     def borrow(self, path: Path) -> Iterator[Store]:
         """Lend a connection to one thread, to nothing while there is no index. Raises Cancelled after `close`."""
-        store = self._open(path)
+        with self._lock:
+            if self._closed:
+                raise Cancelled
+            store, self._idle = self._idle, None
+        if store is None or store.path != path or store.moved:
+            if store is not None:
+                store.close()
+            store = self._open(path)
         with self._lock:
             self._busy.append(store)
         try:
@@ -54,7 +61,7 @@ class Readers:
             with self._lock:
                 self._busy.remove(store)
                 changed = store.frozen is not None and store.changed
-                if self._closed.is_set() or self._idle or store.absent or store.moved or store.frozen:
+                if self._closed or self._idle or store.absent or store.moved or store.frozen:
                     store.close()
                 else:
                     self._idle = store
@@ -62,13 +69,6 @@ class Readers:
             raise IndexBusy("The index was written while it was read without locks.", "Ask again in a moment.")
 
     def _open(self, path: Path) -> Store:
-        with self._lock:
-            self._closed.check()
-            store, self._idle = self._idle, None
-        if store is not None:
-            if store.path == path and not store.moved:
-                return store
-            store.close()
         with suppress(IndexEmpty):
             if path.exists() and path.stat().st_size:
                 return Store.open(path, read_only=True, expected=self._expected)
@@ -77,7 +77,7 @@ class Readers:
     def close(self) -> None:
         """Stop the searches that run, close what nobody uses; searches that come are refused."""
         with self._lock:
-            self._closed.set()
+            self._closed = True
             if self._idle is not None:
                 self._idle.close()
             for store in self._busy:

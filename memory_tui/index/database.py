@@ -287,8 +287,10 @@ class Database:
             if read_only:
                 raise damaged(where, why) from None
             reports.append(quarantine(where, f"The index {where} {why}."))
-            with explaining(where):
+            try:
                 connection = _connect(create(where))
+            except apsw.Error as failed:
+                raise explained(failed, where) from None
         opened = cls(connection, where, read_only, schema.load_vec0(connection))
         opened.frozen = None if locked else seen
         return opened
@@ -330,8 +332,10 @@ class Database:
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> Rows:
         """Return all rows of one statement. Raises Cancelled and IndexUnavailable."""
-        with explaining(self.path):
+        try:
             return self.connection.execute(sql, values).fetchall()
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise explained(error, self.path) from None
 
     def value(self, sql: str, values: Sequence[Any] = ()) -> Any:  # noqa: ANN401 - whatever the column holds
         """Return the first column of the first row, or None without a row."""
@@ -346,8 +350,10 @@ class Database:
 
     def many(self, sql: str, sequence: Sequence[Sequence[Any]]) -> Rows:
         """Return all rows of a statement that is run once for each of `sequence`."""
-        with explaining(self.path):
+        try:
             return self.connection.executemany(sql, sequence).fetchall()
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise explained(error, self.path) from None
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -532,26 +538,17 @@ def _migrate(connection: apsw.Connection) -> None:
     connection.execute("COMMIT")
 
 
-@contextmanager
-def explaining(path: Path) -> Iterator[None]:
-    """Turn what SQLite raises inside into the error for a person."""
-    try:
-        yield
-    except apsw.Error as error:
-        raise explained(error, path) from None
-    except UnicodeDecodeError:
-        raise damaged(path, "a text is not UTF-8") from None
-
-
 def damaged(path: Path, what: str = "") -> IndexDamaged:
     """Return what is to be said of damage in the index at `path`; `what` makes no sense in it."""
     message = f"The index {path} is damaged{f' ({what})' if what else ''}."
     return IndexDamaged(message, "memory-tui index moves it aside, and makes it again from the notes.")
 
 
-def explained(error: apsw.Error, path: Path) -> MemoryTuiError:
+def explained(error: apsw.Error | UnicodeDecodeError, path: Path) -> MemoryTuiError:
     """Return what a person can make of SQLite's `error` on the index at `path`."""
     match error:
+        case UnicodeDecodeError():
+            return damaged(path, "a text is not UTF-8")
         case apsw.InterruptError():
             return Cancelled()
         case apsw.FullError():

@@ -261,7 +261,11 @@ class RootWatch:
         old = self._judged is not self.comparison or time.monotonic() - self._examined > _YOUNG_SECONDS
         if old and not self._thread.is_alive():
             self._examine()
-        states = {root.path: self._state(root, identity) for root, identity in self._probes}
+        states, moved = {root.path: root for root, _ in self._probes}, self.comparison[0]
+        for root, identity in self._probes if moved else ():
+            if root.path in moved and identity is not None and root.readable:
+                detail = f"{root.absolute} is on another device than before: was something mounted or unmounted?"
+                states[root.path] = replace(root, state="another device", detail=detail)
         pending = self._pending
         if pending is not None and time.monotonic() - pending[1] > _ANSWER_SECONDS:
             states[pending[0].path] = pending[0].unreadable("its file system does not answer")
@@ -272,6 +276,11 @@ class RootWatch:
                 for root in states.values()
             )
         return tuple(states.values())
+
+    def lost(self) -> list[RootState]:
+        """Return the roots that are not there; what cannot be read comes first, and the workspace before others."""
+        away = (root for root in self.states() if root.state != "there")
+        return sorted(away, key=lambda root: (root.readable, not root.main))
 
     def review(self) -> None:
         """Report what changed since the last time; for any thread, once a second."""
@@ -286,12 +295,6 @@ class RootWatch:
         if states != before or others:
             readable = {root.path for root in before if root.readable}
             self._changed(others or any(root.readable and root.path not in readable for root in states))
-
-    def _state(self, root: RootState, identity: Identity | None) -> RootState:
-        if identity is None or not root.readable or root.path not in self.comparison[0]:
-            return root
-        detail = f"{root.absolute} is on another device than before: was something mounted or unmounted?"
-        return replace(root, state="another device", detail=detail)
 
     def _examine(self) -> None:
         probes: list[Probe] = []

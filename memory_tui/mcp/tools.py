@@ -36,7 +36,7 @@ from memory_tui.secrets import instructions
 from memory_tui.workspace import roots
 from memory_tui.workspace.annotations import Annotations, is_overtaken, overtaken_in, without_markers
 from memory_tui.workspace.chunking import Chunk, chunk_note
-from memory_tui.workspace.roots import NoteMissing, lost, named_lines
+from memory_tui.workspace.roots import NoteMissing, named_lines
 
 if TYPE_CHECKING:
     from memory_tui.search.retrieve import Evidence
@@ -110,7 +110,7 @@ def memory_search(
         return TracedAnswer(unavailable(error), None)
     reply = _ranked_answer(trace, parts, memory.plan.provider, manner, nearest=request.get("nearest", False))
     if standing is None:
-        _say_what_is_lost(reply, memory.index.root_watch.states())
+        _say_what_is_lost(reply, memory.index.root_watch.lost())
     else:
         reply |= {"about": f"{OTHERS} {UNTRUSTED}", "shared": standing.as_dict()}
     if memory.backend.is_qmd and (failed := memory.backend.fallback()) is not None:
@@ -326,9 +326,9 @@ def clamp(results: list[dict[str, Any]], most: int) -> dict[str, Any] | None:
     return None
 
 
-def _say_what_is_lost(answer: dict[str, Any], states: Iterable[RootState]) -> None:
-    """Name the roots whose notes cannot be read: hits from there are what the index keeps of them."""
-    for root in lost(states):
+def _say_what_is_lost(answer: dict[str, Any], roots: Iterable[RootState]) -> None:
+    """Name the `roots` whose notes cannot be read: hits from there are what the index keeps of them."""
+    for root in roots:
         detail = one_line(root.detail)
         answer.setdefault("roots", []).append({"path": one_line(root.path), "state": root.state, "detail": detail})
         if not root.readable:

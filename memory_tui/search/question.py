@@ -365,6 +365,8 @@ class Token(NamedTuple):
 
 
 _TELLING = frozenset("DWMTdwemy")
+_TELLING_FIGURES = r"\d(?:\d{3}|[./–-]\d|\.|º|st|nd|rd|th|er)"
+"""A year, a date or an ordinal; other figures are of a time beside a word that tells one."""
 _CJK = "々〇\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _PIECE = (
     r"(?P<figures>\d(?:[\d.:/–-]*\d)?)(?P<nth>(?:st|nd|rd|th|er|º)(?!\w)|\.(?!\d))?"
@@ -392,8 +394,7 @@ def lines_of(question: str, today: dt.date) -> list[list[Token]]:
     """Return the kinds of `question` in each language of which it holds a word that may name a time."""
     rest = re.sub(_QUOTED, lambda quote: "\0" * len(quote[0]), question[:_MOST_CHARACTERS])
     text = rest if re.search(r"\w", rest) else question[:_MOST_CHARACTERS]
-    words = {*re.findall(r"[^\W\d_]+|\d", text.lower())}
-    figures = any(word.isdigit() for word in words)
+    words, figures = {*re.findall(r"[^\W\d_]+", text.lower())}, re.search(_TELLING_FIGURES, text)
     languages = zip(lexicons()[:-1], _telling(), strict=True)
     lines = [_latin(text, lexicon, today) for lexicon, telling in languages if figures or words & telling]
     return [*lines, _asian(text)] if max(text, default="") > "\u2fff" else lines

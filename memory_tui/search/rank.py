@@ -400,6 +400,8 @@ class Ranking(Struct, frozen=True):
     side: KeywordSide
     rules: Rules
     candidates: Candidates
+    table: Table
+    """That of the candidates."""
     measured: Floats
     """What the second stage of each part of the question measured: (parts, candidates, measures), 0 where it did not
     look."""
@@ -446,12 +448,7 @@ class Ranking(Struct, frozen=True):
         table["twin"], table["beside"] = place[table["twin"]], place[table["beside"]]
         texts = [candidates.texts[at] for at in order.tolist()] if candidates.texts else ()
         candidates = replace(candidates, table=table[order], texts=texts)
-        return cls(evidence, side, rules, candidates, _measured(candidates), floor, relaxed)
-
-    @property
-    def table(self) -> Table:
-        """Return the candidates in their final order, those that pass the gate first."""
-        return self.candidates.table
+        return cls(evidence, side, rules, candidates, candidates.table, _measured(candidates), floor, relaxed)
 
     def fresh(self) -> int:
         """Count those that were stopped and would reach minScore without age."""

@@ -90,7 +90,7 @@ def embed(query: str, identity: Identity | None, provider: Provider | None) -> Q
         raise QueryError(
             f"The query has {len(query):,} characters; at most {MAX_QUERY:,} are searched.", "Ask in fewer words."
         )
-    began, text = time.perf_counter(), jsstring.trim(query)
+    began, text = time.perf_counter(), query.strip(jsstring.WHITESPACE)
     if identity is None or provider is None or not text:
         return Question(query, text, identity)
     vector, notices = None, tuple[Notice, ...]()

@@ -546,11 +546,6 @@ def _identity(root: RootState, expected: bool) -> Identity:
     return status.st_dev, status.st_ino
 
 
-def lost(states: Iterable[RootState]) -> tuple[RootState, ...]:
-    """Return those of `states` that are not there; what cannot be read comes first, and the workspace before others."""
-    return tuple(sorted((s for s in states if s.state != "there"), key=lambda root: (root.readable, not root.main)))
-
-
 def root_places(roots: Roots) -> dict[str, str]:
     """Return the absolute path of each root by its stored path, the workspace first."""
     base = str(roots.workspace)

@@ -19,7 +19,7 @@ from memory_tui.index import watch
 from memory_tui.index.watch import RootWatch, Watcher
 from memory_tui.mcp.tools import AnswerRules, memory_search
 from memory_tui.plan import Options
-from memory_tui.workspace.roots import Roots, lost, scan
+from memory_tui.workspace.roots import Roots, scan
 from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
 from tests.support.workspace import options_of, put, synced
@@ -157,7 +157,7 @@ def test_one_of_several_extra_paths(workspace, extra, tmp_path, link, state):
         if link:
             extra.symlink_to(hidden(extra))
         life.becomes("../vault", state)
-        assert [root.path for root in lost(life.engine.index.root_watch.states())] == ["../vault"]
+        assert [root.path for root in life.engine.index.root_watch.lost()] == ["../vault"]
         life.engine.index.sync()
         assert life.indexed() == everything
         assert life.fresh() == everything - {"../vault/tea.md"}
@@ -335,4 +335,4 @@ def test_the_workspace_stands_for_the_notes_within(workspace, extra):
     watch.comparison = (), {"memory"}
     states = watch.states()
     assert [(root.path, root.state) for root in states] == [(".", "gone"), ("../vault", "there")]
-    assert lost(states) == (states[0],)
+    assert watch.lost() == [states[0]]
