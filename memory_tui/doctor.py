@@ -27,7 +27,7 @@ from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.formatting import plural
 from memory_tui.hosts import connection, registry
 from memory_tui.hosts.connection import prove
-from memory_tui.index import schema
+from memory_tui.index import database
 from memory_tui.workspace.roots import beside
 
 DEADLINE = 20.0
@@ -131,7 +131,7 @@ _MANIFEST = "openclaw.plugin.json"
 
 
 def _vec0(_: Engine) -> CheckOutcome:
-    state = schema.vec0()
+    state = database.vec0()
     if not state.ready:
         return warning(f"sqlite-vec is not used: {state.detail}. numpy answers the same.", "Reinstall sqlite-vec.")
     return ok(f"sqlite-vec {state.detail} was loaded.")

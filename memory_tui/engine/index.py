@@ -28,10 +28,10 @@ from memory_tui.errors import (
     WorkspaceError,
 )
 from memory_tui.events import Channel
-from memory_tui.index import embedding, index_write, schema
+from memory_tui.index import embedding, index_write
 from memory_tui.index.connections import IndexOpener, Readers, Writer, condemn
+from memory_tui.index.database import Recipe, differences
 from memory_tui.index.embedding import HERE, SERVER, SLOW, BatchJobs, EmbeddingMode
-from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.index.sync import FileState, Freshness, SyncReport, SyncRun, compare, recipe_of, sync
 from memory_tui.index.watch import RootWatch, Watcher
@@ -375,7 +375,7 @@ class Index:
             return Freshness(0, 0, {}, ())
         has, roots, rows = store.recipe(), self._plan.roots, store.indexed()
         self.batches.waiting = len(store.waiting(has.identity)) if has else 0
-        rebuild = schema.differences(has, self._wish(has.identity)) if has else ()
+        rebuild = differences(has, self._wish(has.identity)) if has else ()
         every = seen or reachable(roots, None if rebuild else store.settled())
         if rebuild and every.quiet:
             every = reachable(roots)

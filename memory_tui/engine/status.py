@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from memory_tui import locks
 from memory_tui.engine.index import Index, cache_hits, who_answers
-from memory_tui.index import database, schema
+from memory_tui.index import database
 from memory_tui.index.store import Rejected, Store, Withheld
 from memory_tui.index.sync import Freshness
 from memory_tui.locks import Holder
@@ -133,7 +133,7 @@ class PartlyIndexed(Struct, frozen=True):
 def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: Chain) -> Status:
     """Return the state of index and providers; its notices tell what has no vector."""
     who = who_answers(store, chain, plan.settings)
-    counts, identity, vec0 = store.counts(), store.identity(), schema.vec0()
+    counts, identity, vec0 = store.counts(), store.identity(), database.vec0()
     profile, rejected = plan.settings.values["profile"], tuple(store.rejected())
     sources, most_kept = dict.fromkeys((*plan.roots.sources, *counts.by_source)), plan.config.whole("cache.maxEntries")
     kept = counts.cached, counts.cached_bytes, most_kept, cache_hits(store)

@@ -27,9 +27,7 @@ from msgspec.structs import astuple
 from memory_tui import durable
 from memory_tui.cancel import Stop
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import schema
-from memory_tui.index.database import SIDES, explained, is_private, kind, rebuild_of
-from memory_tui.index.schema import RECIPE, Recipe
+from memory_tui.index.database import RECIPE, SIDES, Recipe, explained, full_text_tables, is_private, kind, rebuild_of
 from memory_tui.index.store import IndexedNote, Store
 from memory_tui.providers.base import Identity, Vectors
 from memory_tui.tokens import indexed_form, words_above
@@ -254,7 +252,7 @@ def prepare_full_text(store: Store, tokenizer: str) -> None:
     """
     if store.words.cut() != tokenizer:
         with store.writing():
-            store.query(schema.full_text_tables(tokenizer))
+            store.query(full_text_tables(tokenizer))
 
 
 # --- vectors -------------------------------------------------------------------------------------------------------

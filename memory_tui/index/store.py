@@ -1,6 +1,6 @@
 """The store reads the rows of an index.
 
-Every SQL statement is here (reading), in index_write.py (writing) or in schema.py (tables).
+Every SQL statement is here (reading), in index_write.py (writing) or in database.py (tables).
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ from msgspec import Struct
 
 from memory_tui.durable import unmoved
 from memory_tui.errors import IndexDamaged, IndexUnavailable, QueryError
-from memory_tui.index import schema
-from memory_tui.index.database import Database, Rows, explained
-from memory_tui.index.schema import RECIPE, Recipe, Vec0
+from memory_tui.index.database import NO_FOLDER, RECIPE, TOKENIZERS, Database, Recipe, Rows, Vec0, explained
 from memory_tui.jsstring import sha256_hex
 from memory_tui.providers.base import Identity, Vectors
 from memory_tui.tokens import and_query, or_query, tokens
@@ -250,7 +248,7 @@ class FullText:
     def cut(self) -> str:
         """Say how OpenClaw's full-text table cuts words: unicode61 or trigram."""
         cut = self._index.meta("full_text")
-        if cut not in schema.TOKENIZERS:
+        if cut not in TOKENIZERS:
             raise self._index.damaged("the tokenizer of its full-text search makes no sense")
         return str(cut)
 
@@ -461,7 +459,7 @@ class Store(Database):
     @property
     def has_folder(self) -> bool:
         """Whether its notes are files on this machine, which it can be compared with."""
-        return self.meta(schema.NO_FOLDER) is None
+        return self.meta(NO_FOLDER) is None
 
     def devices(self) -> dict[str, int]:
         """Return the device that each root was on, by its stored path; none where what is kept makes no sense."""

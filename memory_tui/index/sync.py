@@ -25,11 +25,10 @@ from memory_tui.cancel import Stop
 from memory_tui.durable import unmoved
 from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError, Unreadable
 from memory_tui.events import Listener
-from memory_tui.index import embedding, index_write, schema
-from memory_tui.index.database import Rows, rebuild_of
+from memory_tui.index import embedding, index_write
+from memory_tui.index.database import KEYWORDS_ONLY, Recipe, Rows, rebuild_of, scope_hash
 from memory_tui.index.embedding import BATCH, HERE, BatchJobs, Embedder, EmbeddingMode
 from memory_tui.index.index_write import NewFile, cut, remarks
-from memory_tui.index.schema import Recipe
 from memory_tui.index.store import CHANGED, DEVICES, IndexedNote, Store
 from memory_tui.providers.base import Identity, Provider
 from memory_tui.settings import Settings
@@ -198,7 +197,7 @@ def compare(
 ) -> Freshness:
     """Return the freshness of every note of `scan`, given the `rows` of the index by path.
 
-    With `settings` a changed transcript says what it waits for; `rebuild` is what `schema.differences` says of the
+    With `settings` a changed transcript says what it waits for; `rebuild` is what `differences` says of the
     index's recipe; `devices` is for `sort_out`.
     """
     states = (state_of(note, rows.get(note.path), settings) for note in scan.notes)
@@ -216,14 +215,14 @@ def recipe_of(
     roots: Roots, settings: Settings, identity: Identity | None, max_input_bytes: int = MAX_INPUT_BYTES
 ) -> Recipe:
     """Return what an index of `roots` is made with, whose vectors are in the space `identity`; None for no vectors."""
-    identity = identity or schema.KEYWORDS_ONLY
+    identity = identity or KEYWORDS_ONLY
     return Recipe(
         model=identity.model,
         provider=identity.provider,
         provider_key=identity.key,
         vector_dims=identity.dims,
         sources=tuple(sorted(roots.sources)),
-        scope_hash=schema.scope_hash(roots.extra, roots.patterns, roots.media),
+        scope_hash=scope_hash(roots.extra, roots.patterns, roots.media),
         chunk_tokens=settings.whole("chunking.tokens"),
         chunk_overlap=settings.whole("chunking.overlap"),
         chunk_bytes=min(max_input_bytes, MAX_INPUT_BYTES),

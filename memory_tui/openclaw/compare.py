@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from memory_tui.config import places
 from memory_tui.config.model import Config
 from memory_tui.errors import Unreadable
-from memory_tui.index import schema
+from memory_tui.index.database import APPLICATION_ID, RECIPE, scope_hash
 from memory_tui.openclaw import open_foreign
 from memory_tui.openclaw.agent_sessions import record_of
 from memory_tui.settings import Settings
@@ -112,7 +112,7 @@ class _Index(NamedTuple):
 def _layout(connection: apsw.Connection) -> Era | None:
     """Return the layout whose tables are there with every column that is needed; ours has another identity."""
     columns = "SELECT CAST(name AS TEXT) FROM pragma_table_info(?)"
-    for era, tables in _LAYOUTS.items() if connection.pragma("application_id") != schema.APPLICATION_ID else ():
+    for era, tables in _LAYOUTS.items() if connection.pragma("application_id") != APPLICATION_ID else ():
         pairs = zip(_COLUMNS, tables, strict=True)
         if all(needed <= {name for (name,) in connection.execute(columns, (table,))} for needed, table in pairs):
             return era
@@ -129,7 +129,7 @@ def _read(connection: apsw.Connection) -> _Index | None:
         f"FROM {files} WHERE source = ?",
         (_NOTES,),
     ).fetchall()
-    text = connection.execute(f"SELECT value FROM {meta} WHERE key = ?", (schema.RECIPE,)).get
+    text = connection.execute(f"SELECT value FROM {meta} WHERE key = ?", (RECIPE,)).get
     record = record_of(text) if isinstance(text, str) else {}
     count: Any = connection.execute(f"SELECT count(*) FROM {chunks}").get
     notes = {path: (digest, size) for path, digest, size in rows}
@@ -166,7 +166,7 @@ def wanted_of(config: Config, settings: Settings, roots: Roots) -> Wanted:
         "model": config.model,
         "provider": "" if config.provider == "auto" else config.provider,
         "sources": ", ".join(sorted(sources)),
-        "scope": schema.scope_hash(roots.extra, roots.patterns, roots.media),
+        "scope": scope_hash(roots.extra, roots.patterns, roots.media),
         "chunking": f"{settings.whole('chunking.tokens')}/{settings.whole('chunking.overlap')}",
         "fts_tokenizer": settings.word("store.fts.tokenizer"),
     }
@@ -270,7 +270,7 @@ def _mismatches(index: _Index, wanted: Wanted) -> Iterator[Mismatch]:
     """Yield the parts that are not as wanted, in the order in which OpenClaw looks at them."""
     record = index.record
     if not record:
-        yield Mismatch("metadata_missing", "none", schema.RECIPE)
+        yield Mismatch("metadata_missing", "none", RECIPE)
         return
     due: dict[str, object] = {**wanted}
     if index.era == "own file":

@@ -530,9 +530,5 @@ def _korean(segment: str) -> Iterator[str]:
     stemmed_to_stop = bool(stem) and stem in stops
     if segment not in stops and not stemmed_to_stop:
         yield segment
-    if stem and not stemmed_to_stop and _useful(stem):
+    if not stemmed_to_stop and ((len(stem) >= 2 and re.search(_SYLLABLE, stem)) or _ASCII_STEM.fullmatch(stem)):
         yield stem
-
-
-def _useful(stem: str) -> bool:
-    return (len(stem) >= 2 and re.search(_SYLLABLE, stem) is not None) or _ASCII_STEM.fullmatch(stem) is not None

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from memory_tui import jsstring
 from memory_tui import tokens as core_tokens
-from memory_tui.index.schema import TOKENIZERS
+from memory_tui.index.database import TOKENIZERS
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus, distinct
 from memory_tui.search.keyword import KeywordSide, Matcher, is_keyword, pieces

@@ -24,9 +24,9 @@ from psycopg.rows import class_row
 from memory_tui import durable
 from memory_tui.cancel import Stop
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, SettingError
-from memory_tui.index import index_write, schema
+from memory_tui.index import database, index_write
+from memory_tui.index.database import Recipe
 from memory_tui.index.index_write import NewChunk, NewFile
-from memory_tui.index.schema import Recipe
 from memory_tui.index.store import IndexedNote, Store, holds, unit_rows
 from memory_tui.shared.connection import Access, Connection, SharedUnavailable, explaining, joined
 from memory_tui.shared.connection import failure as failed
@@ -128,7 +128,7 @@ select case when pg_is_in_recovery() and (pg_last_wal_receive_lsn() is distinct 
 
 def folder(access: Access) -> Path:
     """Return where the mirrors of a shared index are, as `access` may read it."""
-    key = repr((access.where, access.login, access.tenant, access.name, schema.SCHEMA_VERSION))
+    key = repr((access.where, access.login, access.tenant, access.name, database.SCHEMA_VERSION))
     cache = platformdirs.user_cache_path("memory-tui", appauthor=False)
     return cache / "shared" / hashlib.sha256(key.encode()).hexdigest()[:16]
 
@@ -229,7 +229,7 @@ class Mirror:
             if store.recipe() is None:
                 with store.writing():
                     index_write.reset(store, self._recipe)
-                    index_write.remember(store, schema.NO_FOLDER, "1")
+                    index_write.remember(store, database.NO_FOLDER, "1")
             index_write.prepare_full_text(store, self._recipe.fts_tokenizer)
             index_write.prepare_vec0(store, self._recipe.identity.dims)
             for name in store.noted(_POSITION):

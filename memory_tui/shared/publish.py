@@ -28,7 +28,7 @@ from memory_tui.approval import cleared as cleared_findings
 from memory_tui.cancel import Stop
 from memory_tui.errors import ApprovalMissing, Cancelled, IndexEmpty, MemoryTuiError, PathRefused, Unreadable
 from memory_tui.formatting import plural
-from memory_tui.index.schema import Recipe
+from memory_tui.index.database import Recipe
 from memory_tui.index.store import IndexedNote, Passage, Store, holds
 from memory_tui.jsstring import sha256_hex
 from memory_tui.plan import Plan

@@ -329,7 +329,7 @@ def prose(text: str) -> str:
     start = front.end() if front else 0
     rest = f"\n{text[start:]}"
     rest = _ASIDE.sub(lambda aside: _blank(aside[0]), rest) if _may_hold(rest, _ASIDE) else rest
-    return _blank(text[:start]) + rest[1:]
+    return (_blank(text[:start]) if start else "") + rest[1:]
 
 
 def _blank(text: str) -> str:

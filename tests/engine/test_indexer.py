@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from memory_tui import events
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import connections, schema
+from memory_tui.index import connections, database
 from memory_tui.index.database import rebuild_of
 from memory_tui.index.store import Store
 from tests.engine.test_engine import Heard
@@ -319,7 +319,7 @@ def damaged(_workspace, index):
 
 def without_a_vector(_workspace, index):
     with closing(apsw.Connection(str(index))) as connection:
-        schema.load_vec0(connection)
+        database.load_vec0(connection)
         connection.execute("UPDATE chunks SET embedding_id = NULL WHERE occurrence = 0; DELETE FROM chunks_vec")
     connections.mark_path(index).unlink()
     connections.mark_closed(index)

@@ -10,7 +10,7 @@ import pytest
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import PathRefused
 from memory_tui.events import FileIndexed
-from memory_tui.index import schema
+from memory_tui.index import database
 from memory_tui.workspace import roots
 from memory_tui.workspace.notes import MediaRules
 from tests.support.provider_server import Play, serving, shaped, vector
@@ -124,7 +124,7 @@ def test_its_hash_and_its_scope_are_the_documented_ones(place, play):
         plan = engine.plan
         assert plan.roots.media == MediaRules(("image", "audio"), 2000)
     scope = '{"extraPaths":["/p"],"multimodal":{"enabled":true,"modalities":["audio","image"],"maxFileBytes":7}}'
-    assert schema.scope_hash(["/p"], (), MediaRules(most_bytes=7)) == hashlib.sha256(scope.encode()).hexdigest()
+    assert database.scope_hash(["/p"], (), MediaRules(most_bytes=7)) == hashlib.sha256(scope.encode()).hexdigest()
 
 
 def test_only_the_modalities_that_are_asked_for_are_read(place, play):

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from memory_tui.errors import IndexDamaged, IndexUnavailable
-from memory_tui.index import embedding, schema
+from memory_tui.index import database, embedding
 from memory_tui.index.connections import Readers
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
@@ -150,7 +150,7 @@ def test_an_index_is_private_to_its_user(tmp_path):
         modes.append(stat.S_IMODE(path.with_name("memory.sqlite-wal").stat().st_mode))
     assert modes == [0o600, 0o700, 0o600]
     assert store.value("PRAGMA page_size") == 16384
-    assert store.value("PRAGMA application_id") == schema.APPLICATION_ID
+    assert store.value("PRAGMA application_id") == database.APPLICATION_ID
     store.close()
     path.chmod(0o644)
     Store.open(path).close()

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from memory_tui.index import index_write
-from memory_tui.index.schema import differences
+from memory_tui.index.database import differences
 from memory_tui.index.sync import compare, recipe_of
 from memory_tui.search.corpus import Corpus, cosines
 from memory_tui.workspace.roots import scan

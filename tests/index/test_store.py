@@ -9,7 +9,7 @@ from msgspec import structs
 from msgspec.structs import astuple
 
 from memory_tui.errors import Cancelled, IndexDamaged, IndexUnavailable, QueryError
-from memory_tui.index import schema
+from memory_tui.index import database
 from memory_tui.index.connections import Writer
 from memory_tui.index.store import Store
 from memory_tui.providers.builtin import hash_vector
@@ -228,7 +228,7 @@ def test_nearest_does_not_choose_between_equals(made, store):
 
 @pytest.mark.parametrize(("library", "why"), [(None, "not installed"), ("/nowhere/vec0", "load: ")])
 def test_without_vec0_everything_works_and_the_reason_is_kept(tmp_path, monkeypatch, library, why):
-    monkeypatch.setattr(schema, "_library", lambda: library)
+    monkeypatch.setattr(database, "_library", lambda: library)
     memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
     assert not memory.store.vec0.ready
     assert why in memory.store.vec0.detail

@@ -15,8 +15,8 @@ import pytest
 
 from memory_tui.cli import main
 from memory_tui.explain.trace_json import plain
-from memory_tui.index import schema
-from memory_tui.index.schema import scope_hash
+from memory_tui.index import database
+from memory_tui.index.database import scope_hash
 from memory_tui.index.store import Store
 from memory_tui.openclaw import compare, open_foreign
 from memory_tui.openclaw.compare import HostProblem, IndexComparison
@@ -65,7 +65,7 @@ def content(workspace: Path, **meta: object) -> Content:
         "provider": "openai",
         "providerKey": "ab" * 32,
         "sources": ["memory"],
-        "scopeHash": schema.scope_hash(roots.extra),
+        "scopeHash": database.scope_hash(roots.extra),
         "chunkTokens": 400,
         "chunkOverlap": 80,
         "vectorDims": 2,
@@ -93,7 +93,7 @@ def _filled(path: Path, what: Content, journal: str, tables: str, names: tuple[s
         connection.pragma("journal_mode", journal)
         connection.execute(tables)
         connection.execute("BEGIN")
-        connection.execute(f"INSERT INTO {meta}(key, value) VALUES(?, ?)", (schema.RECIPE, json.dumps(what.meta)))
+        connection.execute(f"INSERT INTO {meta}(key, value) VALUES(?, ?)", (database.RECIPE, json.dumps(what.meta)))
         for name, (digest, size) in what.files.items():
             row = name, digest, 1790000000000.5, size
             connection.execute(f"INSERT INTO {files}(path, hash, mtime, size) VALUES(?, ?, ?, ?)", row)
@@ -210,9 +210,9 @@ def test_an_index_of_a_newer_release_is_remarked(workspace, db):
 def test_the_identity_is_held_against_the_configuration(workspace, db):
     own_file(db, content(workspace))
     same = {"provider": "openai", "model": MODEL, "sources": "memory", "chunking": "400/80"}
-    assert against(workspace, db, {**same, "scope": schema.scope_hash(())}).mismatches == ()
+    assert against(workspace, db, {**same, "scope": database.scope_hash(())}).mismatches == ()
     other = {"provider": "voyage", "model": "voyage-3", "sources": "memory, sessions", "chunking": "200/80"}
-    other["scope"] = schema.scope_hash(("/elsewhere",))
+    other["scope"] = database.scope_hash(("/elsewhere",))
     found = against(workspace, db, other)
     assert [mismatch.code for mismatch in found.mismatches] == ["model", "provider", "sources", "scope", "chunking"]
     assert "everything again" in found.consequence
@@ -248,7 +248,7 @@ def test_what_the_real_program_has_written_is_the_same(oracle_data, oracle_works
     meta = json.loads((folder / "meta.json").read_text())["meta"]["memory_index_meta_v1"]
     own_file(db, Content({row["path"]: (row["hash"], row["size"]) for row in files}, meta))
     sizes = f"{meta['chunkTokens']}/{meta['chunkOverlap']}"
-    found = against(oracle_workspace, db, {"model": "hash-256", "chunking": sizes, "scope": schema.scope_hash(())})
+    found = against(oracle_workspace, db, {"model": "hash-256", "chunking": sizes, "scope": database.scope_hash(())})
     assert differences(found) == {}
     assert found.mismatches == ()
     assert found.summary == {"same": len(files)}

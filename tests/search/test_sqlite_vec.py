@@ -8,11 +8,11 @@ import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
-from memory_tui.index import schema
-from memory_tui.index.schema import Vec0
+from memory_tui.index import database
+from memory_tui.index.database import Vec0
 from tests.support.workspace import options_of, synced
 
-pytestmark = pytest.mark.skipif(not schema.vec0().ready, reason="sqlite-vec does not work here")
+pytestmark = pytest.mark.skipif(not database.vec0().ready, reason="sqlite-vec does not work here")
 WORDS = ("router", "vlan", "garden", "rose", "printer", "paper", "bread", "sourdough", "deploy", "postgres", "咖啡")
 WORDS += tuple(f"word{number}" for number in range(50))
 QUERIES = ("router vlan", "where is the printer", "rose garden in spring", "咖啡", "nothing of the kind", "..., !!!")
@@ -60,7 +60,7 @@ def test_the_answers_are_those_of_numpy(notes, monkeypatch, library):
         assert "sqlite-vec" in {trace.nearest_by for trace in by_vec0}
         of_one_source = answers(engine, "memory")
     if not library:
-        monkeypatch.setattr(schema, "load_vec0", lambda connection: Vec0(False, "not installed"))
+        monkeypatch.setattr(database, "load_vec0", lambda connection: Vec0(False, "not installed"))
     index = "index.sqlite" if library else "without.sqlite"
     with Engine.open(options(notes, once=not library, index=index)) as engine:
         engine.index.catch_up()

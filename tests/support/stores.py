@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 from memory_tui.index import embedding, index_write
+from memory_tui.index.database import Recipe
 from memory_tui.index.index_write import NewFile, cut
-from memory_tui.index.schema import Recipe
 from memory_tui.index.store import Store
 from memory_tui.jsstring import sha256_hex
 from memory_tui.providers.base import Vectors

@@ -10,7 +10,7 @@ import pytest
 from memory_tui.cli.main import main
 from memory_tui.config.places import ExtraPath
 from memory_tui.errors import PathRefused
-from memory_tui.index.schema import scope_hash
+from memory_tui.index.database import scope_hash
 from memory_tui.index.watch import _View
 from memory_tui.plan import Options, plan
 from memory_tui.workspace import scan as workspace_scan
