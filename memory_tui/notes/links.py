@@ -3,7 +3,7 @@ memory/2026-01-12.md#L3-L5.
 
 A target is looked for beside the note, from the workspace and below memory/; then by its name or the last part of its
 path, whatever the case, with spaces and hyphens alike, and by the title or name of its front matter. What stands in
-fenced code is no link.
+fenced code is no link. Where notes move, `follow` spells the links of all notes anew.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from itertools import chain
 from typing import Literal
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from memory_tui.errors import Unreadable
+from memory_tui.errors import EditRefused, Unreadable
+from memory_tui.formatting import plural
+from memory_tui.notes.changes import Change, FileChange, Lines, bare, end_of, moves
 from memory_tui.workspace import notes
 from memory_tui.workspace.notes import front_matter
 from memory_tui.workspace.roots import Roots, scan
@@ -183,3 +186,70 @@ def _parts(match: re.Match[str]) -> tuple[Literal["wiki", "markdown", "citation"
 def _plain(name: str) -> str:
     """Return a note's name without ending, case, and what parts its words."""
     return re.sub(r"[\s_-]+", " ", name.removesuffix(".md")).strip().casefold()
+
+
+# --- links that follow -----------------------------------------------------------------------------------------------
+
+
+def follow(change: Change, texts: Mapping[str, bytes], paths: Iterable[str]) -> Change:
+    """`change`, which moves notes, with all links in `texts` led to where they led before.
+
+    `paths` are the stored paths of all notes. A note that is UTF-16 keeps its links as they are, and says so.
+    """
+    targets = moves(change.files)
+    before, after = Names(paths), Names([*(set(paths) - targets.keys()), *targets.values()])
+    files = {file.path: file for file in change.files}
+    notes = list(change.notes)
+    for path, data in texts.items():
+        try:
+            new = _led(data, path, targets, before, after)
+        except EditRefused as error:
+            notes.append(error.message)
+            continue
+        if new != data:
+            target = targets.get(path, path)
+            files[target] = replace(files.get(target, FileChange(path, data, None)), after=new)
+    # Notes come before others go, so that nothing is lost in between.
+    ordered = sorted(files.values(), key=lambda file: file.after is None)
+    led = len(files) - len(change.files)
+    if led:
+        notes.append(f"Links in {plural(led, 'other note')} follow.")
+    return replace(change, files=tuple(ordered), notes=tuple(notes))
+
+
+def _led(data: bytes, path: str, moves: Mapping[str, str], before: Names, after: Names) -> bytes:
+    """The note `path` with every link spelled so that it leads where it led."""
+    lines = Lines.of(data, path)
+    here = moves.get(path, path)
+    out = list(lines.lines)
+    for link in reversed(links(path, "\n".join(lines.texts()), before)):
+        target = moves.get(link.target, link.target)
+        if not target or (after.find(link.written, here) == target and not _strays(link, path, here, target)):
+            continue
+        text, end = bare(out[link.line - 1]), end_of(out[link.line - 1])
+        spelled = text[link.start : link.end].replace(link.written, _spelled(link, target, here, after), 1)
+        out[link.line - 1] = text[: link.start] + spelled + text[link.end :] + end
+    return Lines(lines.bom, tuple(out)).data
+
+
+def _strays(link: NoteLink, path: str, here: str, target: str) -> bool:
+    """Whether a link that other programs could follow, from the note's own folder or from the top, is one no more."""
+    from_top = "/" in link.written and posixpath.normpath(link.written).removesuffix(".md")
+    if from_top == link.target.removesuffix(".md") and target != link.target:
+        return True
+    return _beside(link.written, path) == link.target and _beside(link.written, here) != target
+
+
+def _beside(written: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(written)))
+
+
+def _spelled(link: NoteLink, target: str, here: str, names: Names) -> str:
+    """How a link in the note `here` names `target`: in the way it was written, as far as that leads there."""
+    name = target.rpartition("/")[2].removesuffix(".md")
+    if link.kind == "wiki":
+        return name if "/" not in link.written and names.find(name, here) == target else target.removesuffix(".md")
+    beside = posixpath.relpath(target, posixpath.dirname(here) or ".")
+    from_top = posixpath.normpath(link.written) == link.target
+    path = target if from_top and names.find(target, here) == target else beside
+    return quote(path, safe="/") if link.kind == "markdown" and (" " in path or "%" in link.written) else path

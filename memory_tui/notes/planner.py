@@ -8,11 +8,9 @@ log would count as evergreen and rank above newer ones.
 from __future__ import annotations
 
 import datetime as dt
-import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from urllib.parse import quote, unquote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,14 +28,11 @@ from memory_tui.notes.changes import (
     FileChange,
     Lines,
     ShownLines,
-    bare,
     block_at,
     brought_back,
     edited,
-    end_of,
-    moves,
 )
-from memory_tui.notes.links import LinkIndex, Names, NoteLink, links
+from memory_tui.notes.links import LinkIndex, follow
 from memory_tui.notes.promote import Spot
 from memory_tui.notes.write import current, standing
 from memory_tui.openclaw.trust import Trust
@@ -413,70 +408,3 @@ def _gap(texts: list[str]) -> list[str]:
         return []
     above = next((line for line in reversed(texts) if ITEM.match(line) or not line.startswith((" ", "\t"))), "")
     return [] if ITEM.match(above) and not HEADING.match(last) else [""]
-
-
-# --- links that follow -----------------------------------------------------------------------------------------------
-
-
-def follow(change: Change, texts: Mapping[str, bytes], paths: Iterable[str]) -> Change:
-    """`change`, which moves notes, with all links in `texts` led to where they led before.
-
-    `paths` are the stored paths of all notes. A note that is UTF-16 keeps its links as they are, and says so.
-    """
-    targets = moves(change.files)
-    before, after = Names(paths), Names([*(set(paths) - targets.keys()), *targets.values()])
-    files = {file.path: file for file in change.files}
-    notes = list(change.notes)
-    for path, data in texts.items():
-        try:
-            new = _led(data, path, targets, before, after)
-        except EditRefused as error:
-            notes.append(error.message)
-            continue
-        if new != data:
-            target = targets.get(path, path)
-            files[target] = replace(files.get(target, FileChange(path, data, None)), after=new)
-    # Notes come before others go, so that nothing is lost in between.
-    ordered = sorted(files.values(), key=lambda file: file.after is None)
-    led = len(files) - len(change.files)
-    if led:
-        notes.append(f"Links in {plural(led, 'other note')} follow.")
-    return replace(change, files=tuple(ordered), notes=tuple(notes))
-
-
-def _led(data: bytes, path: str, moves: Mapping[str, str], before: Names, after: Names) -> bytes:
-    """The note `path` with every link spelled so that it leads where it led."""
-    lines = Lines.of(data, path)
-    here = moves.get(path, path)
-    out = list(lines.lines)
-    for link in reversed(links(path, "\n".join(lines.texts()), before)):
-        target = moves.get(link.target, link.target)
-        if not target or (after.find(link.written, here) == target and not _strays(link, path, here, target)):
-            continue
-        text, end = bare(out[link.line - 1]), end_of(out[link.line - 1])
-        spelled = text[link.start : link.end].replace(link.written, _spelled(link, target, here, after), 1)
-        out[link.line - 1] = text[: link.start] + spelled + text[link.end :] + end
-    return Lines(lines.bom, tuple(out)).data
-
-
-def _strays(link: NoteLink, path: str, here: str, target: str) -> bool:
-    """Whether a link that other programs could follow, from the note's own folder or from the top, is one no more."""
-    from_top = "/" in link.written and posixpath.normpath(link.written).removesuffix(".md")
-    if from_top == link.target.removesuffix(".md") and target != link.target:
-        return True
-    return _beside(link.written, path) == link.target and _beside(link.written, here) != target
-
-
-def _beside(written: str, path: str) -> str:
-    return posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(written)))
-
-
-def _spelled(link: NoteLink, target: str, here: str, names: Names) -> str:
-    """How a link in the note `here` names `target`: in the way it was written, as far as that leads there."""
-    name = target.rpartition("/")[2].removesuffix(".md")
-    if link.kind == "wiki":
-        return name if "/" not in link.written and names.find(name, here) == target else target.removesuffix(".md")
-    beside = posixpath.relpath(target, posixpath.dirname(here) or ".")
-    from_top = posixpath.normpath(link.written) == link.target
-    path = target if from_top and names.find(target, here) == target else beside
-    return quote(path, safe="/") if link.kind == "markdown" and (" " in path or "%" in link.written) else path
