@@ -10,7 +10,6 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui.approval import cleared
 from memory_tui.config.keys import MEMORY_GET
 from memory_tui.engine.index import Index
 from memory_tui.engine.search import Backend, Search
@@ -130,12 +129,12 @@ class Notes:
 
     def trust(self) -> TrustReport | None:
         """Return what OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""
-        trust = self.curator.trust
+        trust = self.curator.plan.trust
         return None if trust is None else trust.report(note.path for note in reachable(self.plan.roots).notes)
 
     def trust_of(self, path: str) -> FileTrust | None:
         """Return what the ledger says of one note; None where it does not cover it."""
-        trust = self.curator.trust
+        trust = self.curator.plan.trust
         return None if trust is None else trust.of(path)
 
     def injected(self, message: str) -> list[Triggered]:
@@ -339,16 +338,15 @@ class Inbox:
         A check that is off runs where `kinds` names it.
         `progress` hears how far it is. Raises Cancelled when `stopped` says so, EditRefused.
         """
-        plan, curator = self._notes.plan, self._notes.curator
-        now = plan.clock()
-        none, log = cleared(plan.roots.workspace), recall_log.read(recall_log.recall_log_path(plan.roots.workspace))
+        plan = self._notes.plan
+        log = recall_log.read(recall_log.recall_log_path(plan.roots.workspace))
         # Where too few recalls were logged nothing can be told.
         delivered = frozenset(log.delivered) if log.since else None
-        view = checks.inputs_of(plan, now, self._notes.trust(), curator, delivered, none)
-        findings = checks.examine(view, progress, stopped, kinds)
+        inputs = checks.inputs_of(plan, self._notes.curator, delivered)
+        findings = checks.examine(inputs, progress, stopped, kinds)
         if every:
             return findings
-        hidden = self.decisions.hidden(findings.suggestions, now)
+        hidden = self.decisions.hidden(findings.suggestions, plan.clock())
         return replace(
             findings, groups=tuple(checks.grouped(row for row in findings.suggestions if row.id not in hidden))
         )

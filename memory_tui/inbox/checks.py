@@ -44,7 +44,6 @@ from memory_tui.notes.planner import ARCHIVE, Planner
 from memory_tui.notes.promote import Spot
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw.dreaming import dream_blocks
-from memory_tui.openclaw.trust import TrustReport
 from memory_tui.plan import Plan
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
@@ -142,16 +141,9 @@ class InboxInputs(Struct, frozen=True):
     """What a person took for no secret and no command."""
 
 
-def inputs_of(
-    plan: Plan,
-    now: float,
-    trust: TrustReport | None,
-    curator: Curator,
-    recalled: frozenset[str] | None,
-    none: frozenset[tuple[str, str]],
-) -> InboxInputs:
-    """Return everything that suggestions are made of, at `now` (epoch seconds); reads every note."""
-    files = trust.files if trust is not None else ()
+def inputs_of(plan: Plan, curator: Curator, recalled: frozenset[str] | None) -> InboxInputs:
+    """Return everything that suggestions are made of; reads every note. Raises EditRefused."""
+    ledger = curator.plan.trust
     workspace = os.path.realpath(plan.roots.workspace)
     folders = tuple(os.path.realpath(folder) + os.sep for folder in (workspace, *plan.roots.extra))
 
@@ -160,18 +152,19 @@ def inputs_of(
         return real.startswith(folders) and os.path.lexists(real)
 
     notes, claude = tuple(notes_of(plan.roots)), claude_code.folders(plan.roots)
+    files = ledger.report(note.path for note in notes).files if ledger is not None else ()
     return InboxInputs(
         [beginning(note) for note in notes],
-        dt.datetime.fromtimestamp(now, dt.UTC).astimezone(plan.config.time_zone).date(),
+        dt.datetime.fromtimestamp(plan.clock(), dt.UTC).astimezone(plan.config.time_zone).date(),
         exists,
         _unread(plan, notes),
         recalled,
         {file.path: file.words for file in files if file.state in ("untrusted", "edited")},
         frozenset(note.path for note in notes if claude_code.in_folders(note.path, claude)),
         claude_code.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
-        trust is not None or plan.profile.chunking == AT_ENTRIES,
+        ledger is not None or plan.profile.chunking == AT_ENTRIES,
         lost_notes(curator.journal, curator.read, [(note.path, note.text) for note in notes]),
-        none,
+        cleared(plan.roots.workspace),
     )
 
 

@@ -9,7 +9,6 @@ a worker thread. Planning reads one or two notes.
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 import time
 from collections.abc import Callable
@@ -23,7 +22,6 @@ from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import one_line
 from memory_tui.notes import budget
 from memory_tui.notes import journal as journals
-from memory_tui.notes.budget import HostLimit
 from memory_tui.notes.changes import Change, Conflict, FileChange, NothingToChange, ReadOnly, ThreeWay, Unfinished
 from memory_tui.notes.journal import Journal, JournalEntry
 from memory_tui.notes.links import LinkIndex
@@ -31,11 +29,8 @@ from memory_tui.notes.planner import Planner
 from memory_tui.notes.write import SameLinesChanged, current, deadline, planned, standing, tag, write
 from memory_tui.openclaw import trust as trusted
 from memory_tui.openclaw.dreaming import require_whole
-from memory_tui.openclaw.trust import Trust
 from memory_tui.plan import Plan
-from memory_tui.workspace.roots import Roots, destination
-
-_READ_ONLY = "memory-tui was started with --read-only."
+from memory_tui.workspace.roots import destination
 
 
 class ExternalEdit(Struct, frozen=True):
@@ -60,32 +55,22 @@ class AppliedChange(Struct, frozen=True):
 
 
 class Curator:
-    """Changes of the notes below `roots`, with their journal. Every method may be called from any thread.
+    """Changes of notes, with their `journal`. Every method may be called from any thread.
 
-    `plan` makes the changes that `apply` writes, by the time of `clock` and for `hosts`. `read_only` is why nothing may
-    be written, empty when it may; `changed` is called after each change with its paths.
+    `plan` makes the changes that `apply` writes, unless the notes are `read_only`; `changed` is called after each
+    change with its paths.
     """
 
     def __init__(
         self,
-        roots: Roots,
+        plan: Planner,
+        journal: Journal,
         *,
-        read_only: str = "",
-        journal: Journal | None = None,
+        read_only: bool = False,
         changed: Callable[[tuple[str, ...]], object] = len,
-        clock: Callable[[], float] = time.time,
-        hosts: tuple[HostLimit, ...] = (),
-        trust: Trust | None = None,
-        zone: dt.tzinfo | None = None,
     ) -> None:
-        self.roots = roots
-        self.trust = trust
-        """OpenClaw's ledger of these notes, None where it keeps none."""
-        self.read_only = read_only
-        self.links = LinkIndex(roots)
-        self.plan = Planner(roots, clock, hosts, self.links, trust, zone)
-        self.journal = journal or Journal(journal_folder(roots.workspace))
-        self._changed = changed
+        self.plan, self.journal, self.read_only, self._changed = plan, journal, read_only, changed
+        self.roots = plan.roots
 
     def read(self, path: str) -> bytes | None:
         """Return the bytes of a note now, None when it is not there. Raises PathRefused, Unreadable."""
@@ -101,7 +86,8 @@ class Curator:
         NothingToChange, EditRefused, PathRefused, Unreadable. Then every note is as others left it.
         """
         if self.read_only:
-            raise ReadOnly(self.read_only, "Start without --read-only to change notes.")
+            what = "memory-tui was started with --read-only."
+            raise ReadOnly(what, "Start without --read-only to change notes.")
         with self.journal.locked():
             self._settle()
             until, first = deadline(), True
@@ -293,21 +279,19 @@ class Curator:
 
 def curator(plan: Plan, changed: Callable[[tuple[str, ...]], object] = len) -> Curator:
     """Return what changes the notes of `plan`; `changed` is called after each change with its paths."""
-    now = plan.options.now
     journal = Journal(journal_folder(plan.roots.workspace))
     journal.most_days = plan.settings.whole("history.days")
     journal.most_bytes = plan.settings.whole("history.megabytes") * 1024 * 1024
-    return Curator(
+    planner = Planner(
         plan.roots,
-        read_only=_READ_ONLY if plan.options.read_only else "",
-        journal=journal,
-        changed=changed,
-        clock=time.time if now is None else lambda: now,
-        hosts=budget.hosts(plan.config, plan.roots.workspace),
-        # OpenClaw's ledger of the notes; none where OpenClaw keeps no state.
-        trust=trusted.of_plan(plan) if os.path.lexists(places.state_database()) else None,
-        zone=plan.config.time_zone,
+        plan.clock,
+        LinkIndex(plan.roots),
+        budget.hosts(plan.config, plan.roots.workspace),
+        # None where OpenClaw keeps no state.
+        trusted.of_plan(plan) if os.path.lexists(places.state_database()) else None,
+        plan.config.time_zone,
     )
+    return Curator(planner, journal, read_only=plan.options.read_only, changed=changed)
 
 
 # --- undo and redo ---------------------------------------------------------------------------------------------------

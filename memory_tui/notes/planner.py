@@ -57,10 +57,10 @@ class Planner(Struct, frozen=True):
 
     roots: Roots
     clock: Callable[[], float]
+    links: LinkIndex
+    """Where links are looked for, so that they follow a note that moves."""
     hosts: tuple[HostLimit, ...] = ()
     """Who reads the curated note, for what a change does to its budget."""
-    links: LinkIndex | None = None
-    """Where links are looked for, so that they follow a note that moves."""
     trust: Trust | None = None
     """OpenClaw's ledger, for what a change does to the trust of a note."""
     zone: dt.tzinfo | None = None
@@ -317,8 +317,6 @@ class Planner(Struct, frozen=True):
         new = [replace(note, path=targets[note.path], before=None, after=note.before) for note in old]
         # Notes come before others go, so that nothing is lost in between.
         change = Change(kind, title, (*new, *(FileChange(note.path, note.before, None) for note in old)), tuple(notes))
-        if self.links is None:
-            return self.with_trust(change)
         texts = {path: data for path in self.links.sources(targets) if (data := current(self.roots, path)) is not None}
         return self.with_trust(follow(change, texts, self.links.paths()))
 

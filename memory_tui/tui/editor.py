@@ -247,8 +247,8 @@ def after_saving(engine: Engine, path: str, before: bytes | None, text: str) -> 
     rows: list[Part] = [(f"After saving: {plural(len(passages), 'passage')}.", "")]
     if path == curator.plan.memory():
         rows += [(row.sentence, "$error" if row.cut else "") for row in curator.plan.budget(data)]
-    if curator.trust is not None:
-        effects = curator.trust.effects([(path, before, data)])
+    if curator.plan.trust is not None:
+        effects = curator.plan.trust.effects([(path, before, data)])
         rows += [(effect, "$warning") for effect in effects if "changes nothing" not in effect]
     return rows
 

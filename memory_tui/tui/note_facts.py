@@ -220,7 +220,7 @@ def today_of(plan: Plan) -> dt.date:
 
 def links_of(engine: Engine, path: str) -> NoteLinks:
     """Return the links of a note both ways; the first look reads every note."""
-    return engine.notes.curator.links.about(path)
+    return engine.notes.curator.plan.links.about(path)
 
 
 def recalls(workspace: Path, path: str) -> str:

@@ -11,7 +11,7 @@ from statistics import median
 
 from memory_tui.inbox import checks
 from memory_tui.inbox.checks import InboxInputs
-from memory_tui.notes.edit import Curator
+from memory_tui.notes import edit
 from memory_tui.plan import Options, plan
 from tests.support.inbox import FEWEST, Labels, found, labelled, measured
 
@@ -19,7 +19,7 @@ from tests.support.inbox import FEWEST, Labels, found, labelled, measured
 def read(folder: str) -> InboxInputs:
     """Read a workspace as the app does."""
     workspace = plan(Options(workspace=folder))
-    return checks.inputs_of(workspace, time.time(), None, Curator(workspace.roots), None, frozenset())
+    return checks.inputs_of(workspace, edit.curator(workspace), None)
 
 
 def main(folders: list[str]) -> None:

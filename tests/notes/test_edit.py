@@ -301,7 +301,7 @@ def test_nothing_outside_the_roots_is_written(folder, tmp_path, path):
 
 
 def test_read_only_says_why(folder):
-    one = curator(folder, read_only="memory-tui was started with --read-only.")
+    one = curator(folder, read_only=True)
     with pytest.raises(ReadOnly, match="--read-only"):
         one.apply(put("MEMORY.md", one.read("MEMORY.md"), b"x\n"))
     (folder / "MEMORY.md").chmod(0o444)

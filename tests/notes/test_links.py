@@ -122,4 +122,4 @@ def test_sources_of_promoted_lines_follow_an_archived_log(tmp_path):
     one.apply(one.plan.archive(30))
     assert b"- one (from memory/archive/memory/2025-01-01.md)\n" in one.read("MEMORY.md")
     assert one.read("memory/2025-01-01.md") is None
-    assert all(link.target for link in one.links.about("MEMORY.md").links)
+    assert all(link.target for link in one.plan.links.about("MEMORY.md").links)

@@ -16,13 +16,11 @@ from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.notes import recorder as recorders
 from memory_tui.notes.authors import name_authors
-from memory_tui.notes.edit import Curator
 from memory_tui.notes.journal import Journal
 from memory_tui.notes.recorder import Recorder
 from memory_tui.plan import Options
-from memory_tui.workspace.roots import Roots
 from memory_tui.workspace.scan import MAX_BYTES
-from tests.support.curate import git, journal_of, put, workspace
+from tests.support.curate import curator, git, put, workspace
 from tests.support.paths import ROOT
 from tests.support.waiting import LONG, until
 
@@ -32,7 +30,7 @@ class Memory:
 
     def __init__(self, folder, extra=()):
         self.folder, self.said = folder, list[str]()
-        self.one = Curator(Roots.open(folder, extra), journal=journal_of(folder.parent))
+        self.one = curator(folder, *extra)
         self.journal: Journal = self.one.journal
         self.recorder = Recorder(self.one.roots, self.journal, Stop(), self.said.append)
 

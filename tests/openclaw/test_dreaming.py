@@ -11,11 +11,9 @@ from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
 from memory_tui.inbox.checks import changes
-from memory_tui.notes.edit import Curator
 from memory_tui.openclaw.dreaming import broken, dream_blocks
 from memory_tui.plan import Options
-from memory_tui.workspace.roots import Roots
-from tests.support.curate import journal_of
+from tests.support.curate import curator
 from tests.support.ledger import HostLedger
 
 NOTE = """# Long-term memory
@@ -93,13 +91,13 @@ def test_such_an_edit_is_refused_and_the_note_stays_as_it_is(tmp_path):
     note = tmp_path / "notes" / "MEMORY.md"
     note.parent.mkdir()
     note.write_text(NOTE)
-    curator = Curator(Roots.open(note.parent), journal=journal_of(tmp_path))
+    one = curator(note.parent)
     text = NOTE.replace("<!-- openclaw:dreaming:deep:end -->\n", "")
     with pytest.raises(EditRefused, match="breaks the markers of OpenClaw's deep sleep"):
-        curator.apply(curator.plan.edit("MEMORY.md", note.read_bytes(), text))
+        one.apply(one.plan.edit("MEMORY.md", note.read_bytes(), text))
     assert note.read_text() == NOTE
-    curator.apply(curator.plan.edit("MEMORY.md", note.read_bytes(), NOTE.replace("slept", "slept well")))
-    curator.undo()
+    one.apply(one.plan.edit("MEMORY.md", note.read_bytes(), NOTE.replace("slept", "slept well")))
+    one.undo()
     assert note.read_text() == NOTE
 
 

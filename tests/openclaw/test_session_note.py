@@ -13,12 +13,10 @@ from memory_tui import plan
 from memory_tui.cli import hosts, main
 from memory_tui.hosts import claude_code
 from memory_tui.notes import edit
-from memory_tui.notes.edit import Curator
 from memory_tui.openclaw import session_note
 from memory_tui.openclaw.session_note import EndedSession, Message
 from memory_tui.plan import Options
-from memory_tui.workspace.roots import Roots
-from tests.support.curate import journal_of
+from tests.support.curate import curator, journal_of
 
 pytest_plugins = ["tests.support.config"]
 
@@ -115,7 +113,7 @@ def test_the_note_is_as_documented(tmp_path):
 
 def writer(workspace, folder):
     """What writes a session note, as the hook does: through the journal."""
-    return partial(hosts.write_note, Curator(Roots.open(workspace), journal=journal_of(folder)))
+    return partial(hosts.write_note, curator(workspace, journal=journal_of(folder)))
 
 
 @pytest.fixture

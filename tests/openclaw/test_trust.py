@@ -11,11 +11,10 @@ import pytest
 from memory_tui.cli import main
 from memory_tui.config.places import state_database
 from memory_tui.engine.engine import Engine
-from memory_tui.notes.edit import Curator
 from memory_tui.openclaw import open_foreign
 from memory_tui.openclaw.trust import Trust, covered, text_hash
 from memory_tui.plan import Options
-from memory_tui.workspace.roots import Roots
+from tests.support import curate
 from tests.support.ledger import HostLedger
 from tests.support.npm import CACHE
 from tests.support.waiting import LONG
@@ -45,7 +44,7 @@ def trust(ledger):
 
 @pytest.fixture
 def curator(ledger, trust):
-    return Curator(Roots.open(ledger.workspace), trust=trust, clock=lambda: NOW)
+    return curate.curator(ledger.workspace, trust=trust, clock=lambda: NOW)
 
 
 def edit(curator, text, path="MEMORY.md"):
@@ -278,7 +277,7 @@ def test_the_real_program_agrees(home, tmp_path):
 
     assert agent_appends(b"- by the agent\n") == "agent"
     trust = Trust(workspace, state_database())
-    curator = Curator(Roots.open(workspace), trust=trust)
+    curator = curate.curator(workspace, trust=trust)
     edit(curator, "- by the agent\n- by a person: caf\u00e9\n")
     assert state(trust) == "edited"
     assert agent_appends(b"- by the agent again\n") == "untrusted"

@@ -2,11 +2,14 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from memory_tui.notes.changes import Change, FileChange
 from memory_tui.notes.edit import Curator
 from memory_tui.notes.journal import Journal
+from memory_tui.notes.links import LinkIndex
+from memory_tui.notes.planner import Planner
 from memory_tui.workspace.roots import Roots
 
 
@@ -17,8 +20,10 @@ def workspace(folder: Path, **notes: bytes) -> Path:
     return folder
 
 
-def curator(folder: Path, **options) -> Curator:
-    return Curator(Roots.open(folder), journal=journal_of(folder.parent), **options)
+def curator(folder: Path, *extra: Path, clock=time.time, trust=None, zone=None, journal=None, **options) -> Curator:
+    roots = Roots.open(folder, extra)
+    planner = Planner(roots, clock, LinkIndex(roots), trust=trust, zone=zone)
+    return Curator(planner, journal or journal_of(folder.parent), **options)
 
 
 def journal_of(folder: Path) -> Journal:
