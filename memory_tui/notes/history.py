@@ -224,7 +224,9 @@ def restore_before(curator: Curator, path: str | None = None, *, change: int = 0
     files, unknown = [], 0
     with curator.journal.kept():
         start = curator.journal.start() or time.time()
-        for edit in reversed(curator.journal.edits(path)):
+        # Of one note the last change up to then says it all, and a record may have 100,000 others.
+        last = curator.journal.edits(path, until=change, before=at, most=1) if path is not None else ()
+        for edit in reversed(last or curator.journal.edits(path)):
             by_path.setdefault(edit.path, []).append(edit)
         if path is not None and not by_path:
             raise EditRefused(f"The record has no change of {path}.", step)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import sys
 import threading
@@ -31,7 +32,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import apsw
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from memory_tui import durable, state_db
 from memory_tui.errors import EditFailed, EditRefused, IndexUnavailable, MemoryTuiError, StateUnavailable
@@ -254,12 +255,22 @@ class Journal:
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    def edits(self, path: str | None = None, *, since: int = 0, until: int = 0, most: int = -1) -> tuple[Edit, ...]:
-        """Return the changes that were made, newest first: of one note with `path`, between two numbers, at most so
-        many.
+    def edits(
+        self, path: str | None = None, *, since: int = 0, until: int = 0, before: float = 0, most: int = -1
+    ) -> tuple[Edit, ...]:
+        """Return the changes that were made, newest first: of one note with `path`, between two numbers, `before` a
+        time (epoch seconds), at most so many.
         """
-        more = "AND e.path = (SELECT id FROM note_path WHERE scope = s.id AND path = ?5)" if path is not None else ""
-        values = (self._scope, since, until or sys.maxsize, most, *([path] if path is not None else []))
+        more = "AND e.at < ?5"
+        more += " AND e.path = (SELECT id FROM note_path WHERE scope = s.id AND path = ?6)" if path is not None else ""
+        values = (
+            self._scope,
+            since,
+            until or sys.maxsize,
+            most,
+            before or math.inf,
+            *([path] if path is not None else []),
+        )
         return self._edits(_EDITS.format(more=more, order="DESC"), values)
 
     def without_author(self) -> tuple[Edit, ...]:
@@ -341,10 +352,10 @@ class Journal:
         """Write down who made changes, each by its number and place."""
 
         def write(connection: apsw.Connection, scope: int) -> None:
-            connection.executemany(
-                "UPDATE note_edit SET author = ? WHERE scope = ? AND id = ? AND place = ?",
-                [(self._author_id(connection, who), scope, number, place) for number, place, who in authors],
-            )
+            sql = "UPDATE note_edit SET author = ? WHERE scope = ? AND id = ? AND place = ?"
+            for number, place, who in authors:
+                author = row_id(connection, "note_author", **asdict(who))
+                connection.execute(sql, (author, scope, number, place))
 
         self._write(write)
 
@@ -485,7 +496,7 @@ class Journal:
         )
         connection.execute("DELETE FROM note_edit WHERE scope = ? AND id = ?", (scope, numbered.id))
         for place, note in enumerate(numbered.files):
-            path = self._path_id(connection, scope, note.path)
+            path = row_id(connection, "note_path", scope=scope, path=note.path)
             lines = counted(_text(connection, note.before), _text(connection, note.after))
             row = scope, numbered.id, place, path, entry.at, note.before, note.after, *lines, note.mode, note.mtime_ns
             connection.execute(_NEW_EDIT, row)
@@ -497,7 +508,7 @@ class Journal:
 
     def _recorded(self, connection: apsw.Connection, scope: int, file: FileChange) -> RecordedNote:
         """Keep the texts of a note."""
-        path = self._path_id(connection, scope, file.path)
+        path = row_id(connection, "note_path", scope=scope, path=file.path)
         last = "SELECT after FROM note_edit WHERE path = p.id AND after NOT NULL ORDER BY id DESC LIMIT 1"
         sql = f"SELECT coalesce(p.blob, ({last})) FROM note_path AS p WHERE p.id = ?"
         before = self._keep(connection, file.before, value(connection, sql, path) or None)
@@ -511,25 +522,16 @@ class Journal:
         values = scope, storable(note.path), since, made.id, self._scope
         same = "AND before IS ?6 AND after IS ?7"
         connection.execute(f"DELETE FROM note_edit {these} {same}", (*values, note.before, note.after))
-        connection.execute(f"UPDATE note_edit SET author = ?6 {these}", (*values, self._author_id(connection, EDITOR)))
+        connection.execute(
+            f"UPDATE note_edit SET author = ?6 {these}", (*values, row_id(connection, "note_author", **asdict(EDITOR)))
+        )
 
     def _next(self, connection: apsw.Connection, scope: int) -> int:
         return int(value(connection, "UPDATE note_scope SET last = last + 1 WHERE id = ? RETURNING last", scope))
 
-    def _path_id(self, connection: apsw.Connection, scope: int, path: str) -> int:
-        values = (scope, storable(path))
-        connection.execute("INSERT OR IGNORE INTO note_path (scope, path) VALUES (?, ?)", values)
-        return int(value(connection, "SELECT id FROM note_path WHERE scope = ? AND path = ?", *values))
-
-    def _author_id(self, connection: apsw.Connection, author: Author) -> int:
-        values = tuple(map(storable, (author.host, author.session, author.rule)))
-        connection.execute("INSERT OR IGNORE INTO note_author (host, session, rule) VALUES (?, ?, ?)", values)
-        sql = "SELECT id FROM note_author WHERE host = ? AND session = ? AND rule = ?"
-        return int(value(connection, sql, *values))
-
     def _observe(self, connection: apsw.Connection, scope: int, sight: Sight) -> Edit | None:
         """Write down what became of one note since it was last seen."""
-        path = self._path_id(connection, scope, sight.path)
+        path = row_id(connection, "note_path", scope=scope, path=sight.path)
         [(head, size)] = rows(connection, "SELECT blob, size FROM note_path WHERE id = ?", path)
         if sight.data is None and size is None:
             return None
@@ -620,8 +622,7 @@ class Journal:
     def _write(self, how: Callable[[apsw.Connection, int], T]) -> T:
         def write(connection: apsw.Connection) -> T:
             connection.execute(_TABLES)
-            connection.execute("INSERT OR IGNORE INTO note_scope (name) VALUES (?)", (self._scope,))
-            scope = int(value(connection, "SELECT id FROM note_scope WHERE name = ?", self._scope))
+            scope = row_id(connection, "note_scope", name=self._scope)
             self._take_over(connection, scope)
             return how(connection, scope)
 
@@ -741,6 +742,14 @@ def value(connection: apsw.Connection, sql: str, *values: Any) -> Any:  # noqa: 
     return next((row[0] for row in rows(connection, sql, *values)), None)
 
 
+def row_id(connection: apsw.Connection, table: str, **columns: str | int) -> int:
+    """Return the number of a row, which is made where there is none."""
+    names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+    values = tuple(map(storable, columns.values()))
+    connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks})", values)
+    return int(value(connection, f"SELECT id FROM {table} WHERE ({names}) = ({marks})", *values))
+
+
 def storable(value: Any) -> Any:  # noqa: ANN401 - what SQLite takes
     """Return a text without what UTF-8 cannot hold, anything else as it is."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
@@ -825,16 +834,14 @@ def clear(roots: Roots, entry: JournalEntry, left: Collection[str] = ()) -> tupl
     """
     for number, file in enumerate(entry.files):
         with parent(roots, file.path) as (folder, _):
+            if folder is None:
+                continue
             try:
-                for name in folder.names(tag(entry.id, number)) if folder is not None else ():
-                    if folder is not None and name not in left:
-                        folder.remove(name)
-                if folder is not None:
-                    folder.sync()
+                folder.clear(tag(entry.id, number), left)
+                folder.sync()
             except OSError as error:
-                raise EditFailed(
-                    f"The folder of {file.path} cannot be written: {error.strerror}.", "Check the disk."
-                ) from None
+                what = f"The folder of {file.path} cannot be written: {error.strerror}."
+                raise EditFailed(what, "Check the disk.") from None
     return tuple(left)
 
 

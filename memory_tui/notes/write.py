@@ -23,7 +23,7 @@ import signal
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -134,10 +134,11 @@ class Folder(Struct, frozen=True):
         names = os.listdir(self.absolute if self.at is None else self.at)
         return sorted(name for name in names if name.startswith(start) and not name[len(start) :][:1].isdigit())
 
-    def clear(self, hidden: str) -> None:
-        """Remove the hidden files whose names begin with `hidden`."""
+    def clear(self, hidden: str, but: Collection[str] = ()) -> None:
+        """Remove the hidden files whose names begin with `hidden`, all `but` some."""
         for name in self.names(hidden):
-            self.remove(name)
+            if name not in but:
+                self.remove(name)
 
     def sync(self) -> None:
         """Have the names themselves written to the disk, where a folder can be."""
