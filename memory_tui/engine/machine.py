@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from memory_tui import durable, plan
@@ -25,6 +24,7 @@ from memory_tui.formatting import age_words, one_line, plural
 from memory_tui.hosts import claude_code, registry
 from memory_tui.notes import budget
 from memory_tui.notes.git import History
+from memory_tui.openclaw.agent_sessions import record_of
 from memory_tui.plan import Options, Plan
 from memory_tui.state_db import Table
 from memory_tui.workspace import roots
@@ -129,10 +129,9 @@ def _began_in(folder: Path) -> Path | None:
     for path in sorted(folder.glob("*.jsonl"), key=lambda path: -path.stat().st_mtime)[:3]:
         with suppress(OSError), durable.open_regular(path) as file:
             for _, line in zip(range(_HEAD_LINES), file, strict=False):
-                with suppress(msgspec.MsgspecError, UnicodeError, RecursionError):
-                    cwd = (msgspec.json.decode(line, type=dict) or {}).get("cwd")
-                    if isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd:  # noqa: PTH117
-                        return Path(cwd)
+                cwd = record_of(line).get("cwd")
+                if isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd:  # noqa: PTH117
+                    return Path(cwd)
     return None
 
 
@@ -146,8 +145,9 @@ def _memory(host: str, folder: Path, project: str, projects: Mapping[Path, list[
         chosen = plan.choose(Options(workspace=str(folder), read_only=True))
         files = [note for note in roots.scan(chosen.roots).notes if note.source == roots.MEMORY]
         limit = budget.CLAUDE_CODE if host == "Claude Code" else budget.hosts(chosen.config, folder)[0]
-        size = budget.measure(_read(folder / "MEMORY.md"), limit)
-        findings += [size.sentence] if size.cut is not None else []
+        with suppress(OSError):
+            size = budget.measure(durable.read_regular(folder / "MEMORY.md"), limit)
+            findings += [size.sentence] if size.cut is not None else []
         decisions = _decisions(chosen, until) if sum(note.size for note in files) <= _MOST_EXAMINED else None
     except MemoryTuiError as error:
         findings.append(f"{error.message} {error.next_step}".rstrip())
@@ -173,12 +173,6 @@ def _decisions(chosen: Plan, until: float) -> int | None:
 
         with suppress(Cancelled), Engine(chosen) as engine:
             return len(engine.inbox.examine(stopped=lambda: time.monotonic() > until).groups)
-    return None
-
-
-def _read(path: Path) -> bytes | None:
-    with suppress(OSError):
-        return durable.read_regular(path)
     return None
 
 

@@ -13,7 +13,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import Literal
 
 from msgspec import Struct, field
@@ -52,8 +51,6 @@ from memory_tui.workspace.annotations import flaws, is_overtaken
 from memory_tui.workspace.chunking import AT_ENTRIES
 from memory_tui.workspace.notes import date_of, of_bytes, snapshot, span, utf16_of
 from memory_tui.workspace.roots import ROOT_NOTES, Roots, scan
-
-Severity = Literal["danger", "warning", "hint"]
 
 _MOST = 500_000
 """Characters of a note that are examined: two seconds of CPU. Notes that people write are a tenth as long."""
@@ -209,8 +206,7 @@ class Examination:
     def __init__(self, inputs: InboxInputs, stopped: Callable[[], bool]) -> None:
         self.inputs = inputs
         self.stopped = stopped
-        self._lines: dict[str, list[str]] = {}
-        self._masked: dict[str, list[str]] = {}
+        self._split: dict[tuple[str, bool], list[str]] = {}
 
     @property
     def notes(self) -> Iterator[DatedNote]:
@@ -240,21 +236,19 @@ class Examination:
         """Path -> note."""
         return {note.path: note for note in self.notes}
 
-    def lines(self, path: str, first: int, last: int) -> str:
-        """Return lines of a note as they are."""
-        if path not in self._lines:
-            self._lines[path] = self.texts[path].text.removeprefix("\ufeff").split("\n")
-        return "\n".join(line.removesuffix("\r") for line in self._lines[path][first - 1 : last])
-
-    def passage(self, path: str, first: int, last: int) -> Passage:
-        """Return lines of a note, its secrets masked, wherever their label stands; of many the beginning."""
-        if path not in self._masked:
-            text, findings = self.texts[path].text, self.secrets[path]
+    def lines(self, path: str, first: int, last: int, *, is_masked: bool = False) -> str:
+        """Return lines of a note as they are, or with its secrets masked, wherever their label stands."""
+        if (path, is_masked) not in self._split:
+            text, findings = self.texts[path].text, self.secrets[path] if is_masked else ()
             # As many lines as there were.
             text = secret_finder.covered(text, findings, lambda secret: secret_finder.MASK + "\n" * secret.count("\n"))
-            self._masked[path] = text.removeprefix("\ufeff").split("\n")
-        lines = (line.removesuffix("\r") for line in self._masked[path][first - 1 : min(last, first + _EXCERPT)])
-        return Passage(path, first, last, _head("\n".join(lines).rstrip("\n")))
+            self._split[path, is_masked] = text.removeprefix("\ufeff").split("\n")
+        return "\n".join(line.removesuffix("\r") for line in self._split[path, is_masked][first - 1 : last])
+
+    def passage(self, path: str, first: int, last: int) -> Passage:
+        """Return lines of a note, its secrets masked; of many the beginning."""
+        text = self.lines(path, first, min(last, first + _EXCERPT), is_masked=True)
+        return Passage(path, first, last, _head(text.rstrip("\n")))
 
 
 class InboxCheck(Struct, frozen=True):
@@ -269,7 +263,7 @@ class InboxCheck(Struct, frozen=True):
     actions: tuple[Action, ...]
     find: Callable[[Examination], Iterator[Suggestion]]
     cause: str
-    severity: Severity = "warning"
+    severity: Literal["danger", "warning", "hint"] = "warning"
     off: str = ""
     """Why it runs for who asks for its kind alone; empty where it always runs."""
 
@@ -277,10 +271,6 @@ class InboxCheck(Struct, frozen=True):
 def _found_at(run: Examination, path: str, first: int, last: int, finding: Notice) -> Suggestion:
     """Return what was found on lines of a note; `examine` adds the kind and its other actions."""
     return Suggestion(run.passage(path, first, last), finding, digest(run.lines(path, first, last)))
-
-
-def _found_in(item: NoteItem, run: Examination, finding: Notice) -> Suggestion:
-    return _found_at(run, item.note.path, item.first, item.last, finding)
 
 
 def _of_note(path: str, finding: Notice, seen: str = "") -> Suggestion:
@@ -361,7 +351,7 @@ def _dead_paths(run: Examination) -> Iterator[Suggestion]:
     for row in (row for note in run.notes if not note.path.lower().endswith("readme.md") for row in note_items(note)):
         run.check()
         if path := dead(row, run.inputs.exists):
-            yield _found_in(row, run, notice("path_gone", path=path))
+            yield _found_at(run, row.note.path, row.first, row.last, notice("path_gone", path=path))
 
 
 def _unlisted(run: Examination) -> Iterator[Suggestion]:
@@ -468,7 +458,7 @@ CHECKS: tuple[InboxCheck, ...] = (
 GONE = ("log beat", "near duplicate", "paraphrase", "stale date", "junk")
 """Kinds of which nothing is found any more: who asks for one is told so, and no error."""
 
-BY_KIND: Mapping[str, InboxCheck] = MappingProxyType({check.kind: check for check in CHECKS})
+BY_KIND: Mapping[str, InboxCheck] = {check.kind: check for check in CHECKS}
 
 
 CheckProgress = Callable[[str, int, int], None]

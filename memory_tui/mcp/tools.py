@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -28,21 +28,16 @@ from memory_tui.notices import as_notice, kind
 from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
 from memory_tui.recalls import rerun
-from memory_tui.recalls.recall_log import NONE_NEAR, LoggedHit, RecallEntry
+from memory_tui.recalls.recall_log import NONE_NEAR, LoggedHit, RecallEntry, hit_of
 from memory_tui.search import excerpts
 from memory_tui.search.excerpts import Excerpt
-from memory_tui.search.trace import EmptyIndex, Mode, Trace
+from memory_tui.search.retrieve import Evidence
+from memory_tui.search.trace import AnswerLevel, EmptyIndex, Mode, Trace
 from memory_tui.secrets import instructions
 from memory_tui.workspace import roots
 from memory_tui.workspace.annotations import Annotations, is_overtaken, overtaken_in, without_markers
 from memory_tui.workspace.chunking import Chunk, chunk_note
-from memory_tui.workspace.roots import NoteMissing, named_lines
-
-if TYPE_CHECKING:
-    from memory_tui.search.retrieve import Evidence
-    from memory_tui.search.trace import AnswerLevel
-    from memory_tui.workspace.roots import RootState
-
+from memory_tui.workspace.roots import NoteMissing, RootState, named_lines
 
 NEAREST_MISSES = 3
 _STARTING_SECONDS = 25.0
@@ -52,7 +47,7 @@ _UNDER_WAY_SECONDS = 0.25
 _PAUSE_SECONDS = 0.05
 _KNOBS = {"maxResults": "query.maxResults", "minScore": "query.minScore", "maxCharacters": "query.maxCharacters"}
 """What an agent may ask for, with the knob that it turns."""
-Ranking: TypeAlias = "tuple[Trace, Evidence]"
+Ranking: TypeAlias = tuple[Trace, Evidence]
 
 
 class AnswerRules(Struct, frozen=True):
@@ -373,7 +368,11 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
     A note that is not there is empty text (`not_found`); a path that may not be read, or cannot be, is an `error`.
     """
     request = arguments(GET, args)
-    path, start, lines = _range(request)
+    path, first, last = named_lines(jsstring.trim(request["path"]))
+    start, lines = request.get("from") or 0, request.get("lines") or 0
+    if first is not None and not start:
+        # A citation says them all.
+        start, lines = max(1, first), lines or max(1, (last or first) - first + 1)
     if not path:
         raise QueryError("path required.", "Name a note, for instance MEMORY.md.")
     try:
@@ -381,7 +380,7 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
         if "://" in path:
             raise PathRefused("This is a URL, not the path of a note.", "Name it as memory_search does.")
         memory, standing = memory.of_note(path)
-        note = memory.notes.get(path, start, lines)
+        note = memory.notes.get(path, start or 1, lines or None)
     except NoteMissing:
         return {"status": "not_found", "path": jsstring.well_formed(path), "text": ""}
     except MemoryTuiError as error:
@@ -396,27 +395,15 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
         "totalLines": note.total_lines,
         **_overtaken(note.text, note.start),
     }
-    if note.cut_line is not None or note.next_from is not None:
-        answer["truncated"] = True
-        answer["text"] += _more(note.next_from, note.cut_line)
+    remarks = []
+    if note.cut_line is not None:
+        remarks.append(f"Line {note.cut_line} is longer than what is read at once, and was cut.")
     if note.next_from is not None:
+        remarks.append(f"There is more: go on with from={note.next_from}.")
         answer["nextFrom"] = note.next_from
+    if remarks:
+        answer |= {"truncated": True, "text": f"{answer['text']}\n\n[{' '.join(remarks)}]"}
     return answer
-
-
-def _range(request: dict[str, Any]) -> tuple[str, int, int | None]:
-    """Path, first line and number of lines; a citation says them all."""
-    path, first, last = named_lines(jsstring.trim(request["path"]))
-    start, lines = request.get("from", 0), request.get("lines", 0)
-    if first is not None and not start:
-        return path, max(1, first), lines or max(1, (last or first) - first + 1)
-    return path, start or 1, lines or None
-
-
-def _more(next_from: int | None, cut_line: int | None) -> str:
-    cut = f"Line {cut_line} is longer than what is read at once, and was cut. " if cut_line is not None else ""
-    more = f"There is more: go on with from={next_from}." if next_from is not None else ""
-    return f"\n\n[{(cut + more).rstrip()}]"
 
 
 def failed(tool: str, args: Mapping[str, Any], error: MemoryTuiError, *, timed_out: bool = False) -> dict[str, Any]:
@@ -572,17 +559,8 @@ def _with_hits_of_qmd(entry: RecallEntry, answer: dict[str, Any]) -> RecallEntry
     clamped = answer.get("clamped")
     last = len(answer["results"]) if clamped and clamped["cut"] else 0
     hits = tuple(
-        LoggedHit(
-            hit["path"],
-            hit["startLine"],
-            hit["endLine"],
-            hit["score"],
-            0.0,
-            0.0,
-            cut=place == last,
-            rank=hit.get("rank", place),
-        )
-        for place, hit in enumerate(answer["results"], 1)
+        replace(hit_of(row), cut=place == last, rank=row.get("rank", place))
+        for place, row in enumerate(answer["results"], 1)
     )
     ranked = len(hits) + (clamped["dropped"] if clamped else 0)
     outcome = "" if hits else next(iter(answer.get("notices", ())), "QMD found nothing.")

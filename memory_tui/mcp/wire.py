@@ -25,7 +25,6 @@ from memory_tui.errors import MemoryTuiError
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 
 Id = str | int
-_NO_ID = "Invalid request: a request needs an id, which is text or a whole number."
 _NO_MESSAGE = "Invalid request: JSON, but not a JSON-RPC 2.0 message."
 _ECHOED = ("requestId", "progressToken")
 
@@ -80,7 +79,7 @@ def _request(value: dict[str, Any]) -> Request | None:
     if not isinstance(method, str):
         raise Refusal(INVALID_REQUEST, "Invalid request: it names no method.", id=request_id)
     if request_id is None and ("id" in value or not method.startswith("notifications/")):
-        raise Refusal(INVALID_REQUEST, _NO_ID)
+        raise Refusal(INVALID_REQUEST, "Invalid request: a request needs an id, which is text or a whole number.")
     return Request(request_id, method, params or {})
 
 
@@ -279,7 +278,7 @@ class Connection(Struct):
     def _request(self, request: Request, id: Id) -> None:
         try:
             if self._stateless is None:
-                self._stateless = request.method != "initialize" and _VERSION in _meta_of(request)
+                self._stateless = request.method != "initialize" and _VERSION in members(request.params, "_meta")
             caller = self._caller(request)
             if (result := self._at_once(request)) is None:
                 method = self._method(request.method)
@@ -331,7 +330,7 @@ class Connection(Struct):
 
     def _caller(self, request: Request) -> Caller:
         """Return who asks, by the rules of the connection's era. Raises Refusal."""
-        meta = _meta_of(request)
+        meta = members(request.params, "_meta")
         report = self._reporting(meta)
         if not self._stateless:
             if _VERSION in meta and request.method != "initialize":
@@ -399,11 +398,6 @@ class Connection(Struct):
         expiry = {"ttlMs": 0, "cacheScope": "private"} if request.method in _CACHED else {}
         meta = {f"{_PREFIX}serverInfo": dict(self.interface.info)}
         return {**result, **expiry, "resultType": "complete", "_meta": meta}
-
-
-def _meta_of(request: Request) -> Mapping[str, Any]:
-    """The `_meta` of a request. Raises Refusal."""
-    return members(request.params, "_meta")
 
 
 def report_fault() -> None:

@@ -275,10 +275,7 @@ class _Reader:
         elif record.get("type") == "event_msg" and kind == "item_completed":
             self._completed(payload, at)
         elif kind in ("function_call", "custom_tool_call"):
-            try:
-                args = msgspec.json.decode(payload.get("arguments") or "")
-            except (msgspec.MsgspecError, UnicodeError, TypeError, RecursionError):
-                args = {"input": payload.get("input")}
+            args = agent_sessions.record_of(str(payload.get("arguments"))) or {"input": payload.get("input")}
             self.call(payload.get("call_id"), payload.get("name"), args, at)
         elif kind.endswith("_output"):
             text = str(payload.get("output"))

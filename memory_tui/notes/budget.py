@@ -113,17 +113,13 @@ class Budget(Struct, frozen=True):
         return f"; it cuts out {self.cut.lines}: {self.cut.lost:,} {self.unit} are not read{mark}"
 
 
-def _limits(config: Config, total: int) -> tuple[tuple[int, str], tuple[int, str]]:
-    """OpenClaw's limits of one file and of all, `total` unless `config` sets it, each with its origin."""
-
-    def limit(key: str, usual: int) -> tuple[int, str]:
-        entry = config.entries.get(f"agents.defaults.{key}")
-        value = entry.value if entry is not None else 0
-        if entry is None or not isinstance(value, int) or value <= 0:
-            return usual, "OpenClaw's default"
-        return value, str(entry.places[-1])
-
-    return limit("bootstrapMaxChars", MAX_CHARS), limit("bootstrapTotalMaxChars", total)
+def _limit(config: Config, key: str, usual: int) -> tuple[int, str]:
+    """OpenClaw's limit `key`, `usual` unless `config` sets it, with its origin."""
+    entry = config.entries.get(f"agents.defaults.{key}")
+    value = entry.value if entry is not None else 0
+    if entry is None or not isinstance(value, int) or value <= 0:
+        return usual, "OpenClaw's default"
+    return value, str(entry.places[-1])
 
 
 def hosts(config: Config, workspace: Path) -> tuple[HostLimit, ...]:
@@ -136,7 +132,8 @@ def hosts(config: Config, workspace: Path) -> tuple[HostLimit, ...]:
     if config.value(INJECTION) == "never":
         return HostLimit("openclaw", 0, True, str(config.entries[INJECTION].places[-1])), CLAUDE_CODE
     newer = config.layout == _NEWER
-    one, (total, whence) = _limits(config, NEWER_TOTAL_CHARS if newer else TOTAL_CHARS)
+    one = _limit(config, "bootstrapMaxChars", MAX_CHARS)
+    total, whence = _limit(config, "bootstrapTotalMaxChars", NEWER_TOTAL_CHARS if newer else TOTAL_CHARS)
     for name in _BEFORE_IT:
         with suppress(OSError):
             most = min(one[0], _USER_CHARS) if newer and name == "USER.md" else one[0]

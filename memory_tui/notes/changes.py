@@ -172,10 +172,6 @@ class Lines(Struct, frozen=True):
         windows = sum(line.endswith("\r\n") for line in self.lines)
         return "\r\n" if windows * 2 > sum(line.endswith("\n") for line in self.lines) else "\n"
 
-    def text(self, number: int) -> str:
-        """Line `number` without its end."""
-        return bare(self.lines[number - 1])
-
     def texts(self) -> list[str]:
         """All lines without their ends."""
         return [bare(line) for line in self.lines]
@@ -388,9 +384,9 @@ def diff_lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
     return tuple(rows)
 
 
-def diff_text(change: Change, context: int = 3) -> str:
+def diff_text(change: Change) -> str:
     """The unified diff as one text, without its secrets."""
-    return "".join(f"{line}\n" for line in diff_lines(change, context))
+    return "".join(f"{line}\n" for line in diff_lines(change))
 
 
 def brought_back(change: Change) -> tuple[str, ...]:

@@ -146,7 +146,23 @@ class Curator:
 
     def preview(self, kind: str, number: int | None = None) -> Change:
         """Return what "undo" or "redo" would do. Raises EditRefused."""
-        return self.plan.with_trust(_step(self.journal, kind, number))
+        entries = self.journal.entries()
+        able = _stack(entries, kind)
+        target = next((entry for entry in able if number in (None, entry.id)), None)
+        if target is None:
+            verb = "undone" if kind == "undo" else "redone"
+            what = f"Nothing is left to {kind}." if number is None else _why_not(entries, number, kind)
+            there = f"These can be {verb}: {', '.join(str(entry.id) for entry in able[:8])}." if able else ""
+            raise EditRefused(what, there or "Run memory-tui history to list the changes.")
+        last = [
+            entry
+            for entry in entries
+            if entry.state == "done"
+            and (entry.undoes == target.id if kind == "redo" else target.id in (entry.id, entry.redoes))
+        ][-1]
+        files = tuple(file.reverse() for file in reversed(self.journal.change_of(last).files))
+        change = Change(kind, f"{kind.capitalize()}: {target.title}", files, of=target.id)
+        return self.plan.with_trust(change)
 
     def begin_external_edit(self, path: str) -> ExternalEdit:
         """Return the note as it is before another program gets it. Raises PathRefused, Unreadable, EditRefused."""
@@ -225,9 +241,9 @@ class Curator:
         result, left = [], list[str]()
         try:
             for number, file in enumerate(files):
-                note = write(self.roots, file, tag(entry.id, number), until)
-                result.append(replace(noted[number], before=note.before, after=note.after))
-                left += note.left
+                made, open_still = write(self.roots, file, tag(entry.id, number), until)
+                result.append(replace(noted[number], before=made.before, after=made.after))
+                left += open_still
             done = replace(entry, state="done", left=journals.clear(self.roots, entry, left))
             return self.journal.settle(done, result or None), tuple(result) or noted
         except (SameLinesChanged, MemoryTuiError) as error:
@@ -295,26 +311,6 @@ def curator(plan: Plan, changed: Callable[[tuple[str, ...]], object] = len) -> C
 
 
 # --- undo and redo ---------------------------------------------------------------------------------------------------
-
-
-def _step(journal: Journal, kind: str, number: int | None = None) -> Change:
-    """Return what "undo" or "redo" does of change `number`, or of the next one. Raises EditRefused."""
-    entries = journal.entries()
-    able = _stack(entries, kind)
-    target = next((entry for entry in able if number in (None, entry.id)), None)
-    if target is None:
-        verb = "undone" if kind == "undo" else "redone"
-        what = f"Nothing is left to {kind}." if number is None else _why_not(entries, number, kind)
-        there = f"These can be {verb}: {', '.join(str(entry.id) for entry in able[:8])}." if able else ""
-        raise EditRefused(what, there or "Run memory-tui history to list the changes.")
-    last = [
-        entry
-        for entry in entries
-        if entry.state == "done"
-        and (entry.undoes == target.id if kind == "redo" else target.id in (entry.id, entry.redoes))
-    ][-1]
-    files = tuple(file.reverse() for file in reversed(journal.change_of(last).files))
-    return Change(kind, f"{kind.capitalize()}: {target.title}", files, of=target.id)
 
 
 def _stack(entries: tuple[JournalEntry, ...], kind: str) -> tuple[JournalEntry, ...]:

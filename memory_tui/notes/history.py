@@ -66,23 +66,18 @@ def newest(entry: JournalEntry) -> tuple[float, int]:
 
 def joined_edits(edits: Iterable[Edit]) -> list[JournalEntry]:
     """Return what others did, newest first: what became of many notes at once by one author is one entry."""
+    bursts: list[list[Edit]] = []
+    for edit in edits:
+        last = bursts[-1][-1] if bursts else None
+        if last is not None and abs(last.at - edit.at) <= _BURST_SECONDS and who(last) == who(edit):
+            bursts[-1].append(edit)
+        else:
+            bursts.append([edit])
     return [
         entry_of(part)
-        for burst in bursts(edits)
+        for burst in bursts
         for part in ([burst] if len({edit.path for edit in burst}) >= _FEWEST else ([edit] for edit in burst))
     ]
-
-
-def bursts(edits: Iterable[Edit]) -> list[list[Edit]]:
-    """Return changes by one author that follow each other closely together."""
-    parts: list[list[Edit]] = []
-    for edit in edits:
-        last = parts[-1][-1] if parts else None
-        if last is not None and abs(last.at - edit.at) <= _BURST_SECONDS and who(last) == who(edit):
-            parts[-1].append(edit)
-        else:
-            parts.append([edit])
-    return parts
 
 
 def entry_of(burst: Sequence[Edit]) -> JournalEntry:

@@ -261,16 +261,9 @@ class Journal:
         """Return the changes that were made, newest first: of one note with `path`, between two numbers, `before` a
         time (epoch seconds), at most so many.
         """
-        more = "AND e.at < ?5"
-        more += " AND e.path = (SELECT id FROM note_path WHERE scope = s.id AND path = ?6)" if path is not None else ""
-        values = (
-            self._scope,
-            since,
-            until or sys.maxsize,
-            most,
-            before or math.inf,
-            *([path] if path is not None else []),
-        )
+        note = () if path is None else (path,)
+        more = "AND e.at < ?5" + " AND e.path = (SELECT id FROM note_path WHERE scope = s.id AND path = ?6)" * len(note)
+        values = self._scope, since, until or sys.maxsize, most, before or math.inf, *note
         return self._edits(_EDITS.format(more=more, order="DESC"), values)
 
     def without_author(self) -> tuple[Edit, ...]:

@@ -285,15 +285,8 @@ def _upon(change: FileChange, other: bytes | None, *, late: bool = False) -> Fil
 # --- the write -------------------------------------------------------------------------------------------------------
 
 
-class WrittenNote(Struct, frozen=True):
-    """What a note held before and holds after, others' additions included.
-
-    `left` are the hidden names of what was replaced, where somebody keeps that open to write.
-    """
-
-    before: bytes | None
-    after: bytes | None
-    left: tuple[str, ...] = ()
+Written = tuple[FileChange, tuple[str, ...]]
+"""A change as it came out, others' additions included; hidden names of what was replaced that somebody has open."""
 
 
 def tag(change: int, number: int) -> str:
@@ -306,7 +299,7 @@ def deadline() -> float:
     return time.monotonic() + DEADLINE_SECONDS
 
 
-def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> WrittenNote:
+def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> Written:
     """Make `change` on disk. Raises SameLinesChanged, Busy, ReadOnly, EditRefused; then the note is as others left it.
 
     It is tried again until `until` (as `time.monotonic` tells it; 0: DEADLINE_SECONDS from now). The folder is not
@@ -321,7 +314,7 @@ def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> 
             raise _refused(error, change.path) from None
 
 
-def _written(folder: Folder, name: str, goal: FileChange, hidden: str, until: float) -> WrittenNote:
+def _written(folder: Folder, name: str, goal: FileChange, hidden: str, until: float) -> Written:
     """Make `goal` in as many rounds as it takes until nobody added to a file that was replaced."""
     clash: SameLinesChanged | None = None
     joined: tuple[bytes | None, bytes | None] | None = None
@@ -352,11 +345,11 @@ def _written(folder: Folder, name: str, goal: FileChange, hidden: str, until: fl
         raise clash
     left = () if final else tuple(folder.names(start))
     if joined is None:
-        return WrittenNote(result.before, result.after, left)
+        return result, left
     # Taking the change back must not take back what others wrote.
     without = merge(*joined, result.after).merged
     after, before = joined if without is None else (result.after, without)
-    return WrittenNote(before, after, left)
+    return replace(result, before=before, after=after), left
 
 
 def _round(

@@ -154,7 +154,7 @@ def _recall(session: HostSession, use: ToolUse, log: Log, said: str, answer: str
     is_told = "results" in use.details or "path" in use.details
     result = use.details if is_told else answer_in(use.text)
     hits = [hit for hit in result.get("results", [result]) if isinstance(hit, dict)] if use.succeeded else []
-    texts = [(_hit(hit), str(hit.get("snippet") or hit.get("text") or "")) for hit in hits]
+    texts = [(recall_log.hit_of(hit), str(hit.get("snippet") or hit.get("text") or "")) for hit in hits]
     texts = [(hit, text) for hit, text in texts if hit.path]
     known = _runs(f"{said}\n{use.args.get('query')}")
     runs = [_runs(text) - known for _, text in texts]
@@ -165,17 +165,6 @@ def _recall(session: HostSession, use: ToolUse, log: Log, said: str, answer: str
     entry = _entry(session, use, result, [hit for hit, _ in texts])
     logged = [each for each in log.entries if _is_same(each, entry, use.end)]
     return TurnRecall(logged[-1] if logged else entry, tuple(quoted), 0 if quoted else sum(map(bool, shared)))
-
-
-def _hit(hit: Mapping[str, Any]) -> LoggedHit:
-    """Return a hit, or the lines that memory_get read."""
-    first, last, path = hit.get("startLine", hit.get("from")), hit.get("endLine"), hit.get("path")
-    first = first if isinstance(first, int) and first > 0 else 1
-    count = hit.get("lines")
-    last = last if isinstance(last, int) else first + (count if isinstance(count, int) else 1) - 1
-    score = hit.get("score")
-    score = float(score) if isinstance(score, int | float) else 0.0
-    return LoggedHit(path if isinstance(path, str) else "", first, max(first, last), score, 0.0, 0.0)
 
 
 def _entry(session: HostSession, use: ToolUse, result: Mapping[str, Any], hits: Sequence[LoggedHit]) -> RecallEntry:

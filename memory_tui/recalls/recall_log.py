@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 import platformdirs
@@ -108,6 +108,17 @@ class LoggedHit(Struct, frozen=True):
     def lines(self) -> tuple[int, int]:
         """The first and the last line that went out."""
         return (self.first_line, self.last_line) if self.first_line else (self.start_line, self.end_line)
+
+
+def hit_of(hit: Mapping[str, Any]) -> LoggedHit:
+    """Return a hit as an answer tells it, or the lines that memory_get read."""
+    first, last, path = hit.get("startLine", hit.get("from")), hit.get("endLine"), hit.get("path")
+    first = first if isinstance(first, int) and first > 0 else 1
+    count = hit.get("lines")
+    last = last if isinstance(last, int) else first + (count if isinstance(count, int) else 1) - 1
+    score = hit.get("score")
+    score = float(score) if isinstance(score, int | float) else 0.0
+    return LoggedHit(path if isinstance(path, str) else "", first, max(first, last), score, 0.0, 0.0)
 
 
 class RecallEntry(Struct, frozen=True):
