@@ -44,7 +44,6 @@ from memory_tui.providers.base import Identity, Provider
 from memory_tui.providers.chain import NONE, Chain, ChainMember, ServingProvider, who
 from memory_tui.settings import Settings
 from memory_tui.shared import team_vectors
-from memory_tui.workspace.chunking import MAX_INPUT_BYTES
 from memory_tui.workspace.roots import reachable, scan
 from memory_tui.workspace.scan import Scan
 
@@ -390,11 +389,11 @@ class Index:
     def _wish(self, has: Identity) -> Recipe:
         """Return what the next sync makes the index with, in the space that it `has` where only asking could tell."""
         chain, roots, settings = self._chain, self._plan.roots, self._plan.settings
-        if chain.name == NONE:
-            return recipe_of(roots, settings, None)
-        # What another process replaced stays so until the first choice has answered.
-        maker, space = chain.provider(), chain.space_to_make(has if has.dims else None) or has
-        return recipe_of(roots, settings, space, maker.max_input_bytes if maker else MAX_INPUT_BYTES)
+        if chain.name == NONE or (maker := chain.provider()) is None:
+            # What is there should stay, also what another process replaced, until the first choice has answered.
+            return recipe_of(roots, settings, None if chain.name == NONE else has)
+        space = maker.expected(has) if has.dims else maker.make(approved=False).known
+        return recipe_of(roots, settings, space or has, maker.max_input_bytes)
 
     def _compare_only(self, store: Store) -> None:
         """Compare notes and index without writing, and report when the outcome is not what it was."""
@@ -570,7 +569,7 @@ class SyncProvider:
         indexed is so by words first, when the provider has to be asked for more.
         """
         store, chain = run.store, self._chain
-        if store.recipe() is None and chain.provider() is not None and chain.space_to_make() is None:
+        if store.recipe() is None and (maker := chain.provider()) and maker.make(approved=False).known is None:
             sync(replace(run, batches=None))
         while True:
             if self._restored != chain.restored:

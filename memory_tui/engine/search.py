@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memory_tui import durable, locks
+from memory_tui import locks
 from memory_tui.approval import Approvals, cleared
 from memory_tui.backends import qmd
 from memory_tui.backends.qmd import QmdAnswer, QmdClient, QmdFailure, QmdRemark
@@ -103,7 +103,7 @@ class Search:
     @contextmanager
     def reader(self) -> Iterator[Store]:
         """A read-only connection of one's own. Raises IndexUnavailable while nothing is indexed, Cancelled."""
-        met = durable.file_at(self.index.opener.path)
+        met = self.index.opener.file
         try:
             with self.index.reader() as store:
                 if store.absent:
@@ -125,7 +125,7 @@ class Search:
             with self.index.reader() as store, store.snapshot():
                 return run(store)
         except IndexUnavailable as error:
-            self.index.report_unreadable(error, durable.file_at(self.index.opener.path))
+            self.index.report_unreadable(error, self.index.opener.file)
         with closing(Store.nothing(self.index.opener.path)) as nothing:
             return run(nothing)
 
@@ -190,7 +190,7 @@ class Search:
         except IndexDamaged as error:
             if self.index.opener.resident:
                 raise
-            self.index.replace_damaged(error, durable.file_at(self.index.opener.path))
+            self.index.replace_damaged(error, self.index.opener.file)
         return self._gathered(*arguments)
 
     def _gathered(self, ask: Ask, now: float, cancel: Stop | None, source: str, settings: Settings | None) -> Evidence:

@@ -243,9 +243,7 @@ class FullText:
 
     def __init__(self, index: Database) -> None:
         self._index = index
-        self._generation = -1
-        self._counts: dict[tuple[Form, str], int] = {}
-        """Of that generation: in how many chunks a word stands, by the empty word how many there are."""
+        self._frequencies: tuple[int, dict[tuple[Form, str], int]] = (-1, {})
 
     def cut(self) -> str:
         """Say how OpenClaw's full-text table cuts words: unicode61 or trigram."""
@@ -287,20 +285,14 @@ class FullText:
 
     def size(self, form: Form) -> int:
         """Count the chunks of that form."""
-        counts = self._counts_now()
-        if (form, "") not in counts:
-            counts[form, ""] = self._index.value(f"SELECT count(*) FROM {_TABLES[form]}_docsize")
-        return counts[form, ""]
-
-    def _counts_now(self) -> dict[tuple[Form, str], int]:
-        generation = self._index.meta("generation")
-        if self._generation != generation:
-            self._generation, self._counts = generation, {}
-        return self._counts
+        return int(self._index.value(f"SELECT count(*) FROM {_TABLES[form]}_docsize"))
 
     def frequency(self, words: Sequence[str], form: Form) -> list[int]:
         """Count the chunks that hold each word, a lone CJK character as the beginning of a token."""
-        counts, table = self._counts_now(), _TABLES[form]
+        generation = self._index.meta("generation")
+        if self._frequencies[0] != generation:
+            self._frequencies = generation, {}
+        counts, table = self._frequencies[1], _TABLES[form]
         fresh = [word for word in words if (form, word) not in counts]
         into_words = form == "stemmed" or (bool(fresh) and self.cut() == "unicode61")
         if fresh:

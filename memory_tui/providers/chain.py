@@ -67,6 +67,9 @@ class Outage(Struct, frozen=True):
     given_up: bool = False
 
 
+_WELL = Outage()
+
+
 class MemberState(Outage, frozen=True, kw_only=True):
     """One provider of the chain for the screen, with its last failure.
 
@@ -97,7 +100,7 @@ class ChainState(Struct, frozen=True):
     error: ProviderError | None = None
     fallback: Fallback | None = None
     next_try: float | None = None
-    outage: Outage = Outage()
+    outage: Outage = _WELL
 
 
 _OUTAGES = state_db.Table("provider_outages", most=100)
@@ -133,7 +136,7 @@ class ChainMember(Provider):
         self.pauses = bool(self.host) or self.slow
         """Whether it is left alone for a while after a failure."""
         self.is_model = registry.is_model(name)
-        self.outage = Outage()
+        self.outage = _WELL
         """How it failed last, as this process or another one met it."""
         self.worked = False
         """Whether it has answered this process."""
@@ -252,8 +255,8 @@ class ChainMember(Provider):
             yield provider
             if pauses is not None:
                 self.worked = True
-                if self.outage != Outage():
-                    self.reset()
+                if self.outage != _WELL:
+                    self.meet()
         except ProviderError as error:
             self.failed(error, reached)
             raise
@@ -271,18 +274,10 @@ class ChainMember(Provider):
         with suppress(StateUnavailable, msgspec.ValidationError), self._lock:
             record = _OUTAGES.of(self.settings.scope).read().get(self._endpoint)
             if (outage := msgspec.convert(record, Outage | None)) != self._shared:
-                self._shared, self._mine, self.outage = outage, False, outage or Outage()
+                self._shared, self._mine, self.outage = outage, False, outage or _WELL
 
-    def reset(self) -> None:
-        """Let it be asked again although it failed."""
-        self._meet(Outage())
-
-    def give_up(self, given_up: bool) -> None:
-        """Remember whether another provider has its place."""
-        self._meet(replace(self.outage, given_up=given_up))
-
-    def _meet(self, outage: Outage) -> None:
-        """Remember how it is; for other processes too, where time may mend it."""
+    def meet(self, outage: Outage = _WELL) -> None:
+        """Remember how it is, well again by default; for other processes too, where time may mend it."""
         with self._lock:
             self.outage, self._mine = outage, True
             shared = outage if outage.next_try is not None else None
@@ -324,7 +319,7 @@ class ChainMember(Provider):
                 error.next_try = next_try = now + base.pause_after(error, failures)
                 failures += 1
             since = outage.failed_at if goes_on else now
-            self._meet(Outage(error.message, state.value, error.next_step, next_try, since, failures))
+            self.meet(Outage(error.message, state.value, error.next_step, next_try, since, failures))
         return self._on_failure(self, error, again)
 
     def show(self, active: bool, before: bool) -> MemberState:
@@ -484,7 +479,7 @@ class Chain:
         with self._lock:
             self.restored += 1
             for member in self.links:
-                member.reset()
+                member.meet()
 
     def choose_again(self) -> None:
         """Begin anew, because what decides the choice has changed: an approval, a key, a file."""
@@ -531,15 +526,6 @@ class Chain:
             with suppress(ProviderError):
                 first.try_out(self.settings.batches.probe)
 
-    def space_to_make(self, space: Identity | None = None) -> Identity | None:
-        """Return the space that an index should be made in, as far as is known without asking anybody; `space` is the
-        one that it has. None where nothing is known: then what is there should stay.
-        """
-        member = self.provider()
-        if member is None:
-            return None
-        return member.make(approved=False).known if space is None else member.expected(space)
-
     # What happens by itself.
 
     def _standing(self) -> tuple[list[ChainMember], int]:
@@ -583,8 +569,8 @@ class Chain:
                 follows.role == "fallback" or not member.worked or state_of(error) not in base.PASSING
             )
             if moved and follows is not None:
-                member.give_up(True)
-                follows.give_up(False)
+                member.meet(replace(member.outage, given_up=True))
+                follows.meet(replace(follows.outage, given_up=False))
                 message = f"{error.message} {follows.name} is used instead of {member.name}."
                 error = ProviderFailure(state_of(error), message, error.next_step)
         if moved or not again:

@@ -292,9 +292,9 @@ class Wire(Discreet, frozen=True):
     dims: int | None
     request: Callable[[Sequence[str], Kind], tuple[str, Mapping[str, object]]]
     rows: Callable[[object], list[object]]
-    headers: Headers
     auth: tuple[Headers, ...]
     max_input_bytes: int = 8000
+    headers: Headers = field(default_factory=dict)
 
     def identity(self, dims: int) -> Identity:
         """Return the space of its vectors."""

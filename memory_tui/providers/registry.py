@@ -255,7 +255,8 @@ _HOLD_A_KEY = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-ke
 
 def wire(row: ProviderRow, settings: ProviderSettings) -> Wire:
     """Describe how `row` is asked as `settings` say; ask nobody. Raises ProviderFailure for what they lack."""
-    return {"openai": _openai, "gemini": _gemini, "ollama": _ollama}[row.shape](row, settings)
+    described = {"openai": _openai, "gemini": _gemini, "ollama": _ollama}[row.shape](row, settings)
+    return replace(described, headers=settings.headers)
 
 
 # --- what the services have in common ------------------------------------------------------------------------------
@@ -373,7 +374,6 @@ def _openai(row: ProviderRow, settings: ProviderSettings) -> Wire:
         # Another server may call its own model by a known name.
         dims=size or (row.dims.get(model) if home else None),
         key=_space_key(row, base, model, settings),
-        headers=settings.headers,
         auth=auth,
         request=request,
         rows=lambda answer: members(answer, "data", "embedding"),
@@ -425,7 +425,6 @@ def _gemini(row: ProviderRow, settings: ProviderSettings) -> Wire:
         dims=size or (row.dims.get(model) if base == row.base_url else None),
         max_input_bytes=8000 if second else 2048,
         key=fingerprint(provider="gemini", baseUrl=base, model=model, **sized, headers=_listed(settings.headers)),
-        headers=settings.headers,
         auth=tuple(map(_gemini_auth, _keys(row, settings))),
         request=request,
         rows=rows,
@@ -460,7 +459,6 @@ def _ollama(row: ProviderRow, settings: ProviderSettings) -> Wire:
         base_url=base,
         dims=size,
         key=_space_key(row, base, model, settings),
-        headers=settings.headers,
         auth=_bearers(_keys(row, settings)),
         request=request,
         rows=lambda answer: [each[:size] if isinstance(each, list) else each for each in members(answer, "embeddings")],

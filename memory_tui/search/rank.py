@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from memory_tui import jsstring, tokens
 from memory_tui.notices import Notice, notice, other_vectors
-from memory_tui.search import lexical_2026_9
+from memory_tui.search import lexical_2026_9, trace
 from memory_tui.search.excerpts import Snippet, head, window
 from memory_tui.search.keyword import KeywordSide
 from memory_tui.search.question import newer_values
@@ -37,39 +37,7 @@ from memory_tui.search.score import (
     tuned,
 )
 from memory_tui.search.second_stage import MEASURES
-from memory_tui.search.trace import (
-    AllBelowGate,
-    AnswerLevel,
-    AnswerSignals,
-    BelowMinScore,
-    BeyondLimit,
-    BlankQuery,
-    Candidate,
-    ChunkRef,
-    DisplacedByMmr,
-    EmptyIndex,
-    EmptyReason,
-    Factor,
-    Flags,
-    Floats,
-    Funnel,
-    Level,
-    LexicalPart,
-    LoweredByDecay,
-    MeasurePart,
-    MmrPart,
-    Mode,
-    NothingMatched,
-    NoUsableWord,
-    Numbers,
-    Provenance,
-    Recalled,
-    Rows,
-    SecondPart,
-    Table,
-    Trace,
-    Verdict,
-)
+from memory_tui.search.trace import Candidate, ChunkRef, Flags, Floats, Rows, Table, Trace
 from memory_tui.settings import OWN_PROFILE, Profile, Scalar, Settings, profile_named
 from memory_tui.tokens import as_asked, left_out
 from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
@@ -125,7 +93,7 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
         vector_scale=ranking.candidates.vector_scale,
         text_scale=ranking.candidates.text_scale,
         floor=ranking.floor,
-        funnel=Funnel(
+        funnel=trace.Funnel(
             chunks=len(evidence.refs),
             files=evidence.files,
             vector_matches=evidence.embedded if compares(evidence, rules.profile) else 0,
@@ -242,21 +210,21 @@ _LETTERS = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 """A letter of another script than the Latin one."""
 
 
-def _empty_reason(ranking: Ranking) -> EmptyReason:
+def _empty_reason(ranking: Ranking) -> trace.EmptyReason:
     """Return why nothing was recalled: an empty answer must never look like an empty memory."""
     evidence, side, scores = ranking.evidence, ranking.side, ranking.table["score"]
     if not jsstring.trim(evidence.query):
-        return BlankQuery()
+        return trace.BlankQuery()
     if len(evidence.refs) == 0:
         states = [item.state for item in evidence.unsearchable]
         unreadable = sum(state in ("failed", "changed while read", "missing root") for state in states)
-        return EmptyIndex(evidence.files, states.count("pending"), unreadable)
+        return trace.EmptyIndex(evidence.files, states.count("pending"), unreadable)
     if len(scores):
-        return AllBelowGate(len(scores), float(scores.max()), ranking.rules.min_score, ranking.fresh())
+        return trace.AllBelowGate(len(scores), float(scores.max()), ranking.rules.min_score, ranking.fresh())
     if ranking.rules.mode == "nothing":
-        return NoUsableWord(left_out(side.plan.dropped, evidence.query), evidence.pointless)
+        return trace.NoUsableWord(left_out(side.plan.dropped, evidence.query), evidence.pointless)
     missing = as_asked((word for word in side.plan.words if side.frequency.get(word, 1) == 0), evidence.query)
-    return NothingMatched(missing, "AND" if side is evidence.openclaw else "OR")
+    return trace.NothingMatched(missing, "AND" if side is evidence.openclaw else "OR")
 
 
 # --- the level of an answer ------------------------------------------------------------------------------------------
@@ -271,8 +239,8 @@ DATED = 0.6
 
 
 def level_of(
-    signals: AnswerSignals, settings: Settings, *, of_its_days: bool = False, is_title: bool = False
-) -> AnswerLevel:
+    signals: trace.AnswerSignals, settings: Settings, *, of_its_days: bool = False, is_title: bool = False
+) -> trace.AnswerLevel:
     """Return the level of an answer by its `signals`; `of_its_days` tells that a note is of the days it names.
 
     A note whose title or name the question is holds all of it, whatever its text says.
@@ -282,10 +250,10 @@ def level_of(
     doubt, nothing = (needs * settings.number(f"answer.{name}Below") for name in ("doubt", "nothing"))
     # A question by a day shares no word with the line that answers it.
     nothing = 0.0 if of_its_days else min(nothing, doubt)
-    level: Level = "found" if signals.share >= doubt else "nearby only"
+    level: trace.Level = "found" if signals.share >= doubt else "nearby only"
     if signals.share < nothing:
         level = "nothing holds these words"
-    return AnswerLevel(level, signals, doubt, nothing)
+    return trace.AnswerLevel(level, signals, doubt, nothing)
 
 
 # --- the gate ------------------------------------------------------------------------------------------------------
@@ -458,22 +426,22 @@ class Ranking(Struct, frozen=True):
             fresh = score(self.candidates, [replace(self.rules, decay=False, recency=0.0)])["score"][0]
         return int(np.count_nonzero(~self.table["passed"] & (fresh >= self.rules.min_score)))
 
-    def verdict(self, at: int) -> Verdict:
+    def verdict(self, at: int) -> trace.Verdict:
         """Return what became of the candidate at `at`."""
         entry, limit = self.table[at], self.rules.results
         place, relaxed = int(entry["place"]), bool(self.relaxed and entry["keyword"])
         if place > limit and entry["displaced"] and entry["twin"] >= 0:
             twin = self.evidence.refs[int(self.table["row"][entry["twin"]])]
-            return DisplacedByMmr(twin, float(entry["similarity"]), place, limit)
+            return trace.DisplacedByMmr(twin, float(entry["similarity"]), place, limit)
         if place > limit:
-            return BeyondLimit(place, limit)
+            return trace.BeyondLimit(place, limit)
         if place:
-            return Recalled(place, self.relaxed, bool(entry["rescued"]), self.keeps_back)
+            return trace.Recalled(place, self.relaxed, bool(entry["rescued"]), self.keeps_back)
         bar = float(entry["bar"])
         margin = bar - float(entry["score"])
         if entry["faded"]:
-            return LoweredByDecay(bar, margin, float(entry["age_days"]), float(entry["age_factor"]), relaxed)
-        return BelowMinScore(bar, margin, relaxed)
+            return trace.LoweredByDecay(bar, margin, float(entry["age_days"]), float(entry["age_factor"]), relaxed)
+        return trace.BelowMinScore(bar, margin, relaxed)
 
     def candidate(self, at: int) -> Candidate:
         """Write out the candidate at `at` with all that made its score."""
@@ -481,7 +449,7 @@ class Ranking(Struct, frozen=True):
         row, verdict = int(entry["row"]), self.verdict(at)
         ref = evidence.refs[row]
         text = evidence.texts[ref.rowid]
-        snippet = self._snippet(text, isinstance(verdict, Recalled))
+        snippet = self._snippet(text, isinstance(verdict, trace.Recalled))
         annotations = evidence.lexical.annotations.get(row, NOTHING_SAID)
         copies = np.flatnonzero(evidence.shown == row).tolist() if rules.profile.one_place else ()
         second = self._second(at)
@@ -500,7 +468,7 @@ class Ranking(Struct, frozen=True):
             age_basis=ages_of(evidence, rules.profile).basis(int(entry["file"])) if rules.decay else "off",
             mmr=self._choice(entry) if entry["chosen"] else None,
             factors=tuple(
-                Factor(term, float(entry[term]), factors[term])
+                trace.Factor(term, float(entry[term]), factors[term])
                 for term in ("importance", "project")
                 if term in rules.profile.terms
             ),
@@ -511,24 +479,26 @@ class Ranking(Struct, frozen=True):
             copies=tuple(evidence.refs[copy].shown(evidence.texts) for copy in copies if copy != row),
         )
 
-    def _second(self, at: int) -> SecondPart | None:
+    def _second(self, at: int) -> trace.SecondPart | None:
         """Return what the second stage made of the candidate at `at`; None where none ran."""
         candidates, rules, entry, refs = self.candidates, self.rules, self.table[at], self.evidence.refs
         if not candidates.stages or not rules.second_weight > 0:
             return None
         weight, lost = rules.share(candidates.dated) * rules.second_weight, float(entry["lost"])
         if not entry["inside"]:
-            return SecondPart(weight, 0.0, 0.0)
+            return trace.SecondPart(weight, 0.0, 0.0)
         stages, part, row = candidates.stages[1:] or candidates.stages, max(0, int(entry["part"])), int(entry["row"])
         line, window = stages[part].places(row)
         first, values = refs[row].start_line, self.measured[part]
         columns = values[at].tolist(), values.max(axis=0).tolist(), stages[part].weights.tolist()
         measures = tuple(
-            MeasurePart(measure.name, value, top, share := value / top if top > 0 else 0.0, weighs, share * weighs)
+            trace.MeasurePart(
+                measure.name, value, top, share := value / top if top > 0 else 0.0, weighs, share * weighs
+            )
             for measure, value, top, weighs in zip(MEASURES, *columns, strict=True)
             if weighs
         )
-        return SecondPart(
+        return trace.SecondPart(
             weight,
             float(entry["second"]),
             weight * float(entry["second"]),
@@ -541,25 +511,25 @@ class Ranking(Struct, frozen=True):
             bool(entry["leads"]),
         )
 
-    def _choice(self, entry: np.void) -> MmrPart:
+    def _choice(self, entry: np.void) -> trace.MmrPart:
         twin = self.evidence.refs[int(self.table["row"][entry["twin"]])] if entry["twin"] >= 0 else None
-        return MmrPart(float(entry["relevance"]), float(entry["similarity"]), twin, int(entry["chosen"]))
+        return trace.MmrPart(float(entry["relevance"]), float(entry["similarity"]), twin, int(entry["chosen"]))
 
-    def _provenance(self, row: int, ref: ChunkRef) -> Provenance | None:
+    def _provenance(self, row: int, ref: ChunkRef) -> trace.Provenance | None:
         # Where the index was cut by the rules of another release, its lexical search did not run.
         if ref.source != MEMORY or not self.evidence.lexical.searches:
             return None
         changed_ms = int(self.evidence.notes.mtimes_ns[int(self.evidence.refs.file_of[row])]) // 1_000_000
-        return Provenance(origin_class(ref.path, self.evidence.lexical.origins), "unknown", changed_ms)
+        return trace.Provenance(origin_class(ref.path, self.evidence.lexical.origins), "unknown", changed_ms)
 
-    def _lexical(self, row: int) -> LexicalPart | None:
+    def _lexical(self, row: int) -> trace.LexicalPart | None:
         """Return how words and paths found a candidate; None where they did not."""
         hit = next((hit for hit in self.evidence.lexical.hits if hit.row == row), None)
         if hit is None:
             return None
         term = self.evidence.lexical.searches[hit.term].term if hit.term else ""
         score = hit.text_score if np.isnan(hit.bm25) else float(lexical_2026_9.saturated(np.array(hit.bm25)))
-        return LexicalPart(term, hit.body, score, hit.text_score, hit.path_score, hit.level, *hit.gain)
+        return trace.LexicalPart(term, hit.body, score, hit.text_score, hit.path_score, hit.level, *hit.gain)
 
     def _snippet(self, text: str, recalled: bool) -> Snippet:
         if not recalled or self.rules.profile.snippet == "head":
@@ -568,7 +538,7 @@ class Ranking(Struct, frozen=True):
         return window(text, {word: np.log1p(chunks / (1 + frequency.get(word, 0))) for word in self.side.plan.words})
 
 
-_NUMBERS = Numbers.__struct_fields__
+_NUMBERS = trace.Numbers.__struct_fields__
 
 
 def _measured(candidates: Candidates) -> Floats:
@@ -743,7 +713,7 @@ class Reranking:
                 yield number, rule, rows, order, scores
 
 
-_Pool = tuple[str, Mode, int, bool]
+_Pool = tuple[str, trace.Mode, int, bool]
 """What decides on the candidates and how their order is made: profile, mode, limit, variety."""
 
 
