@@ -253,7 +253,7 @@ def plan(options: Options) -> Plan:
             if options.agent
             else "There is no workspace here: neither MEMORY.md nor memory/ in this folder, "
             f"and no {chosen.workspace}.",
-            "Name one (memory-tui PATH), or look at a sample first: memory-tui demo.",
+            "Name one (memory-tui PATH, or COMMAND --workspace PATH), or look at a sample first: memory-tui demo.",
         )
     check_folder(str(chosen.roots.workspace))
     return chosen

@@ -917,7 +917,7 @@ class Unsaved(Struct, frozen=True):
 
 
 class Typing:
-    """Keeps what one editor holds of the note `path`, beside `journal`, instead of what it `began` with.
+    """Keeps what one editor holds of the note `path`, beside `journal`, in the place of what it `began` with.
 
     Methods may be called from any thread; each names its `turn`, and one that comes after a later turn does nothing,
     so that a slow writing never brings back what was saved meanwhile.
@@ -925,7 +925,8 @@ class Typing:
 
     def __init__(self, journal: Journal, path: str, began: Unsaved | None = None) -> None:
         self._records, self._path = _unsaved(journal), path
-        self._keys = [f"{os.getpid()} {path}", *([began.key] if began is not None else [])]
+        # One record, so that a kill leaves one text: an older one would come back after the newer was saved.
+        self._key = began.key if began is not None else f"{os.getpid()} {path}"
         self._owner = Holder(os.getpid(), process_start(os.getpid()), time.time())
         self._lock = threading.Lock()
         self._turn = 0
@@ -934,7 +935,7 @@ class Typing:
         """Keep `text`, in the place of what was kept last. Raises EditRefused when the disk does not take it."""
         value = msgspec.to_builtins(Unsaved(self._path, time.time(), before, text, owner=self._owner))
         try:
-            self._put(turn, self._keys[:1], value)
+            self._put(turn, value)
         except StateUnavailable as error:
             what = f"Your typing is not protected against a crash: {error.message}"
             raise EditFailed(what, "Press ctrl+s to save the note.") from None
@@ -942,16 +943,16 @@ class Typing:
     def drop(self, turn: int) -> None:
         """Forget what was typed: it is in the note, or nobody wants it. Raises EditRefused when it stays."""
         try:
-            self._put(turn, [key for key in self._keys if key in self._records.read()], None)
+            self._put(turn, None)
         except StateUnavailable as error:
             raise EditFailed(f"Your unsaved text is still stored: {error.message}", error.next_step) from None
 
-    def _put(self, turn: int, keys: Sequence[str], value: object) -> None:
+    def _put(self, turn: int, value: object) -> None:
         with self._lock:
             if turn >= self._turn:
                 self._turn = turn
-                for key in keys:
-                    self._records.change(key, lambda _: value)
+                if value is not None or self._key in self._records.read():
+                    self._records.put(self._key, value)
 
 
 def left(journal: Journal, path: str | None = None) -> tuple[Unsaved, ...]:

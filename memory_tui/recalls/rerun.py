@@ -231,8 +231,9 @@ def replayed(again: Rerun, words: Callable[[str], str] = str) -> Iterator[str]:
         yield f"Outcome: {one_line(entry.outcome)}"
     if entry.level or level:
         part = again.now.level.in_part if again.now.level is not None and level else ""
-        then, now = words(entry.level), words(level) + f" in part, {part}," * bool(part)
-        both = "then and now" if then == now else f"then, {now or 'none told'} now"
+        then, now = words(entry.level), words(level)
+        # The log does not keep in which part, so that is none of what changed.
+        both = "then and now" if then == now else f"then, {now or 'none told'}{f' in part, {part},' * bool(part)} now"
         yield f"Level of the answer: {then or 'none logged'} {both}."
     if entry.ranked > len(entry.hits):
         bound = f" fit in {entry.most_characters:,} characters" if entry.most_characters else " were delivered"

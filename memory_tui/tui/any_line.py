@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
@@ -71,6 +74,7 @@ def lines_holding(engine: Engine, typed: str) -> list[Place]:
 class AnyLine(Dialog[Place]):
     """Asks which line is meant; answers with it."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("down", "app.focus_next", "Lines")]
     FOCUS = "Input"
 
     def __init__(self, view: View, engine: Engine) -> None:
@@ -109,13 +113,11 @@ class AnyLine(Dialog[Place]):
         rows.refill(options or [Option(Content(" No indexed line holds all these words."), disabled=True)])
 
     @on(Input.Submitted)
-    def submit(self, event: Input.Submitted) -> None:
-        """Go to the lines, or take the only one."""
+    async def submit(self, event: Input.Submitted) -> None:
+        """Take the first line, of what stands in the box by now."""
         event.stop()
-        if len(self.places) == 1:
-            self.dismiss(self.places[0])
-        else:
-            self.set_focus(self.query_one("#lines"))
+        if places := await asyncio.to_thread(self.view.attempt, lambda _: lines_holding(self.engine, event.value)):
+            self.dismiss(places[0])
 
     @on(OptionList.OptionSelected)
     def select(self, event: OptionList.OptionSelected) -> None:

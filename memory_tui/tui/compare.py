@@ -160,7 +160,7 @@ def head(
         return
     only = [wording.sent_of(trace) - count for trace, count in zip(traces, both, strict=True)]
     a, b = both
-    shared = f"Both send {a}" if a == b else f"B has {a} of A's, A {b} of B's, cut otherwise"
+    shared = f"Both send {a}" if a == b else f"They cut notes otherwise: {a} of A's passages stand in {b} of B's"
     yield Content(f"{shared}; only A sends {only[0]}, only B {only[1]}.")
     for name, trace in zip("AB", traces, strict=True):
         by, why = wording.answered_by(trace)

@@ -24,7 +24,7 @@ from textual.widgets import Footer, Static, TextArea
 
 from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import minute, one_line, plural, safe
-from memory_tui.notes.changes import editor_text
+from memory_tui.notes.changes import NothingToChange, editor_text
 from memory_tui.notes.journal import Typing, Unsaved, left
 from memory_tui.notes.merge import changed_spans
 from memory_tui.tui import changes
@@ -99,11 +99,12 @@ class Editor(Screen[int]):
         if data is not None and len(data) > MOST:
             raise EditRefused(f"{path} has {len(data):,} bytes, too many to edit here.", "E opens it in your editor.")
         unsaved = next(iter(left(curator.journal, path)), None)
+        typing = Typing(curator.journal, path, unsaved)
         if unsaved is not None and unsaved.text == visible(editor_text(data, path)):
             unsaved = None
         before = unsaved.before if unsaved is not None else data
         beginning = curator.plan.beginning(path) if before is None else ""
-        return Opened(before, editor_text(before, path), Typing(curator.journal, path, unsaved), unsaved, beginning)
+        return Opened(before, editor_text(before, path), typing, unsaved, beginning)
 
     def compose(self) -> ComposeResult:
         yield self.area
@@ -204,13 +205,21 @@ class Editor(Screen[int]):
             text += "\n"
         self.writing = True
         self.set_timer(REST, self.unlock)
-        changes.make(self.view, partial(save, path=self.path, before=self.opened.before, text=text), self.saved)
+
+        def write(curator: Curator) -> AppliedChange:
+            try:
+                return save(curator, path=self.path, before=self.opened.before, text=text)
+            except NothingToChange:
+                self.call_later(self.saved)
+                raise
+
+        changes.make(self.view, write, self.saved)
 
     def unlock(self) -> None:
         """Let the note be saved again where the last time did not go through."""
         self.writing = False
 
-    def saved(self, _done: AppliedChange) -> None:
+    def saved(self, _done: AppliedChange | None = None) -> None:
         """Forget the typing, which is in the note now, and leave."""
         self.turn += 1
         self.store(partial(self.opened.typing.drop, self.turn))

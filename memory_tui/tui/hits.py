@@ -27,7 +27,6 @@ from memory_tui.search.trace import (
     Recalled,
     Trace,
 )
-from memory_tui.settings import profile_named
 from memory_tui.shared.scope import workspace_of
 from memory_tui.tokens import as_asked
 from memory_tui.tui import knobs
@@ -190,7 +189,7 @@ def rows(
         later = enumerate(trace.lost if also.proposed else (), 1 + len(trace.recalled))
         listed.append((next((place for place, hit in later if hit.chunk == also.chunk), 0), also.candidate))
     for place, hit in listed:
-        text = hit_text(hit, evidence.texts.get(hit.chunk.rowid, ""), words, trace.now, LONGEST)
+        text = hit_text(hit, evidence.texts.get(hit.chunk.rowid, also.text if also else ""), words, trace.now, LONGEST)
         dated = hit.age_basis == "name" and not workspace_of(hit.chunk.path)
         file = safe(hit.chunk.path.removeprefix("memory/").removesuffix(".md"))
         name = one_line(f"{text.name.partition(':')[0] if dated else file} {text.title}")
@@ -250,7 +249,7 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     key = Content.styled("  u as written " if read else f"{ranking} ", "$warning" if read else MUTED)
     # What is undone by a key is said before how much is sent, which the list shows too.
     need = read.cell_length + key.cell_length + 2 if read else 0
-    for said in (gets, f"Your agent gets {sent}." if sent else gets, "" if head and (read or sent) else gets):
+    for said in (gets, f"Your agent gets {sent}." if sent else "Agent gets nothing.", "" if head else gets):
         left = Content.assemble(" ", (head, f"bold {style}".rstrip()), " " if head else "", said)
         if left.cell_length + need <= width:
             break
@@ -291,7 +290,7 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
     near = "" if not rank else ", and is the closest in meaning" if rank == 1 else f"; {ordinal(rank)} in meaning"
     match row.hit.verdict:
         case _ if row.fate:
-            reason = f"{row.fate} "
+            return row.fate
         case _ if trace.keeps_back:
             reason = "Probably no note answers, so it is not sent. "
         case Recalled(rescued=True):
@@ -325,6 +324,15 @@ def short_reason(row: Row) -> str:
             return "kept back"
 
 
+def within(text: str, width: int, lines: int) -> Content:
+    """Return as much of `text` as so many `lines` hold, with a mark where it goes on."""
+    folded = Content(text).wrap(max(1, width))
+    if not 0 < lines < len(folded):
+        return Content(text)
+    last = (folded[lines - 1].rstrip() + Content(" …")).truncate(width, ellipsis=True)
+    return Content("\n").join([*folded[: lines - 1], last])
+
+
 # --- the sums -------------------------------------------------------------------------------------------------------
 
 
@@ -332,7 +340,7 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int) -> Conten
     """Return the sums with what they are made of, a line of at most `width` cells each."""
     rank = row.hit.vector_rank
     details = {
-        "words": "  ".join(f"{word.form} {word.count}x" for word in spoken[:4] if word.count),
+        "words": "  ".join(f"{word.form} {word.count}x" for word in spoken if word.count),
         "meaning": "" if not rank else f"{'closest' if rank == 1 else ordinal(rank)} of all {trace.funnel.chunks:,}",
         "age": _age(row),
         "age takes": _age(row),
@@ -432,11 +440,6 @@ def qmd_level(answer: QmdAnswer, trace: Trace) -> Content:
     return Content.assemble(words, (remarks, "$warning"))
 
 
-def qmd_verdict(hit: QmdHit, answer: QmdAnswer) -> str:
-    """Return what is known of a hit of QMD."""
-    return f"QMD's {ordinal(hit.rank)} by {answer.mode}, of {one_line(hit.collection)}."
-
-
 # --- remedies -------------------------------------------------------------------------------------------------------
 
 
@@ -448,14 +451,12 @@ class Remedy:
     effect: str
     remedy: Change | Rephrased
 
-    def price(self, width: int) -> str:
-        """Return the price as far as a line of `width` cells has room for it."""
-        return self.effect if len(self.effect) + 22 <= width else self.effect.partition(";")[0]
-
     def drawn(self, width: int, column: int) -> Content:
-        """Return a line of exactly `width` cells, the price at its right in a column of its own."""
-        room = width - column - 1
-        return Content.assemble(fit(Content(f" {self.text}"), room), " ", (f"{self.price(width):<{column}}", MUTED))
+        """Return a line of exactly `width` cells, the price in a `column` at its right where the text leaves room."""
+        room = width - len(self.text) - 2
+        price = self.effect if len(self.effect) <= room else self.effect.partition(";")[0]
+        column = min(column, room) if price == self.effect else len(price)
+        return Content.assemble(fit(Content(f" {self.text}"), width - column - 1), " ", (f"{price:<{column}}", MUTED))
 
 
 def remedies(
@@ -482,8 +483,3 @@ def _price(change: Change, names: Mapping[int, str]) -> str:
     if len(out) == 1:
         drops = f"{Content(names.get(out[0].rowid, one_line(out[0].path))).truncate(24, ellipsis=True)} drops out"
     return f"{ordinal(change.place or 0)}; {drops}"
-
-
-def no_remedy(trace: Trace) -> str:
-    """Return that nothing was found that would have a passage sent."""
-    return f" No single knob of {profile_named(trace.profile).title} and no word more has it sent."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from memory_tui.explain.counterfactuals import TEXT, WEIGHT
 from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, profile_named, show
@@ -136,16 +135,7 @@ def slider(key: str, value: Scalar, width: int) -> str:
     return "─" * at + "●" + "─" * (width - 1 - at)
 
 
-class Moved(NamedTuple):
-    """How many passages a step lets in, and how many out; None where it cannot be told."""
-
-    comes: int
-    goes: int
-
-    def __str__(self) -> str:
-        return f"{self.comes} in, {self.goes} out" if self.comes or self.goes else "no change"
-
-
-def moved(before: Sequence[int], after: Sequence[int]) -> Moved:
+def moved(before: Sequence[int], after: Sequence[int]) -> str:
     """Return what a step does to the rows that are sent; where only their order is another, that is not counted."""
-    return Moved(len({*after} - {*before}), len({*before} - {*after}))
+    comes, goes = len({*after} - {*before}), len({*before} - {*after})
+    return f"{comes} in, {goes} out" if comes or goes else "no change"

@@ -112,11 +112,9 @@ class OpenClawPage(Listing):
         kind, _, name = key.partition(":")
         match kind:
             case "memories":
-                waiting = "Loading LanceDB ..."
-                await self.app.push_screen(Listing("Long-term memories", self.view, entries, waiting))
+                await self.app.push_screen(Listing("Long-term memories", self.view, entries, "Loading LanceDB ..."))
             case "compare":
-                title = "OpenClaw's own index beside the notes"
-                await self.app.push_screen(Listing(title, self.view, compared))
+                await self.app.push_screen(Listing("OpenClaw's own index beside the notes", self.view, compared))
             case _:
                 path, _, line = name.rpartition(":")
                 self.leave(ReadNote(path, int(line)))

@@ -16,16 +16,16 @@ from memory_tui.explain.counterfactuals import WEIGHT
 from memory_tui.formatting import one_line, safe
 from memory_tui.settings import BY_KEY, Settings
 from memory_tui.tui import knobs
+from memory_tui.tui.facts import WARN, coloured
 from memory_tui.tui.hits import MUTED, fit
 from memory_tui.tui.keys import bindings, named
-from memory_tui.tui.knobs import Moved, figure
+from memory_tui.tui.knobs import figure
 from memory_tui.tui.rows import Rows
 
-WARN = "$warning"
 LEAD, EFFECT = 26, 13
 """Cells of a knob: its name with its value, and what a step to one side does; a scale takes what is left."""
 
-Effects = Mapping[tuple[str, int], Moved]
+Effects = Mapping[tuple[str, int], str]
 """What a step of each knob does, by key and way."""
 
 
@@ -76,7 +76,8 @@ def detail(key: str, settings: Settings, width: int) -> Content:
     ends = f"{knob.low:g} to {knob.high:g}" if knob.high > knob.low else ""
     words = ", ".join(filter(None, (key.rpartition(".")[2], ends, value.origin)))
     head = Content.styled(f" {words}", MUTED).truncate(width, ellipsis=True)
-    return Content.assemble(Content(f" {knob.help}").truncate(width, ellipsis=True), "\n", head)
+    words = knob.help.replace("chunk", "passage")
+    return Content.assemble(Content(f" {words}").truncate(width, ellipsis=True), "\n", head)
 
 
 def difference(patch: Patch) -> Content:
@@ -85,9 +86,7 @@ def difference(patch: Patch) -> Content:
     pieces += [(f"  {summary(change)}   at {safe(change.place)}\n", "") for change in patch.changes]
     pieces += [(f"  not written: {key}: {one_line(reason)}.\n", "$warning") for key, reason in patch.left]
     pieces += [(f"{one_line(note)}\n", MUTED) for note in patch.notes]
-    styles = {"+": "$success", "-": "$error", "@": MUTED}
-    pieces += [(f"{safe(each)}\n", styles.get(each[:1], "")) for each in ("", *patch.diff().splitlines())]
-    return Content.assemble(*pieces).rstrip()
+    return Content.assemble(*pieces, "\n", coloured(patch.diff().splitlines()))
 
 
 def line(settings: Settings, opened: Settings, width: int, *, then: bool = False) -> Content:

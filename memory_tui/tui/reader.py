@@ -300,7 +300,11 @@ class Reader(MarkdownText):
         from memory_tui.openclaw.prompt import citation
 
         cited = [citation(self.path, *place) for place in places]
-        whole = [f"{self.text_of(*place)}\n\n{cite}" for place, cite in zip(places, cited, strict=True)]
+        texts = [self.text_of(*place) for place in places]
+        if text and not "".join(texts).strip():
+            self.notify("This line is empty, so nothing is copied.", markup=False)
+            return
+        whole = [f"{lines}\n\n{cite}" for lines, cite in zip(texts, cited, strict=True)]
         copied = "\n".join(whole if text else cited)
         self.app.copy_to_clipboard(copied)
         words = copied if len(copied) <= MOST_REPEATED else plural(copied.count("\n") + 1, "line")

@@ -41,8 +41,9 @@ class Rows(OptionList):
         if rows:
             kept = self.position(now.id) if now is not None and now.id else None
             # An empty row holds no cursor.
-            able = [n for n, row in enumerate(rows[: (default if at is None else at) + 1]) if not row.disabled]
-            self.highlighted = kept if kept is not None else (able or [0])[-1]
+            able, near = [n for n, row in enumerate(rows) if not row.disabled], default if at is None else at
+            last = max((n for n in able if n <= near), default=able[0] if able else None)
+            self.highlighted = kept if kept is not None else last
 
     def position(self, id_: str) -> int | None:
         """Return where the row of an id stands; None where there is none."""

@@ -129,7 +129,7 @@ def behind_freshness(status: Status) -> Iterator[Fact]:
         words = f"They stay in the index until you agree: {reason}. If a disk is not mounted, mount it instead."
         yield Fact(words, "shrink", BAD, indent=2, does="enter forgets them")
     if not status.read_only:
-        state = "paused: saved files wait" if status.paused else "goes on by itself"
+        state = "paused: changes are not indexed" if status.paused else "goes on by itself"
         does = "enter goes on" if status.paused else "enter pauses"
         yield Fact(state, "pause", label="indexing", indent=2, does=does, style=WARN if status.paused else "")
     detail = status.watch_detail if status.watch_detail not in ("on", "off", "") else ""

@@ -50,7 +50,7 @@ def test_the_workspace_extra_notes_and_those_of_claude_code_are_named(printed, c
         folder.mkdir()
     monkeypatch.chdir(project)
     assert main.main(["mcp", "--print-config"]) == 2
-    assert "There is no workspace here" in capsys.readouterr().err
+    assert "COMMAND --workspace PATH" in capsys.readouterr().err
     (project / "MEMORY.md").write_text("x\n")
     assert printed()["args"][-3:] == ["mcp", "--workspace", str(project)]
     memory = claude_code.auto_memory(project)

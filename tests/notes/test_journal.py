@@ -187,7 +187,10 @@ def test_what_another_process_types_is_left_by_it_only_once_it_is_gone(journal):
         mine.drop(2)
         other.kill()
         other.wait()
-    assert [text.text for text in left(journal, LOG)] == ["typed"]
+    (typed,) = left(journal, LOG)
+    assert typed.text == "typed"
+    Typing(journal, LOG, typed).keep(1, "typed more", b"")
+    assert [text.text for text in left(journal, LOG)] == ["typed more"], "a kill leaves one text, the newest"
 
 
 def test_old_texts_are_not_offered_and_a_disk_that_takes_nothing_is_said(journal, monkeypatch):

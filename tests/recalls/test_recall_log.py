@@ -311,6 +311,10 @@ def test_what_was_kept_back_then_may_come_now(host, workspace):
     told = "\n".join(rerun.replayed(later))
     assert f"Level of the answer: {NOTHING} then, found now." in told
     assert "would come now, where none was delivered" in told
+    ask(host, query="omada router price")
+    part = again(logged_last(workspace), options(workspace))
+    assert part.now.level.in_part
+    assert "Level of the answer: found then and now." in rerun.replayed(part)
 
 
 def test_an_answer_that_came_too_late_was_not_delivered(host, workspace):

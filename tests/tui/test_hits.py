@@ -260,7 +260,7 @@ def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
         gone = {hit.chunk.rowid for hit in trace.recalled} - {*sent}
         assert ("nothing else drops out" in remedy.effect) == (not gone)
         assert len(gone) != 1 or names[gone.pop()][:20] in remedy.effect
-        assert remedy.drawn(54, len(remedy.price(54))).cell_length == 54
+        assert remedy.drawn(54, 60).cell_length == 54
     # One that sends the passage without the line asked about is none.
     settings, without = engine.plan.settings.update({"query.maxCharacters": 900}, "test"), 0
     for hit in trace.lost[:4]:
@@ -285,7 +285,7 @@ def test_only_knobs_with_an_effect_are_listed(engine, profile):
     assert knobs.HALF_LIFE not in knobs.active(settings.update({knobs.DECAY: False}, "test"))
     for key in keys:
         assert len(knobs.NAMES[key]) + len(knobs.shown(key, settings.values[key].value)) < ranking.LEAD
-        assert ranking.row(key, settings, {(key, 1): knobs.Moved(3, 1)}, 55).cell_length == 55
+        assert ranking.row(key, settings, {(key, 1): knobs.moved([1, 2], [2, 3, 4, 5])}, 55).cell_length == 55
 
 
 def test_a_step_goes_along_the_grid_and_ends_with_the_scale(engine):

@@ -400,7 +400,11 @@ def test_what_was_typed_when_the_app_ended_is_offered_again(workspace):
     with Window(make_app(workspace)) as window:
         window.until(lambda: any("Unsaved text is kept for memory/people.md" in words for words in window.notices))
         read(window, "memory/people.md").press("e")
-        assert window.app.screen.query_one("#editor-text", TextArea).text.startswith("Hello ")
+        area = window.app.screen.query_one("#editor-text", TextArea)
+        assert area.text.startswith("Hello ")
+        (workspace / "memory/people.md").write_text(area.text)
+        window.press("ctrl+s").until(lambda: window.notices[-1].endswith("Nothing was written."))
+        window.until(lambda: len(window.app.screen_stack) == 1 and not left(curator(window).journal))
 
 
 def test_a_long_paste_is_one_text(screen):

@@ -171,9 +171,7 @@ def test_a_remedy_is_tried_and_taken_back(screen):
     before = listed(screen)
     # In one go: enter waits for what it is to try.
     screen.burst("right_square_bracket", "enter")
-    row = view(screen.settle()).row
-    assert row is not None
-    assert row.sent
+    assert view(screen.settle()).row.sent
     assert "tried" in level(screen)
     assert screen.app.session.tried
     screen.press("u")
@@ -197,15 +195,12 @@ def test_of_an_answer_that_is_kept_back_only_what_sends_a_passage_is_offered(tmp
         assert [remedy.text for remedy in view(window).remedies if "in the question" not in remedy.text] == []
         assert "gone" not in window.text
         window.press("down", "enter")
-        row = view(window).row
-        assert row is not None
-        assert row.sent
+        assert view(window).row.sent
         window.press("u", *["down"] * 6)
-        row = view(window).row
-        assert row is not None
-        assert row.place == 7
+        assert view(window).row.place == 7
         assert "Probably no note answers, so it is not sent." in window.text
         assert "and the agent gets" not in window.text
+        assert " in, " not in window.press("t").text, "no step lets in what is kept back"
 
 
 def test_the_keys_over_the_remedies_are_those_that_try_one_from_there(screen):
@@ -217,9 +212,7 @@ def test_the_keys_over_the_remedies_are_those_that_try_one_from_there(screen):
     screen.press("right_square_bracket")
     assert "It would be sent with   enter tries it" in screen.text
     assert "▌7 results" in screen.text
-    row = view(screen).row
-    assert row is not None
-    assert row.place == 7
+    assert view(screen).row.place == 7
     screen.press("enter")
     assert "tried" in level(screen)
 
@@ -229,8 +222,6 @@ def test_each_bracket_goes_to_the_next_miss(reader):
     first = view(reader).row
     reader.press("right_square_bracket")
     second = view(reader).row
-    assert first is not None
-    assert second is not None
     assert second.place == first.place + 1
 
 
@@ -257,6 +248,7 @@ def test_presses_of_one_knob_are_taken_back_as_one(screen):
     assert [settings.values for settings in screen.app.session.tried] == turned[:1]
     screen.press("right", "u", "u")
     assert not screen.app.session.tried
+    assert not screen.press("right", "left").app.session.tried, "it is back where it was"
 
 
 def test_escape_goes_back_from_a_note_to_the_passages_that_led_there(screen):
@@ -346,10 +338,12 @@ def test_the_line_under_the_cursor_of_a_note_is_asked_about_once_there_is_a_ques
 
 def test_a_line_that_is_sent_is_named_and_shown_as_sent(screen):
     screen.ask()
-    first = view(screen).row
+    first, reads = view(screen).row, screen.app.query_one("#reads", Static).content
     line = first.line + 1
     screen.press("down", "W").type(f"{first.hit.chunk.path}:{line}").press("enter")
     screen.until(lambda: view(screen).row.hit.chunk == first.hit.chunk)
     assert view(screen).query_one(Reader).line == line
+    assert screen.app.query_one("#reads", Static).content == reads, "the agent reads what it read before"
     screen.press("down")
     assert view(screen).query_one(Reader).line == view(screen).row.line
+    screen.press("W").type("omada").press("enter").until(lambda: len(screen.app.screen_stack) == 1)

@@ -133,7 +133,7 @@ def test_what_happens_on_disk_shows_without_a_key(workspace):
 
 def test_indexing_pauses_and_goes_on(screen):
     screen.press("3", "home", "down", "enter", "down", "enter")
-    screen.until(lambda: "paused: saved files wait" in screen.text)
+    screen.until(lambda: "paused: changes are not indexed" in screen.text)
     assert screen.app.session.engine is not None
     assert screen.app.session.engine.index.paused
     screen.press("enter")

@@ -52,7 +52,7 @@ def program_key(row: AgentProgram) -> str:
     return f"host:{row.host.name}:{made.project if made is not None and made.scope == 'project' else ''}"
 
 
-def programs(rows: Sequence[AgentProgram]) -> Iterator[Fact]:
+def programs(rows: Sequence[AgentProgram], log: Log) -> Iterator[Fact]:
     """Yield each agent program with what it gets from this memory, and what failed."""
     for row in rows:
         lost = [*row.lost, *([row.problem] if row.problem else [])]
@@ -71,8 +71,9 @@ def programs(rows: Sequence[AgentProgram]) -> Iterator[Fact]:
         elif row.profile:
             differs = f"; here {row.difference} differ" if row.difference else ""
             yield Fact(f"this memory, ranked by {row.profile}{differs}", label="gets", indent=2)
-        if not row.logs:
-            yield Fact("nothing is written down; enter connects it with a log", label="asked", indent=2, style=MUTED)
+        written = "is written down" if log.entries else "is written down; nothing yet"
+        asked = written if row.logs else "nothing is written down; enter connects it with a log"
+        yield Fact(asked, label="asked", indent=2, style=MUTED)
         if row.failed is not None:
             words = f"{minute(row.failed.at)}  {one_line(row.failed.outcome) or 'no answer'}"
             yield Fact(words, label="last error", indent=2, style=WARN)
@@ -114,8 +115,7 @@ def question(entry: RecallEntry) -> Fact:
     """Return one recall as a row."""
     words, mark = ANSWERED[entry.reply] if entry.reply else ("read" if entry.delivered else "not read", MUTED)
     best = f"best {entry.best:.2f}" if entry.best is not None else ""
-    who = one_line(entry.client or entry.agent, 24)
-    told = ", ".join(filter(None, (best, who)))
+    told = ", ".join(filter(None, (best, one_line(entry.client or entry.agent, 24))))
     asked = f"{words}: {one_line(entry.query, 200)}" if words else one_line(entry.query, 200)
     return Fact(asked, f"recall:{entry.id}", mark, minute(entry.at)[5:], does=told, most=2)
 
@@ -184,7 +184,7 @@ class AgentsView(View):
         else:
             engine = self.session.engine
             logged = questions(self.logged, is_sample=engine is not None and engine.plan.options.sample)
-            rows.show([*programs(self.rows), Fact(""), _TURNS, _OPENCLAW, _MACHINE, Fact(""), *logged])
+            rows.show([*programs(self.rows, self.logged), Fact(""), _TURNS, _OPENCLAW, _MACHINE, Fact(""), *logged])
             if self.session.to_asked and self.logged.entries:
                 self.session.to_asked = False
                 rows.highlighted = rows.position(question(self.logged.entries[-1]).key)

@@ -254,8 +254,6 @@ class HistoryView(View):
         shown = self.query_one(Rows)
         self.entries = list(listed(self.past, self.chosen, self.opened))
         shown.refill(rows(self.past, self.entries, shown.scrollable_content_region.width or 40))
-        if shown.highlighted_option is not None and shown.highlighted_option.disabled:
-            shown.action_cursor_down()
         title = f"What changed in {one_line(self.path)}" if self.path else "What changed"
         shown.border_title = Content(title if self.chosen == FILTERS[0] else f"{title}, {self.chosen}")
         shown.border_subtitle = "esc all notes" if self.path else None

@@ -451,8 +451,7 @@ class NotesView(View):
         if len(self.page.text) > tui.note_facts.MOST_RENDERED or not self.page.whole:
             self.notify("This note is too long to be rendered: more than 20 KB.", markup=False)
         else:
-            page = tui.dialogs.Page(one_line(self.path), safe(self.page.text, keep_newlines=True))
-            await self.app.push_screen(page)
+            await self.app.push_screen(tui.dialogs.Page(one_line(self.path), safe(self.page.text, keep_newlines=True)))
 
     async def action_links(self) -> None:
         """Choose where to go among the links of the note and those to it."""
@@ -508,7 +507,7 @@ class NotesView(View):
             self.open_note(new)
         elif done.change.kind == "capture":
             self.opener = here
-            self.open_note(done.change.files[0].path, 10**9)
+            self.open_note(done.change.files[0].path, (done.change.files[0].after or b"").count(b"\n"))
         elif not gone:
             self.read(self.path, 0)
 

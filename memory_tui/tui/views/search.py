@@ -42,7 +42,7 @@ from memory_tui.search.rank import Reranking, can_rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef, Trace
-from memory_tui.settings import PROFILES, TUNE_KEYS, Settings
+from memory_tui.settings import PROFILES, TUNE_KEYS, Settings, profile_named
 from memory_tui.shared.scope import ALL, OWN, MirrorFilling, Standing, workspace_of
 from memory_tui.tui import hits, knobs, ranking, saved
 from memory_tui.tui.any_line import AnyLine, Place
@@ -401,8 +401,10 @@ class SearchView(View):
             why = self.attempt(lambda _: engine.search.why(evidence, place.path, place.line, request.settings))
         if why is not None and why.best is not None and (why.best.proposed or why.place.gate is None):
             also = why.best
-            evidence = structs.replace(evidence, texts={also.chunk.rowid: also.text, **evidence.texts})
         rows = hits.rows(evidence, trace, request.misses, self.grades(evidence.query), also)
+        if also is not None:
+            # What a ranking worked out goes with the evidence, and with it where a passage of it begins.
+            evidence = structs.replace(evidence, texts={also.chunk.rowid: also.text, **evidence.texts})
         if request.shape[0]:
             for row in rows:
                 row.drawn(*request.shape)
@@ -488,8 +490,7 @@ class SearchView(View):
         with self.app.batch_update():
             self.filling = True
             if self.shape[0] > 0:
-                options = self.options(answer)
-                self.hits.refill(options, default=next((at for at, each in enumerate(options) if not each.disabled), 0))
+                self.hits.refill(self.options(answer))
             if self.wanted and (at := self.hits.position(str(self.wanted))) is not None:
                 self.hits.highlighted, self.wanted = at, 0
             self.filling = False
@@ -588,7 +589,7 @@ class SearchView(View):
         row, answer, qmd = self.row, self.answer, self.qmd_hit
         if qmd is not None and answer is not None and answer.qmd is not None:
             self.clear_why()
-            self.write("#verdict", hits.qmd_verdict(qmd, answer.qmd))
+            self.write("#verdict", f"QMD's {ordinal(qmd.rank)} by {answer.qmd.mode}, of {one_line(qmd.collection)}.")
             self.show_passage(qmd.snippet, qmd.start_line, qmd.start_line, qmd.path)
             return
         if row is None or answer is None:
@@ -598,7 +599,8 @@ class SearchView(View):
         self.entitle(self.why, f"Why it is {ordinal(row.place)}" if row.sent else "Why not")
         spoken = wording.asked_words(trace, text)
         unsent = answer.why.unsent if answer.why is not None and row.hit.chunk.rowid == self.line_asked[0] else ""
-        self.write("#verdict", f"{unsent} {hits.verdict(row, trace, spoken)}".lstrip())
+        words = f"{unsent} {hits.verdict(row, trace, spoken)}".lstrip()
+        self.write("#verdict", hits.within(words, *self.query_one("#verdict").size))
         if self.why.has_class("-sum"):
             self.query_one("#steps", Static).update(hits.long_sum(row, trace, text, self.why.size.width - 3))
         else:
@@ -664,8 +666,8 @@ class SearchView(View):
         """Show what would have the passage under the cursor sent."""
         row, answer = self.row, self.answer
         if answer is not None and row is not None and trace is answer.trace and row.hit.chunk.rowid == rowid:
-            none = hits.no_remedy(answer.trace) if is_last else "looking for a word to add ..."
-            self.show_remedies(remedies, none)
+            none = f"No single knob of {profile_named(trace.profile).title} and no word more has it sent."
+            self.show_remedies(remedies, none if is_last else "looking for a word to add ...")
             if remedies or is_last:
                 self.query_one(Remedies).known.set()
 
@@ -674,7 +676,7 @@ class SearchView(View):
         self.remedies, rows = remedies, self.query_one(Remedies)
         width = rows.scrollable_content_region.width
         self.entitle_remedies()
-        column = max((len(each.price(width)) for each in remedies), default=0)
+        column = max((len(each.effect) for each in remedies), default=0)
         options = [Option(each.drawn(width, column), id=each.text) for each in remedies] if width > 0 else []
         rows.refill(options or [Option(Content.styled(f" {otherwise.strip()}", MUTED), disabled=True)])
 
@@ -752,8 +754,10 @@ class SearchView(View):
     def try_settings(self, settings: Settings, words: str = "", knob: str = "") -> None:
         """Rank by other settings until they are taken back; steps of one knob in a row are taken back as one."""
         if self.turned == (knob, len(self.steps)) and knob:
-            self.session.tried[-1] = settings
-        else:
+            self.session.tried.pop()
+            self.steps.pop()
+        # Of a knob that is back where it was nothing is to be taken back.
+        if self.session.settings is None or not knobs.same(settings, self.session.settings):
             self.session.tried.append(settings)
             self.steps.append((words or knobs.NAMES[knob], self.untry))
             self.turned = knob, len(self.steps)
@@ -1138,7 +1142,8 @@ def config_write(engine: Engine, settings: Settings) -> Patch:
 def effects_of_steps(engine: Engine, answer: Answered) -> Effects:
     """Return what a step of each knob lets in and out."""
     settings = answer.request.settings
-    steps = [(key, way) for key in knobs.active(settings) for way in (-1, 1)]
+    # Of an answer that is kept back nothing goes in or out.
+    steps = [(key, way) for key in knobs.active(settings) for way in (-1, 1) if not answer.trace.keeps_back]
     tries = {step: after for step in steps if (after := stepped(engine, settings, answer, *step)) is not None}
     before, *others = answer.replay.recalled([tuned(each) for each in (settings, *tries.values())])
     return {step: knobs.moved(before, rows) for step, rows in zip(tries, others, strict=True)}

@@ -116,8 +116,7 @@ class StatusView(View):
             case "pause":
                 self.turn(engine.index.resume if engine.index.paused else engine.index.pause)
             case "watch":
-                on = not engine.index.watcher.on
-                self.turn(lambda: engine.index.watcher.switch(on))
+                self.turn(lambda: engine.index.watcher.switch(not engine.index.watcher.on))
             case "retry":
                 self.turn(engine.providers.retry)
             case _:
@@ -130,8 +129,10 @@ class StatusView(View):
             self.post_message(OpenView("agents"))
         elif name == "doctor":
             await self.app.push_screen(Listing("Doctor", self, doctor))
+        elif self.session.read_only:
+            self.notify("The workspace is read-only here; start without --read-only.", markup=False)
         else:
-            await self.set_up()
+            await self.app.push_screen(SetUp(self), self.agree)
 
     def ask(self, kind: str, name: str) -> None:
         """Ask before something that cannot be undone by a key, or that leaves this machine."""
@@ -183,13 +184,6 @@ class StatusView(View):
             self.post_message(self.Asks(f"Let {name} have the notes", text, "Allow it", deed, self.read_approvals))
 
     # --- a provider ------------------------------------------------------------------------------------------------
-
-    async def set_up(self) -> None:
-        """Ask for a provider, and for the yes to its difference."""
-        if self.session.read_only:
-            self.notify("The workspace is read-only here; start without --read-only.", markup=False)
-            return
-        await self.app.push_screen(SetUp(self), self.agree)
 
     def agree(self, setup: ProviderSetup | None) -> None:
         """Show what would be written for a provider that answered."""
