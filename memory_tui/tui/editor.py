@@ -184,12 +184,8 @@ class Editor(Screen[int]):
         """Work out on a worker thread what saving `text` would mean."""
         rows = self.view.attempt(lambda engine: after_saving(engine, self.path, self.opened.before, text))
         if rows is not None:
-            self.call_later(self.show_standing, rows)
-
-    def show_standing(self, rows: Sequence[Part]) -> None:
-        """Show what saving would mean."""
-        lines = Content("\n").join(Content.styled(one_line(words), style) for words, style in rows)
-        self.query_one("#standing", Static).update(lines)
+            lines = Content("\n").join(Content.styled(one_line(words), style) for words, style in rows)
+            self.call_later(self.query_one("#standing", Static).update, lines)
 
     def action_save(self) -> None:
         """Write the note; what others wrote meanwhile stays, or the conflict is shown."""

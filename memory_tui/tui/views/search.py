@@ -497,8 +497,7 @@ class SearchView(View):
             if self.why.has_class("-turning"):
                 # What a turn moves stands at the top: the first, and the line below what is sent.
                 self.call_after_refresh(self.hits.scroll_home, animate=False)
-            qmd = answer.qmd is not None
-            self.entitle(self.hits, "What QMD gives your agent" if qmd else hits.heading(answer.trace))
+            self.entitle(self.hits, "What QMD gives your agent" if answer.qmd else hits.heading(answer.trace))
             self.moved()
             self.draw_ranking()
 
@@ -605,8 +604,8 @@ class SearchView(View):
             self.query_one("#steps", Static).update(hits.long_sum(row, trace, text, self.why.size.width - 3))
         else:
             room = self.why.scrollable_content_region.width
-            wide = self.size.width >= 100
-            self.write("#sums", hits.sums(row, trace, spoken, room) if wide else hits.sums_in_a_line(row, room))
+            drawn = hits.sums(row, trace, spoken, room) if self.size.width >= 100 else hits.sums_in_a_line(row, room)
+            self.write("#sums", drawn)
         self.write("#reads", hits.reads(row, self.line_of(row)))
         self.show_passage(text, row.hit.chunk.start_line, self.line_of(row), row.hit.chunk.path, row.passage)
         if not (typing := self.box.has_focus):
