@@ -179,7 +179,7 @@ def _session(host: Host, name: str, agent: str, lines: Iterable[bytes], birth: f
             continue
         if not isinstance(record, dict):
             continue
-        at = _time(record.get("timestamp"))
+        at = epoch(record.get("timestamp"))
         if at:
             if at < newest - _OLDER_LINE:
                 continue
@@ -189,7 +189,7 @@ def _session(host: Host, name: str, agent: str, lines: Iterable[bytes], birth: f
     return HostSession(host, reader.name or name, agent, tuple(reader.items.values()), reader.began_in, reader.loaded)
 
 
-def _time(value: object) -> float:
+def epoch(value: object) -> float:
     """Return a time in epoch seconds: milliseconds, or a text in ISO's form; 0 for anything else."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -308,8 +308,8 @@ class _Reader:
         if name:
             # The time of its own is late: the line of the call says when it began.
             call, answer = self._calls.pop(key, None), self.items.get((key, name))
-            start = call[3] if call is not None else _time(payload.get("started_at_ms")) or at
+            start = call[3] if call is not None else epoch(payload.get("started_at_ms")) or at
             start = answer.at if isinstance(answer, ToolUse) else start
-            end = _time(payload.get("completed_at_ms")) or at
+            end = epoch(payload.get("completed_at_ms")) or at
             args, details = (each if isinstance(each, dict) else {} for each in (args, details))
             self.items[key, name] = ToolUse(key, name, args, cwd, start, end, done, text, details)

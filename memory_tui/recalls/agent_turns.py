@@ -6,6 +6,8 @@ the answer shares four words in a row with it that no other hit has, nor the per
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,12 +16,15 @@ from typing import Any
 
 from msgspec import Struct
 
+from memory_tui.config import places
 from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import minute, one_line, plural
 from memory_tui.hosts import claude_code, connection
 from memory_tui.notes import agent_acts
-from memory_tui.notes.agent_acts import HostSession, Said, ToolUse
-from memory_tui.openclaw.agent_sessions import answer_in
+from memory_tui.notes.agent_acts import HostSession, Said, ToolUse, epoch
+from memory_tui.openclaw import open_foreign
+from memory_tui.openclaw.agent_sessions import answer_in, record_of
+from memory_tui.openclaw.open_foreign import NotSeen
 from memory_tui.openclaw.prompt import GET, SEARCH, citation
 from memory_tui.recalls import connected_agents, recall_log
 from memory_tui.recalls.recall_log import Log, LoggedHit, RecallEntry, is_partial, shortened
@@ -29,18 +34,27 @@ _RUN = 4
 """Words in a row that are no chance."""
 _MOST_NOTES = 10
 _NEAR = 2.0
-"""Seconds by which the log of the server and a transcript may differ about one recall."""
+"""Seconds by which a log and a transcript may differ about one recall."""
+_EVENTS = """
+SELECT CAST(value_json AS BLOB) FROM plugin_state_entries
+WHERE plugin_id = 'memory-core' AND namespace = 'memory-host.events' AND length(value_json) < 16384
+  AND entry_key BETWEEN ?1 || ':event:' AND ?1 || ':event;' LIMIT 10000
+"""
+Event = tuple[object, float]
+"""A query that OpenClaw's own memory wrote down, and when; it tells neither session nor turn."""
 
 
 class TurnRecall(Struct, frozen=True):
     """One recall of a turn: the log's entry, or what the transcript tells; the citations of the hits that were quoted.
 
-    `similar` counts hits that the answer shares words with which several of them have: one of these was quoted.
+    `similar` counts hits that the answer shares words with which several of them have: one of these was quoted. What
+    is `confirmed` stands in the journal of OpenClaw's own memory, too.
     """
 
     entry: RecallEntry
     quoted: tuple[str, ...] = ()
     similar: int = 0
+    confirmed: bool = False
 
     @property
     def use(self) -> str:
@@ -103,13 +117,29 @@ def sessions(workspace: Path, since: float) -> tuple[list[SessionTurns], list[st
     log = recall_log.read(recall_log.recall_log_path(workspace))
     connected = _connected(workspace)
     every, problems = agent_acts.sessions(since)
+    events = _events(workspace, problems) if any(session.host == "openclaw" for session in every) else []
     reply = []
     for session in every:
-        turns = tuple(_turns(session, log))
+        turns = tuple(_turns(session, log, events if session.host == "openclaw" else ()))
         logged = any(recall.entry.id for turn in turns for recall in turn.recalls)
         if turns and (logged or session.host in connected or _is_of(session, workspace)):
             reply.append(SessionTurns(session.host, session.id, session.agent, session.loaded, turns))
     return sorted(reply, key=lambda session: -session.turns[-1].at), problems
+
+
+def _events(workspace: Path, problems: list[str]) -> list[Event]:
+    """Return what the journal of OpenClaw's own memory has of recalls; it is written while that memory dreams."""
+    here = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:24]
+    try:
+        rows, _ = open_foreign.read_foreign(
+            places.state_database(),
+            lambda c: c.execute(_EVENTS, (here,)).fetchall() if c.table_exists(None, "plugin_state_entries") else [],
+        )
+    except NotSeen as error:
+        problems += [f"{error.detail} {error.next_step}"] if error.state != "missing" else []
+        return []
+    events = (record_of(row).get("event") for (row,) in rows if isinstance(row, bytes))
+    return [(event.get("query"), epoch(event.get("timestamp"))) for event in events if isinstance(event, dict)]
 
 
 def _connected(workspace: Path) -> set[str]:
@@ -134,7 +164,7 @@ def _is_of(session: HostSession, workspace: Path) -> bool:
     )
 
 
-def _turns(session: HostSession, log: Log) -> Iterator[AgentTurn]:
+def _turns(session: HostSession, log: Log, events: Sequence[Event]) -> Iterator[AgentTurn]:
     """Yield the turns of a session."""
     said, uses, answer = Said(0.0, "user", ""), list[ToolUse](), list[str]()
     for item in (*session.items, Said(0.0, "user", "")):
@@ -144,12 +174,14 @@ def _turns(session: HostSession, log: Log) -> Iterator[AgentTurn]:
             answer.append(item.text)
         else:
             if said.text or uses:
-                recalls = tuple(_recall(session, use, log, said.text, "\n".join(answer)) for use in uses)
+                recalls = tuple(_recall(session, use, log, events, said.text, "\n".join(answer)) for use in uses)
                 yield AgentTurn(said.at or uses[0].at, shortened(said.text), recalls)
             said, uses, answer = item, [], []
 
 
-def _recall(session: HostSession, use: ToolUse, log: Log, said: str, answer: str) -> TurnRecall:
+def _recall(
+    session: HostSession, use: ToolUse, log: Log, events: Sequence[Event], said: str, answer: str
+) -> TurnRecall:
     """Return one recall with what became of it."""
     is_told = "results" in use.details or "path" in use.details
     result = use.details if is_told else answer_in(use.text)
@@ -164,7 +196,10 @@ def _recall(session: HostSession, use: ToolUse, log: Log, said: str, answer: str
     quoted = [citation(hit.path, *hit.lines) for (hit, _), only in zip(texts, alone, strict=True) if only]
     entry = _entry(session, use, result, [hit for hit, _ in texts])
     logged = [each for each in log.entries if _is_same(each, entry, use.end)]
-    return TurnRecall(logged[-1] if logged else entry, tuple(quoted), 0 if quoted else sum(map(bool, shared)))
+    query, start, end = use.args.get("query"), use.at - _NEAR, use.end + _NEAR
+    confirmed = use.succeeded and any(asked == query and start <= at <= end for asked, at in events)
+    similar = 0 if quoted else sum(map(bool, shared))
+    return TurnRecall(logged[-1] if logged else entry, tuple(quoted), similar, confirmed)
 
 
 def _entry(session: HostSession, use: ToolUse, result: Mapping[str, Any], hits: Sequence[LoggedHit]) -> RecallEntry:
@@ -205,7 +240,7 @@ def recall_words(recall: TurnRecall) -> str:
     """Say what one recall asked, how well it was answered, what became of it, and by which ranking."""
     entry = recall.entry
     profile = entry.settings.get("profile")
-    what = f"read {entry.query}" if entry.tool == GET else f"asked {entry.query!r}"
+    what = f"read {entry.query}" if entry.tool == GET else f"asked {entry.query!r}{' (confirmed)' * recall.confirmed}"
     ranked = f"ranked by {profile}" if profile else "" if entry.tool == GET else "ranking not logged"
     return one_line(", ".join(filter(None, (replied(entry), recall.use, what, ranked))))
 

@@ -10,6 +10,7 @@ import pytest
 from memory_tui.cli.main import main
 from memory_tui.recalls import agent_turns, recall_log
 from memory_tui.recalls.recall_log import RecallEntry
+from tests.support.ledger import HostLedger
 from tests.support.transcripts import (
     Record,
     claude,
@@ -105,6 +106,36 @@ def test_the_log_gives_the_knobs_of_then(home):
     ((recall,),) = [turn.recalls for session in turns(home, at) for turn in session.turns]
     assert recall.entry.id == logged.id
     assert "ranked by recommended" in agent_turns.recall_words(recall)
+
+
+@pytest.mark.parametrize(
+    ("query", "after", "workspace", "confirmed"),
+    [
+        ("stopcock", 1.04, "notes", True),
+        ("stopcock", 60, "notes", False),
+        ("valve", 1.04, "notes", False),
+        ("stopcock", 1.04, "elsewhere", False),
+    ],
+)
+def test_the_journal_of_openclaws_own_memory_confirms_a_recall(query, after, workspace, confirmed, home):
+    at, cwd = time.time() + 1, str(home / "notes")
+    call = openclaw("o1", "memory_search", {"query": "stopcock"}, at, ANSWER)
+    openclaw_database(home, [openclaw_said("user", "Water?", at), *call], at, cwd)
+    ledger = HostLedger.make(home / ".openclaw", home / workspace)
+    ledger.recalled(1, {"type": "memory.recall.recorded", "timestamp": iso(at + after), "query": query})
+    ledger.recalled(2, "[]")
+    ((recall,),) = [turn.recalls for session in turns(home, at) for turn in session.turns]
+    assert recall.confirmed == confirmed == ("(confirmed)" in agent_turns.recall_words(recall))
+
+
+def test_a_journal_that_cannot_be_read_is_a_sentence(home):
+    at, cwd = time.time() + 1, str(home / "notes")
+    call = openclaw("o1", "memory_search", {"query": "stopcock"}, at, ANSWER)
+    openclaw_database(home, [openclaw_said("user", "Water?", at), *call], at, cwd)
+    HostLedger.make(home / ".openclaw", home / "notes").database.write_bytes(b"no database " * 900)
+    ((session,), (problem,)) = agent_turns.sessions(home / "notes", at - 60)
+    assert "openclaw.sqlite" in problem
+    assert not session.turns[0].recalls[0].confirmed
 
 
 def test_sessions_of_another_memory_are_not_listed(home):

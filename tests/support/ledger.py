@@ -54,6 +54,15 @@ class HostLedger:
             ).fetchone()
         return None if found is None else dict(json.loads(str(found[0])))
 
+    def recalled(self, number: int, event: dict[str, Any] | str) -> None:
+        """Write down a recall, as memory-core does: its journal stands in the same table."""
+        value = {"kind": "event", "event": event, "recordedAt": 0, "sequence": number}
+        text = event if isinstance(event, str) else json.dumps(value, separators=(",", ":"))
+        key = f"{sha(os.path.realpath(self.workspace))[:24]}:event:1:{number:016}"
+        with closing(apsw.Connection(str(self.database))) as connection:
+            row = ("memory-core", "memory-host.events", key, text)
+            connection.execute("INSERT INTO plugin_state_entries VALUES (?, ?, ?, ?, 0, NULL)", row)
+
     def put(self, path: str, value: dict[str, Any] | str) -> None:
         text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
         with closing(apsw.Connection(str(self.database))) as connection:
