@@ -59,13 +59,11 @@ class Memory(Struct, frozen=True):
         """Say what is in it."""
         age = age_words(max(0.0, time.time() - self.changed) / 86_400) if self.notes else ""
         of = f"of {self.project}" if self.project else ""
-        large = ", as it is large" if self.bytes > _MOST_EXAMINED else ""
-        waits = f"inbox not examined{large}"
+        waits = "inbox not examined" + ", as it is large" * (self.bytes > _MOST_EXAMINED)
         if self.decisions is not None:
             waits = f"{plural(self.decisions, 'decision')} in its inbox"
-        return ", ".join(
-            filter(None, (of, f"{plural(self.notes, 'note')} of its own", f"{self.bytes / 1_000:,.0f} KB", age, waits))
-        )
+        size = f"{plural(self.notes, 'note')} of its own, {self.bytes / 1_000:,.0f} KB"
+        return ", ".join(filter(None, (of, size, age, waits)))
 
 
 def memories(*here: Path) -> list[Memory]:

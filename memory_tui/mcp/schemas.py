@@ -59,14 +59,16 @@ def arguments(tool: str, args: Mapping[str, Any], *, shared: bool = False) -> di
         if name not in fields:
             near = difflib.get_close_matches(name, fields, n=1, cutoff=0.6)
             step = f"Did you mean {near[0]}?" if near else f"There are {', '.join(fields)}."
-            raise QueryError(f"There is no argument {_excerpt(name)}.", step)
+            raise QueryError(f"There is no argument {one_line(repr(name), 60)}.", step)
     values = {}
     for name, field in fields.items():
         if name in present:
             try:
                 values[name] = _value(present[name], field)
             except ValueError as error:
-                raise QueryError(f"{name} is {error}, not {_excerpt(args[name])}.", field["description"]) from None
+                raise QueryError(
+                    f"{name} is {error}, not {one_line(repr(args[name]), 60)}.", field["description"]
+                ) from None
         elif name in schema["required"]:
             raise QueryError(f"{name} is required.", field["description"])
     return values
@@ -108,7 +110,3 @@ def _number(value: object, field: Mapping[str, Any]) -> float:
     if number > (most := field.get("maximum", math.inf)):
         raise ValueError(f"at most {most:g}")
     return number
-
-
-def _excerpt(value: object) -> str:
-    return one_line(repr(value), 60)

@@ -133,9 +133,7 @@ def _of_qmd(reply: QmdAnswer, request: dict[str, Any], manner: AnswerRules) -> d
     answer: dict[str, Any] = {
         "about": UNTRUSTED,
         "results": results,
-        "backend": "qmd",
-        "provider": "qmd",
-        "model": "qmd",
+        **dict.fromkeys(("backend", "provider", "model"), "qmd"),
         "citations": manner.citations,
     }
     _cite_and_clamp(answer, manner)
@@ -354,9 +352,7 @@ def unavailable(error: MemoryTuiError, *, timed_out: bool = False) -> dict[str, 
         "warning": warning,
         "action": one_line(action) or "Run memory-tui status.",
     }
-    if timed_out:
-        answer["timedOut"] = True
-    return answer
+    return {**answer, "timedOut": True} if timed_out else answer
 
 
 # --- reading -------------------------------------------------------------------------------------------------------

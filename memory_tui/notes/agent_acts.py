@@ -257,10 +257,8 @@ class _Reader:
             self.answer(message.get("toolCallId"), at, not message.get("isError"), text, details)
         for block in content if isinstance(content, list) else ():
             match block.get("type") if isinstance(block, dict) else None:
-                case "toolCall":
-                    self.call(block.get("id"), block.get("name"), block.get("arguments"), at)
-                case "tool_use":
-                    self.call(block.get("id"), block.get("name"), block.get("input"), at)
+                case "toolCall" | "tool_use":
+                    self.call(block.get("id"), block.get("name"), block.get("arguments", block.get("input")), at)
                 case "tool_result":
                     text = "\n".join(agent_sessions.texts(block.get("content")))
                     # A command that ended with a code of its own ran; one that was refused did not.

@@ -122,19 +122,11 @@ class Authors:
 
     def of(self, change: NoteChange) -> Author:
         """Return who made `change`."""
-        rules = {
-            "bytes": self._by_bytes,
-            "ledger": self._by_ledger,
-            "git": self._by_git,
-            "command": self._by_command,
-        }
-        for rule, fits in rules.items():
-            acts = fits(change)
-            if isinstance(acts, Author):
-                return acts
-            if acts:
-                return self._only(change, acts, rule)
-        return UNKNOWN
+        if acts := self._by_bytes(change):
+            return self._only(change, acts, "bytes")
+        if author := self._by_ledger(change) or self._by_git(change):
+            return author
+        return self._only(change, self._by_command(change), "command")
 
     def _only(self, change: NoteChange, acts: list[Act], rule: str) -> Author:
         """Return the one session of `acts`, where there is one that did not explain these bytes before."""
@@ -165,22 +157,22 @@ class Authors:
                     ends.append(act)
         return ends
 
-    def _by_ledger(self, change: NoteChange) -> Author | list[Act]:
+    def _by_ledger(self, change: NoteChange) -> Author | None:
         row = self._ledger.get(change.path)
         if row is None or change.after is None or row.file_hash != text_hash(change.after):
-            return []
+            return None
         if abs(row.observed_at / 1000 - change.at) > _LEDGER:
-            return []
+            return None
         is_new = self._explains(f"ledger {row.observed_at}", change.path)
         return Author("openclaw", row.session_key or row.session_id, "ledger") if is_new else UNKNOWN
 
-    def _by_git(self, change: NoteChange) -> Author | list[Act]:
+    def _by_git(self, change: NoteChange) -> Author | None:
         for move in self._moves:
             if move.since - _GIT_BEFORE <= change.at <= move.at + _GIT_AFTER and self._made(move, change):
                 owners = {act.owner for act in self._running(change) if re.search(r"\bgit\b", act.command)}
                 # An agent's command ran git: it is the agent's doing.
                 return Author(*owners.pop(), "git") if len(owners) == 1 else Author("git", move.what, "git")
-        return []
+        return None
 
     def _running(self, change: NoteChange) -> list[Act]:
         """Return the commands that ran when the note changed."""
@@ -215,11 +207,9 @@ def _act(session: HostSession, use: ToolUse) -> Act:
 def _claimed(name: str, args: Mapping[str, Any], details: Mapping[str, Any], cwd: str) -> Iterator[Claim]:
     """Yield the claims of a tool that writes files. Raises AttributeError, LookupError, TypeError, ValueError."""
     path = _real(Path(cwd) / str(args.get("file_path") or args.get("path") or ""))
-    if name == "Write":
+    if name in ("Write", "write"):
         # Into its own memory Claude Code writes more than the model said: the answer has the text that was written.
         yield Claim(path, "write", details.get("content", args.get("content")))
-    elif name == "write":
-        yield Claim(path, "write", args["content"])
     elif name in ("Edit", "MultiEdit"):
         edits = ((e["old_string"], e["new_string"], 0, bool(e.get("replace_all"))) for e in args.get("edits") or [args])
         yield Claim(path, "edit", edits=tuple(Replacement(*edit) for edit in edits))

@@ -113,6 +113,10 @@ class Budget(Struct, frozen=True):
         return f"; it cuts out {self.cut.lines}: {self.cut.lost:,} {self.unit} are not read{mark}"
 
 
+State = tuple[Unit, int, int, Cut | None]
+"""Of a budget its unit, what is used, the limit, the cut."""
+
+
 def _limit(config: Config, key: str, usual: int) -> tuple[int, str]:
     """OpenClaw's limit `key`, `usual` unless `config` sets it, with its origin."""
     entry = config.entries.get(f"agents.defaults.{key}")
@@ -154,7 +158,9 @@ def effect(before: bytes | None, after: bytes | None, host: HostLimit) -> str:
 def measure(data: bytes | None, host: HostLimit, name: str = "MEMORY.md") -> Budget:
     """How the note `name` that holds `data` stands with `host`; other files of the prompt are taken as empty."""
     text = (data or b"").decode("utf-8", "replace")
-    return _claude(text, host) if host.name == "claude-code" else _openclaw(text, host, name)
+    state = _claude(text, host) if host.name == "claude-code" else _openclaw(text, host, name)
+    lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
+    return Budget(host, *state, lines, -(-jsstring.utf16_len(text) // _UNITS_PER_TOKEN))
 
 
 def in_prompt(text: str, host: HostLimit, name: str = "MEMORY.md") -> str:
@@ -210,7 +216,7 @@ def _marker(head: int, tail: int, length: int, name: str) -> str:
     )
 
 
-def _openclaw(text: str, host: HostLimit, name: str) -> Budget:
+def _openclaw(text: str, host: HostLimit, name: str) -> State:
     trimmed = text.rstrip(jsstring.WHITESPACE)
     length = jsstring.utf16_len(trimmed)
     head, tail = shares(length, host.limit, name, newer=host.newer) if length > host.limit else (length, 0)
@@ -218,10 +224,10 @@ def _openclaw(text: str, host: HostLimit, name: str) -> Budget:
     if head < length - tail:
         ends = _at(trimmed, head, forward=False), _at(trimmed, length - tail, forward=True)
         cut = _cut(trimmed, *ends, goes_on=tail > 0)
-    return _budget(text, host, "characters", length, host.limit, cut)
+    return "characters", length, host.limit, cut
 
 
-def _claude(text: str, host: HostLimit) -> Budget:
+def _claude(text: str, host: HostLimit) -> State:
     trimmed = text.strip(jsstring.WHITESPACE)
     lines, size = trimmed.count("\n") + 1 if trimmed else 0, len(trimmed.encode())
     by_lines = len("\n".join(trimmed.split("\n", CLAUDE_LINES)[:CLAUDE_LINES]))
@@ -234,16 +240,8 @@ def _claude(text: str, host: HostLimit) -> Budget:
     if end < len(trimmed):
         cut = _cut(text[: start + len(trimmed)], start + end + (trimmed[end] == "\n"), start + len(trimmed))
     if lines > CLAUDE_LINES and by_lines <= by_bytes:
-        lost = replace(cut, lost=lines - CLAUDE_LINES) if cut else None
-        return _budget(text, host, "lines", lines, CLAUDE_LINES, lost)
-    lost = replace(cut, lost=size - len(trimmed[:end].encode())) if cut else None
-    return _budget(text, host, "bytes", size, host.limit, lost)
-
-
-def _budget(text: str, host: HostLimit, unit: Unit, used: int, limit: int, cut: Cut | None) -> Budget:
-    lines = text.count("\n") + (1 if text and not text.endswith("\n") else 0)
-    tokens = -(-jsstring.utf16_len(text) // _UNITS_PER_TOKEN)
-    return Budget(host, unit, used, limit, cut, lines, tokens)
+        return "lines", lines, CLAUDE_LINES, replace(cut, lost=lines - CLAUDE_LINES) if cut else None
+    return "bytes", size, host.limit, replace(cut, lost=size - len(trimmed[:end].encode())) if cut else None
 
 
 def _cut(text: str, start: int, end: int, *, goes_on: bool = False) -> Cut:

@@ -269,16 +269,11 @@ class Curator:
                 if view.merge.merged is not None
                 else "Change the note by hand; the journal shows the old text."
             )
-            message = f"{view.path} {what} since. Nothing was written."
-            return Conflict(message, step, view, change=change)
+            return Conflict(f"{view.path} {what} since. Nothing was written.", step, view, change=change)
         number = self.journal.draft(view, change.title, draft).id
-        return Conflict(
-            f"{view.path} {what} since it was read, and the changes touch. Nothing was written.",
-            f"Your text is kept as draft {number} of the journal; look at both and make the change again.",
-            view,
-            number,
-            change=change,
-        )
+        message = f"{view.path} {what} since it was read, and the changes touch. Nothing was written."
+        step = f"Your text is kept as draft {number} of the journal; look at both and make the change again."
+        return Conflict(message, step, view, number, change=change)
 
     def _forget(self, draft: int) -> bool:
         """Do without a draft, where there is one of that number. Only while locked."""

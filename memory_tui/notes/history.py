@@ -258,8 +258,7 @@ def exact(curator: Curator, entry: JournalEntry, path: str = "") -> Change:
 
 def taken_back(curator: Curator, entry: JournalEntry) -> Change:
     """The change that takes back what somebody else did; what came since stays where it does not touch."""
-    change = curator.journal.change_of(entry)
-    files = tuple(file.reverse() for file in change.files)
+    files = tuple(file.reverse() for file in curator.journal.change_of(entry).files)
     return curator.plan.with_trust(Change("restore", f"Take back: {entry.title}", files))
 
 
