@@ -66,9 +66,8 @@ def arguments(tool: str, args: Mapping[str, Any], *, shared: bool = False) -> di
             try:
                 values[name] = _value(present[name], field)
             except ValueError as error:
-                raise QueryError(
-                    f"{name} is {error}, not {one_line(repr(args[name]), 60)}.", field["description"]
-                ) from None
+                what = f"{name} is {error}, not {one_line(repr(args[name]), 60)}."
+                raise QueryError(what, field["description"]) from None
         elif name in schema["required"]:
             raise QueryError(f"{name} is required.", field["description"])
     return values

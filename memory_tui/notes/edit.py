@@ -182,7 +182,8 @@ class Curator:
         with self.journal.locked():
             self._settle()
             after, before = current(self.roots, edit.path), edit.before
-            others = [entry for entry in self.history(edit.path)[::-1] if entry.id > edit.last]
+            later = self.journal.entries(edit.last)
+            others = [entry for entry in later if entry.state == "done" and edit.path in entry.paths]
             if others:
                 before = self.journal.text(next(file.after for file in others[-1].files if file.path == edit.path))
                 numbers = ", ".join(str(entry.id) for entry in others)
@@ -207,18 +208,9 @@ class Curator:
 
     # --- looking -----------------------------------------------------------------------------------------------------
 
-    def history(self, path: str | None = None) -> tuple[JournalEntry, ...]:
-        """Return the changes that were made, newest first; with `path` only those of one note."""
-        done = (entry for entry in reversed(self.journal.entries()) if entry.state == "done")
-        return tuple(entry for entry in done if path is None or path in entry.paths)
-
     def stack(self, kind: str) -> tuple[JournalEntry, ...]:
         """Return the changes that can be taken back ("undo") or made again ("redo"), the next one first."""
         return _stack(self.journal.entries(), kind)
-
-    def drafts(self) -> tuple[JournalEntry, ...]:
-        """Return texts that could not be written, newest first; a draft's first file is mine, its second theirs."""
-        return tuple(entry for entry in reversed(self.journal.entries()) if entry.state == "draft")
 
     def forget_draft(self, number: int) -> None:
         """Throw a draft away. Raises EditRefused when there is none of that number."""
@@ -277,10 +269,10 @@ class Curator:
 
     def _forget(self, draft: int) -> bool:
         """Do without a draft, where there is one of that number. Only while locked."""
-        entry = next((entry for entry in self.drafts() if entry.id == draft), None) if draft else None
-        if entry is not None:
-            self.journal.put(replace(entry, state="refused", reason="the draft was thrown away"))
-        return entry is not None
+        entries = self.journal.entries(draft - 1) if draft else ()
+        if is_there := bool(entries) and (entries[0].id, entries[0].state) == (draft, "draft"):
+            self.journal.put(replace(entries[0], state="refused", reason="the draft was thrown away"))
+        return is_there
 
     def _settle(self) -> None:
         """Settle what was cut off, and forget old changes. Only while locked."""

@@ -40,8 +40,6 @@ SELECT CAST(value_json AS BLOB) FROM plugin_state_entries
 WHERE plugin_id = 'memory-core' AND namespace = 'memory-host.events' AND length(value_json) < 16384
   AND entry_key BETWEEN ?1 || ':event:' AND ?1 || ':event;' LIMIT 10000
 """
-Event = tuple[object, float]
-"""A query that OpenClaw's own memory wrote down, and when; it tells neither session nor turn."""
 
 
 class TurnRecall(Struct, frozen=True):
@@ -117,7 +115,7 @@ def sessions(workspace: Path, since: float) -> tuple[list[SessionTurns], list[st
     log = recall_log.read(recall_log.recall_log_path(workspace))
     connected = _connected(workspace)
     every, problems = agent_acts.sessions(since)
-    events = _events(workspace, problems) if any(session.host == "openclaw" for session in every) else []
+    events = _events(workspace, since, problems) if any(session.host == "openclaw" for session in every) else []
     reply = []
     for session in every:
         turns = tuple(_turns(session, log, events if session.host == "openclaw" else ()))
@@ -127,8 +125,8 @@ def sessions(workspace: Path, since: float) -> tuple[list[SessionTurns], list[st
     return sorted(reply, key=lambda session: -session.turns[-1].at), problems
 
 
-def _events(workspace: Path, problems: list[str]) -> list[Event]:
-    """Return what the journal of OpenClaw's own memory has of recalls; it is written while that memory dreams."""
+def _events(workspace: Path, since: float, problems: list[str]) -> list[RecallEntry]:
+    """Return the recalls in the journal of OpenClaw's own memory, which keeps one while it dreams, without sessions."""
     here = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:24]
     try:
         rows, _ = open_foreign.read_foreign(
@@ -139,7 +137,8 @@ def _events(workspace: Path, problems: list[str]) -> list[Event]:
         problems += [f"{error.detail} {error.next_step}"] if error.state != "missing" else []
         return []
     events = (record_of(row).get("event") for (row,) in rows if isinstance(row, bytes))
-    return [(event.get("query"), epoch(event.get("timestamp"))) for event in events if isinstance(event, dict)]
+    asked = ((event.get("query"), epoch(event.get("timestamp"))) for event in events if isinstance(event, dict))
+    return [RecallEntry(SEARCH, shortened(str(query)), at) for query, at in asked if at >= since]
 
 
 def _connected(workspace: Path) -> set[str]:
@@ -164,7 +163,7 @@ def _is_of(session: HostSession, workspace: Path) -> bool:
     )
 
 
-def _turns(session: HostSession, log: Log, events: Sequence[Event]) -> Iterator[AgentTurn]:
+def _turns(session: HostSession, log: Log, events: Sequence[RecallEntry]) -> Iterator[AgentTurn]:
     """Yield the turns of a session."""
     said, uses, answer = Said(0.0, "user", ""), list[ToolUse](), list[str]()
     for item in (*session.items, Said(0.0, "user", "")):
@@ -180,7 +179,7 @@ def _turns(session: HostSession, log: Log, events: Sequence[Event]) -> Iterator[
 
 
 def _recall(
-    session: HostSession, use: ToolUse, log: Log, events: Sequence[Event], said: str, answer: str
+    session: HostSession, use: ToolUse, log: Log, events: Sequence[RecallEntry], said: str, answer: str
 ) -> TurnRecall:
     """Return one recall with what became of it."""
     is_told = "results" in use.details or "path" in use.details
@@ -196,9 +195,7 @@ def _recall(
     quoted = [citation(hit.path, *hit.lines) for (hit, _), only in zip(texts, alone, strict=True) if only]
     entry = _entry(session, use, result, [hit for hit, _ in texts])
     logged = [each for each in log.entries if _is_same(each, entry, use.end)]
-    query, start, end = use.args.get("query"), use.at - _NEAR, use.end + _NEAR
-    confirmed = use.succeeded and any(asked == query and start <= at <= end for asked, at in events)
-    similar = 0 if quoted else sum(map(bool, shared))
+    similar, confirmed = 0 if quoted else sum(map(bool, shared)), any(_is_same(e, entry, use.end) for e in events)
     return TurnRecall(logged[-1] if logged else entry, tuple(quoted), similar, confirmed)
 
 

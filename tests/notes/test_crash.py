@@ -24,7 +24,7 @@ from memory_tui.notes import journal, write
 from memory_tui.notes.changes import Busy, Change, FileChange
 from memory_tui.notes.edit import Curator
 from memory_tui.tui import editor
-from tests.support.curate import curator, hidden, put, workspace
+from tests.support.curate import curator, entries, hidden, put, workspace
 from tests.support.faults import Losing, PowerCut, count, on
 from tests.support.waiting import LONG
 
@@ -411,7 +411,7 @@ def test_every_change_beside_a_writer(folder, act, way, pause, times):
     assert writer.missing(folder) == []
     assert desk.wrong() == []
     assert hidden(folder) == []
-    assert desk.curator.drafts() == ()
+    assert entries(desk.curator, state="draft") == []
 
 
 @pytest.mark.parametrize("agents", ["- agent\n", ""])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memory_tui.errors import EditRefused, PathRefused
 from memory_tui.notes import journal, write
 from memory_tui.notes.changes import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
-from tests.support.curate import curator, hidden, put, workspace
+from tests.support.curate import curator, entries, hidden, put, workspace
 from tests.support.waiting import LONG
 from tests.support.workspace import unprivileged_folder
 
@@ -87,7 +87,7 @@ def test_undo_refuses_a_note_that_changed_since_and_merges_when_asked(folder):
     with pytest.raises(Conflict, match="has changed since"):
         one.redo(merging=True)
     assert note.read_bytes() == b"all new\n"
-    assert one.drafts() == ()
+    assert entries(one, state="draft") == []
 
 
 def test_undo_after_others_changed_the_same_lines_and_twice_and_after_a_restart(folder):
@@ -113,7 +113,7 @@ def test_undo_after_others_changed_the_same_lines_and_twice_and_after_a_restart(
     assert note.read_bytes() == before + b"- theirs\n"
     curator(folder).redo(merging=True)
     assert note.read_bytes() == theirs
-    assert curator(folder).drafts() == ()
+    assert entries(curator(folder), state="draft") == []
 
 
 def test_what_was_taken_back_by_hand_counts_as_taken_back(folder):
@@ -126,7 +126,7 @@ def test_what_was_taken_back_by_hand_counts_as_taken_back(folder):
     assert [entry.title for entry in one.stack("undo")] == ["edit memory/a.md"]
     one.redo()
     assert one.read("MEMORY.md") == b"# Other\n"
-    assert one.drafts() == ()
+    assert entries(one, state="draft") == []
 
 
 def test_a_new_change_ends_what_can_be_made_again(folder):
@@ -137,8 +137,8 @@ def test_a_new_change_ends_what_can_be_made_again(folder):
     assert [entry.title for entry in one.stack("redo")] == ["edit MEMORY.md"]
     one.apply(put("MEMORY.md", b"1\n", b"3\n"))
     assert one.stack("redo") == ()
-    assert [entry.kind for entry in one.history("MEMORY.md")] == ["edit", "undo", "edit", "edit"]
-    assert one.history("memory/other.md") == ()
+    assert [entry.kind for entry in entries(one, "MEMORY.md")] == ["edit", "undo", "edit", "edit"]
+    assert entries(one, "memory/other.md") == []
     # An older one can be taken back alone.
     first = one.apply(put("memory/a.md", None, b"a\n")).entry
     one.apply(put("memory/b.md", None, b"b\n"))
@@ -190,7 +190,7 @@ def test_a_text_that_touches_theirs_is_not_written_but_kept_as_a_draft(folder):
     with pytest.raises(Conflict) as caught:
         one.apply(put("MEMORY.md", before, before.replace(b"- one", b"- mine")))
     assert one.read("MEMORY.md") == before.replace(b"- one", b"- theirs")
-    draft = one.drafts()[0]
+    draft = entries(one, state="draft")[0]
     assert draft.id == caught.value.draft
     mine, theirs = one.journal.change_of(draft).files
     assert (mine.before, mine.after) == (before, before.replace(b"- one", b"- mine"))
@@ -232,7 +232,7 @@ def test_a_writer_between_the_exchange_and_the_last_look_loses_nothing(folder, m
             one.apply(put("MEMORY.md", before, mine))
         view = caught.value.view
         assert (view.base, view.mine, view.other) == (before, mine, theirs)
-        assert one.journal.change_of(one.drafts()[0]).files[0].after == mine
+        assert one.journal.change_of(entries(one, state="draft")[0]).files[0].after == mine
     assert names
     assert note.read_bytes() == theirs
     assert hidden(folder) == []
@@ -322,7 +322,7 @@ def test_what_its_owner_may_not_write_is_refused_and_stays(closed, mode, said):
         with pytest.raises(ReadOnly, match=said):
             one.apply(put("MEMORY.md", before, b"x\n"))
         assert (folder / "MEMORY.md").read_bytes() == before
-        assert one.history() == ()
+        assert entries(one) == []
 
 
 def test_a_line_that_another_program_is_writing_is_waited_for(folder, monkeypatch):

@@ -14,7 +14,7 @@ import pytest
 from memory_tui.errors import EditRefused
 from memory_tui.notes.changes import Conflict
 from memory_tui.notes.journal import KEEP_DAYS, Journal, Typing, Unsaved, blob_hash, left
-from tests.support.curate import curator, journal_of, put
+from tests.support.curate import curator, entries, journal_of, put
 
 LOG = "memory/2026-03-20.md"
 
@@ -75,12 +75,12 @@ def test_texts_that_no_entry_names_any_more_are_forgotten_and_a_draft_can_be_thr
         draft = caught.value.draft
     with one.journal.locked():
         one.journal.prune()
-    [kept] = one.drafts()
+    [kept] = entries(one, state="draft")
     data = [one.journal.text(blob) for file in kept.files for blob in (file.before, file.after)]
     assert texts(one.journal) == {blob_hash(each) for each in data if each is not None}
     assert one.journal.text(kept.files[0].after) == b"mine 4\n"
     one.forget_draft(draft)
-    assert one.drafts() == ()
+    assert entries(one, state="draft") == []
     with pytest.raises(EditRefused):
         one.forget_draft(draft)
 
@@ -100,7 +100,7 @@ def test_a_database_that_makes_no_sense_is_set_aside_and_notes_can_be_changed(fo
     one.apply(put("memory/a.md", None, b"a\n"))
     one.journal.database.write_bytes(b"no database" * 500)
     one.apply(put("memory/b.md", None, b"b\n"))
-    assert [entry.title for entry in curator(folder).history()] == ["edit memory/b.md"]
+    assert [entry.title for entry in entries(curator(folder))] == ["edit memory/b.md"]
     assert "state-broken-" in capsys.readouterr().err
 
 

@@ -11,7 +11,7 @@ from memory_tui.errors import EditRefused, PathRefused
 from memory_tui.notes.changes import Conflict
 from memory_tui.tui.app import MemoryApp
 from memory_tui.tui.editor import command, run_editor
-from tests.support.curate import agent, curator, put
+from tests.support.curate import agent, curator, entries, put
 from tests.support.tui import Window, make_app, sample
 from tests.support.waiting import LONG
 
@@ -49,7 +49,7 @@ def test_a_real_editor_is_one_change_and_survives_a_restart(folder, monkeypatch)
     after = ODD.replace(b"caf", b"CAF") + b" now"
     assert note.read_bytes() == after
     again = curator(folder)
-    (entry,) = again.history(PATH)
+    (entry,) = entries(again, PATH)
     assert (entry.kind, entry.title) == ("edit", f"Edit {PATH} in the outside editor vim")
     assert "whoever wrote it" in entry.reason
     assert [(file.before, file.after) for file in again.journal.change_of(entry).files] == [(ODD, after)]

@@ -16,7 +16,7 @@ from memory_tui.notes import edit
 from memory_tui.openclaw import session_note
 from memory_tui.openclaw.session_note import EndedSession, Message
 from memory_tui.plan import Options
-from tests.support.curate import curator, journal_of
+from tests.support.curate import curator, entries, journal_of
 
 pytest_plugins = ["tests.support.config"]
 
@@ -331,7 +331,7 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(workspace, tmp_path,
     with_second = note.read_bytes()
     assert main.main(["undo", "--workspace", str(workspace), "--yes"]) == 0
     assert note.read_bytes() == before, "going on with a note is a change that can be undone"
-    kept = edit.curator(plan.plan(Options(workspace=str(workspace)))).history(f"memory/{name}")
+    kept = entries(edit.curator(plan.plan(Options(workspace=str(workspace)))), f"memory/{name}")
     assert [entry.kind for entry in kept] == ["undo", "session", "session"], "the record names its own notes"
     continued = session_note._continued
 
@@ -345,7 +345,7 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(workspace, tmp_path,
     assert note.read_bytes() == before + b"what the agent noted\n"
     [other] = set(notes_of(workspace)) - {name}
     assert (workspace / "memory" / other).read_bytes() == with_second
-    assert edit.curator(plan.plan(Options(workspace=str(workspace)))).drafts() == ()
+    assert entries(edit.curator(plan.plan(Options(workspace=str(workspace)))), state="draft") == []
 
 
 def test_hooks_that_call_at_once_leave_one_note(workspace, tmp_path):

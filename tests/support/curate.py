@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memory_tui.notes.changes import Change, FileChange
 from memory_tui.notes.edit import Curator
-from memory_tui.notes.journal import Journal
+from memory_tui.notes.journal import Journal, JournalEntry
 from memory_tui.notes.links import LinkIndex
 from memory_tui.notes.planner import Planner
 from memory_tui.workspace.roots import Roots
@@ -28,6 +28,12 @@ def curator(folder: Path, *extra: Path, clock=time.time, trust=None, zone=None, 
 
 def journal_of(folder: Path) -> Journal:
     return Journal(folder / "journal", folder / "state.sqlite")
+
+
+def entries(curator: Curator, path: str | None = None, state: str = "done") -> list[JournalEntry]:
+    """The changes that were made, or the drafts that were left, of one note or all, newest first."""
+    every = reversed(curator.journal.entries())
+    return [entry for entry in every if entry.state == state and path in (None, *entry.paths)]
 
 
 def put(path: str, before: bytes | None, after: bytes | None, kind: str = "edit") -> Change:

@@ -11,6 +11,7 @@ from memory_tui.tui.reader import Reader
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import ReadNote
 from memory_tui.tui.views.notes import NotesView
+from tests.support.curate import entries
 from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
 
 LOG = "memory/2026-03-20.md"
@@ -374,7 +375,7 @@ def test_who_leaves_a_conflict_has_the_text_still(screen, workspace):
     screen.press("ctrl+s").until(lambda: "also changed on disk" in screen.text).press("escape")
     assert area.text.startswith("Hello ")
     assert "is kept as draft" in screen.notices[-1]
-    assert curator(screen).drafts()
+    assert entries(curator(screen), state="draft")
 
 
 def test_leaving_the_editor_asks_before_it_throws_text_away(screen, workspace):
