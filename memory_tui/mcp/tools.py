@@ -521,12 +521,11 @@ def _search(memory: Engine, call: Call) -> dict[str, Any]:
 
 def _get(memory: Engine, call: Call) -> dict[str, Any]:
     answer = memory_get(memory, call.args)
+    first, last, outcome = 0, 0, answer.get("error", "There is no such note.")
     if answer["status"] == "ok":
         first, last = answer["from"], answer["from"] + answer["lines"] - 1
-        entry = call.entry(memory, answer["path"], f"lines {first} to {last}")
-        call.log(replace(entry, first_line=first, last_line=last))
-    else:
-        call.log(call.entry(memory, answer["path"], answer.get("error", "There is no such note.")))
+        outcome = f"lines {first} to {last}"
+    call.log(replace(call.entry(memory, answer["path"], outcome), first_line=first, last_line=last))
     return answer
 
 

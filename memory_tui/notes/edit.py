@@ -148,18 +148,13 @@ class Curator:
         """Return what "undo" or "redo" would do. Raises EditRefused."""
         entries = self.journal.entries()
         able = _stack(entries, kind)
-        target = next((entry for entry in able if number in (None, entry.id)), None)
-        if target is None:
+        pair = next((pair for pair in able if number in (None, pair[0].id)), None)
+        if pair is None:
             verb = "undone" if kind == "undo" else "redone"
             what = f"Nothing is left to {kind}." if number is None else _why_not(entries, number, kind)
-            there = f"These can be {verb}: {', '.join(str(entry.id) for entry in able[:8])}." if able else ""
+            there = f"These can be {verb}: {', '.join(str(entry.id) for entry, _ in able[:8])}." if able else ""
             raise EditRefused(what, there or "Run memory-tui history to list the changes.")
-        last = [
-            entry
-            for entry in entries
-            if entry.state == "done"
-            and (entry.undoes == target.id if kind == "redo" else target.id in (entry.id, entry.redoes))
-        ][-1]
+        target, last = pair
         files = tuple(file.reverse() for file in reversed(self.journal.change_of(last).files))
         change = Change(kind, f"{kind.capitalize()}: {target.title}", files, of=target.id)
         return self.plan.with_trust(change)
@@ -210,7 +205,7 @@ class Curator:
 
     def stack(self, kind: str) -> tuple[JournalEntry, ...]:
         """Return the changes that can be taken back ("undo") or made again ("redo"), the next one first."""
-        return _stack(self.journal.entries(), kind)
+        return tuple(entry for entry, _ in _stack(self.journal.entries(), kind))
 
     def forget_draft(self, number: int) -> None:
         """Throw a draft away. Raises EditRefused when there is none of that number."""
@@ -300,25 +295,24 @@ def curator(plan: Plan, changed: Callable[[tuple[str, ...]], object] = len) -> C
 # --- undo and redo ---------------------------------------------------------------------------------------------------
 
 
-def _stack(entries: tuple[JournalEntry, ...], kind: str) -> tuple[JournalEntry, ...]:
-    """Return what can be undone or redone, the next one first; a new change ends what can be redone."""
-    by_id = {entry.id: entry for entry in entries}
-    undo, redo = list[JournalEntry](), list[JournalEntry]()
+def _stack(entries: tuple[JournalEntry, ...], kind: str) -> list[tuple[JournalEntry, JournalEntry]]:
+    """Return what can be undone or redone, the next one first, each with the change that made or undid it last.
+
+    A new change ends what can be redone.
+    """
+    undo, redo = dict[int, tuple[JournalEntry, JournalEntry]](), dict[int, tuple[JournalEntry, JournalEntry]]()
     for entry in entries:
         if entry.state != "done" or entry.kind == "trust":
             # Changes of trust wrote OpenClaw's ledger, which is only read now.
             continue
-        target = by_id.get(entry.undoes or entry.redoes)
-        if entry.undoes and target in undo:
-            undo.remove(target)
-            redo.append(target)
-        elif entry.redoes and target in redo:
-            redo.remove(target)
-            undo.append(target)
+        if entry.undoes in undo:
+            redo[entry.undoes] = undo.pop(entry.undoes)[0], entry
+        elif entry.redoes in redo:
+            undo[entry.redoes] = redo.pop(entry.redoes)[0], entry
         elif not entry.undoes and not entry.redoes:
-            undo.append(entry)
+            undo[entry.id] = entry, entry
             redo.clear()
-    return tuple(reversed(undo if kind == "undo" else redo))
+    return list(reversed((undo if kind == "undo" else redo).values()))
 
 
 def _why_not(entries: tuple[JournalEntry, ...], number: int, kind: str) -> str:

@@ -192,7 +192,8 @@ def versions(journal: Journal, path: str, now: bytes | None) -> list[Edit]:
     texts: dict[int | None, Edit] = {}
     for edit in journal.edits(path):
         texts.setdefault(edit.before, edit)
-    return [edit for blob, edit in texts.items() if blob not in (None, journal.blob_of(now))]
+    none = None, journal.blob_of(now)
+    return [edit for blob, edit in texts.items() if blob not in none]
 
 
 def together(before: bytes, now: bytes) -> bytes:
