@@ -264,7 +264,7 @@ class Connection(Struct):
         try:
             request = read_line(line)
         except Refusal as refusal:
-            self._refuse(refusal.id, refusal)
+            self._reply(refusal.id, refusal)
             return
         if request is None:
             return
@@ -285,42 +285,39 @@ class Connection(Struct):
                 self.running[id] = caller.stop
                 self.pool.submit(self._run, request, id, method, caller)
                 return
-            self._reply(id, result=result)
+            self._reply(id, result)
         except Refusal as refusal:
-            self._refuse(id, refusal)
+            self._reply(id, refusal)
         except RuntimeError:
             # No thread can be started: it may still be run by one that gets free, and is answered now.
             self.running.pop(id, Stop()).set()
-            self._refuse(id, Refusal(INTERNAL_ERROR, "No thread can be started. Ask again."))
+            self._reply(id, Refusal(INTERNAL_ERROR, "No thread can be started. Ask again."))
         self.answered(request.method)
 
-    def _reply(self, id: Id | None, **answer: object) -> None:
-        self.send({"jsonrpc": "2.0", "id": id, **answer})
-
-    def _refuse(self, id: Id | None, refusal: Refusal) -> None:
-        data = {} if refusal.data is None else {"data": refusal.data}
-        self._reply(id, error={"code": refusal.code, "message": refusal.message, **data})
+    def _reply(self, id: Id | None, answer: dict[str, Any] | Refusal) -> None:
+        member = {"result": answer}
+        if isinstance(answer, Refusal):
+            data = {} if answer.data is None else {"data": answer.data}
+            member = {"error": {"code": answer.code, "message": answer.message, **data}}
+        self.send({"jsonrpc": "2.0", "id": id, **member})
 
     def _run(self, request: Request, id: Id, method: Method, caller: Caller) -> None:
         """Answer a request; one that was cancelled gets no answer."""
-        refusal, result = None, dict[str, Any]()
+        answer: dict[str, Any] | Refusal
         try:
             result = method(request.params, caller)
-            result = self._complete(request, result) if self._stateless else result
+            answer = self._complete(request, result) if self._stateless else result
         except Refusal as error:
-            refusal = error
+            answer = error
         except MemoryTuiError as error:
             code = INVALID_PARAMS if error.exit_status == 2 else INTERNAL_ERROR
-            refusal = Refusal(code, f"{error.message} {error.next_step}".rstrip(), error.as_dict())
+            answer = Refusal(code, f"{error.message} {error.next_step}".rstrip(), error.as_dict())
         except Exception as error:  # noqa: BLE001 - a fault of ours must not take the connection with it
             report_fault()
-            refusal = Refusal(INTERNAL_ERROR, f"memory-tui failed inside: {type(error).__name__}.")
+            answer = Refusal(INTERNAL_ERROR, f"memory-tui failed inside: {type(error).__name__}.")
         try:
             if not caller.stop.is_set():
-                if refusal is None:
-                    self._reply(id, result=result)
-                else:
-                    self._refuse(id, refusal)
+                self._reply(id, answer)
                 self.answered(request.method)
         finally:
             # Whoever ends the server waits for the requests that run: the answer has to be out before.
