@@ -268,9 +268,13 @@ class InboxCheck(Struct, frozen=True):
     """Why it runs for who asks for its kind alone; empty where it always runs."""
 
 
-def _found_at(run: Examination, path: str, first: int, last: int, finding: Notice) -> Suggestion:
-    """Return what was found on lines of a note; `examine` adds the kind and its other actions."""
-    return Suggestion(run.passage(path, first, last), finding, digest(run.lines(path, first, last)))
+def _found_at(
+    run: Examination, path: str, first: int, last: int, finding: Notice, twin: Passage | None = None
+) -> Suggestion:
+    """Return what was found on lines of a note, and its twin; `examine` adds the kind and its other actions."""
+    seen = digest(run.lines(twin.path, twin.first, twin.last)) if twin is not None else ""
+    place = run.passage(path, first, last)
+    return Suggestion(place, finding, digest(run.lines(path, first, last)), other=twin, other_digest=seen)
 
 
 def _of_note(path: str, finding: Notice, seen: str = "") -> Suggestion:
@@ -320,12 +324,8 @@ def _repeats(kind: str) -> Callable[[Examination], Iterator[Suggestion]]:
         for row in (each for each in run.repeats.found if each.kind == kind):
             twin = run.passage(row.twin, row.twin_first, row.twin_last)
             copy = Notice("file_copied", {"twin": row.twin}) if kind == "copied file" else None
-            yield replace(
-                _found_at(run, row.path, row.first, row.last, copy or Notice("said_twice", {"twin": str(twin)})),
-                other=twin,
-                other_digest=digest(run.lines(row.twin, row.twin_first, row.twin_last)),
-                family=row.family,
-            )
+            finding = copy or Notice("said_twice", {"twin": str(twin)})
+            yield replace(_found_at(run, row.path, row.first, row.last, finding, twin), family=row.family)
 
     return find
 
@@ -337,13 +337,9 @@ def _corrections(run: Examination) -> Iterator[Suggestion]:
         if is_overtaken(old.text):
             continue
         finding = notice("opposes", twin=twin) if pair.opposite else notice("overtakes", twin=twin)
-        yield replace(
-            _found_at(run, new.path, new.number, new.number, finding),
-            actions=("keep",) if pair.opposite else (),
-            other=run.passage(old.path, old.number, old.number),
-            other_digest=digest(run.lines(old.path, old.number, old.number)),
-            family=twin if pair.opposite else "",
-        )
+        older = run.passage(old.path, old.number, old.number)
+        row = _found_at(run, new.path, new.number, new.number, finding, older)
+        yield replace(row, actions=("keep",), family=twin) if pair.opposite else row
 
 
 def _dead_paths(run: Examination) -> Iterator[Suggestion]:
@@ -517,12 +513,11 @@ def _group(rows: tuple[Suggestion, ...]) -> Group:
     first = rows[0]
     if len(rows) == 1:
         return Group(first.kind, first.finding, rows, first.actions)
-    twin = first.other.path if first.other else ""
     fields = {
         "count": len(rows),
         "notes": len({row.place.path for row in rows}),
         "path": first.place.path,
-        "twin": twin,
+        "twin": first.other.path if first.other else "",
         "holders": len({place.path for row in rows for place in (row.place, row.other) if place}),
     }
     cause = Notice(BY_KIND[first.kind].cause, fields)

@@ -80,12 +80,9 @@ class Handlers(Struct):
     def offered(self) -> list[dict[str, Any]]:
         """The tools that are offered: those that write where that is allowed, those of entries where there are any."""
         options = self.host.options
-        return [
-            tool
-            for name, tool in schemas.tools(shared=options.shared).items()
-            if (options.allow_write or tool["annotations"]["readOnlyHint"])
-            and (options.entries or name not in (RECALL, STORE, FORGET))
-        ]
+        hidden = () if options.entries else (RECALL, STORE, FORGET)
+        tools = [tool for name, tool in schemas.tools(shared=options.shared).items() if name not in hidden]
+        return [tool for tool in tools if options.allow_write or tool["annotations"]["readOnlyHint"]]
 
     def list_tools(self, params: Mapping[str, Any], _caller: Caller) -> dict[str, Any]:
         """The list of tools."""

@@ -280,15 +280,9 @@ def curator(plan: Plan, changed: Callable[[tuple[str, ...]], object] = len) -> C
     journal = Journal(journal_folder(plan.roots.workspace))
     journal.most_days = plan.settings.whole("history.days")
     journal.most_bytes = plan.settings.whole("history.megabytes") * 1024 * 1024
-    planner = Planner(
-        plan.roots,
-        plan.clock,
-        LinkIndex(plan.roots),
-        budget.hosts(plan.config, plan.roots.workspace),
-        # None where OpenClaw keeps no state.
-        trusted.of_plan(plan) if os.path.lexists(places.state_database()) else None,
-        plan.config.time_zone,
-    )
+    hosts = budget.hosts(plan.config, plan.roots.workspace)
+    trust = trusted.of_plan(plan) if os.path.lexists(places.state_database()) else None
+    planner = Planner(plan.roots, plan.clock, LinkIndex(plan.roots), hosts, trust, plan.config.time_zone)
     return Curator(planner, journal, read_only=plan.options.read_only, changed=changed)
 
 

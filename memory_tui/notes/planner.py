@@ -322,13 +322,9 @@ class Planner(Struct, frozen=True):
 
     def _budgeted(self, change: Change) -> Change:
         """`change` with what it does to the curated note's budget among its notes."""
-        effects = tuple(
-            budget.effect(file.before, file.after, host)
-            for file in change.files
-            if file.path in ROOT_NOTES
-            for host in self.hosts
-            if host.limit
-        )
+        notes = [file for file in change.files if file.path in ROOT_NOTES]
+        hosts = [host for host in self.hosts if host.limit]
+        effects = tuple(budget.effect(note.before, note.after, host) for note in notes for host in hosts)
         return self.with_trust(replace(change, notes=change.notes + effects))
 
     def _stored(self, path: str) -> str:
