@@ -8,6 +8,7 @@ write a transcript can lie in it: a line that is older than one before it, or th
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import re
 import sys
@@ -96,6 +97,32 @@ def sessions(since: float) -> tuple[list[HostSession], list[str]]:
         if items:
             reply.append(replace(session, items=tuple(items)))
     return reply, problems
+
+
+_NOTED = """
+SELECT CAST(value_json AS BLOB) FROM plugin_state_entries
+WHERE plugin_id = 'memory-core' AND namespace = 'memory-host.events' AND length(value_json) < 16384
+  AND entry_key BETWEEN ?1 || ':event:' AND ?1 || ':event;' LIMIT 10000
+"""
+
+
+def noted(workspace: Path, since: float, problems: list[str]) -> list[tuple[str, float]]:
+    """Return what OpenClaw's own memory noted that it was asked of a workspace after `since`, and when.
+
+    It does so while it dreams, and tells neither session nor turn.
+    """
+    here = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:24]
+    try:
+        rows, _ = open_foreign.read_foreign(
+            places.state_database(),
+            lambda c: c.execute(_NOTED, (here,)).fetchall() if c.table_exists(None, "plugin_state_entries") else [],
+        )
+    except NotSeen as error:
+        problems += [f"{error.detail} {error.next_step}"] if error.state != "missing" else []
+        return []
+    events = (agent_sessions.record_of(row).get("event") for (row,) in rows if isinstance(row, bytes))
+    asked = ((event.get("query"), epoch(event.get("timestamp"))) for event in events if isinstance(event, dict))
+    return [(str(query), at) for query, at in asked if at >= since]
 
 
 # --- files and databases ---------------------------------------------------------------------------------------------

@@ -6,8 +6,6 @@ the answer shares four words in a row with it that no other hit has, nor the per
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,15 +14,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from memory_tui.config import places
 from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import minute, one_line, plural
 from memory_tui.hosts import claude_code, connection
 from memory_tui.notes import agent_acts
-from memory_tui.notes.agent_acts import HostSession, Said, ToolUse, epoch
-from memory_tui.openclaw import open_foreign
-from memory_tui.openclaw.agent_sessions import answer_in, record_of
-from memory_tui.openclaw.open_foreign import NotSeen
+from memory_tui.notes.agent_acts import HostSession, Said, ToolUse
+from memory_tui.openclaw.agent_sessions import answer_in
 from memory_tui.openclaw.prompt import GET, SEARCH, citation
 from memory_tui.recalls import connected_agents, recall_log
 from memory_tui.recalls.recall_log import Log, LoggedHit, RecallEntry, is_partial, shortened
@@ -35,11 +30,6 @@ _RUN = 4
 _MOST_NOTES = 10
 _NEAR = 2.0
 """Seconds by which a log and a transcript may differ about one recall."""
-_EVENTS = """
-SELECT CAST(value_json AS BLOB) FROM plugin_state_entries
-WHERE plugin_id = 'memory-core' AND namespace = 'memory-host.events' AND length(value_json) < 16384
-  AND entry_key BETWEEN ?1 || ':event:' AND ?1 || ':event;' LIMIT 10000
-"""
 
 
 class TurnRecall(Struct, frozen=True):
@@ -115,30 +105,15 @@ def sessions(workspace: Path, since: float) -> tuple[list[SessionTurns], list[st
     log = recall_log.read(recall_log.recall_log_path(workspace))
     connected = _connected(workspace)
     every, problems = agent_acts.sessions(since)
-    events = _events(workspace, since, problems) if any(session.host == "openclaw" for session in every) else []
+    noted = agent_acts.noted(workspace, since, problems) if any(each.host == "openclaw" for each in every) else []
+    journal = Log(tuple(RecallEntry(SEARCH, shortened(query), at) for query, at in noted), 0)
     reply = []
     for session in every:
-        turns = tuple(_turns(session, log, events if session.host == "openclaw" else ()))
+        turns = tuple(_turns(session, log, journal))
         logged = any(recall.entry.id for turn in turns for recall in turn.recalls)
         if turns and (logged or session.host in connected or _is_of(session, workspace)):
             reply.append(SessionTurns(session.host, session.id, session.agent, session.loaded, turns))
     return sorted(reply, key=lambda session: -session.turns[-1].at), problems
-
-
-def _events(workspace: Path, since: float, problems: list[str]) -> list[RecallEntry]:
-    """Return the recalls in the journal of OpenClaw's own memory, which keeps one while it dreams, without sessions."""
-    here = hashlib.sha256(os.fsencode(os.path.realpath(workspace))).hexdigest()[:24]
-    try:
-        rows, _ = open_foreign.read_foreign(
-            places.state_database(),
-            lambda c: c.execute(_EVENTS, (here,)).fetchall() if c.table_exists(None, "plugin_state_entries") else [],
-        )
-    except NotSeen as error:
-        problems += [f"{error.detail} {error.next_step}"] if error.state != "missing" else []
-        return []
-    events = (record_of(row).get("event") for (row,) in rows if isinstance(row, bytes))
-    asked = ((event.get("query"), epoch(event.get("timestamp"))) for event in events if isinstance(event, dict))
-    return [RecallEntry(SEARCH, shortened(str(query)), at) for query, at in asked if at >= since]
 
 
 def _connected(workspace: Path) -> set[str]:
@@ -163,7 +138,7 @@ def _is_of(session: HostSession, workspace: Path) -> bool:
     )
 
 
-def _turns(session: HostSession, log: Log, events: Sequence[RecallEntry]) -> Iterator[AgentTurn]:
+def _turns(session: HostSession, log: Log, journal: Log) -> Iterator[AgentTurn]:
     """Yield the turns of a session."""
     said, uses, answer = Said(0.0, "user", ""), list[ToolUse](), list[str]()
     for item in (*session.items, Said(0.0, "user", "")):
@@ -173,14 +148,12 @@ def _turns(session: HostSession, log: Log, events: Sequence[RecallEntry]) -> Ite
             answer.append(item.text)
         else:
             if said.text or uses:
-                recalls = tuple(_recall(session, use, log, events, said.text, "\n".join(answer)) for use in uses)
+                recalls = tuple(_recall(session, use, log, journal, said.text, "\n".join(answer)) for use in uses)
                 yield AgentTurn(said.at or uses[0].at, shortened(said.text), recalls)
             said, uses, answer = item, [], []
 
 
-def _recall(
-    session: HostSession, use: ToolUse, log: Log, events: Sequence[RecallEntry], said: str, answer: str
-) -> TurnRecall:
+def _recall(session: HostSession, use: ToolUse, log: Log, journal: Log, said: str, answer: str) -> TurnRecall:
     """Return one recall with what became of it."""
     is_told = "results" in use.details or "path" in use.details
     result = use.details if is_told else answer_in(use.text)
@@ -195,8 +168,11 @@ def _recall(
     quoted = [citation(hit.path, *hit.lines) for (hit, _), only in zip(texts, alone, strict=True) if only]
     entry = _entry(session, use, result, [hit for hit, _ in texts])
     logged = [each for each in log.entries if _is_same(each, entry, use.end)]
-    similar, confirmed = 0 if quoted else sum(map(bool, shared)), any(_is_same(e, entry, use.end) for e in events)
-    return TurnRecall(logged[-1] if logged else entry, tuple(quoted), similar, confirmed)
+    # Only OpenClaw's own agents are in its journal.
+    confirmed = session.host == "openclaw" and any(_is_same(each, entry, use.end) for each in journal.entries)
+    return TurnRecall(
+        logged[-1] if logged else entry, tuple(quoted), 0 if quoted else sum(map(bool, shared)), confirmed
+    )
 
 
 def _entry(session: HostSession, use: ToolUse, result: Mapping[str, Any], hits: Sequence[LoggedHit]) -> RecallEntry:

@@ -77,11 +77,7 @@ REPLIES: tuple[Reply, ...] = get_args(Reply)
 NOTHING = "nothing holds these words"
 """The level at which an agent gets no hit, unless it asks for the nearest."""
 LOG_RECALLS = "Run memory-tui connect AGENT --log-recalls, or start memory-tui mcp --log-recalls, to have them logged."
-BY_LEVEL: Mapping[str, Reply] = {
-    "found": "found",
-    "nearby only": "nearby only",
-    NOTHING: "nothing",
-}
+BY_LEVEL: Mapping[str, Reply] = {"found": "found", "nearby only": "nearby only", NOTHING: "nothing"}
 
 
 class LoggedHit(Struct, frozen=True):
