@@ -165,14 +165,12 @@ def _recall(session: HostSession, use: ToolUse, log: Log, journal: Log, said: st
     common = Counter(run for each in runs for run in each)
     shared = [each & _runs(answer) for each in runs]
     alone = [any(common[run] == 1 for run in each) for each in shared]
-    quoted = [citation(hit.path, *hit.lines) for (hit, _), only in zip(texts, alone, strict=True) if only]
+    quoted = tuple(citation(hit.path, *hit.lines) for (hit, _), only in zip(texts, alone, strict=True) if only)
     entry = _entry(session, use, result, [hit for hit, _ in texts])
     logged = [each for each in log.entries if _is_same(each, entry, use.end)]
     # Only OpenClaw's own agents are in its journal.
     confirmed = session.host == "openclaw" and any(_is_same(each, entry, use.end) for each in journal.entries)
-    return TurnRecall(
-        logged[-1] if logged else entry, tuple(quoted), 0 if quoted else sum(map(bool, shared)), confirmed
-    )
+    return TurnRecall(logged[-1] if logged else entry, quoted, 0 if quoted else sum(map(bool, shared)), confirmed)
 
 
 def _entry(session: HostSession, use: ToolUse, result: Mapping[str, Any], hits: Sequence[LoggedHit]) -> RecallEntry:
