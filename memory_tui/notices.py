@@ -436,7 +436,7 @@ def _lines_lost(lines: int, at: float, by: str, **fields: object) -> str:
 
 def _beyond_budget(path: str, first: int, last: int, host: str, entries: int) -> str:
     until = f"to line {last}" if last else "on"
-    return f"No session of {host} reads {path} from line {first} {until}: {plural(entries, 'entry')}."
+    return f"No session of {host} starts with {path} from line {first} {until}: {plural(entries, 'entry')}."
 
 
 TABLE: Mapping[str, Sentence] = {

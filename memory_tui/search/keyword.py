@@ -127,7 +127,7 @@ class Matcher(Struct, frozen=True):
         """Return the chunks that hold any word of `query` that says something, by stems, but for those of its `time`.
 
         Where it `spells`, words that no chunk holds are corrected; `in_parts` a query that asks several things is taken
-        apart.
+        apart, and for the word of one that asks for a value lines with such a value come first.
         """
         named = ("", "") if time is None else (time.spelled, query[time.start : time.end])
         rest = without(query, time)
@@ -166,7 +166,7 @@ class Matcher(Struct, frozen=True):
             parts=question_parts(rest, (*chosen, *terms.common), corrected) if in_parts else (),
             time_alone=alone,
             for_now=for_now,
-            value="" if time or for_now else value_asked(query),
+            value="" if time or for_now or not in_parts else value_asked(query),
         )
         return KeywordSide(plan, self._postings(matched), frequency, newest=newest)
 

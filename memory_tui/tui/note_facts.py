@@ -181,7 +181,7 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
     # Of the line in which a cut falls the beginning is read.
     first, end = cut.whole[0], cut.until_line or lines + 1
     rulers = {first: f"{host} stops reading here", end: f"{host} reads on here"}
-    parts = ((f"{host} never reads {cut.lines}", "$error"),)
+    parts = ((f"{host} starts without {cut.lines}", "$error"),)
     return NotePage(path, parts=parts, unread=range(first, end), rulers=rulers)
 
 

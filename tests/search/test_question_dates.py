@@ -268,6 +268,9 @@ def test_as_written_a_question_is_one(engine):
     assert all(hit.second is None or not hit.second.asked for hit in found.recalled)
     theirs = engine.search.rank(engine.search.gather(QUESTION), engine.plan.with_profile("openclaw-2026.3"))
     assert not any(notice.kind == "asked_in_parts" for notice in theirs.notices)
+    asks = "router ip"
+    assert engine.search.search(asks).plan.readings
+    assert not engine.search.rank(engine.search.gather(asks, as_written=True), engine.plan.settings).plan.readings
 
 
 def test_function_words_alone_are_no_part(engine):

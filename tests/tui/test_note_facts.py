@@ -208,7 +208,7 @@ def test_the_band_is_what_the_host_cuts_out(engine, size):
     else:
         # The line in which a cut falls is read in part.
         assert page.unread == range(cut.line + (cut.column > 1), cut.until_line)
-        assert page.parts[0][0] == f"OpenClaw never reads lines {page.unread.start} to {page.unread.stop - 1}"
+        assert page.parts[0][0] == f"OpenClaw starts without lines {page.unread.start} to {page.unread.stop - 1}"
         assert sorted(page.rulers) == [page.unread.start, page.unread.stop]
 
 

@@ -183,7 +183,7 @@ def test_what_the_agent_never_reads_is_a_band_with_rulers(screen, workspace):
     sync(screen)
     read(screen, "MEMORY.md")
     unread = notes(screen).page.unread
-    assert f"OpenClaw never reads lines {unread.start} to {unread.stop - 1}" in screen.text
+    assert f"OpenClaw starts without lines {unread.start} to {unread.stop - 1}" in screen.text
     read(screen, "MEMORY.md", unread.start)
     assert "── OpenClaw stops reading here ──" in screen.text
     assert f"{unread.start}░ - fact" in screen.text
