@@ -191,8 +191,7 @@ def _vectors_refused(chunks: int, reasons: tuple[str, ...]) -> str:
 
 
 def _setting_ignored(key: str, profile: str) -> str:
-    why = profile_named(profile).ignores[key]
-    return f"{key} as set has no effect under profile {profile}: {why}."
+    return f"{key} as set has no effect under profile {profile}: {profile_named(profile).ignores[key]}."
 
 
 def _setting_elsewhere(key: str, **_: object) -> str:

@@ -93,8 +93,7 @@ def openclaw_path() -> Path:
     """Return OpenClaw's configuration file, be it there or not: OPENCLAW_CONFIG_PATH, else in its state folder."""
     if named := _set("OPENCLAW_CONFIG_PATH", "CLAWDBOT_CONFIG_PATH"):
         return expand(named)
-    folder = state_folder()
-    candidates = [folder / f"{name}.json" for name in ("openclaw", *LEGACY_NAMES)]
+    candidates = [state_folder() / f"{name}.json" for name in ("openclaw", *LEGACY_NAMES)]
     return next((file for file in candidates if file.is_file()), candidates[0])
 
 

@@ -338,8 +338,7 @@ def prepare(plan: Plan, chosen: ProviderChoice) -> ProviderSetup:
     Raises ConfigError, ProviderError, SettingError.
     """
     keys = _keys(plan.config, chosen)
-    patch = provider_patch(plan.config, keys)
-    return ProviderSetup(patch, _trial(plan, chosen, keys))
+    return ProviderSetup(provider_patch(plan.config, keys), _trial(plan, chosen, keys))
 
 
 def _keys(config: Config, chosen: ProviderChoice) -> dict[str, str]:

@@ -100,8 +100,7 @@ class Planner(Struct, frozen=True):
         now = self.now()
         if registry.is_codex_memory(self.roots.workspace):
             return self._note_for_codex("capture", f"{_words(text)}\n")
-        path = f"memory/{now.date().isoformat()}.md"
-        return self.with_trust(capture(text, now, current(self.roots, path)))
+        return self.with_trust(capture(text, now, current(self.roots, f"memory/{now.date().isoformat()}.md")))
 
     def supersede(self, text: str, place: Spot) -> Change:
         """Append `text` to today's log, with the line that it overtakes; that one stays, with a mark and the day.
