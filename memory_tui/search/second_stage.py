@@ -43,8 +43,8 @@ CANDIDATES = 20
 # --- passages -------------------------------------------------------------------------------------------------------
 
 WINDOW = 100
-"""Words of a window, which holds whole lines; a longer line is a window of its own. With 130 chats lose .008 of nDCG, with
-70 more of the FAQs and of MemoryBank is doubted."""
+"""Words of a window, which holds whole lines; a longer line is a window of its own. With 130 chats lose .008 of nDCG,
+with 70 more of the FAQs and of MemoryBank is doubted."""
 REMEMBERED = 2_000
 """Texts whose passages are remembered, about 6 KB each: those of a hundred different questions."""
 

@@ -35,9 +35,9 @@ from memory_tui.events import (
 )
 from memory_tui.formatting import one_line
 from memory_tui.tui import themes
-from memory_tui.tui.first_line import lamp
 from memory_tui.tui.keys import Hints, bindings
 from memory_tui.tui.session import AskNotes, Badge, OpenEngine, OpenView, ReadNote, Reopen, Session
+from memory_tui.tui.status_bar import lamp
 from memory_tui.tui.view import View
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from memory_tui.providers.chain import MemberState
 from memory_tui.providers.options import SMALL, SMALL_COST
 from memory_tui.shared.scope import Standing
 from memory_tui.tui.facts import BAD, GOOD, MUTED, WARN, Fact, heading
-from memory_tui.tui.first_line import answers, freshness
 from memory_tui.tui.session import Session
+from memory_tui.tui.status_bar import answers, freshness
 
 _SHOWN = 20
 """Notes that a lamp lists; more of them are counted."""

@@ -22,12 +22,12 @@ from memory_tui import tui
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event, SyncFinished
 from memory_tui.formatting import one_line, safe
-from memory_tui.tui.first_line import index_pane, provider_pane
 from memory_tui.tui.keys import TABLE as KEYS
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.reader import NotePage, Reader
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import AskNotes, OpenView, ReadNote, Session
+from memory_tui.tui.status_bar import index_pane, provider_pane
 from memory_tui.tui.view import View
 
 if TYPE_CHECKING:

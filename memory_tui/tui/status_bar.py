@@ -1,4 +1,4 @@
-"""The first line at its right end, and the two panes below the notes that say the same at length."""
+"""The status bar is the right end of the first line, and the two panes below the notes that say the same at length."""
 
 from __future__ import annotations
 
