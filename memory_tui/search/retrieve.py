@@ -40,8 +40,6 @@ MAX_QUERY = 50_000
 """Characters of the longest query."""
 MOST_CANDIDATES = 200
 """Candidates of a side at most (OpenClaw manager)."""
-REMEMBERED = 2_000
-"""Texts of chunks that stay in memory while the index stays as it is, about 1 KB each."""
 _ROUNDING = 1e-6
 """More than single precision loses in a cosine."""
 
@@ -285,17 +283,11 @@ def _openclaw(
 
 
 def _texts(store: Store, corpus: Corpus, rows: Rows, read: dict[int, str]) -> list[str]:
-    """Return the texts of `rows`, which are `read` then: from the store those that no question had lately."""
-    rowids, remembered = corpus.refs.rowids[rows].tolist(), corpus.once("texts", dict[int, str])
-    read |= {rowid: text for rowid in {*rowids} - read.keys() if (text := remembered.get(rowid))}
-    if lacking := {*rowids} - read.keys():
-        fresh = store.texts([*lacking])
-        if fresh.keys() != lacking:
-            raise store.damaged("chunks are missing")
-        if len(remembered) > REMEMBERED:
-            remembered.clear()
-        remembered |= fresh
-        read |= fresh
+    """Return the texts of `rows`, from the store those that were not `read` before."""
+    rowids = corpus.refs.rowids[rows].tolist()
+    read |= store.texts([*{*rowids} - read.keys()])
+    if not read.keys() >= {*rowids}:
+        raise store.damaged("chunks are missing")
     return [read[rowid] for rowid in rowids]
 
 
