@@ -88,7 +88,7 @@ def test_what_claude_code_writes_is_its_own(tmp_path, model, notes):
     assert named(host, notes) == {
         "memory/day.md": "claude-code bytes",
         "MEMORY.md": "claude-code bytes",
-        "memory/network.md": "claude-code words",
+        "memory/network.md": "claude-code command",
     }
 
 
@@ -102,7 +102,7 @@ def test_what_codex_writes_is_its_own(tmp_path, model, notes):
     ]
     words = ("--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
     host.run("exec", *words, f"CALLS: {json.dumps(calls)}")
-    assert named(host, notes) == {"MEMORY.md": "codex bytes", "memory/network.md": "codex words"}
+    assert named(host, notes) == {"MEMORY.md": "codex bytes", "memory/network.md": "codex command"}
 
 
 def claude_code(tmp_path, model):
