@@ -24,8 +24,8 @@ from msgspec.structs import replace
 from memory_tui.config import places
 from memory_tui.errors import EditRefused
 from memory_tui.formatting import one_line, plural
-from memory_tui.notes import agent_acts
-from memory_tui.notes.agent_acts import HostSession, ToolUse
+from memory_tui.hosts import transcripts
+from memory_tui.hosts.transcripts import HostSession, ToolUse
 from memory_tui.notes.changes import FileChange
 from memory_tui.notes.git import GitFailed, History, Move
 from memory_tui.notes.journal import Author, Edit, Journal
@@ -58,7 +58,7 @@ class NoteChange(FileChange, frozen=True):
     twins: frozenset[str] = frozenset()
 
 
-HOSTS = (*get_args(agent_acts.Host), "git")
+HOSTS = (*get_args(transcripts.Host), "git")
 """Who may be named."""
 UNKNOWN = Author("", "", "none")
 """Nobody is known to have made a change, and it was asked."""
@@ -471,7 +471,7 @@ def name_authors(journal: Journal, roots: Roots, now: float) -> list[str]:
     since = min(edit.at for edit in pending.values()) - _CHAIN
     context = max(0, min(number for number, _ in pending) - _CONTEXT)
     edits = sorted(journal.edits(since=context), key=lambda edit: (edit.at, edit.id))
-    sessions, problems = agent_acts.sessions(since)
+    sessions, problems = transcripts.sessions(since)
     history = History(roots.workspace)
     try:
         moves = history.moves(since)

@@ -16,9 +16,8 @@ from msgspec import Struct
 
 from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import minute, one_line, plural
-from memory_tui.hosts import claude_code, connection
-from memory_tui.notes import agent_acts
-from memory_tui.notes.agent_acts import HostSession, Said, ToolUse
+from memory_tui.hosts import claude_code, connection, transcripts
+from memory_tui.hosts.transcripts import HostSession, Said, ToolUse
 from memory_tui.openclaw.agent_sessions import answer_in
 from memory_tui.openclaw.prompt import GET, SEARCH, citation
 from memory_tui.recalls import connected_agents, recall_log
@@ -104,8 +103,8 @@ def sessions(workspace: Path, since: float) -> tuple[list[SessionTurns], list[st
     """
     log = recall_log.read(recall_log.recall_log_path(workspace))
     connected = _connected(workspace)
-    every, problems = agent_acts.sessions(since)
-    noted = agent_acts.noted(workspace, since, problems) if any(each.host == "openclaw" for each in every) else []
+    every, problems = transcripts.sessions(since)
+    noted = transcripts.noted(workspace, since, problems) if any(each.host == "openclaw" for each in every) else []
     journal = Log(tuple(RecallEntry(SEARCH, shortened(query), at) for query, at in noted), 0)
     reply = []
     for session in every:

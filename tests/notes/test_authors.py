@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from memory_tui.notes import agent_acts
-from memory_tui.notes.agent_acts import Said, ToolUse
+from memory_tui.hosts import transcripts
+from memory_tui.hosts.transcripts import Said, ToolUse
 from memory_tui.notes.authors import UNKNOWN, Authors, NoteChange, name_authors, unknown_share, words
 from memory_tui.notes.git import History
 from memory_tui.notes.journal import Author, Journal, Sight
@@ -50,7 +50,7 @@ def at():
 
 def authors(home, at, ledger=None):
     del home
-    return Authors(agent_acts.sessions(at - 600)[0], ledger=ledger)
+    return Authors(transcripts.sessions(at - 600)[0], ledger=ledger)
 
 
 def note(home):
@@ -74,7 +74,7 @@ def test_the_three_hosts_give_one_shape(home, at):
     long = "word " * 400
     said = [openclaw_said("user", "Fix it.", at), *openclaw("o1", "write", {"path": "a.md", "content": long}, at + 0.1)]
     openclaw_database(home, said, at, cwd)
-    every, problems = agent_acts.sessions(at - 60)
+    every, problems = transcripts.sessions(at - 60)
     assert problems == []
     uses = {
         (s.host, s.id, s.agent): [(i.name, i.cwd, i.succeeded) for i in s.items if isinstance(i, ToolUse)]
@@ -99,14 +99,14 @@ def test_transcripts_that_are_older_than_what_is_asked_are_not_opened(home, at):
     path = claude_file(home, claude("c1", "Bash", {"command": "ls"}, at, str(home)))
     os.utime(path, (at - 9000, at - 9000))
     path.chmod(0)
-    assert agent_acts.sessions(at - 60) == ([], [])
+    assert transcripts.sessions(at - 60) == ([], [])
 
 
 def test_a_transcript_that_is_too_long_or_no_file_is_named(home, at, monkeypatch):
     claude_file(home, [claude_said("user", "x" * 2000, at)])
     os.mkfifo(home / ".claude" / "projects" / "-project" / "pipe.jsonl")
-    monkeypatch.setattr(agent_acts, "MOST_BYTES", 1000)
-    sessions, problems = agent_acts.sessions(at - 60)
+    monkeypatch.setattr(transcripts, "MOST_BYTES", 1000)
+    sessions, problems = transcripts.sessions(at - 60)
     assert sessions == []
     assert sorted("at most" in problem for problem in problems) == [False, True]
     assert all(str(home) in problem for problem in problems)
@@ -417,7 +417,7 @@ def test_git_is_held_against_both_sides(home, at, git):
     moves = history.moves(began - 1)
 
     def by(change, *, session=False):
-        sessions = agent_acts.sessions(began - 60)[0] if session else []
+        sessions = transcripts.sessions(began - 60)[0] if session else []
         return Authors(sessions, moves, history.made).of(change)
 
     moment = (folder / "MEMORY.md").stat().st_ctime
