@@ -1,4 +1,4 @@
-"""One table of sentences: what is lost or unusual about an answer or an index, and what a person can do about it.
+"""One table of sentences: what is unusual about an answer or an index, why an answer is empty, and what to do about it.
 
 A notice is a kind of the table with the fields that its sentence names. Programs know it by its code, which several
 kinds may share.
@@ -28,7 +28,9 @@ class Sentence(Struct, frozen=True):
     next_step: Template = ""
     code: Template = ""
     brief: Template = ""
-    """The same in two or three words, for a list or a title."""
+    """The same in two or three words, for a title."""
+    short: Template = ""
+    """The same as short, with its number, for a list."""
     clause: Template = ""
     """The same as a part of another sentence."""
     not_copied: bool = False
@@ -54,6 +56,11 @@ class Notice(Struct, frozen=True):
     def brief(self) -> str:
         """Return what is the case in two or three words; empty where the table has none."""
         return written(TABLE[self.kind].brief, self.fields)
+
+    @property
+    def short(self) -> str:
+        """Return what is the case as short, with its number."""
+        return written(TABLE[self.kind].short, self.fields)
 
     @property
     def clause(self) -> str:
@@ -87,15 +94,11 @@ def notice(kind: str, /, **fields: object) -> Notice:
 
 
 def as_notice(value: Struct) -> Notice:
-    """Return `value`, a record whose kind is a row of the table, as a notice: a `BlankQuery` is `blank_query`."""
+    """Return `value`, whose kind is a row of the table, as a notice: a `BelowMinScore` is `below_min_score`."""
     if isinstance(value, Notice):
         return value
-    return Notice(kind(type(value).__name__), {name: getattr(value, name) for name in value.__struct_fields__})
-
-
-def kind(name: str) -> str:
-    """Return `BelowMinScore` as `below_min_score`."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(value).__name__).lower()
+    return Notice(kind, {name: getattr(value, name) for name in value.__struct_fields__})
 
 
 def written(template: Template, fields: Mapping[str, Any]) -> str:
@@ -164,6 +167,51 @@ def begun(clause: str) -> str:
     return f"{clause[0].upper()}{clause[1:]}"
 
 
+# --- sentences of an answer, of which nothing may be recalled --------------------------------------------------------
+
+
+def _empty_index(pending: int, unreadable: int, **_: object) -> str:
+    if pending:
+        return f"Nothing is indexed yet: {plural(pending, 'file')} waiting."
+    if unreadable:
+        return f"Nothing is indexed: {plural(unreadable, 'file')} could not be read."
+    return "This workspace holds no notes yet."
+
+
+def _fill_index(pending: int, unreadable: int, **_: object) -> str:
+    if pending:
+        return "Wait for the index, or run memory-tui index."
+    if unreadable:
+        return "Run memory-tui status to see each file and the reason."
+    return "Write MEMORY.md or memory/YYYY-MM-DD.md, then search again."
+
+
+def _no_usable_word(pointless: bool, **_: object) -> str:
+    vectors = "the embedding model knows nothing in it" if pointless else "there are no vectors to go by"
+    return f"The query has no word to search for, and {vectors}."
+
+
+def _nothing_matched(missing: Sequence[str], join: str) -> str:
+    if missing:
+        noun = "The word" if len(missing) == 1 else "The words"
+        return f"{noun} {quoted(missing)} {'was' if len(missing) == 1 else 'were'} found in no indexed note."
+    return f"No chunk was found to hold {'all' if join == 'AND' else 'one'} of these words, and meaning found none."
+
+
+def _all_below(candidates: int, best: float, floor: float, decayed: int) -> str:
+    fade = f" Without age {decayed} of them would reach it." if decayed else ""
+    below, reached = f"below minScore {number(floor)}", against(best, floor)
+    every = f"all score {below}; the best has {reached}" if candidates > 1 else f"it has {reached}, {below}"
+    return f"{plural(candidates, 'chunk')} found, but {every}.{fade}"
+
+
+def _answer_level(level: str, part: str, share: float, by_words: bool) -> str:
+    phrases = {"found": "Found", "nearby only": "Nearby only, which may not answer it"}
+    phrase = f"Found in part ({part})" if part else phrases.get(level, "Probably nothing answers it")
+    by = "in these words or in like ones" if by_words else "by words and meaning"
+    return f"{phrase}: the best window holds {share:.0%} of what was asked, {by}."
+
+
 # --- sentences that depend on more than their fields' values --------------------------------------------------------
 
 
@@ -203,12 +251,10 @@ def _meaning_alone(plan: Any, hits: int, near: int, dated: int) -> str:  # noqa:
     unmatched = begun(plan.unmatched)
     if dated:
         return f"{unmatched}. {_of_named_days(hits, dated)}"
+    which = f"near in meaning alone{', those with a cosine of 0 or less not even that' * (near < hits)}"
     if not near:
-        which = "These hits are not near in meaning either (cosine 0 or less)"
-    else:
-        which = "These hits are near in meaning alone"
-        which += "" if near == hits else ", those with a cosine of 0 or less not even that"
-    return f"{unmatched}. {which}, and may have nothing to do with it."
+        which = "not near in meaning either (cosine 0 or less)"
+    return f"{unmatched}. These hits are {which}, and may have nothing to do with it."
 
 
 def _of_named_days(hits: int, dated: int) -> str:
@@ -341,25 +387,6 @@ def _outside_text_pool(rank: int, pool: int, bm25: float, edge: float) -> str:
     )
 
 
-def short_reason(verdict: Struct) -> str:
-    """Return why a candidate lost, in two or three words for a list."""
-    row = as_notice(verdict)
-    fields = row.fields
-    match row.kind:
-        case "recalled" if fields["rescued"]:
-            return "recalled, by words"
-        case "recalled":
-            return "recalled, relaxed" if fields["relaxed"] else "recalled"
-        case "below_min_score":
-            return f"{shortfall(fields['margin'])} below"
-        case "lowered_by_decay":
-            return f"decay, {fields['age_days']:.0f}d old"
-        case "displaced_by_mmr":
-            return f"like {fields['twin'].citation}"
-        case _:
-            return f"{ordinal(fields['place'])}, limit {fields['limit']}"
-
-
 def _no_single_knob(*, recalled: bool) -> str:
     return f"No single setting that was tried would {'drop this hit' if recalled else 'recall this line'}."
 
@@ -377,41 +404,6 @@ LEFT_OUT: Mapping[str, str] = {
     "short": "too short",
 }
 """Why words are not searched for."""
-
-
-def _empty_index(pending: int, unreadable: int, **_: object) -> str:
-    if pending:
-        return f"Nothing is indexed yet: {plural(pending, 'file')} waiting."
-    if unreadable:
-        return f"Nothing is indexed: {plural(unreadable, 'file')} could not be read."
-    return "This workspace holds no notes yet."
-
-
-def _fill_index(pending: int, unreadable: int, **_: object) -> str:
-    if pending:
-        return "Wait for the index, or run memory-tui index."
-    if unreadable:
-        return "Run memory-tui status to see each file and the reason."
-    return "Write MEMORY.md or memory/YYYY-MM-DD.md, then search again."
-
-
-def _no_usable_word(pointless: bool, **_: object) -> str:
-    vectors = "the embedding model knows nothing in it" if pointless else "there are no vectors to go by"
-    return f"The query has no word to search for, and {vectors}."
-
-
-def _nothing_matched(missing: Sequence[str], join: str) -> str:
-    if missing:
-        noun = "The word" if len(missing) == 1 else "The words"
-        return f"{noun} {quoted(missing)} {'was' if len(missing) == 1 else 'were'} found in no indexed note."
-    return f"No chunk was found to hold {'all' if join == 'AND' else 'one'} of these words, and meaning found none."
-
-
-def _all_below(candidates: int, best: float, floor: float, decayed: int) -> str:
-    fade = f" Without age {decayed} of them would reach it." if decayed else ""
-    below, reached = f"below minScore {number(floor)}", against(best, floor)
-    every = f"all score {below}; the best has {reached}" if candidates > 1 else f"it has {reached}, {below}"
-    return f"{plural(candidates, 'chunk')} found, but {every}.{fade}"
 
 
 _WORDS_OFF = "they do not count, hybrid search is off"
@@ -439,6 +431,13 @@ def _beyond_budget(path: str, first: int, last: int, host: str, entries: int) ->
 
 
 TABLE: Mapping[str, Sentence] = {
+    # An answer: why nothing was recalled, and whether the notes hold what was asked.
+    "blank_query": Sentence("The query is empty.", "Type a query."),
+    "empty_index": Sentence(_empty_index, _fill_index),
+    "no_usable_word": Sentence(_no_usable_word, "Add a word."),
+    "all_below_gate": Sentence(_all_below, "Lower minScore."),
+    "nothing_matched": Sentence(_nothing_matched, "Try other words."),
+    "answer_level": Sentence(_answer_level),
     # The question.
     "words_unknown": Sentence(
         lambda recalled: (
@@ -609,14 +608,18 @@ TABLE: Mapping[str, Sentence] = {
     "below_min_score": Sentence(
         lambda floor, margin, relaxed: f"Its score is {shortfall(margin)} below {_floor(floor, relaxed=relaxed)}.",
         brief="minScore",
+        short=lambda margin, **_: f"{shortfall(margin)} below",
     ),
-    "lowered_by_decay": Sentence(_lowered, brief="decay"),
+    "lowered_by_decay": Sentence(_lowered, brief="decay", short="decay, {age_days:.0f}d old"),
     "displaced_by_mmr": Sentence(
         "By its score it is among the first {limit}, but it shares {similarity:.0%} of its words with {twin.citation}, "
         "which MMR chose before it. MMR ranks it {place:nth}; the limit is {limit:of result}.",
         brief="mmr",
+        short="like {twin.citation}",
     ),
-    "beyond_limit": Sentence("It ranked {place:nth}; the limit is {limit:of result}.", brief="limit"),
+    "beyond_limit": Sentence(
+        "It ranked {place:nth}; the limit is {limit:of result}.", brief="limit", short="{place:nth}, limit {limit}"
+    ),
     "no_single_knob": Sentence(_no_single_knob),
     "no_pair": Sentence("No two settings that were tried recall it together either."),
     "no_rephrasing": Sentence(_no_rephrasing),
@@ -669,13 +672,14 @@ TABLE: Mapping[str, Sentence] = {
         "Only its first {lines:of line} were examined, because it is long. Split it into days or topics."
     ),
     "never_delivered": Sentence("It is {age} days old, and no logged search or read delivered it."),
-    # Why nothing was recalled.
-    "blank_query": Sentence("The query is empty.", "Type a query."),
-    "empty_index": Sentence(_empty_index, _fill_index),
-    "no_usable_word": Sentence(_no_usable_word, "Add a word."),
-    "all_below_gate": Sentence(_all_below, "Lower minScore."),
-    "nothing_matched": Sentence(_nothing_matched, "Try other words."),
 }
+
+
+def why_empty(row: Notice, profile: str) -> tuple[str, str]:
+    """Return why nothing was recalled under `profile`, and what to do next."""
+    if row.kind in ("all_below_gate", "nothing_matched") and profile != OWN_PROFILE:
+        return row.message, f"{row.next_step.removesuffix('.')}, or try the profile {OWN_PROFILE}."
+    return row.message, row.next_step
 
 
 # --- notices that several places give --------------------------------------------------------------------------------

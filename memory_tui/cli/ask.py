@@ -175,7 +175,7 @@ def _lines(trace: Trace, evidence: Evidence, passages: Sequence[Excerpt], *, exp
             yield from hit_text.arithmetic(part.hit, trace, evidence, first=not place)
         yield from safe(part.text.strip("\r\n"), keep_newlines=True).split("\n")
     if trace.empty is not None:
-        why, *steps = map(one_line, wording.empty(trace.empty, trace.profile))
+        why, *steps = map(one_line, notices.why_empty(trace.empty, trace.profile))
         yield from (f"No matches. {why}", *steps)
     if explain:
         yield from _losers(trace)
@@ -192,7 +192,7 @@ def _losers(trace: Trace) -> Iterator[str]:
         f"(profile {trace.profile}, {trace.mode}{nearest})"
     )
     for loser in trace.lost[:_LOSERS]:
-        yield f"  {loser.score:.3f} {one_line(loser.citation)}  {notices.short_reason(loser.verdict)}"
+        yield f"  {loser.score:.3f} {one_line(loser.citation)}  {notices.as_notice(loser.verdict).short}"
     if len(trace.lost) > _LOSERS:
         yield f"  and {len(trace.lost) - _LOSERS} more; --explain --json lists them all"
 

@@ -14,7 +14,7 @@ from memory_tui.explain.counterfactuals import NO_QUESTIONS, Flips, Rephrasings
 from memory_tui.explain.why_not import Account, WhyNot
 from memory_tui.explain.wording import MatchedWords, ScoreLine, Span
 from memory_tui.formatting import age_words, cells, one_line, plural, safe
-from memory_tui.notices import as_notice, short_reason
+from memory_tui.notices import as_notice
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import Candidate, ChunkRef, Trace, overtaken_words
@@ -260,7 +260,7 @@ def hits(
         yield ""
         yield style("Not recalled", "strong")
     for hit in trace.lost[:LOST]:
-        why = style(short_reason(hit.verdict), "warn")
+        why = style(as_notice(hit.verdict).short, "warn")
         yield f"{'':{INDENT}}{hit.score:.3f}  {style(one_line(hit.citation), 'muted')}  {why}"
     if len(trace.lost) > LOST:
         yield style(f"     and {plural(len(trace.lost) - LOST, 'chunk')} more; --explain tells why", "muted")

@@ -14,7 +14,7 @@ from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import NO_QUESTIONS, Change, Flips, Rephrasings
 from memory_tui.explain.why_not import Account, Fate, WhyNot
 from memory_tui.formatting import camel
-from memory_tui.notices import Notice, as_notice
+from memory_tui.notices import Notice, as_notice, why_empty
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 from memory_tui.settings import OWN_PROFILE
@@ -175,7 +175,7 @@ def _change(value: Change) -> dict[str, Any]:
 def _empty(value: Trace) -> dict[str, Any] | None:
     if value.empty is None:
         return None
-    sentence, next_step = wording.empty(value.empty, value.profile)
+    sentence, next_step = why_empty(value.empty, value.profile)
     return {**tagged(value.empty), "sentence": sentence, "nextStep": next_step}
 
 

@@ -25,8 +25,8 @@ from memory_tui.notices import LEFT_OUT, Notice, against, as_notice, language_la
 from memory_tui.providers import registry
 from memory_tui.search.keyword import FEWEST_LETTERS
 from memory_tui.search.score import decay_factor
-from memory_tui.search.trace import Candidate, ChunkRef, EmptyReason, MeasurePart, Mode, QueryPlan, Recalled, Trace
-from memory_tui.settings import BY_KEY, OWN_PROFILE, profile_named, show
+from memory_tui.search.trace import Candidate, ChunkRef, MeasurePart, Mode, QueryPlan, Recalled, Trace
+from memory_tui.settings import BY_KEY, profile_named, show
 
 
 def label(fate: Fate) -> str:
@@ -54,14 +54,6 @@ def left_out(plan: QueryPlan, profile: str) -> tuple[Notice, ...]:
     for word in plan.dropped:
         words.setdefault(reason(word), []).append(word)
     return tuple(notice("words_left_out", words=tuple(each), reason=why) for why, each in words.items())
-
-
-def empty(reason: EmptyReason, profile: str) -> tuple[str, str]:
-    """Return why nothing was recalled under `profile`, and what to do next."""
-    row = as_notice(reason)
-    if row.kind in ("all_below_gate", "nothing_matched") and profile != OWN_PROFILE:
-        return row.message, f"{row.next_step.removesuffix('.')}, or try the profile {OWN_PROFILE}."
-    return row.message, row.next_step
 
 
 # --- what would change it -------------------------------------------------------------------------------------------

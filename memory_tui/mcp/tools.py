@@ -24,7 +24,7 @@ from memory_tui.formatting import one_line, safe
 from memory_tui.hosts.registry import PROOF_CLIENT
 from memory_tui.mcp.schemas import CORRECT, OTHERS, UNTRUSTED, arguments
 from memory_tui.mcp.wire import Caller
-from memory_tui.notices import as_notice, kind
+from memory_tui.notices import as_notice, why_empty
 from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
 from memory_tui.recalls import rerun
@@ -32,7 +32,7 @@ from memory_tui.recalls.recall_log import NONE_NEAR, LoggedHit, RecallEntry, hit
 from memory_tui.search import excerpts
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.retrieve import Evidence
-from memory_tui.search.trace import AnswerLevel, EmptyIndex, Mode, Trace
+from memory_tui.search.trace import AnswerLevel, Mode, Trace
 from memory_tui.secrets import instructions
 from memory_tui.workspace import roots
 from memory_tui.workspace.annotations import Annotations, is_overtaken, overtaken_in, without_markers
@@ -176,7 +176,7 @@ def _indexed(rank: Callable[[], Ranking]) -> Ranking | None:
         ranking = rank()
     except IndexUnavailable:
         return None
-    return None if isinstance(ranking[0].empty, EmptyIndex) else ranking
+    return None if (empty := ranking[0].empty) and empty.kind == "empty_index" else ranking
 
 
 def _wait(memory: Engine, seconds: float, cancel: Stop) -> None:
@@ -211,8 +211,8 @@ def _ranked_answer(
     if trace.level is not None and trace.recalled:
         _add_level(reply, trace.level, nearest=nearest)
     if trace.empty is not None:
-        sentence, step = map(one_line, wording.empty(trace.empty, trace.profile))
-        reply["empty"] = {"reason": kind(type(trace.empty).__name__), "sentence": sentence, "nextStep": step}
+        sentence, step = map(one_line, why_empty(trace.empty, trace.profile))
+        reply["empty"] = {"reason": trace.empty.kind, "sentence": sentence, "nextStep": step}
         reply["nearestMisses"] = [
             {
                 **_place(lost.chunk.path, lost.chunk.start_line, lost.last_line),

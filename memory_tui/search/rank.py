@@ -210,21 +210,23 @@ _LETTERS = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 """A letter of another script than the Latin one."""
 
 
-def _empty_reason(ranking: Ranking) -> trace.EmptyReason:
+def _empty_reason(ranking: Ranking) -> Notice:
     """Return why nothing was recalled: an empty answer must never look like an empty memory."""
     evidence, side, scores = ranking.evidence, ranking.side, ranking.table["score"]
     if not jsstring.trim(evidence.query):
-        return trace.BlankQuery()
+        return notice("blank_query")
     if len(evidence.refs) == 0:
         states = [item.state for item in evidence.unsearchable]
         unreadable = sum(state in ("failed", "changed while read", "missing root") for state in states)
-        return trace.EmptyIndex(evidence.files, states.count("pending"), unreadable)
+        return notice("empty_index", files=evidence.files, pending=states.count("pending"), unreadable=unreadable)
     if len(scores):
-        return trace.AllBelowGate(len(scores), float(scores.max()), ranking.rules.min_score, ranking.fresh())
+        best, floor = float(scores.max()), ranking.rules.min_score
+        return notice("all_below_gate", candidates=len(scores), best=best, floor=floor, decayed=ranking.fresh())
     if ranking.rules.mode == "nothing":
-        return trace.NoUsableWord(left_out(side.plan.dropped, evidence.query), evidence.pointless)
+        dropped = left_out(side.plan.dropped, evidence.query)
+        return notice("no_usable_word", dropped=dropped, pointless=evidence.pointless)
     missing = as_asked((word for word in side.plan.words if side.frequency.get(word, 1) == 0), evidence.query)
-    return trace.NothingMatched(missing, "AND" if side is evidence.openclaw else "OR")
+    return notice("nothing_matched", missing=missing, join="AND" if side is evidence.openclaw else "OR")
 
 
 # --- the level of an answer ------------------------------------------------------------------------------------------

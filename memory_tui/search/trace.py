@@ -1,7 +1,6 @@
 """A trace is the frozen record of one search. It has every candidate, every number and every verdict.
 
-Screen, JSON and tests read this record; nothing is recomputed for display. Verdicts and reasons for an empty answer
-are closed unions, so that one without wording does not pass the type checker.
+Screen, JSON and tests read this record; nothing is recomputed for display.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.index.sync import FileState
-from memory_tui.notices import Notice, quoted
+from memory_tui.notices import Notice, notice, quoted
 from memory_tui.providers.chain import ServingProvider
 from memory_tui.settings import Settings
 from memory_tui.workspace.annotations import Annotations, overtaken_in
@@ -410,13 +409,6 @@ class AnswerSignals(Struct, frozen=True):
         return max(0.0, self.held - (0.0 if self.cosine is None else MEANING * self.known * (1.0 - self.cosine)))
 
 
-_PHRASES = {
-    "found": "Found",
-    "nearby only": "Nearby only, which may not answer it",
-    "nothing holds these words": "Probably nothing answers it",
-}
-
-
 class AnswerLevel(Struct, frozen=True):
     """How an answer is to be taken: its `level`, by `signals` against two bounds.
 
@@ -442,9 +434,8 @@ class AnswerLevel(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """Return the level in words, with what is held."""
-        by = "in these words or in like ones" if self.signals.cosine is None else "by words and meaning"
-        phrase = f"Found in part ({self.in_part})" if self.in_part else _PHRASES[self.level]
-        return f"{phrase}: the best window holds {self.signals.share:.0%} of what was asked, {by}."
+        by_words, part = self.signals.cosine is None, self.in_part
+        return notice("answer_level", level=self.level, part=part, share=self.signals.share, by_words=by_words).message
 
     @property
     def explanation(self) -> str:
@@ -476,50 +467,6 @@ class Funnel(Struct, frozen=True):
     over_gate: int
     displaced: int
     recalled: int
-
-
-# --- reasons for an empty answer -----------------------------------------------------------------------------------
-
-
-class BlankQuery(Struct, frozen=True):
-    """Nothing was asked."""
-
-
-class EmptyIndex(Struct, frozen=True):
-    """No chunk is indexed; `files` notes have one, `pending` wait to be indexed and `unreadable` cannot be."""
-
-    files: int
-    pending: int
-    unreadable: int = 0
-
-
-class NoUsableWord(Struct, frozen=True):
-    """The query has no word to search for and no vector to go by: none known to the model, if `pointless`."""
-
-    dropped: tuple[str, ...]
-    pointless: bool = False
-
-
-class NothingMatched(Struct, frozen=True):
-    """No chunk holds the words (`missing` were found in none) and no vector was near."""
-
-    missing: tuple[str, ...]
-    join: str
-
-
-class AllBelowGate(Struct, frozen=True):
-    """`candidates` chunks were found, but the best scored `best`, below minScore, which is `floor`.
-
-    Without their age `decayed` of them would reach it.
-    """
-
-    candidates: int
-    best: float
-    floor: float
-    decayed: int
-
-
-EmptyReason = BlankQuery | EmptyIndex | NoUsableWord | NothingMatched | AllBelowGate
 
 
 class Trace(Struct, frozen=True):
@@ -556,7 +503,8 @@ class Trace(Struct, frozen=True):
     """Where each of `candidates` stands."""
     unsearchable: tuple[FileState, ...]
     notices: tuple[Notice, ...]
-    empty: EmptyReason | None
+    empty: Notice | None
+    """Why nothing was recalled."""
     timings: Mapping[str, float]
     """Milliseconds per stage: embed, vector, text, rank."""
     who: ServingProvider | None = None

@@ -14,10 +14,9 @@ from memory_tui import plan
 from memory_tui.doctor import CHECKS, examine
 from memory_tui.engine.engine import Engine
 from memory_tui.events import ProviderChanged
-from memory_tui.explain import wording
 from memory_tui.explain.wording import answered_by, terms_line
 from memory_tui.mcp.tools import memory_search
-from memory_tui.notices import as_notice
+from memory_tui.notices import as_notice, why_empty
 from memory_tui.providers.options import RequestLimits
 from memory_tui.tokens import as_asked
 from memory_tui.tui.session import Session
@@ -350,7 +349,7 @@ def test_no_pair_of_characters_is_called_a_word(tmp_path, bilingual, profile, qu
         trace = engine.search.search(question)
         why = engine.search.why(engine.search.gather(question), "MEMORY.md", 3)
     said = [as_notice(why.fate).message, terms_line("喜欢读书", trace).detail]
-    said += wording.empty(trace.empty, trace.profile) if trace.empty is not None else []
+    said += why_empty(trace.empty, trace.profile) if trace.empty is not None else []
     runs = set(as_asked(trace.plan.words, question))
     for pair in set(trace.plan.words) - runs:
         for sentence in said:

@@ -10,14 +10,14 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.engine.engine import Engine
-from memory_tui.explain import trace_json, why_not, wording
+from memory_tui.explain import trace_json, why_not
 from memory_tui.explain.hit_text import body_of, date_name
 from memory_tui.explain.why_not import LISTED, Inquest
 from memory_tui.explain.wording import MatchedWords
 from memory_tui.formatting import age_words
 from memory_tui.index.sync import FileState
 from memory_tui.mcp.tools import memory_search
-from memory_tui.notices import Notice, as_notice, notice
+from memory_tui.notices import Notice, as_notice, notice, why_empty
 from memory_tui.plan import Options
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import QueryPlan, Recalled
@@ -218,7 +218,7 @@ def options(tmp_path, profile, provider="none"):
 
 
 def sentence(trace):
-    return wording.empty(trace.empty, trace.profile)[0]
+    return why_empty(trace.empty, trace.profile)[0]
 
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3", "openclaw-2026.2"])

@@ -167,6 +167,15 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"missing": missing, "join": join}
         for missing, join in ((("walrus",), "OR"), (("a", "b"), "AND"), ((), "OR"), ((), "AND"))
     ],
+    "answer_level": [
+        {"level": level, "part": part, "share": 0.42, "by_words": bool(part)}
+        for level, part in (
+            ("found", ""),
+            ("found", '"router", not "walrus"'),
+            ("nearby only", ""),
+            ("nothing holds these words", ""),
+        )
+    ],
 }
 """Fields of each kind, one set for each way in which its sentence can read."""
 
@@ -177,8 +186,7 @@ def rendered():
         for fields in samples:
             one = Notice(kind, fields)
             yield f"{kind} ({one.code}): {one.message}" + (f"\n    {one.next_step}" if one.next_step else "")
-            if one.brief:
-                yield f"    = {one.brief}"
+            yield from (f"    = {words}" for words in (one.brief, one.short) if words)
 
 
 def test_sentences_are_those_on_record():

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.explain import wording
-from memory_tui.notices import as_notice, short_reason
+from memory_tui.notices import as_notice, why_empty
 from memory_tui.search.corpus import exact_cosines, products
 from memory_tui.search.excerpts import window
 from memory_tui.search.rank import Likeness, mmr, rank
-from memory_tui.search.trace import AllBelowGate, BelowMinScore, DisplacedByMmr, LoweredByDecay, Recalled
+from memory_tui.search.trace import BelowMinScore, DisplacedByMmr, LoweredByDecay, Recalled
 from tests.support.search import evidence, settings
 
 
@@ -119,8 +118,8 @@ def test_decay_is_named_when_it_alone_stopped_a_hit():
     assert isinstance(verdict, LoweredByDecay)
     assert verdict.factor == pytest.approx(0.25)
     assert trace.funnel.removed_by_decay == 1
-    assert isinstance(trace.empty, AllBelowGate)
-    assert trace.empty.decayed == 1
+    assert trace.empty.kind == "all_below_gate"
+    assert trace.empty.fields["decayed"] == 1
 
 
 def test_recommended_never_loses_an_old_note_to_its_age():
@@ -242,10 +241,10 @@ def test_every_candidate_has_one_verdict_that_holds(found, chosen):
             assert candidate.score >= trace.floor
             assert verdict.place > limit
         assert as_notice(verdict).message
-        assert short_reason(verdict)
+        assert as_notice(verdict).short
     assert (trace.empty is None) == bool(trace.recalled)
     if trace.empty is not None:
-        assert all(wording.empty(trace.empty, trace.profile))
+        assert all(why_empty(trace.empty, trace.profile))
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephrase, that_send
 from memory_tui.explain.why_not import WhyNot, row_of
 from memory_tui.formatting import one_line, safe
-from memory_tui.notices import as_notice, ordinal
+from memory_tui.notices import as_notice, ordinal, why_empty
 from memory_tui.providers import registry
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import Reranking, can_rank
@@ -484,7 +484,7 @@ class SearchView(View):
             return
         self.write("#level", self.level(answer))
         if answer.trace.empty is not None and answer.qmd is None:
-            self.say(*wording.empty(answer.trace.empty, answer.trace.profile))
+            self.say(*why_empty(answer.trace.empty, answer.trace.profile))
             self.write("#level", self.level(answer))
             return
         with self.app.batch_update():
