@@ -355,7 +355,7 @@ COMMANDS = dict(_commands())
 EXIT_CODES = """exit codes:
   0  done; an answer without hits is an answer, and so is one by words alone,
      with a notice, where the provider does not answer
-  1  failed on the way: the index, the provider or the disk
+  1  failed on the way: the index, the provider or the disk; doctor: a check failed
   2  cannot be done as asked: usage, configuration, workspace, path, value or labels
   3  eval: a mean is under its floor
   130  stopped by ctrl+c; by another signal, 128 and its number"""

@@ -54,8 +54,8 @@ NOT_ASKED = ("bedrock", "github-copilot")
 COMPATIBLE_APIS = ("openai-completions", "openai-responses")
 """What `models.providers.<id>.api` says of a server that embeds as OpenAI does."""
 
-_NO_LOCAL = "none here yet: a local model runs with a context of 512 tokens"
-_NO_SESSIONS = "none here: memory-tui notices changed transcripts by itself, after a compaction as at any other time"
+_NO_LOCAL = "none here: a local model runs with a context of 512 tokens"
+_NO_SESSIONS = "none here: changed transcripts are noticed at any time"
 _NO_AGENT = "none here: memory-tui runs no agent"
 _NO_BRIDGE = "none here: memory-tui runs qmd itself"
 _NO_UPKEEP = "none here: no clock updates QMD"
@@ -63,15 +63,13 @@ _NO_EXPORT = "none here: sources names sessions"
 _NO_REMOTE = "none here: the table is a folder"
 _NO_HOOK = "none here: the plug-in does it"
 _NO_STORE = "none here: there is only one"
-_NO_RECALL = (
-    "none here: conversations are searched where sources names sessions and experimental.sessionMemory allows them"
-)
+_NO_RECALL = "none here: sources with sessions and experimental.sessionMemory search them"
 _NO_PROFILES = "none here: logins with their keys are read from auth-profiles.json, in the order of auth.order"
 _BATCH_SERVICES = " or ".join(filter(None, (", ".join(registry.BATCHING[:-1]), registry.BATCHING[-1])))
 
 _BATCHES = f"leave 256 texts or more to the slow and cheap batch service of {_BATCH_SERVICES}"
 _MODEL = "GGUF file of the provider local"
-_NO_BUILD = "none here: the sqlite-vec that memory-tui is installed with serves, with the same answers"
+_NO_BUILD = "none here: memory-tui has its own sqlite-vec, with the same answers"
 _CACHE = "the most vectors kept of text that is gone; the least recently used go first"
 _COMPACTED = "index a session after it was compacted"
 _SOURCES, _MEDIA = ("memory", "sessions"), ("image", "audio", "all")
