@@ -11,9 +11,9 @@ import os
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -200,12 +200,18 @@ def beginning(note: DatedNote) -> DatedNote:
     return replace(note, text=text[: text.rfind("\n", 0, _MOST) + 1], unexamined=True)
 
 
-class Examination:
-    """One run of the checks: the inputs, and whether to stop."""
+Kept = dict[Hashable, tuple[Any, ...]]
+"""What was found in the text of a note by itself, by the finder, the text's digest and what else it was given."""
 
-    def __init__(self, inputs: InboxInputs, stopped: Callable[[], bool]) -> None:
+
+class Examination:
+    """One run of the checks: the inputs, whether to stop, and what earlier runs `kept`."""
+
+    def __init__(self, inputs: InboxInputs, stopped: Callable[[], bool], kept: Kept) -> None:
         self.inputs = inputs
         self.stopped = stopped
+        self.kept = kept
+        self.found = Kept()
         self._split: dict[tuple[str, bool], list[str]] = {}
 
     @property
@@ -220,16 +226,29 @@ class Examination:
         if self.stopped():
             raise Cancelled
 
+    def once(self, find: Callable[..., tuple[Any, ...]], text: str, given: Hashable) -> tuple[Any, ...]:
+        """Return what `find` finds in a text; it looks only where no earlier run did."""
+        key = find, digest(text), given
+        found = self.kept.get(key)
+        self.found[key] = self.kept[key] = found = find(text, given) if found is None else found
+        return found
+
     @cached_property
     def secrets(self) -> dict[str, tuple[secret_finder.Finding, ...]]:
         """Path of a note -> the secrets in it."""
         known = secret_finder.known_of((note.text for note in self.notes), self.inputs.cleared)
-        return {note.path: secret_finder.find(note.text, known) for note in self.notes}
+        found = {}
+        for note in self.notes:
+            rows = self.once(secret_finder.find, note.text, Known(cleared=known.cleared))
+            # What all notes tell changes with each of them, and concerns few.
+            again = secret_finder.is_doubtful(note.text, rows, known)
+            found[note.path] = secret_finder.find(note.text, known) if again else rows
+        return found
 
     @cached_property
     def repeats(self) -> Repeats:
         """Return what notes say again."""
-        return Repeats(self.inputs.notes, self.stopped)
+        return Repeats(self.inputs.notes, self.check)
 
     @cached_property
     def texts(self) -> Mapping[str, DatedNote]:
@@ -299,7 +318,7 @@ def _secrets(run: Examination) -> Iterator[Suggestion]:
 
 def _instructions(run: Examination) -> Iterator[Suggestion]:
     for note in run.notes:
-        for row in instructions.find(note.text, run.inputs.cleared):
+        for row in run.once(instructions.find, note.text, run.inputs.cleared):
             finding = notice("commands_agent", what=row.kind, hidden=row.hidden)
             label = secret_finder.exactly(run.lines(note.path, row.line, row.line))
             yield replace(_found_at(run, note.path, row.line, row.line, finding), label=label)
@@ -323,15 +342,15 @@ def _repeats(kind: str) -> Callable[[Examination], Iterator[Suggestion]]:
     def find(run: Examination) -> Iterator[Suggestion]:
         for row in (each for each in run.repeats.found if each.kind == kind):
             twin = run.passage(row.twin, row.twin_first, row.twin_last)
-            copy = Notice("file_copied", {"twin": row.twin}) if kind == "copied file" else None
-            finding = copy or Notice("said_twice", {"twin": str(twin)})
+            name, where = ("file_copied", row.twin) if kind == "copied file" else ("said_twice", str(twin))
+            finding = Notice(name, {"twin": where})
             yield replace(_found_at(run, row.path, row.first, row.last, finding, twin), family=row.family)
 
     return find
 
 
 def _corrections(run: Examination) -> Iterator[Suggestion]:
-    for pair in Corrections(run.notes, run.stopped).pairs():
+    for pair in Corrections(run.notes, run.check).pairs():
         new, old = pair.new, pair.old
         twin = f"{old.path}:{old.number}"
         if is_overtaken(old.text):
@@ -398,8 +417,7 @@ def _lost(run: Examination) -> Iterator[Suggestion]:
 
 def _promoted(run: Examination) -> Iterator[Suggestion]:
     for note in run.notes:
-        blocks = dream_blocks(note.text) if "openclaw-memory-promotion" in note.text else ()
-        for block in blocks:
+        for block in dream_blocks(note.text):
             if block.kind == "promotion" and block.last > block.first:
                 above = note.text.split("\n")[: block.first]
                 night = next((match[1] for line in reversed(above) if (match := _NIGHT.match(line))), "")
@@ -466,15 +484,21 @@ def examine(
     progress: CheckProgress = lambda *_: None,
     stopped: Callable[[], bool] = lambda: False,
     kinds: Collection[str] = (),
+    kept: Kept | None = None,
 ) -> Findings:
-    """Run the checks, those that are off where `kinds` names them, and join what has one cause. Raises Cancelled."""
-    run = Examination(inputs, stopped)
+    """Run the checks, those that are off where `kinds` names them, and join what has one cause. Raises Cancelled.
+
+    With the same `kept` each time a note whose text did not change costs little.
+    """
+    run = Examination(inputs, stopped, {} if kept is None else kept)
     groups: list[Group] = []
     for done, check in enumerate(CHECKS):
         run.check()
         progress(check.kind, done, len(CHECKS))
         if not check.off or check.kind in kinds:
             groups += grouped(_counted(_completed(row, check) for row in check.find(run)))
+    run.kept.clear()
+    run.kept.update(run.found)
     progress("", len(CHECKS), len(CHECKS))
     quiet = {
         reason: tuple(_silent(run, reason, *place) for place in rows) for reason, rows in run.repeats.quiet.items()

@@ -19,7 +19,6 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from memory_tui.errors import Cancelled
 from memory_tui.inbox.entries import DatedNote, lines_of
 from memory_tui.notes.changes import HEADING
 from memory_tui.workspace.annotations import is_marked, is_overtaken, without_mark
@@ -143,9 +142,9 @@ def _day(text: str) -> dt.date | None:
 class Corrections:
     """The pairs of a workspace's lines."""
 
-    def __init__(self, notes: Iterable[DatedNote], stopped: Callable[[], bool]) -> None:
+    def __init__(self, notes: Iterable[DatedNote], check: Callable[[], None]) -> None:
         self.lines = [line for note in notes for line in _lines(note)]
-        self._stopped = stopped
+        self._check = check
         self._holders: dict[str, list[int]] = defaultdict(list)
         for at, line in enumerate(self.lines):
             for term in line.terms:
@@ -158,8 +157,7 @@ class Corrections:
         """Return each correction once, the surer rule first. Raises Cancelled."""
         pairs: dict[tuple[str, int], Correction] = {}
         for rule in (self._named, self._marked, self._opened, self._put_away, self._labelled, self._opposed):
-            if self._stopped():
-                raise Cancelled
+            self._check()
             for pair in rule():
                 pairs.setdefault((pair.old.path, pair.old.number), pair)
         return list(pairs.values())

@@ -139,10 +139,8 @@ def digest(lines: str) -> str:
 
 _LONGEST = 200
 """Lines of an item: nothing else runs while a pattern is looked for in it, and a note may have 30 MB in one."""
-_FIRST_MARK = re.compile(rf"(?<!\s){ITEM.pattern}")
-"""A list mark with the blanks before it. From the middle of those no search begins: many would take minutes."""
-_SOURCE = re.compile(r"(?<!\s)\s*\(from [^()\s]+\.md\)\s*$")
-_MARKS = re.compile(r"[*_`~#>\[\]]+")
+_SOURCE = re.compile(r"\(from [^()\s]+\.md\)\s*$")
+_MARKS = re.compile(r"[*_`~#>\[\]]")
 
 
 class DatedNote(Struct, frozen=True):
@@ -203,7 +201,8 @@ def note_items(note: DatedNote) -> Iterator[NoteItem]:
 
 def plain(text: str) -> str:
     """Strip list mark, emphasis, source and line breaks from an item; lower case."""
-    words = _SOURCE.sub("", _MARKS.sub("", _FIRST_MARK.sub("", text, count=1)).strip())
+    mark = ITEM.match(text)
+    words = _SOURCE.sub("", _MARKS.sub("", text[mark.end() :] if mark else text))
     return " ".join(words.lower().split())
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, takewhile
 
 from msgspec import Struct
 
-from memory_tui.errors import Cancelled
 from memory_tui.inbox.entries import DatedNote, lines_of, plain
 from memory_tui.notes.changes import HEADING, ITEM
 from memory_tui.openclaw.dreaming import dream_blocks
@@ -36,8 +35,9 @@ _VENDOR = re.compile(
 _ARCHIVE = re.compile(
     r"(?:^|[/_. -])(?:archiv\w*|backups?|bak|old|cop(?:y|ies)|conflict\w*|trash)(?=$|[/_. (-])", re.IGNORECASE
 )
-_CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?")
-_TIME = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?|\d{4}-\d\d-\d\d|(?<![\d.])\d{1,2}\.\d{1,2}\.(?:\d{4})?(?!\d)")
+_CLOCK = re.compile(r"\d\d?:\d{2}(?::\d{2})?")
+_TIME = re.compile(r"\d(?:\d?:\d{2}(?::\d{2})?|\d{3}-\d\d-\d\d|(?<![\d.]\d)\d?\.\d{1,2}\.(?:\d{4})?(?!\d))")
+"""It begins with a digit, so that a search passes all else at once."""
 _HOST_LINE = re.compile(
     r"\W*(?:session (?:key|id|source)|user:|assistant:|system:|heartbeat|read heartbeat|\[(?:telegram|whatsapp|discord"
     r"|signal|slack|message_id|imessage)|</?[a-z!]|(?:created|updated|modified|time|timestamp|mode|date|source|status|confidence)\W*:"
@@ -82,7 +82,7 @@ class Repeat(Struct, frozen=True):
     twin_last: int
 
 
-class _Row(Struct, frozen=True, eq=False):
+class _Row(Struct, frozen=True, eq=False, gc=False):
     note: int
     line: int
     text: str
@@ -117,19 +117,18 @@ def is_dated(note: DatedNote) -> bool:
 class Repeats:
     """What repeats in notes: `found` with a proposal, and `quiet` by reason, the note's number and the line."""
 
-    def __init__(self, notes: Sequence[DatedNote], stopped: Callable[[], bool]) -> None:
+    def __init__(self, notes: Sequence[DatedNote], check: Callable[[], None]) -> None:
         self.notes = notes
         self.found: list[Repeat] = []
         self.quiet: dict[str, list[tuple[str, int]]] = defaultdict(list)
-        self._stopped = stopped
+        self._check = check
         self._dated = [is_dated(note) for note in notes]
         self._talks = {
             at for at, note in enumerate(notes) if sum(map(bool, map(_ROLE.match, note.text.split("\n")))) >= 3
         }
         self._rows: list[list[_Row]] = []
         for at, note in enumerate(notes):
-            if stopped():
-                raise Cancelled
+            check()
             vendor = _VENDOR.search(note.path) is not None
             self._rows.append([] if vendor else list(_rows(at, note)))
             if vendor:
@@ -156,8 +155,7 @@ class Repeats:
         by_key: dict[str, list[_Row]] = defaultdict(list)
         for row in rows:
             by_key[key(row)].append(row)
-        if self._stopped():
-            raise Cancelled
+        self._check()
         yield from ((name, places) for name, places in by_key.items() if len(places) > 1)
 
     def _all(self) -> Iterator[_Row]:
@@ -185,8 +183,7 @@ class Repeats:
         # A folder that holds what lies in three others gathers their notes, so they stay and its own go.
         gathers = {folder for folder, count in Counter(at for at, to in twins if at != to).items() if count >= 3}
         for members in _families(edges):
-            ranks = {at: (self._rank(at)[0], folders[at] in gathers, self._rank(at)) for at in members}
-            keep, *copies = sorted(members, key=ranks.__getitem__)
+            keep, *copies = sorted(members, key=lambda at: (self._rank(at)[0], folders[at] in gathers, self._rank(at)))
             name = folders[copies[-1]]  # Families whose last copy lies in one folder have one cause.
             for at in copies:
                 path, twin, last = self.notes[at].path, self.notes[keep].path, self._rows[keep][-1].line
@@ -223,10 +220,10 @@ class Repeats:
         """Yield two notes, where in each a run of equal lines starts, and how long it is."""
         seeds: dict[tuple[str, ...], list[tuple[int, int]]] = defaultdict(list)
         for note, rows in enumerate(self._rows):
+            keys, long = [row.key for row in rows], [row.is_long for row in rows]
             for at in range(len(rows) - _BLOCK + 1):
-                four = rows[at : at + _BLOCK]
-                if sum(row.is_long for row in four) >= _BLOCK // 2:
-                    seeds[tuple(row.key for row in four)].append((note, at))
+                if sum(long[at : at + _BLOCK]) >= _BLOCK // 2:
+                    seeds[tuple(keys[at : at + _BLOCK])].append((note, at))
         diagonals: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         for places in seeds.values():
             if 1 < len(places) <= _MOST_PLACES and len({note for note, _ in places}) <= _MOST_NOTES:
@@ -267,15 +264,12 @@ class Repeats:
 
     def _lines(self) -> None:
         fields = self._fields()
-        left: list[list[_Row]] = []
         every = (row for rows in self._rows for row in rows if row not in self._gone and not row.key.startswith("#"))
         for _, rows in self._places(every, lambda row: row.key):
-            reason = self._reason(rows, fields)
-            if reason:
+            if reason := self._reason(rows, fields):
                 self._silence(reason, rows)
             else:
-                left.append(rows)
-        self._twice(left)
+                self._twice(rows)
 
     def _reason(self, rows: Sequence[_Row], fields: frozenset[tuple[str, str]]) -> str:
         """Tell why nothing is proposed about equal lines; empty where something may be."""
@@ -308,19 +302,19 @@ class Repeats:
                 holders[self.notes[row.note].path.rpartition("/")[0], label[1].strip()].add(row.note)
         return frozenset(name for name, notes in holders.items() if len(notes) >= 3)
 
-    def _twice(self, left: Iterable[list[_Row]]) -> None:
-        for rows in left:
-            ranked = sorted(rows, key=lambda row: (self._rank(row.note), row.line))
-            if not rows[0].counts or _words(rows[0].key) < _FEWEST_WORDS or len(rows) > _MOST_PLACES:
-                self._silence(SHORT, rows)
-                continue
-            pairs = [(row, twin) for twin, row in combinations(ranked, 2) if self._is_twin(row, twin)]
-            # Of several twins the first one stays.
-            twins = dict(reversed(pairs))
-            self._silence(APART, (row for row in rows if row not in twins and row not in twins.values()))
-            for row, twin in twins.items():
-                place, name = self.notes[row.note].path, self.notes[twin.note].path
-                self.found.append(Repeat("said twice", name, place, row.line, row.line, name, twin.line, twin.line))
+    def _twice(self, rows: Sequence[_Row]) -> None:
+        """Propose that of equal lines one stays, or set them aside."""
+        if not rows[0].counts or _words(rows[0].key) < _FEWEST_WORDS or len(rows) > _MOST_PLACES:
+            self._silence(SHORT, rows)
+            return
+        ranked = sorted(rows, key=lambda row: (self._rank(row.note), row.line))
+        pairs = [(row, twin) for twin, row in combinations(ranked, 2) if self._is_twin(row, twin)]
+        # Of several twins the first one stays.
+        twins = dict(reversed(pairs))
+        self._silence(APART, (row for row in rows if row not in twins and row not in twins.values()))
+        for row, twin in twins.items():
+            place, name = self.notes[row.note].path, self.notes[twin.note].path
+            self.found.append(Repeat("said twice", name, place, row.line, row.line, name, twin.line, twin.line))
 
     def _is_twin(self, row: _Row, twin: _Row) -> bool:
         """Tell whether MEMORY.md, which sessions read anyway, or the same section says a line already.
@@ -333,8 +327,7 @@ class Repeats:
         return row.heading == twin.heading and row.text[0] not in " \t|"
 
     def _silence(self, reason: str, rows: Iterable[_Row]) -> None:
-        for row in rows:
-            self.quiet[reason].append((self.notes[row.note].path, row.line))
+        self.quiet[reason] += ((self.notes[row.note].path, row.line) for row in rows)
 
 
 def _words(key: str) -> int:
@@ -360,17 +353,10 @@ def _rows(at: int, note: DatedNote) -> Iterator[_Row]:
 
 def _families(edges: Iterable[tuple[int, int]]) -> list[set[int]]:
     """Join what edges connect."""
-    above: dict[int, int] = {}
-
-    def top(at: int) -> int:
-        while above.setdefault(at, at) != at:
-            above[at] = above[above[at]]
-            at = above[at]
-        return at
-
+    family: dict[int, set[int]] = {}
     for left, right in edges:
-        above[top(left)] = top(right)
-    families: Mapping[int, set[int]] = defaultdict(set)
-    for at in list(above):
-        families[top(at)].add(at)
-    return list(families.values())
+        fewer, more = sorted((family.setdefault(left, {left}), family.setdefault(right, {right})), key=len)
+        if fewer is not more:
+            more |= fewer
+            family.update(dict.fromkeys(fewer, more))
+    return list({id(members): members for members in family.values()}.values())

@@ -70,7 +70,7 @@ _REST = r"[A-Za-z0-9_+/=.~-]*"
 _BESIDE = re.compile(r"[`* \t/:,;|-]{1,5}([0-9a-f]{32,64}|(?=\S*[a-z])(?=\S*[A-Z])(?=\S*\d)[\w+/=]{20,200})(?![\w.-])")
 """What looks random beside a key is the other half of a pair, and has no form of its own."""
 _CUT_FOR_SHOW = re.compile(r"\.{3}|…")
-_ID = re.compile(r"(?<![\w/-])[A-Za-z][A-Za-z0-9]{1,20}[_-][A-Za-z0-9_-]{12,80}")
+_ID = re.compile(r"(?<![\w/-])[A-Za-z][A-Za-z0-9]{1,20}+[_-][A-Za-z0-9_-]{12,80}")
 _ADDRESS = re.compile(r"https?://\S{8,400}")
 _ADDRESS_PART = re.compile(r"[\w-]{16,}")
 _FEWEST_IDS, _BEFORE = 3, 200
@@ -110,6 +110,13 @@ def find(text: str, known: Known = NOTHING_KNOWN) -> tuple[Finding, ...]:
             counted = start
             findings.append(Finding(kind, line, start, end, label))
     return tuple(row for row in findings if exactly(text[row.start : row.end]) not in known.cleared)
+
+
+def is_doubtful(text: str, findings: Iterable[Finding], known: Known) -> bool:
+    """Tell whether one of `findings`, which were made without what is `known` of the workspace, may be none with it."""
+    values = "\n".join(text[row.start : row.end] for row in findings)
+    parts = _ADDRESS_PART.findall(values)
+    return not known.in_addresses.isdisjoint(parts) or any(prefix in values for prefix in known.prefixes)
 
 
 def exactly(text: str) -> tuple[str, str]:

@@ -37,6 +37,7 @@ class _Pattern:
         return method
 
 
+@cache
 def _pattern(text: str, flags: int = 0) -> re.Pattern[str]:
     return cast("re.Pattern[str]", _Pattern(text, flags))
 
@@ -52,7 +53,7 @@ _TELLING = _pattern(r"[\d/@|!$&*?§]")
 
 @lru_cache(1 << 15)
 def _may_label(word: str) -> bool:
-    return bool(_OF_SECRETS.search(word) or _words("halves").search(word))
+    return bool(_OF_SECRETS.search(word) or _pattern("{halves}").search(word))
 
 
 _LONG_WORD = 40
@@ -255,9 +256,8 @@ def _is_value(line: str, match: re.Match[str], name: str, value: str, known: Kno
         return _password(value) or (_VARIABLE.match(line, match.start()) is not None and not placeholder(value))
     # What is on the back of a card has three digits.
     digits = _OF_DIGITS.search(name) and _CODE_VALUE.fullmatch(value.zfill(4) if name.startswith("cv") else value)
-    return (
-        bool(digits) or _bare(value) or (name.endswith(("schlüssel", "key")) and _NET_CODE.fullmatch(value) is not None)
-    )
+    of_device = name.endswith(("schlüssel", "key")) and _NET_CODE.fullmatch(value)
+    return bool(digits or of_device) or _bare(value)
 
 
 def _further(line: str, match: re.Match[str]) -> re.Match[str] | None:
@@ -310,24 +310,18 @@ def _value(line: str, match: re.Match[str]) -> str:
 def _opening(line: str) -> Iterator[Span]:
     """Yield the codes in a sentence that names what is shut and that it is opened by them."""
     codes = [*_DIGITS.finditer(line)]
-    for match in codes if codes and _words("shut").search(line.lower()) else ():
+    for match in codes if codes and _pattern("{shut}").search(line.lower()) else ():
         before = line[max(0, match.start() - 70) : match.start()].lower()
         after = line[match.end() : match.end() + 30].lower()
-        opens = (match[0][-1] in "#*" and "**" not in match[0] + after[:1]) or _words("opens").search(before)
-        if opens and _words("shut").search(before + after) and not _words("other").search(before):
+        opens = (match[0][-1] in "#*" and "**" not in match[0] + after[:1]) or _pattern("{opens}").search(before)
+        if opens and _pattern("{shut}").search(before + after) and not _pattern("{other}").search(before):
             yield *match.span(), LABELLED, Label("code", "")
-
-
-@cache
-def _words(name: str) -> re.Pattern[str]:
-    """Return the pattern of a table in labels.toml, for text in lower case."""
-    return re.compile(_filled(f"{{{name}}}"))
 
 
 def _another_thing(line: str, match: re.Match[str]) -> bool:
     """Tell whether the label is the name of something else, or its cell of a table holds more than the label."""
     between = (match["between"] or "").lower()
-    if _words("not_after").match(line.lower(), match.start("form")) or _words("not_after").search(between):
+    if _pattern("{not_after}").match(line.lower(), match.start("form")) or _pattern("{not_after}").search(between):
         return True
     if match["name"] and _NOT_BEFORE.search(line[max(0, match.start() - 14) : match.start()].lower()):
         return True
@@ -338,7 +332,7 @@ def _another_thing(line: str, match: re.Match[str]) -> bool:
 
 def placeholder(value: str) -> bool:
     """Tell whether `value` is a template, a reference, a date, an address or a gap to be filled."""
-    return bool(_REFERENCE.fullmatch(value[:_LONGEST_VALUE]) or _words("no_value").match(value[:_LONGEST_VALUE]))
+    return bool(_REFERENCE.fullmatch(value[:_LONGEST_VALUE]) or _pattern("{no_value}").match(value[:_LONGEST_VALUE]))
 
 
 def _password(value: str) -> bool:
@@ -455,10 +449,9 @@ def _is_phrase(text: str, labelled: bool) -> bool:
     """Tell whether small words are those of a wallet: three quarters differ, and after its mere name no word of a
     sentence is among them.
     """
-    fewest, words = 2 if labelled else 1, re.findall(r"[a-zß-ÿ]+", text)
-    return (
-        len(_words("sentence").findall(text)) < fewest and len(words) % 3 == 0 and 4 * len(set(words)) >= 3 * len(words)
-    )
+    words = re.findall(r"[a-zß-ÿ]+", text)
+    few = len(_pattern("{sentence}").findall(text)) < (2 if labelled else 1)
+    return few and len(words) % 3 == 0 and 4 * len(set(words)) >= 3 * len(words)
 
 
 def _columns(line: str) -> dict[int, str]:

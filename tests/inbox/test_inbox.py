@@ -178,6 +178,27 @@ def test_it_can_be_stopped_and_tells_how_far_it_is():
         examine(InboxInputs((), TODAY, lambda _: True), stopped=lambda: True)
 
 
+def test_after_a_change_the_changed_note_alone_is_looked_through_again(engine, workspace, monkeypatch):
+    """What all notes tell together holds nevertheless: that a long word is a part of an address, and no key."""
+    looked: list[str] = []
+    for finder in (checks.secret_finder, checks.instructions):
+        find = finder.find
+        monkeypatch.setattr(finder, "find", lambda text, *more, find=find: (looked.append(text), find(text, *more))[1])
+    (workspace / "MEMORY.md").write_text("- api key: k3Jx81QmZr7Lw2Pd90aB\n")
+    (workspace / "memory/2026-03-01.md").write_text("- the oak was pruned\n")
+    kinds = [row.kind for row in engine.inbox.examine().suggestions]
+    assert "secret" in kinds
+    assert len(looked) >= 4
+    looked.clear()
+    assert [row.kind for row in engine.inbox.examine().suggestions] == kinds
+    assert looked == []
+    changed = "- the oak was pruned, see https://example.org/d/k3Jx81QmZr7Lw2Pd90aB\n"
+    (workspace / "memory/2026-03-01.md").write_text(changed)
+    assert "secret" not in [row.kind for row in engine.inbox.examine().suggestions]
+    assert "- the oak was pruned\n" not in looked
+    assert looked.count(changed) == 2, "once for secrets, once for commands"
+
+
 def test_a_stop_is_heard_between_two_things_a_note_says():
     asked, notes = [], (note("- [one](a.md)\n- [two](b.md)\n"),)
     with pytest.raises(Cancelled):
