@@ -30,7 +30,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-_TRIES, _PAUSE_SECONDS = 100, 0.05
+_PAUSE_SECONDS = 0.01
 _HOLDER_BYTES = 256
 """The room that the text has. It is never given back, so that a lock can be had on a full disk too."""
 _LOCKED_BYTE = 1 << 20
@@ -124,18 +124,17 @@ def _write(descriptor: int, text: str) -> None:
     durable.write_all(descriptor, text.encode().ljust(_HOLDER_BYTES))
 
 
-def wait_for(index: str | os.PathLike[str], stop: Stop | None = None) -> WriterLock:
-    """The lock of `index`, waited for five seconds while another writer has it, or until `stop` is set.
+def wait_for(index: str | os.PathLike[str], stop: Stop | None = None, *, seconds: float = 5.0) -> WriterLock:
+    """The lock of `index`, waited for so long while another writer has it, or until `stop` is set.
 
     Raises IndexBusy, and Cancelled when stopped.
     """
-    stop = stop or Stop()
-    for _ in range(_TRIES):
-        lock = WriterLock.acquire(index)
-        if lock is not None:
-            return lock
+    stop, until = stop or Stop(), time.monotonic() + seconds
+    while (lock := WriterLock.acquire(index)) is None and time.monotonic() < until:
         if stop.wait(_PAUSE_SECONDS):
             raise Cancelled
+    if lock is not None:
+        return lock
     other = holder(index)
     raise IndexBusy(
         f"Process {other.pid if other else 'unknown'} is indexing this workspace.",

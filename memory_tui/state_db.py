@@ -72,7 +72,7 @@ class ScopedRecords(Struct, frozen=True):
         """Return all values, the one written first in front."""
         if not self.path.exists():
             return dict(self._old())
-        return self._run(self._read)
+        return run(self.path, self._read, tell=self.tell)
 
     def put(self, key: str, value: object) -> None:
         """Keep `value` (JSON) under `key`."""
@@ -108,14 +108,7 @@ class ScopedRecords(Struct, frozen=True):
             connection.execute(f"DELETE FROM {name} WHERE scope = ?1 AND id NOT IN {newest}", values)
             return before
 
-        return self._run(change, write=True)
-
-    def _run(self, how: Callable[[apsw.Connection], T], *, write: bool = False) -> T:
-        for tell in (self.tell, None):
-            with suppress(SetAside), transaction(self.path, write=write, tell=tell) as connection:
-                value = how(connection)
-                break
-        return value
+        return run(self.path, change, write=True, tell=self.tell)
 
     # --- inside a transaction ---
 
@@ -157,16 +150,11 @@ def kept(path: Path) -> Iterator[None]:
             connection.close()
 
 
-class SetAside(Exception):
-    """The database made no sense and has another name now; nothing was done, and a new one can be begun."""
+def run(path: Path, how: Callable[[apsw.Connection], T], *, write: bool = False, tell: Tell | None = warn) -> T:
+    """Return what `how` makes of a transaction on the database `path`; with `write` nobody else writes meanwhile.
 
-
-@contextmanager
-def transaction(path: Path, *, write: bool = False, tell: Tell | None = warn) -> Iterator[apsw.Connection]:
-    """Give a transaction on the database `path`; with `write` nobody else writes meanwhile.
-
-    Without `tell` a missing database is made. Raises SetAside, after which it can be begun without `tell`;
-    StateUnavailable.
+    Where the database makes no sense it is set aside, of which `tell` hears, and `how` gets a new one; without `tell`
+    that was done, and a missing one is made. Raises StateUnavailable.
     """
     file = durable.file_at(path)
     try:
@@ -179,7 +167,7 @@ def transaction(path: Path, *, write: bool = False, tell: Tell | None = warn) ->
             with suppress(apsw.BusyError):
                 connection.execute("PRAGMA journal_mode = WAL" if write else "")
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-            yield connection
+            value = how(connection)
             connection.execute("COMMIT")
         except BaseException:
             # What was not committed is rolled back.
@@ -190,11 +178,12 @@ def transaction(path: Path, *, write: bool = False, tell: Tell | None = warn) ->
             _kept.file, _kept.connection = file, connection
         else:
             connection.close()
+        return value
     except (*_SENSELESS, apsw.Error, OSError) as error:
         if tell is None or not isinstance(error, _SENSELESS):
             raise _unavailable(path, error) from error
         _set_aside(path, file, error, tell)
-        raise SetAside from error
+    return run(path, how, write=write, tell=None)
 
 
 def was_taken_over(connection: apsw.Connection, name: str, scope: str) -> bool:

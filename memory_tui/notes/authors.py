@@ -480,7 +480,7 @@ def name_authors(journal: Journal, roots: Roots, now: float) -> list[str]:
         problems.append(error.message)
 
     holders = defaultdict[int | None, set[str]](set)
-    heads = [(path, head.blob) for path, head in journal.heads()[0].items()]
+    heads = [(path, head.blob) for path, head in journal.heads().items()]
     for path, blob in [*heads, *((edit.path, edit.before) for edit in edits)]:
         holders[blob].add(path)
 

@@ -35,8 +35,8 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from memory_tui import durable, state_db
-from memory_tui.errors import EditFailed, EditRefused, IndexUnavailable, MemoryTuiError, StateUnavailable
-from memory_tui.locks import Holder, WriterLock, is_alive, process_start
+from memory_tui.errors import EditFailed, EditRefused, IndexBusy, IndexUnavailable, MemoryTuiError, StateUnavailable
+from memory_tui.locks import Holder, is_alive, process_start, wait_for
 from memory_tui.notes.changes import Busy, Change, FileChange, ThreeWay
 from memory_tui.notes.merge import merge
 from memory_tui.notes.write import NEW, OLD, Folder, SameLinesChanged, contents, current, parent, quiet, tag, write
@@ -287,17 +287,19 @@ class Journal:
         """Return the text that these bytes are kept as, None where they are not."""
         return None if data is None else self._read(lambda connection: self._blob_of(connection, data), None)
 
-    def heads(self) -> tuple[dict[str, Head], int | None]:
-        """Return what each note was that was there when last seen, and when all were looked at (ns), None for never."""
+    def heads(self, path: str | None = None) -> dict[str, Head]:
+        """Return what each note was that was there when last seen: all, the note `path`, or those below that folder."""
+        sql = """SELECT path, blob, size, mtime_ns, ctime_ns, device FROM note_path
+            WHERE scope = (SELECT id FROM note_scope WHERE name = ?) AND blob NOT NULL"""
+        # The letter behind the slash is 0.
+        values = () if path is None else tuple(map(storable, (path, f"{path}/", f"{path}0")))
+        sql += " AND (path = ? OR path >= ? AND path < ?)" * bool(values)
+        return self._read(lambda c: {path: Head(*row) for path, *row in rows(c, sql, self._scope, *values)}, {})
 
-        def heads(connection: apsw.Connection) -> tuple[dict[str, Head], int | None]:
-            sql = """SELECT path, blob, size, mtime_ns, ctime_ns, device FROM note_path
-                WHERE scope = (SELECT id FROM note_scope WHERE name = ?) AND blob NOT NULL"""
-            known = {path: Head(*row) for path, *row in rows(connection, sql, self._scope)}
-            return known, value(connection, "SELECT began FROM note_scope WHERE name = ?", self._scope)
-
-        nothing: tuple[dict[str, Head], int | None] = {}, None
-        return self._read(heads, nothing)
+    def began(self) -> int | None:
+        """Return when all notes were looked at last (ns); None for never."""
+        began: int | None = self._of_scope("began")
+        return began
 
     def unviewed(self) -> tuple[Edit, ...]:
         """Return what others changed since a person last looked, newest first; nothing before the first look."""
@@ -306,8 +308,8 @@ class Journal:
 
     def start(self) -> float | None:
         """Return since when (epoch seconds) every change is known that was made; None before the first look."""
-        sql = "SELECT at FROM note_start WHERE scope = (SELECT id FROM note_scope WHERE name = ?)"
-        return self._read(lambda c: value(c, sql, self._scope) if c.table_exists(None, "note_start") else None, None)
+        start: float | None = self._of_scope("at")
+        return start
 
     def entries(self, since: int = 0, more: str = "") -> tuple[JournalEntry, ...]:
         """Return all changes of this program after a number, oldest first."""
@@ -405,15 +407,13 @@ class Journal:
     @contextmanager
     def locked(self, seconds: float = _LOCK_SECONDS) -> Iterator[None]:
         """Keep others from changing notes, and from settling a change that is on its way. Raises Busy, EditRefused."""
-        until = time.monotonic() + seconds
         try:
             durable.make_folder(self.folder)
-            while (lock := WriterLock.acquire(self._old)) is None:
-                if time.monotonic() > until:
-                    raise Busy("Another memory-tui is changing notes of this workspace.", "Try again in a moment.")
-                time.sleep(0.01)
+            lock = wait_for(self._old, seconds=seconds)
         except OSError as error:
             raise unusable(f"{self.folder}: {error.strerror or error}") from None
+        except IndexBusy:
+            raise Busy("Another memory-tui is changing notes of this workspace.", "Try again in a moment.") from None
         except IndexUnavailable as error:
             raise EditFailed(error.message, "Check the folder of the journal.") from None
         with lock, self.kept():
@@ -592,7 +592,7 @@ class Journal:
         )
 
     def _of_scope(self, name: str) -> Any:  # noqa: ANN401 - as SQLite
-        sql = f"SELECT {name} FROM note_scope WHERE name = ?"
+        sql = f"SELECT {name} FROM note_scope LEFT JOIN note_start ON scope = id WHERE name = ?"
         return self._read(lambda connection: value(connection, sql, self._scope), None)
 
     def _edits(self, sql: str, values: tuple[object, ...]) -> tuple[Edit, ...]:
@@ -610,7 +610,7 @@ class Journal:
             return self._write(lambda connection, _: how(connection))
         if not self.database.exists():
             return nothing
-        return self._run(lambda c: how(c) if c.table_exists(None, "note_blob") else nothing, write=False)
+        return self._run(lambda c: how(c) if c.table_exists(None, "note_start") else nothing, write=False)
 
     def _write(self, how: Callable[[apsw.Connection, int], T]) -> T:
         def write(connection: apsw.Connection) -> T:
@@ -621,14 +621,9 @@ class Journal:
 
         return self._run(write, write=True)
 
-    def _run(
-        self, how: Callable[[apsw.Connection], T], *, write: bool, tell: state_db.Tell | None = state_db.warn
-    ) -> T:
+    def _run(self, how: Callable[[apsw.Connection], T], *, write: bool) -> T:
         try:
-            with state_db.transaction(self.database, write=write, tell=tell) as connection:
-                return how(connection)
-        except state_db.SetAside:
-            return self._run(how, write=write, tell=None)
+            return state_db.run(self.database, how, write=write)
         except StateUnavailable as error:
             raise unusable(error.message.removesuffix(".").replace(" cannot be used", "")) from None
 

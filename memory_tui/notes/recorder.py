@@ -22,8 +22,8 @@ from memory_tui.formatting import plural
 from memory_tui.notes.authors import name_authors
 from memory_tui.notes.changes import Busy
 from memory_tui.notes.history import is_loss, lost_lines, text_of, who
-from memory_tui.notes.journal import Edit, Head, Journal, Sight
-from memory_tui.notes.write import contents, parent
+from memory_tui.notes.journal import Edit, Journal, Sight
+from memory_tui.notes.write import parent
 from memory_tui.workspace.roots import MEMORY, Roots, destination, scan
 from memory_tui.workspace.scan import settled_of
 
@@ -49,7 +49,6 @@ class Recorder:
         self._waiting: set[str] = set()
         """Notes to be looked at again, by stored path."""
         self._gone: set[str] = set()
-        self._known: dict[str, Head] | None = None
         self._mark: tuple[object, ...] | None = None
         """What the last complete look was of; None where it left something to see."""
         self._trouble = ""
@@ -77,7 +76,6 @@ class Recorder:
         if not changed and not self._waiting:
             return
         with self._lock:
-            self._known = None
             paths, folders = set[str](), list[str]()
             for path in changed:
                 try:
@@ -104,7 +102,7 @@ class Recorder:
                 self._fail(error)
 
     def _tell_losses(self, losses: Collection[int]) -> None:
-        texts = {head.blob for head in self._journal.heads()[0].values()}
+        texts = {head.blob for head in self._journal.heads().values()}
         named = [edit for edit in self._journal.edits(since=min(losses) - 1) if edit.id in losses][::-1]
         missing = [edit for edit in named if edit.after is not None or edit.before not in texts]
         if losing := [edit for edit in missing if is_loss(self._journal, edit)]:
@@ -125,7 +123,7 @@ class Recorder:
             if mark == self._mark and None not in mark and not self._waiting:
                 self._record((), fresh=None, began=start)
                 return
-            heads, began = self._journal.heads()
+            began, heads = self._journal.began(), self._journal.heads()
             # What is as it was is counted and not listed; where the count is another, some are gone.
             seen = scan(self._roots, settled_of((path, *head[1:4]) for path, head in heads.items()))
             now = {note.path: (note.size, note.mtime_ns, note.ctime_ns) for note in seen.notes if note.source == MEMORY}
@@ -152,7 +150,7 @@ class Recorder:
         One that was never seen is new unless it is older than `fresh` (ns).
         """
         left, batch = sorted(paths), list[Sight]()
-        self._waiting, self._known = set(), None
+        self._waiting = set()
         is_over = not left and began is None
         try:
             # What the watcher saw is written down to the end.
@@ -183,16 +181,11 @@ class Recorder:
         """Return whether there is a folder, or was one with notes in it."""
         if os.path.isdir(path):
             return True
-        start = f"{self._roots.stored(path)}/"
         try:
-            return any(note.startswith(start) for note in self._heads())
+            return bool(self._journal.heads(self._roots.stored(path)))
         except EditRefused as error:
             self._fail(error)
             return False
-
-    def _heads(self) -> dict[str, Head]:
-        self._known = self._known or self._journal.heads()[0]
-        return self._known
 
     def _sights(self, paths: list[str], fresh: int | None) -> tuple[list[Sight], list[str]]:
         """Return what is at the first of the stored paths, as much as one transaction takes, and the other paths."""
@@ -209,19 +202,12 @@ class Recorder:
         """Return what is at a stored path; None where that cannot be known, or is to be seen again first."""
         try:
             with parent(self._roots, path) as (folder, name):
+                # Before its bytes: what is written meanwhile differs from it at the next look.
                 status = folder.status(name) if folder is not None else None
-                if folder is None or status is None:
-                    return self._missing(path)
-                self._gone.discard(path)
-                state = status.st_size, status.st_mtime_ns, status.st_ctime_ns
-                head = self._heads().get(path) if fresh is not None else None
-                if head is not None and head[1:4] == state:
-                    return None
-                descriptor = folder.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-                try:
-                    data, status = contents(descriptor, name), os.fstat(descriptor)
-                finally:
-                    os.close(descriptor)
+                data = folder.read(name) if folder is not None and status is not None else None
+            if status is None or data is None:
+                return self._missing(path)
+            self._gone.discard(path)
         except (MemoryTuiError, OSError):
             # The list of files says what cannot be read.
             self._mark = None
@@ -237,7 +223,7 @@ class Recorder:
         while not os.path.isdir(folder) and folder != os.path.dirname(folder):
             folder = os.path.dirname(folder)
         status = os.stat(folder)
-        head = self._heads().get(path)
+        head = self._journal.heads(path).get(path)
         if head is None or not os.path.isdir(root) or head.device not in (0, status.st_dev):
             self._gone.discard(path)
             return None
