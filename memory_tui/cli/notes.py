@@ -28,8 +28,8 @@ from memory_tui.notes import authors
 from memory_tui.notes import history as histories
 from memory_tui.notes.changes import Change, diff_lines, diff_text
 from memory_tui.notes.edit import AppliedChange, Curator
-from memory_tui.notes.history import OTHERS, OWN
-from memory_tui.notes.journal import Edit, JournalEntry
+from memory_tui.notes.history import OWN, SOMEBODY
+from memory_tui.notes.journal import OTHERS, Edit, JournalEntry
 from memory_tui.search.corpus import DAY_SECONDS
 from memory_tui.workspace.roots import MEMORY, NoteMissing, destination, named_lines, scan
 
@@ -281,8 +281,8 @@ def history(args: argparse.Namespace) -> int:
         most = -1 if filtered else max(_PAGE, 5 * args.newest)
         path = args.path and _note(notes, args.path)
         entries = histories.history(notes.journal, path, most=most, joined=not args.json)
-        names = {_by(entry) or "somebody" for entry in entries}
-        if args.by not in {None, "somebody", OWN, *authors.HOSTS, *names}:
+        names = {histories.who(entry) for entry in entries}
+        if args.by not in {None, SOMEBODY, OWN, *authors.HOSTS, *names}:
             those = f"Those who did: {', '.join(sorted(names))}." if names else "Nobody changed one yet."
             raise SettingError(f"Nobody called {args.by!r} changed a note.", those)
         chosen = [entry for entry in entries if _fits(entry, args)]
@@ -307,10 +307,9 @@ def since(args: argparse.Namespace) -> int:
                 journal.view()
                 last = "The next since starts from now; memory-tui since 2h looks back." if edits else ""
         else:
-            edits, then = tuple(edit for edit in journal.edits() if not edit.kind and edit.at >= at), minute(at)
+            edits, then = tuple(edit for edit in journal.edits() if edit.at >= at and edit.kind == OTHERS), minute(at)
             last = f"The record begins at {minute(start)}." if at < (start := journal.start() or at) else ""
-        entries = [histories.entry_of([edit]) for edit in edits] if args.json else histories.joined_edits(edits)
-        entries.sort(key=histories.newest)
+        entries = histories.by_others(edits, joined=not args.json)
         words = histories.news(edits)
         lines = [_line(entry, set()) for entry in entries]
         sentence = f"Since {then}: {words}." if words else f"Nobody else changed a note since {then}."
@@ -421,16 +420,9 @@ def _time(words: str, who: str = "--before takes a time or a change") -> float:
 # --- rows ----------------------------------------------------------------------------------------------------------
 
 
-def _by(entry: JournalEntry) -> str:
-    if entry.kind != OTHERS:
-        return OWN
-    return entry.author.host if entry.author is not None else ""
-
-
 def _fits(entry: JournalEntry, args: argparse.Namespace) -> bool:
-    by = "" if args.by == "somebody" else args.by
     gone = any(file.after is None for file in entry.files)
-    return (args.by is None or by == _by(entry)) and (not args.deleted or gone)
+    return args.by in (None, histories.who(entry)) and (not args.deleted or gone)
 
 
 def _row(entry: JournalEntry, undoable: set[int]) -> dict[str, Any]:
@@ -438,7 +430,8 @@ def _row(entry: JournalEntry, undoable: set[int]) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(entry, name) for name in names}
     author = to_builtins(entry.author) if entry.author is not None else None
     paths = list(dict.fromkeys(entry.paths))
-    return row | {"paths": paths, "undoable": entry.id in undoable, "by": _by(entry), "author": author}
+    by = "" if (name := histories.who(entry)) == SOMEBODY else name
+    return row | {"paths": paths, "undoable": entry.id in undoable, "by": by, "author": author}
 
 
 _STATES = {"intent": " (cut off)", "refused": " (not made)", "draft": " (draft that was not written)"}

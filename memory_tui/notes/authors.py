@@ -28,7 +28,7 @@ from memory_tui.hosts import transcripts
 from memory_tui.hosts.transcripts import HostSession, ToolUse
 from memory_tui.notes.changes import FileChange
 from memory_tui.notes.git import GitFailed, History, Move
-from memory_tui.notes.journal import Author, Edit, Journal
+from memory_tui.notes.journal import OTHERS, Author, Edit, Journal
 from memory_tui.openclaw.trust import LedgerRow, Trust, text_hash
 from memory_tui.workspace.roots import Roots
 
@@ -506,7 +506,7 @@ def name_authors(journal: Journal, roots: Roots, now: float) -> list[str]:
     with journal.kept():
         for edit in edits:
             since, last[edit.path] = last.get(edit.path, 0.0), edit.at
-            if edit.kind:
+            if edit.kind != OTHERS:
                 continue
             change = change_of(edit, since)
             author = UNKNOWN if change is None else authors.of(change)
@@ -522,7 +522,7 @@ def _with_start(move: Move, edits: Sequence[Edit], made: Callable[[Move, Edit], 
     is_forced = move.what.startswith("reset") or "rebase" in move.what
     for edit in () if is_forced else reversed(edits):
         is_near = move.since - _GIT_BEFORE <= edit.at < move.since and edit.at > move.at - _LONGEST_MOVE
-        if is_near and not edit.kind and made(move, edit):
+        if is_near and edit.kind == OTHERS and made(move, edit):
             move = replace(move, since=edit.at)
     return move
 

@@ -16,15 +16,14 @@ from memory_tui.errors import EditRefused, MemoryTuiError
 from memory_tui.formatting import minute, plural
 from memory_tui.notes.changes import Change, FileChange, Lines, end_of
 from memory_tui.notes.edit import Curator
-from memory_tui.notes.journal import EDITOR, Edit, Journal, JournalEntry, RecordedNote
+from memory_tui.notes.journal import EDITOR, OTHERS, Edit, Journal, JournalEntry, RecordedNote
 from memory_tui.notes.merge import changed_spans
 from memory_tui.workspace.annotations import without_markers
 from memory_tui.workspace.notes import is_daily
 
-OTHERS = "others"
-"""The kind of an entry about what somebody else did."""
 OWN = "memory-tui"
 """Who made the changes that this program made."""
+SOMEBODY = "somebody"
 _BURST_SECONDS, _FEWEST = 2.0, 3
 """Changes of so many notes by one author that follow each other so closely are listed as one."""
 _WAYS_BACK = ("restore", "undo", "redo")
@@ -37,11 +36,11 @@ _MANY_LINES, _OVERWRITTEN = 10, 0.8
 """What is no log is overwritten where more than this share of so many lines goes."""
 
 
-def who(edit: Edit) -> str:
+def who(change: Edit | JournalEntry) -> str:
     """Return who made a change, in words."""
-    if edit.kind:
+    if change.kind != OTHERS:
         return OWN
-    return edit.author.host if edit.author is not None and edit.author.host else "somebody"
+    return (change.author and change.author.host) or SOMEBODY
 
 
 def history(
@@ -54,30 +53,27 @@ def history(
     edits = journal.edits(path, until=until, most=most)
     oldest = edits[-1].id - 1 if len(edits) == most else 0
     own = [entry for entry in journal.entries(oldest) if path in (None, *entry.paths) and not 0 < until <= entry.id]
-    edits = tuple(edit for edit in edits if not edit.kind)
-    others = joined_edits(edits) if joined and path is None else [entry_of([edit]) for edit in edits]
-    return tuple(sorted([*own, *others], key=newest))
+    return tuple(sorted([*own, *by_others(edits, joined=joined and path is None)], key=_newest))
 
 
-def newest(entry: JournalEntry) -> tuple[float, int]:
+def _newest(entry: JournalEntry) -> tuple[float, int]:
     """Return by what entries are ordered: the newest first, though it may have been seen before an older one."""
     return -entry.at, -entry.id
 
 
-def joined_edits(edits: Iterable[Edit]) -> list[JournalEntry]:
-    """Return what others did, newest first: what became of many notes at once by one author is one entry."""
+def by_others(edits: Iterable[Edit], *, joined: bool) -> list[JournalEntry]:
+    """Return what others did, newest first; `joined`, what became of many notes at once by one author is one entry."""
     bursts: list[list[Edit]] = []
     for edit in edits:
-        last = bursts[-1][-1] if bursts else None
-        if last is not None and abs(last.at - edit.at) <= _BURST_SECONDS and who(last) == who(edit):
+        last = bursts[-1][-1] if bursts else edit
+        if bursts and joined and abs(last.at - edit.at) <= _BURST_SECONDS and who(last) == who(edit):
             bursts[-1].append(edit)
-        else:
+        elif edit.kind == OTHERS:
             bursts.append([edit])
-    return [
-        entry_of(part)
-        for burst in bursts
-        for part in ([burst] if len({edit.path for edit in burst}) >= _FEWEST else ([edit] for edit in burst))
-    ]
+    parts = (
+        [burst] if len({edit.path for edit in burst}) >= _FEWEST else [[edit] for edit in burst] for burst in bursts
+    )
+    return sorted((entry_of(part) for burst in parts for part in burst), key=_newest)
 
 
 def entry_of(burst: Sequence[Edit]) -> JournalEntry:
@@ -110,7 +106,7 @@ def _deeds(notes: Iterable[RecordedNote]) -> str:
 
 def title_of(edit: Edit) -> str:
     """Return what a change did to its note, in words: those of this program, or who did it and how."""
-    if edit.kind:
+    if edit.kind != OTHERS:
         return edit.title
     verb = "made" if edit.before is None else "removed" if edit.after is None else "changed"
     return f"{who(edit)} {verb} {edit.path} (+{edit.plus} -{edit.minus})"
@@ -322,7 +318,7 @@ def is_loss(journal: Journal, edit: Edit) -> bool:
 
     What git removes it has. Raises EditRefused.
     """
-    if edit.kind or not edit.minus or edit.author == EDITOR:
+    if edit.kind != OTHERS or not edit.minus or edit.author == EDITOR:
         return False
     if edit.after is None:
         return edit.author is None or edit.author.host != "git"

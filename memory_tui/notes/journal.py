@@ -65,6 +65,8 @@ _LARGE, _LARGEST_WINDOW = 1 << 20, 27
 _MOST_COUNTED = 1 << 24
 """Bytes of two texts of which lines are compared."""
 _DAY_SECONDS = 86_400.0
+OTHERS = "others"
+"""The kind of a change that somebody else made."""
 T = TypeVar("T")
 _P, _C = zstd.CompressionParameter, zstd.DecompressionParameter
 
@@ -98,13 +100,13 @@ CREATE TABLE IF NOT EXISTS note_blob (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS note_blob_hash ON note_blob (hash);
 """
-_EDITS = """
-SELECT e.id, e.place, e.at, p.path, e.before, e.after, e.plus, e.minus, coalesce(c.kind, ''), coalesce(c.title, ''),
-  a.host, a.session, a.rule
+_EDITS = f"""
+SELECT e.id, e.place, e.at, p.path, e.before, e.after, e.plus, e.minus,
+  coalesce(c.kind, '{OTHERS}'), coalesce(c.title, ''), a.host, a.session, a.rule
 FROM note_scope AS s CROSS JOIN note_edit AS e ON e.scope = s.id JOIN note_path AS p ON p.id = e.path
 LEFT JOIN note_change AS c ON c.scope = s.name AND c.id = e.id LEFT JOIN note_author AS a ON a.id = e.author
-WHERE s.name = ?1 AND coalesce(c.state, 'done') = 'done' AND e.id > ?2 AND e.id < ?3 {more}
-ORDER BY e.id {order}, e.place LIMIT ?4
+WHERE s.name = ?1 AND coalesce(c.state, 'done') = 'done' AND e.id > ?2 AND e.id < ?3 {{more}}
+ORDER BY e.id {{order}}, e.place LIMIT ?4
 """
 _BEGAN = "SELECT began FROM note_scope WHERE id = ?"
 """From when on every note is known; NULL while changes of others are not written down."""
@@ -157,8 +159,7 @@ class Edit(Struct, frozen=True):
     """One note in one change. `at` (epoch seconds) is when the file changed, at the latest when that was seen.
 
     `id` numbers the changes of a workspace, `place` the notes of one; `before` and `after` name texts, None where the
-    note was not there. `plus` and `minus` count lines. `kind` and `title` are those of a change that this program made,
-    empty for one of somebody else.
+    note was not there. `plus` and `minus` count lines. `title` is that of a change that this program made.
     """
 
     id: int
@@ -169,7 +170,7 @@ class Edit(Struct, frozen=True):
     after: int | None
     plus: int
     minus: int
-    kind: str = ""
+    kind: str = OTHERS
     title: str = ""
     author: Author | None = None
 
@@ -304,7 +305,7 @@ class Journal:
     def unviewed(self) -> tuple[Edit, ...]:
         """Return what others changed since a person last looked, newest first; nothing before the first look."""
         since = self._of_scope("viewed")
-        return () if since is None else tuple(edit for edit in self.edits(since=since) if not edit.kind)
+        return () if since is None else tuple(edit for edit in self.edits(since=since) if edit.kind == OTHERS)
 
     def start(self) -> float | None:
         """Return since when (epoch seconds) every change is known that was made; None before the first look."""

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 
 from memory_tui.cancel import Stop
-from memory_tui.errors import EditRefused, MemoryTuiError, PathRefused, WorkspaceError
+from memory_tui.errors import EditRefused, MemoryTuiError, WorkspaceError
 from memory_tui.formatting import plural
 from memory_tui.notes.authors import name_authors
 from memory_tui.notes.changes import Busy
@@ -62,7 +62,7 @@ class Recorder:
         Since a look at all with the same `fingerprint` no note has changed.
         """
         if changed is None:
-            with self._lock:
+            with self._lock, self._journal.kept():
                 self._look(fingerprint)
                 if self._gone and not self._stop.is_set():
                     time.sleep(_AGAIN_SECONDS)
@@ -75,17 +75,12 @@ class Recorder:
             self._teller.start()
         if not changed and not self._waiting:
             return
-        with self._lock:
-            paths, folders = set[str](), list[str]()
-            for path in changed:
-                try:
-                    paths.add(destination(self._roots, path)[2])
-                except PathRefused:
-                    folders += [] if path.endswith(".md") else [path]
-            if any(map(self._holds_notes, folders)):
+        with self._lock, self._journal.kept():
+            if any(self._holds_notes(path) for path in changed if not path.endswith(".md")):
                 self._look(None)
             else:
-                self._record(paths | self._waiting, fresh=None)
+                notes = {self._roots.stored(path) for path in changed if path.endswith(".md")}
+                self._record(notes | self._waiting, fresh=None)
 
     def tell_losses(self) -> None:
         """Say which recorded notes lost lines, or are gone, and by whom.
@@ -95,23 +90,22 @@ class Recorder:
         with self._telling, self._journal.kept():
             edits = [self._untold.popleft() for _ in range(len(self._untold))]
             try:
-                if losses := {edit.id for edit in edits if is_loss(self._journal, edit)}:
-                    name_authors(self._journal, self._roots, time.time())
-                    self._tell_losses(losses)
+                losses = {edit.id for edit in edits if is_loss(self._journal, edit)}
+                if not losses:
+                    return
+                name_authors(self._journal, self._roots, time.time())
+                texts = {head.blob for head in self._journal.heads().values()}
+                named = [edit for edit in self._journal.edits(since=min(losses) - 1) if edit.id in losses][::-1]
+                missing = [edit for edit in named if edit.after is not None or edit.before not in texts]
+                if losing := [edit for edit in missing if is_loss(self._journal, edit)]:
+                    first = losing[0]
+                    lines = lost_lines(*(text_of(self._journal, blob) for blob in (first.before, first.after)))
+                    what = f"{first.path} {'lost' if first.after else 'vanished, with'} {plural(len(lines), 'line')}"
+                    if len(losing) > 1:
+                        what = f"{first.path} and {plural(len(losing) - 1, 'other note')} lost lines"
+                    self._tell(f"{what}: {who(first)} did it. The inbox offers to bring them back.")
             except EditRefused as error:
                 self._fail(error)
-
-    def _tell_losses(self, losses: Collection[int]) -> None:
-        texts = {head.blob for head in self._journal.heads().values()}
-        named = [edit for edit in self._journal.edits(since=min(losses) - 1) if edit.id in losses][::-1]
-        missing = [edit for edit in named if edit.after is not None or edit.before not in texts]
-        if losing := [edit for edit in missing if is_loss(self._journal, edit)]:
-            first = losing[0]
-            lines = lost_lines(*(text_of(self._journal, blob) for blob in (first.before, first.after)))
-            what = f"{first.path} {'lost' if first.after else 'vanished, with'} {plural(len(lines), 'line')}"
-            if len(losing) > 1:
-                what = f"{first.path} and {plural(len(losing) - 1, 'other note')} lost lines"
-            self._tell(f"{what}: {who(first)} did it. The inbox offers to bring them back.")
 
     # --- only while locked -------------------------------------------------------------------------------------------
 

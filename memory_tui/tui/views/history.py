@@ -24,8 +24,8 @@ from memory_tui.engine.notes import Past
 from memory_tui.errors import EditRefused
 from memory_tui.formatting import one_line, plural, safe
 from memory_tui.notes import authors
-from memory_tui.notes.history import OTHERS, exact, taken_back
-from memory_tui.notes.journal import JournalEntry, RecordedNote
+from memory_tui.notes.history import exact, taken_back
+from memory_tui.notes.journal import OTHERS, JournalEntry, RecordedNote
 from memory_tui.tui import changes
 from memory_tui.tui.dialogs import Choice, Page, dialog_width
 from memory_tui.tui.keys import bindings, named
