@@ -35,7 +35,7 @@ from memory_tui.settings import Settings
 from memory_tui.workspace import roots, transcripts
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, sealed, windows
 from memory_tui.workspace.notes import ChangedWhileRead
-from memory_tui.workspace.roots import FOLDER, MEMORY, WORKSPACE, Roots, devices_of, reachable
+from memory_tui.workspace.roots import FOLDER, MEMORY, WORKSPACE, Roots, devices_of, missing
 from memory_tui.workspace.scan import LeftOut, NoteFile, Scan
 
 PATIENT = frozenset({"start", "watch", "search", "interval", "sweep", "lost", "takeover", "resume"})
@@ -255,13 +255,9 @@ def sort_out(
     mounted or unmounted.
     """
     vanished = VanishedNotes()
-    paths = {note.path for note in scan.notes}
-    if scan.quiet + sum(path in rows for path in paths) == len(rows):
+    gone = [rows[path] for path in missing(roots, scan, rows.keys())]
+    if not gone:
         return vanished
-    if scan.quiet:
-        # Which are quiet is not listed; to find out who is missing, everything is.
-        paths = {note.path for note in reachable(roots).notes}
-    missing = [row for path, row in rows.items() if path not in paths]
     looks = scan.devices, devices_of(roots)
     moved = {path for path, device in devices.items() if any(look.get(path, device) != device for look in looks)}
     moved = set() if accepted else moved
@@ -269,7 +265,7 @@ def sort_out(
     doubts = {path: FileState(path, "missing root", f"{path} {why}") for path in moved} | _unreachable(
         scan, roots, accepted
     )
-    for row in missing:
+    for row in gone:
         place = next((path for path in _upwards(row.path) if path in doubts), None)
         if place is None:
             vanished.deleted.append(row)

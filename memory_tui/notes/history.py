@@ -212,24 +212,22 @@ def restore_before(curator: Curator, path: str | None = None, *, change: int = 0
     """
     when = f"before change {change}" if change else f"on {minute(at)}"
     step = "memory-tui history lists the changes."
-    by_path: dict[str, list[Edit]] = {}
-    files, unknown = [], 0
-    with curator.journal.kept():
-        start = curator.journal.start() or time.time()
+    journal = curator.journal
+    with journal.kept():
+        start = journal.start() or time.time()
         # Of one note the last change up to then says it all, and a record may have 100,000 others.
-        last = curator.journal.edits(path, until=change, before=at, most=1) if path is not None else ()
-        for edit in reversed(last or curator.journal.edits(path)):
-            by_path.setdefault(edit.path, []).append(edit)
-        if path is not None and not by_path:
+        older = journal.edits(path, until=change, before=at, most=-1 if path is None else 1)
+        then = {edit.path: edit.after for edit in reversed(older)}
+        first = {} if path in then else {edit.path: edit.before for edit in journal.edits(path)}
+        if path is not None and not (then or first):
             raise EditRefused(f"The record has no change of {path}.", step)
-        for name, edits in by_path.items():
-            older = [edit for edit in edits if (edit.id < change if change else edit.at < at)]
-            if not older and not change and at < start:
-                unknown += 1
-                continue
-            now, then = curator.read(name), curator.journal.text(older[-1].after if older else edits[0].before)
-            if now != then:
-                files.append(FileChange(name, now, then))
+        unknown = 0
+        if change or at >= start:
+            then = first | then
+        else:
+            unknown = len(first.keys() - then.keys())
+        texts = ((name, curator.read(name), journal.text(blob)) for name, blob in then.items())
+        files = [FileChange(*each) for each in texts if each[1] != each[2]]
     if unknown and not files:
         what = f"The record of {path or 'the notes'} begins at {minute(start)}; --before {minute(at)} is older."
         raise EditRefused(what, step)

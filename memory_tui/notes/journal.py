@@ -480,33 +480,37 @@ class Journal:
     ) -> JournalEntry:
         """Write an entry; the notes of one that is `settled` are now what it left."""
         numbered = replace(entry, id=entry.id or self._next(connection, scope))
-        if files is not None:
-            recorded = tuple(self._recorded(connection, scope, file) for file in files)
-            numbered = replace(numbered, files=recorded)
         more = json.dumps({"left": entry.left})
         fields = numbered.id, entry.at, entry.state, entry.kind, entry.title, entry.undoes, entry.redoes, entry.reason
         connection.execute(
             f"INSERT OR REPLACE INTO note_change VALUES ({'?, ' * 9}?)", (self._scope, *map(storable, fields), more)
         )
-        connection.execute("DELETE FROM note_edit WHERE scope = ? AND id = ?", (scope, numbered.id))
-        for place, note in enumerate(numbered.files):
-            path = row_id(connection, "note_path", scope=scope, path=note.path)
-            lines = counted(_text(connection, note.before), _text(connection, note.after))
-            row = scope, numbered.id, place, path, entry.at, note.before, note.after, *lines, note.mode, note.mtime_ns
-            connection.execute(_NEW_EDIT, row)
-            if settled and value(connection, _BEGAN, scope) is not None:
-                # Who looks next reads it, whatever its size and time are.
-                sql = "UPDATE note_path SET blob = ?, size = -1, mtime_ns = 0, ctime_ns = 0, device = 0 WHERE id = ?"
-                connection.execute(sql, (note.after, path))
+        if files is None:
+            sql = "UPDATE note_edit SET at = ? WHERE scope = ? AND id = ?"
+            connection.execute(sql, (entry.at, scope, numbered.id))
+        else:
+            connection.execute("DELETE FROM note_edit WHERE scope = ? AND id = ?", (scope, numbered.id))
+            notes = [self._recorded(connection, scope, numbered, *each) for each in enumerate(files)]
+            numbered = replace(numbered, files=tuple(notes))
+        for note in numbered.files if settled and value(connection, _BEGAN, scope) is not None else ():
+            # Who looks next reads it, whatever its size and time are.
+            sql = """UPDATE note_path SET blob = ?, size = -1, mtime_ns = 0, ctime_ns = 0, device = 0
+                WHERE scope = ? AND path = ?"""
+            connection.execute(sql, (note.after, scope, storable(note.path)))
         return numbered
 
-    def _recorded(self, connection: apsw.Connection, scope: int, file: FileChange) -> RecordedNote:
-        """Keep the texts of a note."""
+    def _recorded(
+        self, connection: apsw.Connection, scope: int, entry: JournalEntry, place: int, file: FileChange
+    ) -> RecordedNote:
+        """Write down a note of an entry, with its texts."""
         path = row_id(connection, "note_path", scope=scope, path=file.path)
         last = "SELECT after FROM note_edit WHERE path = p.id AND after NOT NULL ORDER BY id DESC LIMIT 1"
         sql = f"SELECT coalesce(p.blob, ({last})) FROM note_path AS p WHERE p.id = ?"
-        before = self._keep(connection, file.before, value(connection, sql, path) or None)
-        return RecordedNote(file.path, before, self._keep(connection, file.after, before), file.mode, file.mtime_ns)
+        before = self._keep(connection, file.before, value(connection, sql, path))
+        after = self._keep(connection, file.after, before)
+        texts = before, after, *counted(file.before, file.after)
+        connection.execute(_NEW_EDIT, (scope, entry.id, place, path, entry.at, *texts, file.mode, file.mtime_ns))
+        return RecordedNote(file.path, before, after, file.mode, file.mtime_ns)
 
     def _set_aside(self, connection: apsw.Connection, scope: int, made: JournalEntry, since: int) -> None:
         """Name the editor for what was seen of the note meanwhile; what tells the same as this change goes."""
@@ -554,8 +558,10 @@ class Journal:
         self, connection: apsw.Connection, data: bytes | None, base: int | None, prefix: bytes | None = None
     ) -> int | None:
         """Keep a text, as what differs from that of `base`, which may be given as `prefix`; returns its number."""
-        if data is None or (prefix is not None and data == prefix):
-            return None if data is None else base
+        if data is None:
+            return None
+        if data == prefix:
+            return base
         if (blob := self._blob_of(connection, data)) is not None:
             return blob
         depth = 0 if base is None else value(connection, f"{_CHAIN} SELECT count(*) FROM chain", base)

@@ -24,7 +24,7 @@ from memory_tui.notes.changes import Busy
 from memory_tui.notes.history import is_loss, lost_lines, text_of, who
 from memory_tui.notes.journal import Edit, Journal, Sight
 from memory_tui.notes.write import parent
-from memory_tui.workspace.roots import MEMORY, Roots, destination, scan
+from memory_tui.workspace.roots import MEMORY, Roots, destination, missing, scan
 from memory_tui.workspace.scan import settled_of
 
 _BATCH, _BATCH_BYTES = 100, 16 * 1024 * 1024
@@ -118,12 +118,10 @@ class Recorder:
                 self._record((), fresh=None, began=start)
                 return
             began, heads = self._journal.began(), self._journal.heads()
-            # What is as it was is counted and not listed; where the count is another, some are gone.
             seen = scan(self._roots, settled_of((path, *head[1:4]) for path, head in heads.items()))
             now = {note.path: (note.size, note.mtime_ns, note.ctime_ns) for note in seen.notes if note.source == MEMORY}
-            gone, left_out = heads.keys() - now.keys(), {left.path for left in seen.left_out}
-            counted = len(gone - left_out) == seen.quiet
-            gone = gone & left_out if counted else gone - {note.path for note in scan(self._roots).notes}
+            left_out = {left.path for left in seen.left_out}
+            gone = {*missing(self._roots, seen, heads.keys() - left_out)} | (heads.keys() & left_out)
         except WorkspaceError:
             # Of notes that cannot be reached nothing is known.
             return

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -249,6 +249,17 @@ def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
         walk.notes += listed.notes
         walk.left_out += listed.left_out
     return walk.result()._replace(devices=devices)
+
+
+def missing(roots: Roots, seen: Scan, known: Collection[str]) -> list[str]:
+    """Return those of the `known` paths that are not on disk; `seen` counted what is as it was known, or listed all."""
+    listed = {note.path for note in seen.notes}
+    if seen.quiet + sum(path in known for path in listed) == len(known):
+        return []
+    if seen.quiet:
+        # Which are quiet is not listed; to find out who is missing, everything is.
+        listed = {note.path for note in reachable(roots).notes}
+    return [path for path in known if path not in listed]
 
 
 def beside(roots: Roots) -> int:
