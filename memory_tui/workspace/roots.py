@@ -264,7 +264,7 @@ def missing(roots: Roots, seen: Scan, known: Collection[str]) -> list[str]:
 
 def beside(roots: Roots) -> int:
     """Count the Markdown files below the workspace that no root reaches."""
-    return sum(1 for path in notes_below(roots.workspace) if next(_allowed(roots, path), None) is None)
+    return sum(1 for path in notes_below(roots.workspace) if _root_of(roots, path) is None)
 
 
 def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
@@ -296,7 +296,7 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
         return PathVerdict(stored, False, "missing", "There is no such file.")
     if stat.S_ISDIR(status.st_mode):
         return PathVerdict(stored, False, "folder", "It is a folder, and no note is below it.")
-    if any(_allowed(roots, absolute)):
+    if _root_of(roots, absolute) is not None:
         return PathVerdict(stored, False, "missing", "It was not there when the workspace was last scanned.")
     return PathVerdict(
         stored,
@@ -328,28 +328,24 @@ def destination(roots: Roots, path: str, media: MediaRules | None = None) -> tup
 
     Nothing need be there. Raises PathRefused for what is no path of a note, or of `media`, or lies behind a link.
     """
-    if not jsstring.trim(path) or "\0" in path:
+    name = jsstring.trim(path)
+    if not name or "\0" in path:
         raise PathRefused("This is not a path of a note.", _PLACES)
-    absolute = _absolute(roots, jsstring.trim(path))
+    absolute = _absolute(roots, name)
     stored = roots.stored(absolute)
     if not stored.endswith(".md") and not (media is not None and media.limit(stored)):
-        raise PathRefused(f"{jsstring.trim(path)} is not a note: its name does not end in .md.", _PLACES)
-    root = next(_allowed(roots, absolute), None)
+        raise PathRefused(f"{name} is not a note: its name does not end in .md.", _PLACES)
+    root = _root_of(roots, absolute)
     try:
         if root is None:
             # Of what lies outside, or behind a link, nothing is told.
             base = str(roots.workspace)
-            inside = _below(base, absolute) and not any(_linked(base, absolute))
-            outside = not inside or os.path.lexists(absolute)
-            what = (
-                f"{jsstring.trim(path)} is outside the places where notes are read"
-                if outside
-                else f"There is no note {stored}"
-            )
-            raise PathRefused(f"{what}.", _PLACES)
+            inside = _below(base, absolute) and not _link_below(base, absolute)
+            none = f"There is no note {stored}." if inside and not os.path.lexists(absolute) else ""
+            raise PathRefused(none or f"{name} is outside the places where notes are read.", _PLACES)
         if any(map(roots.excludes, upwards(stored))):
             raise PathRefused(f"The setting exclude leaves {stored} out.", "memory-tui config tells where it is set.")
-        for link in _linked(root, absolute):
+        if link := _link_below(root, absolute):
             raise PathRefused(f"{roots.stored(link)} is a symbolic link, which is not followed.", _PLACES)
     except (OSError, ValueError) as error:
         raise PathRefused(f"{stored} cannot be looked at: {_cause(error)}.", _PLACES) from None
@@ -409,27 +405,27 @@ def _below(folder: str, absolute: str) -> bool:
     return absolute.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def _allowed(roots: Roots, absolute: str) -> Iterator[str]:
-    """Yield the roots through which `absolute` may be read; links above a root are followed, none below."""
+def _root_of(roots: Roots, absolute: str) -> str | None:
+    """Return the root through which `absolute` may be read; links above a root are followed, none below."""
     base = str(roots.workspace)
-    if _below(os.path.join(base, FOLDER), absolute) or absolute in [
-        os.path.join(base, name) for name in roots.root_notes
-    ]:
-        yield base
+    if _below(os.path.join(base, FOLDER), absolute) or absolute in {os.path.join(base, n) for n in roots.root_notes}:
+        return base
     for extra in roots.extra:
         if absolute == extra:
-            yield os.path.dirname(extra)
-        elif _below(extra, absolute) and not os.path.islink(extra):
-            yield extra
+            return os.path.dirname(extra)
+        if _below(extra, absolute) and not os.path.islink(extra):
+            return extra
+    return None
 
 
-def _linked(root: str, absolute: str) -> Iterator[str]:
-    """Yield each symbolic link on the way from `root` (excluded) to `absolute`."""
+def _link_below(root: str, absolute: str) -> str:
+    """Return the first symbolic link on the way from `root` (excluded) to `absolute`, empty where there is none."""
     at = root.rstrip(os.sep)
     for name in absolute[len(at) + 1 :].split(os.sep):
         at = at + os.sep + name
         if os.path.islink(at):
-            yield at
+            return at
+    return ""
 
 
 def upwards(stored: str) -> Iterator[str]:
