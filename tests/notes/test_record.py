@@ -103,7 +103,7 @@ def test_changes_are_numbered_with_those_of_this_program_and_listed_in_pages(tmp
     rows = one.journal.edits()
     assert [(row.id, row.kind, row.plus, row.minus) for row in rows] == [
         (3, "edit", 1, 0),
-        (2, "", 1, 0),
+        (2, "others", 1, 0),
         (1, "edit", 1, 0),
     ]
     assert [row.id for row in one.journal.edits(most=2)] == [3, 2]
