@@ -12,6 +12,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -281,7 +282,8 @@ def why_path(roots: Roots, path: str, seen: Scan | None = None) -> PathVerdict:
         status = None
     except (OSError, ValueError) as error:
         return PathVerdict(stored, False, "unreadable", f"It cannot be looked at: {_cause(error)}.")
-    note = next((n for n in seen.notes if n.path == stored or _is_same(status, n)), None)
+    inode = (status.st_dev, status.st_ino) if status is not None and status.st_ino else None
+    note = next((n for n in seen.notes if n.path == stored or n.inode == inode), None)
     if note is not None:
         return PathVerdict(note.path, True, "included", _included(note, stored))
     below = sum(n.path.startswith("" if stored == "." else stored + "/") for n in seen.notes)
@@ -396,8 +398,7 @@ def _absolute(roots: Roots, path: str) -> str:
     absolute = os.path.normpath(os.path.join(str(roots.workspace), path))
     if "\\x" in absolute and "\0" not in absolute and not os.path.lexists(absolute):
         raw = re.sub(rb"\\x([89a-f][0-9a-f])", lambda m: bytes.fromhex(m[1].decode()), os.fsencode(absolute))
-        if os.path.lexists(raw):
-            return os.fsdecode(raw)
+        return os.fsdecode(raw) if os.path.lexists(raw) else absolute
     return absolute
 
 
@@ -433,10 +434,6 @@ def upwards(stored: str) -> Iterator[str]:
     while stored:
         yield stored
         stored = stored.rpartition("/")[0]
-
-
-def _is_same(status: os.stat_result | None, note: NoteFile) -> bool:
-    return status is not None and status.st_ino != 0 and note.inode == (status.st_dev, status.st_ino)
 
 
 def _included(note: NoteFile, stored: str) -> str:
@@ -566,10 +563,8 @@ def devices_of(roots: Roots) -> dict[str, int]:
     """Map each root that is there to its device; the workspace is `.`, wherever a link in its place leads."""
     devices = {}
     for path, absolute in root_places(roots).items():
-        try:
+        with suppress(OSError, ValueError):
             status = os.stat(absolute) if path == WORKSPACE else os.lstat(absolute)
-        except (OSError, ValueError):
-            continue
-        if not stat.S_ISLNK(status.st_mode):
-            devices[path] = status.st_dev
+            if not stat.S_ISLNK(status.st_mode):
+                devices[path] = status.st_dev
     return devices
