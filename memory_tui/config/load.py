@@ -60,11 +60,6 @@ def own(config: Config) -> Config:
     return config if config.kind == "own" else Config()
 
 
-def parse(text: str, path: Path, agent: str = "") -> Config:
-    """Return the configuration in `text`, as if read from `path`. Raises ConfigError with line and column."""
-    return _Reading(parse_json5(SourceText(path, text))).config(None, agent)
-
-
 def _read(path: Path) -> _Reading:
     try:
         return _Reading(read_json5(path, MAX_BYTES))

@@ -8,15 +8,14 @@ import pytest
 from memory_tui.config import load
 from memory_tui.config.keys import BY_PATH, OF_AGENT
 from memory_tui.errors import ConfigError
+from tests.support.config_text import parsed
 
 pytest_plugins = ("tests.support.config",)
-
-PATH = Path("openclaw.json")
 
 
 def older(section):
     """The configuration with `section` as the members of agents.defaults.memorySearch."""
-    return load.parse(f"{{agents: {{defaults: {{memorySearch: {{{section}}}}}}}}}", PATH)
+    return parsed(f"{{agents: {{defaults: {{memorySearch: {{{section}}}}}}}}}")
 
 
 @pytest.mark.parametrize(
@@ -35,7 +34,7 @@ def older(section):
     ],
 )
 def test_both_layouts_of_openclaw_are_read(text, layout):
-    found = load.parse(text, PATH)
+    found = parsed(text)
     assert (found.kind, found.layout) == ("openclaw", layout)
     assert found.values["query.minScore"].value == 0.2
     assert found.values["query.minScore"].origin == f"openclaw.json:1 {layout}.query.minScore"
@@ -44,9 +43,9 @@ def test_both_layouts_of_openclaw_are_read(text, layout):
 
 
 def test_our_own_file_has_the_tree_at_the_top():
-    found = load.parse(
+    found = parsed(
         '{query: {minScore: 0.1}, sync: {watchDebounceMs: 200}, profile: "recommended", workspace: "/notes"}',
-        Path("config.json"),
+        name="config.json",
     )
     assert found.kind == "own"
     assert found.values["sync.watchDebounceMs"].value == 200
@@ -60,7 +59,7 @@ def test_an_agent_overrides_field_by_field_and_adds_its_extra_paths():
                                                   cache: {enabled: false}}},
       list: [{id: "main"},
              {id: "Coder", memorySearch: {query: {minScore: 0.5}, extraPaths: ["b", "c"], remote: {apiKey: "k"}}}]}}"""
-    main, coder = load.parse(text, PATH), load.parse(text, PATH, "coder")
+    main, coder = parsed(text), parsed(text, "coder")
     assert (main.value("query.minScore"), coder.value("query.minScore")) == (0.2, 0.5)
     assert (coder.value("query.maxResults"), coder.value("cache.enabled")) == (9, False)
     assert (main.extra_paths, coder.extra_paths) == (("a", "b"), ("a", "b", "c"))
@@ -77,15 +76,14 @@ def test_what_an_agent_has_of_its_own_counts_before_what_is_general(key):
     for name in reversed(key.split(".")):
         value = {name: value}
     tree = {"agents": {"entries": {"main": value}}, "memory": {"search": {}}}
-    found = load.parse(json.dumps(tree), PATH)
+    found = parsed(json.dumps(tree))
     assert found.value(row.path) == (row.choices[1] if row.choices else 77)
     assert found.entries[row.path].places[0].path == f"agents.entries.main.{key}"
 
 
 def test_two_layouts_at_once_are_reported_and_the_newer_counts():
-    found = load.parse(
+    found = parsed(
         "{memory: {search: {query: {minScore: 0.1}}},\n agents: {defaults: {memorySearch: {query: {minScore: 0.9}}}}}",
-        PATH,
     )
     assert found.value("query.minScore") == 0.1
     assert "line 2" in str(found.problems[0])
@@ -145,7 +143,7 @@ def test_a_bad_value_is_reported_with_its_line_and_the_default_used(section, key
     ],
 )
 def test_a_section_of_the_wrong_kind_is_reported_and_harmless(text):
-    found = load.parse(text, PATH)
+    found = parsed(text)
     assert len(found.problems) == 1
     assert "line 1" in str(found.problems[0])
     assert found.values == {}
@@ -161,12 +159,11 @@ def test_unknown_keys_are_reported_with_a_suggestion_and_change_nothing():
 
 
 def test_what_else_is_in_the_file_is_none_of_our_business():
-    found = load.parse(
+    found = parsed(
         "{channels: {telegram: {botToken: 'x'}}, agents: {defaults: {model: {primary: 'm'},"
         " compaction: {mode: 'safeguard', memoryFlush: {softThresholdTokens: 4000, foo: 1}}},"
         " list: [{id: 'main', tools: {}}]}, memory: {citations: 'on', search: {}, bar: 1},"
         " plugins: {slots: {memory: 'memory-core'}, entries: {x: {}}}}",
-        PATH,
     )
     assert [problem.key for problem in found.problems] == ["agents.defaults.compaction.memoryFlush.foo", "memory.bar"]
     assert found.value("memory.citations") == "on"
@@ -181,11 +178,11 @@ def test_what_must_be_known_to_trust_an_answer_is_said():
     assert "line 1" in str(older("fallback: 'opena'").problems[0])
     assert not older("extraPaths: [{path: 'a', pattern: '**/x.md'}, {path: 'b'}]").problems
     assert "list of paths" in str(older("extraPaths: [{path: 'a', pattern: 1}]").problems[0])
-    assert not load.parse("{memory: {backend: 'qmd'}}", PATH).problems
-    zone = load.parse("{agents: {defaults: {userTimezone: 'Mars/Olympus'}}}", PATH)
+    assert not parsed("{memory: {backend: 'qmd'}}").problems
+    zone = parsed("{agents: {defaults: {userTimezone: 'Mars/Olympus'}}}")
     assert "is a time zone such as Europe/Berlin" in str(zone.problems[0])
     assert zone.time_zone is None
-    assert "search, vsearch, query" in str(load.parse("{memory: {qmd: {searchMode: 'x'}}}", PATH).problems[0])
+    assert "search, vsearch, query" in str(parsed("{memory: {qmd: {searchMode: 'x'}}}").problems[0])
 
 
 @pytest.mark.parametrize(
@@ -193,13 +190,13 @@ def test_what_must_be_known_to_trust_an_answer_is_said():
 )
 def test_sizes_are_numbers_or_have_a_unit(size, bytes_):
     flush = f"{{forceFlushTranscriptBytes: {size}}}"
-    found = load.parse(f"{{agents: {{defaults: {{compaction: {{memoryFlush: {flush}}}}}}}}}", PATH)
+    found = parsed(f"{{agents: {{defaults: {{compaction: {{memoryFlush: {flush}}}}}}}}}")
     assert found.value("agents.defaults.compaction.memoryFlush.forceFlushTranscriptBytes") == bytes_
 
 
 def test_a_text_that_holds_no_object_is_refused():
     with pytest.raises(ConfigError) as caught:
-        load.parse("[1, 2]", PATH)
+        parsed("[1, 2]")
     assert (caught.value.line, caught.value.column) == (1, 1)
 
 

@@ -1,7 +1,6 @@
 """`auto` finds the release that is in use, and says why; and keys that 2026.9 took away are named."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -10,10 +9,9 @@ from memory_tui.config import load, model
 from memory_tui.config.keys import RETIRED
 from memory_tui.plan import Options, choose
 from memory_tui.settings import NEWEST_OPENCLAW, OLDER_OPENCLAW
+from tests.support.config_text import parsed
 
 pytest_plugins = ("tests.support.config",)
-
-PATH = Path("openclaw.json")
 
 
 @pytest.fixture(autouse=True)
@@ -118,7 +116,7 @@ def test_a_retired_key_in_the_new_section_is_named_once_with_its_line(key):
     for part in reversed(key.split(".")):
         leaf = {part: leaf}
     text = json.dumps({"memory": {"search": leaf}})
-    said = [found for found in load.parse(text, PATH).problems if "retired" in found.message]
+    said = [found for found in parsed(text).problems if "retired" in found.message]
     assert len(said) == 1
     assert said[0].key.startswith(f"memory.search.{key}")
     assert "openclaw doctor --fix" in said[0].used

@@ -1,0 +1,15 @@
+"""Configurations as a test writes them down."""
+
+import tempfile
+from pathlib import Path
+
+from memory_tui.config import load
+from memory_tui.config.model import Config
+
+
+def parsed(text: str, agent: str = "", name: str = "openclaw.json") -> Config:
+    """Return what a configuration of that name and text says."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_text(text, "utf-8")
+        return load.load(str(path), None, agent)
