@@ -181,7 +181,8 @@ def _secrets(config: Config) -> Iterator[str]:
         node = nodes.pop()
         nodes += [child for _, child in node.children()]
         if isinstance(node.value, str) and node.value:
-            yield node.value
+            # Without its quotes, but with its escapes.
+            yield node.source.text[node.start + 1 : node.end - 1]
 
 
 def _file(source: SourceText, splices: list[json5.Splice]) -> FilePatch:
