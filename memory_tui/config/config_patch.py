@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +47,14 @@ class KeyChange(Struct, frozen=True):
     place: str
 
 
-class FilePatch(Discreet, frozen=True):
-    """A whole file before (None: it is not there yet) and after; never shown by repr, it may hold keys."""
+class FileWrite(Discreet, frozen=True):
+    """A whole file as it is, and as it will be; None for no file. Never shown by repr, it may hold keys."""
 
-    HIDDEN = ("before", "after")
+    HIDDEN = ("now", "then", "base")
 
     path: Path
-    before: bytes | None
-    after: bytes
+    now: bytes | None
+    then: bytes | None
 
 
 class Patch(Discreet, frozen=True):
@@ -64,21 +65,21 @@ class Patch(Discreet, frozen=True):
 
     target: Path
     changes: tuple[KeyChange, ...]
-    files: tuple[FilePatch, ...]
+    files: tuple[FileWrite, ...]
     left: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
 
     def diff(self) -> str:
         """Return a unified difference of every file, with keys masked; empty when nothing would change."""
-        text = "".join(line for file in self.files for line in _difference(file))
+        text = "".join(f"{line}\n" for file in self.files for line in difference(file))
         for secret in self.secrets:
             text = text.replace(secret, "***")
         return redact(text)
 
     def write(self) -> tuple[ConfigWrite, ...]:
         """Write every file, each with a backup. Raises ConfigError; a file that was changed meanwhile is left alone."""
-        return tuple(write(file.path, file.before, file.after) for file in self.files)
+        return tuple(write(file.path, file.now, file.then or b"") for file in self.files)
 
 
 def patch(config: Config, tuned: Settings, written: Settings) -> Patch:
@@ -185,7 +186,7 @@ def _secrets(config: Config) -> Iterator[str]:
             yield node.source.text[node.start + 1 : node.end - 1]
 
 
-def _file(source: SourceText, splices: list[json5.Splice]) -> FilePatch:
+def _file(source: SourceText, splices: list[json5.Splice]) -> FileWrite:
     before = read(source.path)
     if before is not None and source.text.encode() != before:
         raise ConfigError(
@@ -194,14 +195,14 @@ def _file(source: SourceText, splices: list[json5.Splice]) -> FilePatch:
         )
     after = json5.spliced(source.text, splices)
     parse_json5(SourceText(source.path, after))
-    return FilePatch(source.path, before, after.encode())
+    return FileWrite(source.path, before, after.encode())
 
 
-def _difference(file: FilePatch) -> Iterator[str]:
-    before, after = ((data or b"").decode().splitlines(keepends=True) for data in (file.before, file.after))
-    name = str(file.path)
-    for line in difflib.unified_diff(before, after, name if file.before is not None else "nothing yet", name):
-        yield line if line.endswith("\n") else f"{line}\n"
+def difference(file: FileWrite) -> Iterable[str]:
+    """Return the lines of a unified difference, with keys as they are."""
+    before, after = ((data or b"").decode("utf-8", "replace").splitlines() for data in (file.now, file.then))
+    old, new = ("no file" if data is None else str(file.path) for data in (file.now, file.then))
+    return difflib.unified_diff(before, after, old, new, lineterm="")
 
 
 def summary(change: KeyChange) -> str:
@@ -245,25 +246,18 @@ def digest(data: bytes | None) -> str:
 
 def write(path: Path, before: bytes | None, after: bytes) -> ConfigWrite:
     """Put `after` in the place of `before`, keeping a backup. Raises ConfigError when the file is another by now."""
-    real, backup = Path(os.path.realpath(path)), ""
+    real, stamp = Path(os.path.realpath(path)), time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     require_same(real, before)
+    backup = back_up(backups() / f"{real.stem}-{stamp}-{digest(before)[:8]}{real.suffix}", before)
+    done = ConfigWrite(str(real), backup, digest(before), digest(after), time.time())
     try:
         durable.make_folder(backups())
-        if before is not None:
-            stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-            backup = str(backups() / f"{real.stem}-{stamp}-{digest(before)[:8]}{real.suffix}")
-            durable.replace_file(Path(backup), before)
-        done = ConfigWrite(str(real), backup, digest(before), digest(after), time.time())
         # First the way back: a line about a write that was not made after all is passed over by `last`.
         durable.append_line(backups() / "log.jsonl", json.dumps(msgspec.to_builtins(done)).encode("ascii") + b"\n")
         durable.make_folder(real.parent)
-        require_same(real, before)
-        durable.replace_file(real, after, real.stat().st_mode & 0o777 if before is not None else durable.PRIVATE)
     except OSError as error:
-        raise ConfigUnsaved(
-            f"{real} cannot be written: {error.strerror or error}.",
-            "Nothing was changed; check permissions and free space.",
-        ) from error
+        raise _unwritten(real, error) from error
+    write_all([FileWrite(real, before, after)])
     return done
 
 
@@ -278,6 +272,73 @@ def overtaken(path: Path) -> ConfigError:
     return ConfigError(
         f"{path} was changed by somebody else in the meantime; nothing was written.",
         "Look at the new difference and try again.",
+    )
+
+
+def back_up(path: Path, data: bytes | None) -> str:
+    """Keep `data` at `path`, and return that; empty for no data. Raises ConfigError."""
+    if data is None:
+        return ""
+    try:
+        durable.make_folder(path.parent)
+        durable.replace_file(path, data)
+    except OSError as error:
+        raise _unwritten(path, error) from error
+    return str(path)
+
+
+def write_all(files: Sequence[FileWrite]) -> None:
+    """Write every file, or none. Raises ConfigError."""
+    done: list[FileWrite] = []
+    folders: list[Path] = []
+    for file in files:
+        try:
+            require_same(file.path, file.now)
+            folders[:0] = [parent for parent in file.path.parents if not parent.exists()]
+            _put(file.path, file.now, file.then)
+        except (OSError, ConfigError) as error:
+            _take_back(done, folders)
+            raise error if isinstance(error, ConfigError) else _unwritten(file.path, error) from error
+        done.insert(0, file)
+
+
+def _take_back(done: Sequence[FileWrite], folders: Sequence[Path]) -> None:
+    """Let files and folders be as before `done`, the last step first. Raises ConfigError; then the record stays."""
+    for file in done:
+        try:
+            if read(file.path) != file.then:
+                raise OSError(errno.EBUSY, "Somebody else wrote it meanwhile")
+            _put(file.path, file.then, file.now)
+        except OSError as error:
+            raise ConfigUnsaved(
+                f"Writing failed, and {file.path} cannot be put back: {error.strerror or error}.",
+                "memory-tui disconnect HOST takes out what was written.",
+            ) from error
+    remove_empty(folders)
+
+
+def remove_empty(folders: Iterable[Path]) -> None:
+    """Remove the folders that hold nothing. Raises ConfigUnsaved."""
+    for path in folders:
+        try:
+            durable.remove_empty_folder(path)
+        except OSError as error:
+            reason = f"{path} cannot be removed: {error.strerror or error}."
+            raise ConfigUnsaved(reason, "Delete it by hand.") from error
+
+
+def _put(path: Path, now: bytes | None, then: bytes | None) -> None:
+    """Let `path` hold `then`. Raises OSError."""
+    if then is None and now is not None:
+        durable.remove_file(path)
+    elif then is not None and now != then:
+        durable.make_folder(path.parent, 0o755)
+        durable.replace_file(path, then, path.stat().st_mode & 0o777 if path.exists() else durable.PRIVATE)
+
+
+def _unwritten(path: Path, error: OSError) -> ConfigError:
+    return ConfigUnsaved(
+        f"{path} cannot be written: {error.strerror or error}.", "Nothing was changed; check permissions and space."
     )
 
 
@@ -300,17 +361,12 @@ def last() -> ConfigWrite | None:
 def undo(done: ConfigWrite) -> None:
     """Bring back what was there before. Raises ConfigError when the file was changed since."""
     path = Path(done.path)
-    if digest(read(path)) != done.after:
+    now, then = read(path), read(Path(done.backup)) if done.backup else None
+    if digest(now) != done.after:
         raise ConfigError(
             f"{path} was changed after memory-tui wrote it; nothing was undone.",
             f"What it was before is in {done.backup}." if done.backup else "Change it by hand.",
         )
-    try:
-        if done.backup:
-            durable.replace_file(path, Path(done.backup).read_bytes(), path.stat().st_mode & 0o777)
-        else:
-            durable.remove_file(path)
-    except OSError as error:
-        raise ConfigUnsaved(
-            f"{path} cannot be restored: {error.strerror or error}.", f"Its backup is {done.backup}."
-        ) from error
+    if digest(then) != done.before:
+        raise ConfigError(f"The backup {done.backup} is gone or was changed; nothing was undone.", "Change it by hand.")
+    write_all([FileWrite(path, now, then)])

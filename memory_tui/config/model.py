@@ -21,7 +21,7 @@ from msgspec import Struct, field
 
 from memory_tui.config.json5 import Node, read_json5, word_of
 from memory_tui.config.keys import BACKEND, BY_PATH, FILE, OWN_KEYS, PROVIDERS, QMD, SEARCH, Key, retired
-from memory_tui.config.places import ExtraPath, default_workspace, expand, state_folder
+from memory_tui.config.places import ExtraPath, agent_database, default_workspace, expand, state_folder
 from memory_tui.durable import open_regular
 from memory_tui.errors import ConfigError
 from memory_tui.providers import registry
@@ -533,8 +533,7 @@ def profile_of(version: str) -> str:
 
 def release_by_files(config: Config) -> Release:
     """Return the release that wrote what is there: its database, its older index, its section of the configuration."""
-    state = state_folder()
-    if (state / "agents" / config.agent.id / "agent" / "openclaw-agent.sqlite").is_file():
+    if agent_database(config.agent.id).is_file():
         return Release(NEWEST_OPENCLAW, "the agent has a database of 2026.8 or later")
     if config.layout == "memory.search":
         return Release(NEWEST_OPENCLAW, "the configuration has memory.search, as from 2026.8 on")

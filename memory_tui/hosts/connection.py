@@ -7,8 +7,6 @@ files stay as they are.
 
 from __future__ import annotations
 
-import difflib
-import errno
 import json
 import os
 import re
@@ -26,9 +24,9 @@ import platformdirs
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
-from memory_tui import durable
-from memory_tui.config.config_patch import digest, overtaken, read, require_same
-from memory_tui.errors import ConfigError, ConfigUnsaved, MemoryTuiError
+from memory_tui.config import config_patch
+from memory_tui.config.config_patch import FileWrite, back_up, digest, overtaken, read, remove_empty, write_all
+from memory_tui.errors import ConfigError, MemoryTuiError
 from memory_tui.formatting import one_line, plural
 from memory_tui.hosts import registry
 from memory_tui.hosts.registry import FileEdit, Host, HostChange, Scope, ServerStart, Wiring
@@ -58,16 +56,13 @@ class HostConnection(Struct, frozen=True):
     files: tuple[ConnectedFile, ...]
 
 
-class PlannedFile(Struct, frozen=True):
-    """A file as it is, and as it will be with or without a connection; None for no file.
+class PlannedFile(FileWrite, frozen=True):
+    """A file as it is, and as it will be with or without a connection.
 
     `base` is it as it was before it was ever connected, with the `changes` that are made to that; `ending` says what
     becomes of it where a connection is undone.
     """
 
-    path: Path
-    now: bytes | None
-    then: bytes | None
     base: bytes | None = None
     changes: tuple[HostChange, ...] = ()
     ending: Literal["", "restored", "removed", "changes taken out", "as before"] = ""
@@ -127,16 +122,14 @@ def planned(host: Host, wiring: Wiring) -> tuple[PlannedFile, ...]:
 
 def difference(files: Sequence[PlannedFile]) -> Iterator[str]:
     """Yield the lines of a unified difference, with keys of other servers masked; a copied file is one line."""
-    if text := "\n".join(line for file in files if file.now != file.then for line in _difference(file)):
+    if text := "\n".join(line for file in files if file.now != file.then for line in _lines(file)):
         yield from redact(masked(text)).split("\n")
 
 
-def _difference(file: PlannedFile) -> Iterable[str]:
+def _lines(file: PlannedFile) -> Iterable[str]:
     if file.now is None and file.changes and file.changes[0].kind == "copy":
         return [f"new file {file.path} ({len(file.then or b''):,} bytes)"]
-    before, after = ((data or b"").decode("utf-8", "replace").splitlines() for data in (file.now, file.then))
-    old, new = ("no file" if data is None else str(file.path) for data in (file.now, file.then))
-    return difflib.unified_diff(before, after, old, new, lineterm="")
+    return config_patch.difference(file)
 
 
 _EFFECTS = {
@@ -168,7 +161,7 @@ def connect(host: Host, wiring: Wiring, agreed: Sequence[PlannedFile]) -> HostCo
         host.name, wiring.scope, wiring.project, host.start(wiring), wiring.profile, time.time(), written
     )
     entry = PlannedFile(record, read(record), json.dumps(to_builtins(connection, enc_hook=str), indent=1).encode())
-    _write_all([entry, *files])
+    write_all([entry, *files])
     return connection
 
 
@@ -177,70 +170,9 @@ def _backed_up(file: PlannedFile, earlier: Collection[str]) -> ConnectedFile:
 
     Raises ConfigError.
     """
-    saved = folder() / "backups" / f"{digest(file.base)[:16]}-{file.path.name}"
-    try:
-        if file.base is not None:
-            durable.make_folder(saved.parent)
-            durable.replace_file(saved, file.base)
-    except OSError as error:
-        raise _unwritten(folder(), error) from error
+    backup = back_up(folder() / "backups" / f"{digest(file.base)[:16]}-{file.path.name}", file.base)
     folders = [str(parent) for parent in file.path.parents if not parent.exists() or str(parent) in earlier]
-    backup = str(saved) if file.base is not None else ""
     return ConnectedFile(file.path, backup, digest(file.base), digest(file.then), file.changes, tuple(folders))
-
-
-def _write_all(files: Sequence[PlannedFile]) -> None:
-    """Write every file, or none. Raises ConfigError."""
-    done: list[PlannedFile] = []
-    folders: list[Path] = []
-    for file in files:
-        try:
-            require_same(file.path, file.now)
-            folders[:0] = [parent for parent in file.path.parents if not parent.exists()]
-            _put(file.path, file.now, file.then)
-        except (OSError, ConfigError) as error:
-            _take_back(done, folders)
-            raise error if isinstance(error, ConfigError) else _unwritten(file.path, error) from error
-        done.insert(0, file)
-
-
-def _take_back(done: Sequence[PlannedFile], folders: Sequence[Path]) -> None:
-    """Let files and folders be as before `done`, the last step first. Raises ConfigError; then the record stays."""
-    for file in done:
-        try:
-            if read(file.path) != file.then:
-                raise OSError(errno.EBUSY, "Somebody else wrote it meanwhile")
-            _put(file.path, file.then, file.now)
-        except OSError as error:
-            raise ConfigUnsaved(
-                f"Writing failed, and {file.path} cannot be put back: {error.strerror or error}.",
-                "memory-tui disconnect HOST takes out what was written.",
-            ) from error
-    _remove_empty(folders)
-
-
-def _remove_empty(folders: Iterable[Path]) -> None:
-    for path in folders:
-        try:
-            durable.remove_empty_folder(path)
-        except OSError as error:
-            reason = f"{path} cannot be removed: {error.strerror or error}."
-            raise ConfigUnsaved(reason, "Delete it by hand.") from error
-
-
-def _put(path: Path, now: bytes | None, then: bytes | None) -> None:
-    """Let `path` hold `then`. Raises OSError."""
-    if then is None and now is not None:
-        durable.remove_file(path)
-    elif then is not None and now != then:
-        durable.make_folder(path.parent, 0o755)
-        durable.replace_file(path, then, path.stat().st_mode & 0o777 if path.exists() else durable.PRIVATE)
-
-
-def _unwritten(path: Path, error: OSError) -> ConfigError:
-    return ConfigUnsaved(
-        f"{path} cannot be written: {error.strerror or error}.", "Nothing was changed; check permissions and space."
-    )
 
 
 # --- the way back --------------------------------------------------------------------------------------------------
@@ -267,8 +199,8 @@ def restore_files(connection: HostConnection) -> None:
     """Bring the files back, forget the connection. Raises ConfigError; then every file is as it was."""
     record = _record_path(connection.host, connection.scope, connection.project)
     # The last file first: what names another one goes before it.
-    _write_all([*reversed(restorations(connection)), PlannedFile(record, read(record), None)])
-    _remove_empty(Path(path) for file in connection.files for path in file.folders)
+    write_all([*reversed(restorations(connection)), PlannedFile(record, read(record), None)])
+    remove_empty(Path(path) for file in connection.files for path in file.folders)
 
 
 def wired(connection: HostConnection) -> list[str]:

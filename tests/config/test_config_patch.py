@@ -47,7 +47,7 @@ def plan_of(path, *changes, profile="openclaw-2026.3", agent=None):
 
 def text_of(found):
     [file] = found.files
-    return file.after.decode()
+    return file.then.decode()
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_included_files_are_patched_where_the_value_is(write):
     included = path.parent / "search.json5"
     included.write_text("{ query: { minScore: 0.4 } } // mine\n")
     found = plan_of(path, ("query.minScore", "0.3"))
-    assert [(file.path, file.after.decode()) for file in found.files] == [
+    assert [(file.path, file.then.decode()) for file in found.files] == [
         (included, "{ query: { minScore: 0.3 } } // mine\n")
     ]
 
@@ -249,6 +249,11 @@ def test_undo_brings_back_every_byte_unless_the_file_changed_since(commented):
     assert (commented.read_bytes(), stat.S_IMODE(commented.stat().st_mode)) == (before, mode)
     assert config_patch.last() is None
     plan_of(commented, ("query.minScore", "0.2")).write()
+    kept = Path(config_patch.last().backup).read_bytes()
+    Path(config_patch.last().backup).unlink()
+    with pytest.raises(ConfigError, match=r"gone or was changed; nothing was undone"):
+        config_patch.undo(config_patch.last())
+    Path(config_patch.last().backup).write_bytes(kept)
     commented.write_text(commented.read_text() + " ")
     with pytest.raises(ConfigError, match="nothing was undone"):
         config_patch.undo(config_patch.last())
