@@ -11,7 +11,7 @@ import re
 import unicodedata
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -218,13 +218,6 @@ class Builtin(Provider):
 _TOKEN = re.compile(r"[a-z0-9_]+|[^\x00-\x7f]")
 
 
-@lru_cache(maxsize=65_536)
-def _axis(token: str) -> tuple[int, float]:
-    """Return the axis that `token` counts on, and in which direction."""
-    n = int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "little")
-    return n % DIMS, 1.0 if n >> 63 == 0 else -1.0
-
-
 def hash_vector(text: str) -> Vectors:
     """Return the float32 unit vector (256,) of `text`, or zeros when it holds no token."""
     import numpy as np
@@ -232,8 +225,9 @@ def hash_vector(text: str) -> Vectors:
     vector = np.zeros(DIMS)
     for token in _TOKEN.findall(well_formed(text).lower()):
         if not token.isspace():
-            axis, sign = _axis(token)
-            vector[axis] += sign
+            # The axis that the token counts on, and in which direction.
+            n = int.from_bytes(hashlib.blake2b(token.encode(), digest_size=8).digest(), "little")
+            vector[n % DIMS] += 1.0 if n >> 63 == 0 else -1.0
     length = np.sqrt(vector @ vector)
     return (vector / length if length > 0 else vector).astype(np.float32)
 

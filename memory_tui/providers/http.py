@@ -352,7 +352,7 @@ _MAYBE_TOO_LARGE = frozenset({Cause.RATE_LIMIT, Cause.SERVER, Cause.TIMEOUT})
 _SPACE = re.compile(r"\s")
 _LONGEST_OBEYED = {"document": 60.0, "query": 8.0}
 """Seconds of Retry-After that are waited for within a call; after longer ones the call fails and names the time."""
-_QUERY_SECONDS, _FIRST_WAIT, _LONGEST_WAIT = 10.0, 0.5, 8.0
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 _PROBE = "memory"
 
 
@@ -527,11 +527,8 @@ class Remote(Provider):
 
     def _persistent(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Make one request, again after a failure that may pass; all attempts of a question share its time limit."""
-        limits, attempt, ends = self._limits, 1, math.inf
-        seconds = limits.batch_seconds or self._wire.row.batch_seconds
-        if kind == "query":
-            seconds = limits.query_seconds or _QUERY_SECONDS
-            ends = time.monotonic() + seconds
+        attempt, seconds = 1, self._wire.row.seconds(kind, self._limits)
+        ends = time.monotonic() + seconds if kind == "query" else math.inf
         path, body = self._wire.request(texts, kind)
         while True:
             try:
@@ -542,7 +539,9 @@ class Remote(Provider):
                 pause = failure.retry_after or 0
                 usual = _FIRST_WAIT * 2 ** (attempt - 1) * (1 + 0.2 * self._clock.jitter())
                 wait = max(min(usual, _LONGEST_WAIT), pause)
-                late = time.monotonic() + wait >= ends or attempt >= limits.attempts or pause > _LONGEST_OBEYED[kind]
+                late = (
+                    time.monotonic() + wait >= ends or attempt >= self._limits.attempts or pause > _LONGEST_OBEYED[kind]
+                )
                 if late or failure.state not in RETRIED:
                     raise
             else:

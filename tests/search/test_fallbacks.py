@@ -103,7 +103,6 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
 
     monkeypatch.setattr(builtin, "hash_vector", lambda text: real(text)[::-1])
     monkeypatch.setattr(builtin, "DIMS", dims)
-    monkeypatch.setattr(builtin, "_axis", builtin._axis.__wrapped__)
     with opened(place, **{"sync.onSearch": "off"}) as engine:
         trace = engine.search.search("router vlan")
         assert trace.mode != "hybrid"
