@@ -25,7 +25,7 @@ from memory_tui.config.places import expand
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError
 from memory_tui.formatting import plural
-from memory_tui.hosts import connection, registry
+from memory_tui.hosts import connection, openclaw
 from memory_tui.hosts.connection import prove
 from memory_tui.index import database
 from memory_tui.workspace.roots import beside
@@ -331,10 +331,10 @@ def _slot(engine: Engine) -> CheckOutcome:
             f"{SLOT} is memory-tui, but no folder in plugins.load.paths holds the plug-in: OpenClaw may not start.",
             f"{_CONNECT} Or go back: openclaw config set {SLOT} memory-core",
         )
-    command = registry.plugin_value(config, "entries", PLUGIN, "config", "command") or "memory-tui"
+    command = openclaw.plugin_value(config, "entries", PLUGIN, "config", "command") or "memory-tui"
     if shutil.which(str(command)) is None:
         return failed(f"The plug-in starts {command}, which is not there: the agent's recalls fail.", _CONNECT)
-    if changed := registry.outdated_plugin(folder):
+    if changed := openclaw.outdated_plugin(folder):
         return warning(f"The plug-in in {folder} is of another version: {', '.join(changed)}.", _CONNECT)
     agent, here = engine.plan.with_profile("auto").word("profile"), engine.plan.settings.word("profile")
     if agent != here:
@@ -347,7 +347,7 @@ def _slot(engine: Engine) -> CheckOutcome:
 
 def _plugin_folder(config: Config) -> Path | None:
     """Return the folder of our plug-in among those that the file names."""
-    listed = registry.plugin_value(config, "load", "paths")
+    listed = openclaw.plugin_value(config, "load", "paths")
     for item in listed if isinstance(listed, list) else ():
         with suppress(OSError, MsgspecError):
             folder = expand(str(item.value))

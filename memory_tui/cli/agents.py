@@ -17,9 +17,9 @@ from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingEr
 from memory_tui.explain import hit_text, trace_json
 from memory_tui.explain.counterfactuals import NO_QUESTIONS, remedies
 from memory_tui.formatting import plural
-from memory_tui.hosts import claude_code, connection, registry
+from memory_tui.hosts import claude_code, connection, openclaw, registry, wiring
 from memory_tui.hosts.connection import HostConnection, NoAnswer, Proof
-from memory_tui.hosts.registry import HOSTS, LOG, Host, Scope, ServerStart, Wiring
+from memory_tui.hosts.registry import HOSTS, Host
 from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry, moment
 from memory_tui.recalls.rerun import Rerun
@@ -36,7 +36,7 @@ def connect(args: argparse.Namespace) -> int:
         return _status(args)
     row, scope = _host_and_scope(args)
     log = _log_agreed(args, row.title)
-    chosen = Wiring(scope, Path.cwd(), registry.command(), _arguments(args, row), args.profile, log)
+    chosen = wiring.Wiring(scope, Path.cwd(), wiring.command(), _arguments(args, row), args.profile, log)
     files, start, loss = connection.planned(row, chosen), row.start(chosen), row.loss()
     report: dict[str, Any] = {
         "host": row.name,
@@ -80,12 +80,12 @@ def _question(files: int, title: str) -> str:
     return f"Write {plural(files, 'file')} of {title}?"
 
 
-def _host_and_scope(args: argparse.Namespace) -> tuple[Host, Scope]:
+def _host_and_scope(args: argparse.Namespace) -> tuple[Host, wiring.Scope]:
     """Return the host and the scope that are meant. Raises SettingError."""
     if args.host is None:
         raise SettingError("Which host is meant?", f"Choose one of {', '.join(HOSTS)}.")
     row = registry.host(args.host)
-    scope: Scope = "project" if args.project else "user"
+    scope: wiring.Scope = "project" if args.project else "user"
     if scope not in row.scopes:
         raise SettingError(f"{row.title} has no files of a project.", "Leave --project out.")
     return row, scope
@@ -96,7 +96,7 @@ def _arguments(args: argparse.Namespace, row: Host) -> tuple[str, ...]:
     # Where memory-tui is the memory of an agent, its own ranking holds; the profiles of OpenClaw are for comparing.
     args.profile = args.profile or OWN_PROFILE
     if row.name == "openclaw":
-        return registry.openclaw_arguments(args.profile)
+        return openclaw.arguments(args.profile)
     memory = claude_code.workspace(Path.cwd()) if row.name == "claude-code" and not names_a_memory(args) else None
     if memory is not None and memory.is_dir():
         args.workspace = str(memory)
@@ -114,7 +114,7 @@ def _log_agreed(args: argparse.Namespace, title: str) -> bool:
     return confirmed(f"Write down on this machine what {title} asks and gets, to see why it did not remember?", args)
 
 
-def _proof(start: ServerStart) -> Proof:
+def _proof(start: wiring.ServerStart) -> Proof:
     """Start what the host will start, and ask it; return its answer. Raises NoAnswer."""
     with waiting("Asking the server"):
         return connection.prove(start)
@@ -141,14 +141,14 @@ def _state(host: Host, link: HostConnection) -> dict[str, Any]:
         "profile": link.profile,
         "connected": True,
         "at": link.at,
-        "log": LOG in link.start.words,
+        "log": wiring.LOG in link.start.words,
         **({"project": str(link.project)} if link.scope == "project" else {}),
     }
     if lost := connection.wired(link):
         return {**row, "connected": False, "error": " ".join(lost)}
     try:
         newest = connected_agents.newest(host, connected_agents.workspace_of(link))
-        row["outdated"] = registry.outdated_plugin(registry.installed_folder()) if link.host == "openclaw" else []
+        row["outdated"] = openclaw.outdated_plugin(openclaw.installed_folder()) if link.host == "openclaw" else []
         row["lastQuery"], row["lastError"] = map(_logged, newest)
         return {**row, "proof": to_builtins(_proof(link.start))}
     except MemoryTuiError as error:

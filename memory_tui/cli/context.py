@@ -17,7 +17,7 @@ from memory_tui.cli.commands import COMMANDS
 from memory_tui.cli.output import Progress, print_lines, say, tell
 from memory_tui.errors import ApprovalMissing, ConfigError, EditRefused, SettingError
 from memory_tui.formatting import plural
-from memory_tui.hosts import claude_code, registry
+from memory_tui.hosts import claude_code, codex, wiring
 from memory_tui.notices import without_effect
 from memory_tui.plan import Options, Plan
 from memory_tui.settings import by_option
@@ -115,7 +115,7 @@ def passed_on(args: argparse.Namespace) -> list[str]:
     chosen = engine_options(args)
     if not names_a_memory(args):
         chosen = replace(chosen, workspace=str(plans.plan(chosen).workspace))
-    words = registry.words_of(chosen)
+    words = wiring.words_of(chosen)
     for name in _PASSED_ON:
         if setting := getattr(args, name, None):
             words += [f"--{name.replace('_', '-')}", str(setting)]
@@ -132,8 +132,8 @@ def _with_hosts(args: argparse.Namespace, workspace: str | None) -> tuple[str | 
         extra.append(str(memory))
         notes = claude_code.workspace(project)
         workspace = str(notes) if workspace is None or notes == memory else workspace
-    if args.codex or (workspace is not None and registry.is_codex_memory(Path(workspace))):
-        memory = registry.codex_memory()
+    if args.codex or (workspace is not None and codex.is_memory(Path(workspace))):
+        memory = codex.memory()
         _require_memory("Codex", "anything", memory)
         extra.append(str(memory))
         if workspace is None and plans.here() is None and not names_a_memory(args):

@@ -20,7 +20,7 @@ from memory_tui.cli.context import curator, curator_of, engine_options, passed_o
 from memory_tui.cli.output import print_json, print_lines, say, show
 from memory_tui.config import load as configuration
 from memory_tui.errors import MemoryTuiError, PathRefused, Unreadable
-from memory_tui.hosts import claude_code, registry
+from memory_tui.hosts import claude_code, wiring
 from memory_tui.hosts.claude_code import HookCall
 from memory_tui.mcp.server import ServedMemory, ServerOptions, serve
 from memory_tui.notes import budget
@@ -154,9 +154,9 @@ def _answer(args: argparse.Namespace, call: HookCall) -> dict[str, object] | str
 def mcp(args: argparse.Namespace) -> int:
     """Serve until standard input ends, or print the entry of a client."""
     if args.print_config:
-        program, *words = registry.command()
+        program, *words = wiring.command()
         entry = {"type": "stdio", "command": program, "args": [*words, "mcp", *passed_on(args)]}
-        print_json({"mcpServers": {registry.SERVER: entry}})
+        print_json({"mcpServers": {wiring.SERVER: entry}})
         return 0
     if sys.stdin.isatty():
         say("an agent starts this and speaks MCP to it; memory-tui connect writes its entry. Ctrl+C ends it.")

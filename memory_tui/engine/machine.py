@@ -21,7 +21,7 @@ from memory_tui.config import load as configuration
 from memory_tui.config import places
 from memory_tui.errors import Cancelled, ConfigError, EditRefused, MemoryTuiError
 from memory_tui.formatting import age_words, one_line, plural
-from memory_tui.hosts import claude_code, registry
+from memory_tui.hosts import claude_code, codex
 from memory_tui.notes import budget
 from memory_tui.notes.git import History
 from memory_tui.openclaw.agent_sessions import record_of
@@ -104,7 +104,7 @@ def _of_claude(projects: Mapping[Path, list[Path]]) -> Iterator[tuple[str, Path,
     """Yield the memories of Claude Code, and that of Codex."""
     for folder, seen in projects.items():
         yield "Claude Code", folder, str(next((each for each in seen if each.is_dir()), seen[0])) if seen else ""
-    yield "Codex", registry.codex_memory(), ""
+    yield "Codex", codex.memory(), ""
 
 
 def _projects() -> dict[Path, list[Path]]:

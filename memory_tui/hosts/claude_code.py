@@ -1,4 +1,4 @@
-"""Claude Code calls our hooks around a session. It does so at the start, before compaction, and at the end.
+"""Claude Code: what connects it, the hooks that it calls around a session, and the memory that it keeps by itself.
 
 Its auto-memory is a MEMORY.md with topic files beside it, in a folder of the project below `~/.claude/projects`.
 Since 2.1 it has a file for each fact, with MEMORY.md as the index of them. The front matter has `name` (a slug that
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ from msgspec import Struct, field
 
 from memory_tui.durable import read_regular
 from memory_tui.errors import QueryError
+from memory_tui.hosts.wiring import SERVER, FileEdit, HostChange, Wiring, require
 from memory_tui.workspace.notes import front_matter
 from memory_tui.workspace.roots import Roots
 
@@ -28,6 +30,9 @@ Event = Literal["SessionStart", "PreCompact", "SessionEnd"]
 EVENTS: tuple[str, ...] = get_args(Event)
 _LONGEST_KEY = 200
 _SHORTEST_FOLDER = 3
+
+
+# --- the hooks around a session --------------------------------------------------------------------------------------
 
 
 class HookCall(Struct, frozen=True):
@@ -85,6 +90,19 @@ def reminder(file: str, written: bool) -> dict[str, object]:
         "systemMessage": f"The conversation is about to be compacted. {state} What should outlive it belongs "
         "there: ask for it now, or run memory-tui remember."
     }
+
+
+def hooks(wiring: Wiring, host: str) -> tuple[HostChange, ...]:
+    """Return the entries that call the hook of `host` at each event; Claude Code's and Codex's have one shape.
+
+    Where the program was uninstalled the call does nothing, instead of failing in each session.
+    """
+    words = shlex.join((*wiring.program, "hook", host, *wiring.arguments))
+    call = {"type": "command", "command": f"test ! -x {shlex.quote(wiring.program[0])} || {words}"}
+    return tuple(HostChange("item", ("hooks", event), {"hooks": [call]}) for event in EVENTS)
+
+
+# --- the memory that it keeps -----------------------------------------------------------------------------------------
 
 
 def home() -> Path:
@@ -207,6 +225,31 @@ def workspace(project: Path) -> Path:
     """Return the notes of a project: its own where it has any, else those that Claude Code keeps."""
     has_notes = any((project / sign).exists() for sign in ("MEMORY.md", "memory.md", "memory"))
     return project if has_notes else auto_memory(project)
+
+
+# --- its connection ------------------------------------------------------------------------------------------------
+
+_TOOLS = ("memory_search", "memory_get")
+
+
+def edits(wiring: Wiring) -> tuple[FileEdit, ...]:
+    """Return the files of a connection. Raises ConfigError where Claude Code is not installed."""
+    user_file = (named_folder("CLAUDE_CONFIG_DIR") or Path.home()) / ".claude.json"
+    require("Claude Code", "claude", user_file)
+    program, *words = wiring.server()
+    # With `alwaysLoad` Claude Code waits for the server before the first turn, up to 5 s, instead of going on without
+    # its tools where the machine is busy, and puts both tools before the model.
+    entry = {"type": "stdio", "command": program, "args": words, "alwaysLoad": True}
+    server = HostChange("member", ("mcpServers", SERVER), entry)
+    # Both tools only read, so that an agent need not ask each time.
+    allowed = tuple(HostChange("item", ("permissions", "allow"), f"mcp__{SERVER}__{tool}") for tool in _TOOLS)
+    changes = (*allowed, *hooks(wiring, "claude-code"))
+    if wiring.scope == "user":
+        return FileEdit(user_file, (server,)), FileEdit(home() / "settings.json", changes)
+    enabled = HostChange("item", ("enabledMcpjsonServers",), SERVER)
+    # What holds on one machine alone, such as a whole path, has no place in the file that a team shares.
+    local = wiring.project / ".claude" / "settings.local.json"
+    return FileEdit(wiring.project / ".mcp.json", (server,)), FileEdit(local, (*changes, enabled))
 
 
 # --- its facts -----------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -24,12 +25,13 @@ import platformdirs
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
-from memory_tui.config import config_patch
+from memory_tui.config import config_patch, json5
 from memory_tui.config.config_patch import FileWrite, back_up, digest, overtaken, read, remove_empty, write_all
+from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.errors import ConfigError, MemoryTuiError
 from memory_tui.formatting import one_line, plural
-from memory_tui.hosts import registry
-from memory_tui.hosts.registry import FileEdit, Host, HostChange, Scope, ServerStart, Wiring
+from memory_tui.hosts.registry import Host
+from memory_tui.hosts.wiring import PROFILE, PROOF_CLIENT, FileEdit, HostChange, Scope, ServerStart, Wiring
 from memory_tui.secrets.finder import masked, redact
 
 
@@ -114,7 +116,7 @@ def planned(host: Host, wiring: Wiring) -> tuple[PlannedFile, ...]:
         path = Path(os.path.realpath(edit.path))
         now = read(path)
         base = undone.pop(path, now)
-        after, changes = registry.applied(FileEdit(path, edit.changes), base)
+        after, changes = applied(FileEdit(path, edit.changes), base)
         planned.append(PlannedFile(path, now, after if changes else base, base, changes))
     # What an earlier connection wrote, and this one does not.
     return (*planned, *(PlannedFile(path, read(path), then, then) for path, then in undone.items()))
@@ -191,7 +193,7 @@ def _restoration(file: ConnectedFile) -> PlannedFile:
         then = read(Path(file.backup)) if file.backup else None
         if then is not None or not file.backup:
             return PlannedFile(file.path, now, then, ending="restored" if file.backup else "removed")
-    then = registry.reverted(FileEdit(file.path, file.changes), now)
+    then = reverted(FileEdit(file.path, file.changes), now)
     return PlannedFile(file.path, now, then, ending="changes taken out")
 
 
@@ -215,11 +217,175 @@ def wired(connection: HostConnection) -> list[str]:
         elif digest(now) != file.after:
             changes = tuple(replace(change, old=None, there=0) for change in file.changes)
             try:
-                missing = registry.applied(FileEdit(file.path, changes), now)[1]
+                missing = applied(FileEdit(file.path, changes), now)[1]
                 lost += [f"{file.path} lost {'.'.join(change.keys)}." for change in missing]
             except ConfigError as error:
                 lost.append(error.message)
     return lost
+
+
+# --- the changes of one file -----------------------------------------------------------------------------------------
+
+_UNCHANGED = "Mend it; nothing was changed."
+_BY_HAND = "Take it out by hand, or bring back what was written."
+
+
+def applied(edit: FileEdit, before: bytes | None) -> tuple[bytes, tuple[HostChange, ...]]:
+    """Return the bytes of a file after its changes, and the changes as taking back needs them. Raises ConfigError."""
+    [first, *_] = edit.changes
+    if first.kind == "copy":
+        return str(first.value).encode(), (first,)
+    text, done = _text(edit.path, before), list[HostChange]()
+    for change in edit.changes:
+        text, applied_change = (_with_table if change.kind == "table" else _with)(edit.path, text, change)
+        done += [applied_change] if applied_change is not None else []
+    return _encoded(text, before), tuple(done)
+
+
+def reverted(edit: FileEdit, now: bytes | None) -> bytes | None:
+    """Return the bytes of a file without its changes, None where nothing is left. Raises ConfigError."""
+    [first, *_] = edit.changes
+    if first.kind == "copy":
+        if now not in (None, str(first.value).encode()):
+            raise ConfigError(f"{edit.path} was edited after memory-tui wrote it.", "Delete it by hand.")
+        return None
+    if now is None:
+        return None
+    text = _text(edit.path, now)
+    for change in reversed(edit.changes):
+        text = (_without_table if change.kind == "table" else _without)(edit.path, text, change)
+    return _encoded(text, now)
+
+
+def _text(path: Path, data: bytes | None) -> str:
+    try:
+        return (data or b"").decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8: byte {error.start}.", _UNCHANGED) from error
+
+
+def _encoded(text: str, like: bytes | None) -> bytes:
+    return (b"\xef\xbb\xbf" if (like or b"").startswith(b"\xef\xbb\xbf") else b"") + text.encode()
+
+
+# --- JSON ----------------------------------------------------------------------------------------------------------
+
+
+def _tree(path: Path, text: str) -> Node:
+    root = parse_json5(SourceText(path, text))
+    if not isinstance(root.value, dict):
+        raise ConfigError(f"{path} holds no object.", _UNCHANGED)
+    return root
+
+
+def _with(path: Path, text: str, change: HostChange) -> tuple[str, HostChange | None]:
+    """Return `text` with a member or an item, and the change as it was made; None where it is there already."""
+    text = text if text.strip() else "{\n}\n"
+    node, keys, there = _tree(path, text), change.keys, 0
+    while there < len(keys):
+        if not isinstance(node.value, dict):
+            raise _no_place(path, node, keys[:there], "object")
+        if (below := node.value.get(keys[there])) is None:
+            value: object = [change.value] if change.kind == "item" else change.value
+            for key in reversed(keys[there + 1 :]):
+                value = {key: value}
+            splices = json5.insert(node, {keys[there]: value})
+            return json5.spliced(text, splices), replace(change, there=there)
+        node, there = below, there + 1
+    if change.kind == "item":
+        if not isinstance(node.value, list):
+            raise _no_place(path, node, keys, "list")
+        if any(item.plain() == change.value for item in node.value):
+            return text, None
+        return json5.spliced(text, json5.append(node, change.value)), replace(change, there=there)
+    if node.plain() == change.value:
+        return text, None
+    splice = json5.Splice(node.start, node.end, json.dumps(change.value, ensure_ascii=False))
+    return json5.spliced(text, [splice]), replace(change, old=text[node.start : node.end], there=there)
+
+
+def _no_place(path: Path, node: Node, keys: Sequence[str], kind: str) -> ConfigError:
+    return ConfigError(f"{'.'.join(keys)} is no {kind} (line {node.line} of {path}).", _UNCHANGED)
+
+
+def _without(path: Path, text: str, change: HostChange) -> str:
+    """Return `text` without a member or an item, and without what is empty then and was not there before."""
+    node = _tree(path, text).get(*change.keys)
+    if node is None:
+        return text
+    if change.kind == "item":
+        items = node.value if isinstance(node.value, list) else []
+        item = next((item for item in items if item.plain() == change.value), None)
+        if item is None:
+            return text
+        text = json5.spliced(text, json5.remove(node, item))
+        if len(items) > 1:
+            return text
+    elif node.plain() != change.value:
+        named = ".".join(change.keys)
+        raise ConfigError(f"{named} was edited after memory-tui wrote it (line {node.line} of {path}).", _BY_HAND)
+    elif change.old is not None:
+        return json5.spliced(text, [json5.Splice(node.start, node.end, change.old)])
+    for depth in range(len(change.keys), change.there, -1):
+        root = _tree(path, text)
+        below, above = root.get(*change.keys[:depth]), root.get(*change.keys[: depth - 1])
+        if below is None or above is None or (depth < len(change.keys) and below.value):
+            break
+        text = json5.spliced(text, json5.remove(above, below))
+    return text
+
+
+# --- TOML ----------------------------------------------------------------------------------------------------------
+
+
+def _table(change: HostChange, newline: str) -> str:
+    """Return the table of a change; its values are text, truth values and lists of text.
+
+    Text is a basic string of TOML: JSON's, except that it wants DEL escaped as well.
+    """
+    members = change.value if isinstance(change.value, Mapping) else {}
+    rows = [f"{key} = {json.dumps(member, ensure_ascii=False)}" for key, member in members.items()]
+    return newline.join([f"[{'.'.join(change.keys)}]", *rows, ""]).replace("\x7f", "\\u007f")
+
+
+def _value(path: Path, text: str, keys: Sequence[str]) -> object:
+    try:
+        value: Any = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}.", _UNCHANGED) from error
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _with_table(path: Path, text: str, change: HostChange) -> tuple[str, HostChange | None]:
+    """Return `text` with a table at its end, and the change as it was made; None where it is there already."""
+    value, named = _value(path, text, change.keys), ".".join(change.keys)
+    if value == change.value:
+        return text, None
+    newline = "\r\n" if "\r\n" in text else "\n"
+    gap = "" if not text.strip() else newline if text.endswith("\n") else newline * 2
+    after = f"{text}{gap}{_table(change, newline)}"
+    try:
+        tomllib.loads(after)
+    except tomllib.TOMLDecodeError:
+        by_hand = f"Take {named} out by hand, then connect again; nothing was changed."
+        raise ConfigError(f"{path} has a {named} of its own, or in a form that takes no other.", by_hand) from None
+    return after, change
+
+
+def _without_table(path: Path, text: str, change: HostChange) -> str:
+    """Return `text` without a table, and without the blank line that sets it off."""
+    if _value(path, text, change.keys) is None:
+        return text
+    # Somebody else may have written with other ends of lines since.
+    newline = "\r\n" if _table(change, "\r\n") in text else "\n"
+    before, table, after = text.partition(_table(change, newline))
+    if not table or _value(path, before + after, change.keys) is not None:
+        raise ConfigError(f"[{'.'.join(change.keys)}] of {path} was edited after memory-tui wrote it.", _BY_HAND)
+    if change.old is None and before.endswith(newline * 2):
+        before = before.removesuffix(newline)
+    return f"{before}{change.old or ''}{after}"
 
 
 # --- proof ------------------------------------------------------------------------------------------------------------
@@ -305,13 +471,13 @@ def prove(start: ServerStart, seconds: float = SECONDS) -> Proof:
 
 def _proof(ask: Callable[[str, dict[str, Any]], dict[str, Any]], question: str) -> Proof:
     """Speak MCP with a server, by `ask` a request after the other. Raises NoAnswer."""
-    began, client = time.perf_counter(), {"name": registry.PROOF_CLIENT, "version": "1"}
+    began, client = time.perf_counter(), {"name": PROOF_CLIENT, "version": "1"}
     greeting = ask("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
     tools = ask("tools/list", {}).get("tools", ())
     listed = time.perf_counter()
     if "memory_search" not in {tool.get("name") for tool in tools}:
         raise NoAnswer("The server offers no memory_search.", _AGAIN)
-    call = {"name": "memory_search", "arguments": {"query": question}, "_meta": {registry.PROFILE: True}}
+    call = {"name": "memory_search", "arguments": {"query": question}, "_meta": {PROFILE: True}}
     result = ask("tools/call", call)
     took = time.perf_counter() - listed
     info, answer = greeting.get("serverInfo") or {}, result.get("structuredContent") or {}
@@ -324,7 +490,7 @@ def _proof(ask: Callable[[str, dict[str, Any]], dict[str, Any]], question: str) 
         str(info.get("version", "")),
         round((listed - began) * 1000, 1),
         round(took * 1000, 1),
-        str((result.get("_meta") or {}).get(registry.PROFILE, "")),
+        str((result.get("_meta") or {}).get(PROFILE, "")),
         str(answer.get("provider", "")),
         question,
         len(hits),

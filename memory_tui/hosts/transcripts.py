@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from memory_tui.config import places
 from memory_tui.durable import open_regular
-from memory_tui.hosts import claude_code, registry
+from memory_tui.hosts import claude_code, codex
 from memory_tui.openclaw import agent_sessions, open_foreign
 from memory_tui.openclaw.open_foreign import NotSeen
 from memory_tui.openclaw.session_note import message_of
@@ -172,7 +172,7 @@ def _files(since: float) -> Iterator[tuple[float, Host, Path, int]]:
         ("openclaw", places.state_folder() / "agents", "*/sessions/*.jsonl"),
         ("claude-code", claude_code.home() / "projects", "*/*.jsonl"),
         ("claude-code", claude_code.home() / "projects", "*/*/subagents/agent-*.jsonl"),
-        ("codex", registry.codex_memory().parent / "sessions", "*/*/*/rollout-*.jsonl"),
+        ("codex", codex.memory().parent / "sessions", "*/*/*/rollout-*.jsonl"),
     )
     for host, folder, pattern in folders:
         for path in folder.glob(pattern):

@@ -25,7 +25,7 @@ from memory_tui import __version__, jsstring
 from memory_tui.cancel import Stop, call_after, exit_status, report_signal, signals_heard
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, QueryError
 from memory_tui.formatting import one_line
-from memory_tui.hosts.registry import PROFILE
+from memory_tui.hosts.wiring import PROFILE
 from memory_tui.mcp import schemas, wire
 from memory_tui.mcp.schemas import CORRECT
 from memory_tui.mcp.wire import INVALID_PARAMS, Caller, Connection, Pipes, Refusal, ServerInterface

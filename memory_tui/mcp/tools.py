@@ -21,7 +21,7 @@ from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathR
 from memory_tui.explain import wording
 from memory_tui.explain.trace_json import plain
 from memory_tui.formatting import one_line, safe
-from memory_tui.hosts.registry import PROOF_CLIENT
+from memory_tui.hosts.wiring import PROOF_CLIENT
 from memory_tui.mcp.schemas import CORRECT, OTHERS, UNTRUSTED, arguments
 from memory_tui.mcp.wire import Caller
 from memory_tui.notices import as_notice, why_empty

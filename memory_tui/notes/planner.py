@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from memory_tui.errors import EditRefused
 from memory_tui.formatting import one_line, plural
-from memory_tui.hosts import claude_code, registry
+from memory_tui.hosts import claude_code, codex
 from memory_tui.notes import budget
 from memory_tui.notes import promote as promoting
 from memory_tui.notes.budget import Budget, HostLimit
@@ -98,7 +98,7 @@ class Planner(Struct, frozen=True):
     def remember(self, text: str) -> Change:
         """Append `text` with the time to today's log; Codex's memory gets a note of its own, which Codex takes up."""
         now = self.now()
-        if registry.is_codex_memory(self.roots.workspace):
+        if codex.is_memory(self.roots.workspace):
             return self._note_for_codex("capture", f"{_words(text)}\n")
         return self.with_trust(capture(text, now, current(self.roots, f"memory/{now.date().isoformat()}.md")))
 
@@ -168,7 +168,7 @@ class Planner(Struct, frozen=True):
 
     def promote(self, spot: Spot, *, to: str = "", move: bool = False) -> Change:
         """Copy or move lines to the curated note, below the heading `to` or the one that fits."""
-        if registry.is_codex_memory(self.roots.workspace):
+        if codex.is_memory(self.roots.workspace):
             return self._promote_for_codex([spot])
         target = self._target()
         return self._budgeted(promoting.promote(spot, target, current(self.roots, target), to=to, move=move))
@@ -183,7 +183,7 @@ class Planner(Struct, frozen=True):
             note = self._note(path)
             most = max(1, len(Lines.of(note.before, note.path).lines))
             spots.append(Spot(note.path, note.before, min(first, most), min(last or most, most)))
-        if registry.is_codex_memory(self.roots.workspace):
+        if codex.is_memory(self.roots.workspace):
             return self._promote_for_codex(spots)
         target = self._target()
         parts = promoting.parts(spot for spot in spots if spot.path != target)
@@ -305,7 +305,7 @@ class Planner(Struct, frozen=True):
 
     def _note_for_codex(self, kind: str, text: str) -> Change:
         """A note that tells Codex what to remember: Codex makes MEMORY.md anew, and would lose a line in it."""
-        path = self._vacant(registry.codex_note(text, self.now()))
+        path = self._vacant(codex.note_path(text, self.now()))
         title = f"Remember in {path}: {masked(text.splitlines()[0])[:60]}"
         file = FileChange(path, None, text.encode("utf-8", "replace"))
         return self.with_trust(Change(kind, title, (file,), ("Codex takes it up when it next makes its memory.",)))

@@ -4,21 +4,20 @@ failed last.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memory_tui import plan as plans
 from memory_tui.errors import MemoryTuiError
-from memory_tui.hosts import connection, registry
-from memory_tui.hosts.connection import HostConnection
-from memory_tui.hosts.registry import HOSTS, LOG, Host, Scope, Wiring, host
+from memory_tui.hosts import connection, openclaw, wiring
+from memory_tui.hosts.registry import HOSTS, Host, host
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options, Plan
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import RecallEntry
-from memory_tui.settings import BY_KEY, TUNE_KEYS, Settings
+from memory_tui.settings import BY_KEY, OWN_PROFILE, TUNE_KEYS, Settings
 
 _NAMED = 3
 """Settings that are named where two rankings differ; the rest is counted."""
@@ -33,7 +32,7 @@ class AgentProgram(Struct, frozen=True):
     """
 
     host: Host
-    connection: HostConnection | None
+    connection: connection.HostConnection | None
     profile: str
     difference: str
     memory: str
@@ -45,7 +44,7 @@ class AgentProgram(Struct, frozen=True):
     @property
     def logs(self) -> bool:
         """Whether its server writes down what it is asked."""
-        return self.connection is not None and LOG in self.connection.start.words
+        return self.connection is not None and wiring.LOG in self.connection.start.words
 
 
 def rows(plan: Plan) -> tuple[AgentProgram, ...]:
@@ -58,15 +57,16 @@ def rows(plan: Plan) -> tuple[AgentProgram, ...]:
     return tuple(reply)
 
 
-def wiring_of(plan: Plan, row: Host, scope: Scope, project: Path, *, log: bool) -> Wiring:
+def wiring_of(plan: Plan, row: Host, scope: wiring.Scope, project: Path, *, log: bool) -> wiring.Wiring:
     """What `row` is to start to get this memory, ranked as agents get it. Raises MemoryTuiError."""
-    query = registry.of_agent(plan.options, plan.workspace)
-    profile = dict(query.changes)["profile"]
-    words = registry.openclaw_arguments(profile) if row.name == "openclaw" else tuple(registry.words_of(query))
-    return Wiring(scope, project, registry.command(), words, profile, log)
+    changes = {"profile": OWN_PROFILE, **dict(plan.options.changes)}
+    query = replace(plan.options, workspace=str(plan.workspace), changes=tuple(changes.items()))
+    profile = changes["profile"]
+    words = openclaw.arguments(profile) if row.name == "openclaw" else tuple(wiring.words_of(query))
+    return wiring.Wiring(scope, project, wiring.command(), words, profile, log)
 
 
-def _row(row: Host, made: HostConnection | None, plan: Plan) -> AgentProgram:
+def _row(row: Host, made: connection.HostConnection | None, plan: Plan) -> AgentProgram:
     lost: tuple[str, ...] = ()
     profile, difference, memory, problem = "", "", "", ""
     try:
@@ -92,18 +92,18 @@ def newest(row: Host, workspace: Path) -> tuple[RecallEntry | None, RecallEntry 
     return next(iter(mine), None), next((entry for entry in mine if entry.reply == "no answer"), None)
 
 
-def workspace_of(made: HostConnection) -> Path:
+def workspace_of(made: connection.HostConnection) -> Path:
     """The workspace that a connection's server serves. Raises MemoryTuiError."""
     return plans.choose(_options(made)).workspace
 
 
-def _options(made: HostConnection) -> Options:
+def _options(made: connection.HostConnection) -> Options:
     """The options of a connection's server."""
-    words: Sequence[str] = made.start.words
+    words = list(made.start.words)
     if made.host == "openclaw":
         # The plugin reads its profile from openclaw.json, where it may have been edited since.
         words = [word for at, word in enumerate(words) if "--profile" not in (word, words[at - 1])]
-    return registry.options_of(words)
+    return wiring.options_of(words)
 
 
 def _difference(agent: Settings, here: Settings) -> str:

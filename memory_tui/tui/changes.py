@@ -165,9 +165,9 @@ def _sections(engine: Engine, spots: Spots) -> tuple[list[Spot], Sequence[str]]:
     facts = spots(curator)
     for fact in facts:
         fact.facts()
-    from memory_tui.hosts import registry
+    from memory_tui.hosts import codex
 
-    is_of_codex = registry.is_codex_memory(engine.plan.roots.workspace)
+    is_of_codex = codex.is_memory(engine.plan.roots.workspace)
     return facts, () if is_of_codex or len(facts) > 1 else curator.plan.choices(facts[0])
 
 

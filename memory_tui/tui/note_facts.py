@@ -15,7 +15,7 @@ from textual.content import Content
 
 from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import age_words, one_line, plural, safe
-from memory_tui.hosts import claude_code, registry
+from memory_tui.hosts import claude_code, codex
 from memory_tui.notes.changes import diff_lines
 from memory_tui.notes.journal import left
 from memory_tui.recalls import recall_log
@@ -171,7 +171,7 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
     """Return which lines of a note its host never puts into a prompt, with rulers around them, and the sentence."""
     plan = engine.notes.curator.plan
     host = "Claude Code" if claude_code.in_folders(path, claude_code.folders(engine.plan.roots)) else "OpenClaw"
-    if path != plan.memory() or registry.is_codex_memory(engine.plan.roots.workspace):
+    if path != plan.memory() or codex.is_memory(engine.plan.roots.workspace):
         return NotePage(path)
     name = host.lower().replace(" ", "-")
     budgets = plan.budget(engine.notes.curator.read(path))
@@ -333,7 +333,7 @@ def difference(change: Change, width: int = 0) -> Content:
 def first_steps(plan: Plan) -> Content:
     """Return what to do in a folder without notes: two keys, as its host needs them."""
     folder = one_line(str(plan.roots.workspace))
-    if registry.is_codex_memory(plan.roots.workspace):
+    if codex.is_memory(plan.roots.workspace):
         host, how = "Codex", "Codex takes it into its memory when it next tidies up."
         words = "Add a line: it becomes a note of its own."
     elif claude_code.folders(plan.roots):

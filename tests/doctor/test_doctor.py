@@ -17,8 +17,8 @@ from memory_tui.doctor import CHECKS, Check, CheckOutcome
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.search import Search
 from memory_tui.errors import MemoryTuiError
-from memory_tui.hosts import registry
-from memory_tui.hosts.registry import plugin_folder
+from memory_tui.hosts import openclaw
+from memory_tui.hosts.openclaw import plugin_folder
 from memory_tui.plan import Options
 from tests.support.waiting import LONG
 from tests.support.workspace import install_agents
@@ -274,7 +274,7 @@ def test_what_is_broken_is_named_with_the_command_that_mends_it(open_with, plugi
 
 
 def test_connecting_warns_of_dreaming_until_it_is_switched_off(open_with, plugin):
-    assert registry.dreams(open_with(slot(plugin)).plan.config)
+    assert openclaw.dreams(open_with(slot(plugin)).plan.config)
     for core in ({"enabled": False}, {"config": {"dreaming": {"enabled": False}}}):
-        assert not registry.dreams(open_with(slot(plugin, **{"memory-core": core})).plan.config)
-    assert not registry.dreams(open_with(slot(plugin), memorySearch={"provider": "none"}).plan.config)
+        assert not openclaw.dreams(open_with(slot(plugin, **{"memory-core": core})).plan.config)
+    assert not openclaw.dreams(open_with(slot(plugin), memorySearch={"provider": "none"}).plan.config)

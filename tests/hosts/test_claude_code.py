@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
-from memory_tui.hosts import claude_code, registry
+from memory_tui.hosts import claude_code, codex
 from memory_tui.hosts.claude_code import ClaudeFact, fact_of
 from memory_tui.notes.links import LinkIndex
 from memory_tui.plan import Options
@@ -196,7 +196,7 @@ def test_what_is_remembered_is_a_note_that_codex_takes_up(memory, capsys):
 
 @given(st.text(max_size=200))
 def test_every_text_has_a_name_that_codex_takes(text):
-    assert NAME.fullmatch(registry.codex_note(text, dt.datetime(2026, 11, 23, 4, 5, 6)))
+    assert NAME.fullmatch(codex.note_path(text, dt.datetime(2026, 11, 23, 4, 5, 6)))
 
 
 ROLE = """---

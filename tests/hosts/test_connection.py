@@ -13,7 +13,7 @@ import pytest
 
 from memory_tui import durable
 from memory_tui.cli import main
-from memory_tui.hosts import connection, registry
+from memory_tui.hosts import connection, openclaw, registry, wiring
 from memory_tui.recalls import recall_log
 from tests.support.workspace import install_agents, own_home, put
 
@@ -37,7 +37,7 @@ def home(tmp_path, monkeypatch):
 @pytest.fixture
 def unasked(monkeypatch):
     """Servers that were to be started: a start costs seconds, and the tests that need none do without."""
-    started: list[registry.ServerStart] = []
+    started: list[wiring.ServerStart] = []
 
     def prove(start):
         started.append(start)
@@ -314,7 +314,7 @@ def test_a_host_that_writes_its_own_file_meanwhile_loses_nothing(when, code, hom
 
 
 def test_a_server_without_an_answer_is_not_connected(home, run, monkeypatch):
-    monkeypatch.setattr(registry, "command", lambda: ("/bin/false",))
+    monkeypatch.setattr(wiring, "command", lambda: ("/bin/false",))
     error = run("connect", "codex", "--yes", code=1)["error"]
     assert "Nothing was written" in error["message"]  # type: ignore[index]
     assert files(home) == {}
@@ -334,7 +334,7 @@ def test_a_server_that_does_not_start_is_an_error_with_its_words(home, tmp_path,
 def test_openclaw_gets_slot_entry_and_folder_in_one_write(home, run, tmp_path, monkeypatch, capsys):
     packaged = tmp_path / "plugin"
     put(packaged, "index.js", text="export default {}\n")
-    monkeypatch.setattr(registry, "plugin_folder", lambda: packaged)
+    monkeypatch.setattr(openclaw, "plugin_folder", lambda: packaged)
     state = home / ".openclaw"
     put(state / "workspace", "MEMORY.md", text=FACT)
     config = state / "openclaw.json"
@@ -346,9 +346,9 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(home, run, tmp_path, m
     text = config.read_text()
     assert "// mine" in text
     assert 'memory: "memory-tui"' in text
-    assert str(registry.installed_folder()) in text
+    assert str(openclaw.installed_folder()) in text
     assert """allow: ['memory-core', "memory-tui"]""" in text
-    assert (registry.installed_folder() / "index.js").read_text() == "export default {}\n"
+    assert (openclaw.installed_folder() / "index.js").read_text() == "export default {}\n"
     (packaged / "index.js").write_text("export default { version: 2 }\n")
     capsys.readouterr()
     assert run("connect", "openclaw", "--status")["hosts"][0]["outdated"] == ["index.js"]  # type: ignore[index]
@@ -361,7 +361,7 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(home, run, tmp_path, m
     names = " ".join(what for what in order if what.startswith(("rename", "remove")))
     assert names.index("/openclaw.json") < names.index("index.js"), "no slot without its plug-in"
     assert files(home) == before
-    assert not registry.installed_folder().exists()
+    assert not openclaw.installed_folder().exists()
 
 
 def test_what_cannot_be_meant_is_refused(home, capsys, monkeypatch):

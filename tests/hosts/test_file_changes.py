@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from memory_tui.config.json5 import SourceText, parse_json5
 from memory_tui.errors import ConfigError
-from memory_tui.hosts.registry import FileEdit, HostChange, applied, reverted
+from memory_tui.hosts.connection import applied, reverted
+from memory_tui.hosts.wiring import FileEdit, HostChange
 
 JSON, TOML = Path("settings.json"), Path("config.toml")
 SERVER = {"command": "/opt/memory-tui", "args": ["mcp", "--workspace", 'a "b"'], "required": True}

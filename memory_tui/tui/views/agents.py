@@ -16,7 +16,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.formatting import minute, one_line, plural, safe
 from memory_tui.hosts import connection
 from memory_tui.hosts.connection import PlannedFile, prove
-from memory_tui.hosts.registry import Scope
+from memory_tui.hosts.wiring import Scope
 from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.recalls.agent_turns import SessionTurns, recall_words
 from memory_tui.recalls.connected_agents import AgentProgram

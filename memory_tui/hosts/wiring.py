@@ -1,0 +1,128 @@
+"""What a host starts once it is connected, by which options, and the changes of its files that have it do so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memory_tui.errors import ConfigError
+from memory_tui.plan import Options
+
+Scope = Literal["user", "project"]
+SERVER = "memory"
+"""The name of the server in the files of a host."""
+PROFILE = "memory-tui/profile"
+"""Member of `_meta`: a question asks by it for the profile that ranks its answer, which tells it there."""
+PROOF_CLIENT = "memory-tui connect"
+"""Who asks a server to see that it answers; its question is none of an agent."""
+LOG = "--log-recalls"
+"""Switch of the server that writes down what agents ask."""
+
+
+class ServerStart(Struct, frozen=True):
+    """A server as its host starts it: the command line, the variables that it gets (None: all)."""
+
+    words: tuple[str, ...]
+    variables: tuple[str, ...] | None = None
+
+
+class Wiring(Struct, frozen=True):
+    """What a host is to start: `program` with what comes before a command, `arguments` that choose the memory.
+
+    `project` is the folder that a project's files lie in; `profile` ranks the answers; `log` writes down what is asked.
+    """
+
+    scope: Scope
+    project: Path
+    program: tuple[str, ...]
+    arguments: tuple[str, ...]
+    profile: str
+    log: bool = False
+
+    def server(self) -> tuple[str, ...]:
+        """Return the command line of the server."""
+        return (*self.program, "mcp", *((LOG,) if self.log else ()), *self.arguments)
+
+
+def command() -> tuple[str, ...]:
+    """Return how this program is started, by its whole path: agents often start programs without the user's PATH."""
+    here = Path(sys.argv[0])
+    if here.name == "memory-tui" and here.is_file():
+        return (str(here.absolute()),)
+    program = shutil.which("memory-tui", path=str(Path(sys.executable).parent)) or shutil.which("memory-tui")
+    return (program,) if program else (sys.executable, "-m", "memory_tui")
+
+
+_PATHS = ("workspace", "config", "index", "qmd_home")
+_SINGLE = (*_PATHS, "agent", "provider", "backend", "memories")
+_SEVERAL = ("active_project", "extra")
+
+
+def words_of(options: Options) -> list[str]:
+    """Return the arguments, with whole paths, for a program that runs in any folder."""
+    pairs = [(name, getattr(options, name)) for name in _SINGLE]
+    pairs += [("profile", value) if key == "profile" else ("set", f"{key}={value}") for key, value in options.changes]
+    pairs += [("active_project", project) for project in options.projects]
+    words: list[str] = []
+    for name, value in [*pairs, *(("extra", path) for path in options.extra)]:
+        option, text = f"--{name.replace('_', '-')}", value
+        if value and name in (*_PATHS, "extra"):
+            text = str(Path(os.path.expanduser(value)).absolute())  # noqa: PTH111 - an unknown user is no error
+        if text:
+            # A word of its own that begins with a hyphen would be taken for the next option.
+            words += [f"{option}={text}"] if text.startswith("-") else [option, text]
+    return words
+
+
+def options_of(words: Sequence[str]) -> Options:
+    """Return the options that a server with the command line `words` takes; other words are passed over."""
+    pairs: list[tuple[str, str]] = []
+    rest = list(words)
+    while rest:
+        word, joined, value = rest.pop(0).removeprefix("--").partition("=")
+        name = word.replace("-", "_")
+        if name in (*_SINGLE, *_SEVERAL, "profile", "set") and (joined or rest):
+            pairs.append((name, value if joined else rest.pop(0)))
+    settings = (
+        f"profile={value}" if name == "profile" else value for name, value in pairs if name in ("profile", "set")
+    )
+    changes = tuple((key, value) for key, _, value in (setting.partition("=") for setting in settings))
+    projects, extra = (tuple(value for name, value in pairs if name == each) for each in _SEVERAL)
+    single = {name: value for name, value in pairs if name in _SINGLE}
+    return replace(Options(changes=changes, projects=projects, extra=extra), **single)
+
+
+class HostChange(Struct, frozen=True):
+    """One change: `keys` lead to a member of an object, a list that gets an item, a table of TOML; none for a copy.
+
+    Once applied, `old` is the text that stood in its place, and `there` counts the keys that were there before.
+    """
+
+    kind: Literal["member", "item", "table", "copy"]
+    keys: tuple[str, ...]
+    value: object
+    old: str | None = None
+    there: int = 0
+
+
+class FileEdit(Struct, frozen=True):
+    """The changes of one file."""
+
+    path: Path
+    changes: tuple[HostChange, ...]
+
+
+def require(title: str, program: str, place: Path) -> None:
+    """Raises ConfigError where an agent program is not on this machine: neither `program`, nor what it keeps."""
+    if shutil.which(program) is None and not place.exists():
+        raise ConfigError(
+            f"{title} is not installed here: there is no {program} on the PATH and no {place}.",
+            f"Install {title} and start it once.",
+        )
