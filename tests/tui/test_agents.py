@@ -42,14 +42,18 @@ def test_an_agent_is_connected_and_disconnected_after_its_difference(home, tmp_p
     with Window(make_app(sample(tmp_path / "notes"))) as window:
         window.press("6")
         go(window, "Claude Code").press("d")
-        lines = [line.strip("│ ") for line in window.text.splitlines()]
+        assert "log here what it asks and gets" in window.text, "nothing is logged unasked"
+        assert "log nothing" in window.text
+        window.press("enter")
+        lines = [line.strip("│ ▁▂▃▄▅▆▇█") for line in window.text.splitlines()]
         sentence = next(at for at, line in enumerate(lines) if "Adds this memory to" in line)
         assert sentence < next(at for at, line in enumerate(lines) if "mcpServers" in line)
         assert "d on the same row goes back" in " ".join(lines)
         assert not connection.every()
         window.press("n")
         assert not connection.every()
-        window.press("d", "y").until(connection.every)
+        window.press("d", "down", "enter", "y").until(connection.every)
+        assert "--log-recalls" not in (home / ".claude.json").read_text()
         assert "memory-tui" in (home / ".claude.json").read_text()
         window.until(lambda: "connected; d disconnects it" in window.text and "d Disconnect" in window.text)
         go(window, "Claude Code").press("d", "y").until(lambda: not connection.every())

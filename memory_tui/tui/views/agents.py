@@ -206,7 +206,7 @@ class AgentsView(View):
         if row is not None and row.connection is None and row.problem:
             self.notify(one_line(row.problem), markup=False)
         elif row is not None:
-            await self.offer(row)
+            await self.action_do()
         elif page := pages.get(key):
             await self.app.push_screen(page(self))
         elif entry := self.logged.find(key.removeprefix("recall:")):
@@ -216,12 +216,14 @@ class AgentsView(View):
         """Open the page of what OpenClaw keeps."""
         await self.app.push_screen(OpenClawPage(self))
 
-    async def offer(self, row: AgentProgram) -> None:
-        """Let a person choose how an agent is connected."""
+    async def action_do(self) -> None:
+        """Let a person choose how the agent under the cursor is connected, and whether what it asks is logged."""
+        if (row := self.program) is None:
+            return
         offers = {
             f"{scope} {'log' if log else ''}": f"connect {_WHERE[scope].format(row.host.title)}, {words}"
             for scope in row.host.scopes
-            for words, log in (("log here what it asks", True), ("log nothing", False))
+            for words, log in (("log here what it asks and gets", True), ("log nothing", False))
         }
         made = row.connection
         if made is not None:
@@ -248,11 +250,6 @@ class AgentsView(View):
             return (action == "do") == (row.connection is None or bool(row.lost))
         return super().check_action(action, parameters)
 
-    def action_do(self) -> None:
-        """Connect the agent under the cursor."""
-        if row := self.program:
-            self.connect(row, "user" if row.connection is None else row.connection.scope, log=True)
-
     def action_disconnect(self) -> None:
         """Disconnect the agent under the cursor."""
         if row := self.program:
@@ -267,7 +264,7 @@ class AgentsView(View):
         def plan(engine: Engine) -> View.Asks:
             wiring = connected_agents.wiring_of(engine.plan, host, scope, project, log=log)
             files = connection.planned(host, wiring)
-            where = _WHERE[scope].format(host.title) + " and logs what it asks" * log
+            where = _WHERE[scope].format(host.title) + " and logs here what it asks and gets" * log
             sample = "These notes are the demo's copy, which goes when it ends: its agent would get nothing then."
             lines = [
                 *filter(None, [host.loss(), sample * engine.plan.options.sample]),
