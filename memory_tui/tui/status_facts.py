@@ -154,8 +154,8 @@ def behind_freshness(status: Status) -> Iterator[Fact]:
 # --- left out ------------------------------------------------------------------------------------------------------
 
 
-def left_out(status: Status) -> Fact:
-    """Return the lamp that says what no question finds, or finds by words alone."""
+def left_out(status: Status, others: int) -> Fact:
+    """Return the lamp that says what no question finds, or finds by words alone; `others` are files beside notes."""
     parts = [
         (len(status.withheld), "not sent, they look like secrets"),
         (len(status.refused), "refused by the provider"),
@@ -163,11 +163,12 @@ def left_out(status: Status) -> Fact:
         (len(status.freshness.left_out), "by a rule"),
     ]
     words = ", ".join(f"{count:,} {what}" for count, what in parts if count) or "no note"
+    words += f"; {plural(others, 'other file')} not read as memory" if others else ""
     mark = WARN if status.withheld or status.refused or status.in_part else GOOD
     return Fact(words, "lamp:left", mark, "left out", style="bold")
 
 
-def behind_left_out(status: Status) -> Iterator[Fact]:
+def behind_left_out(status: Status, others: int) -> Iterator[Fact]:
     """Yield each passage and path that is left out, with its reason; a rule's paths are one group each."""
     for chunk in (*status.withheld, *status.refused):
         words = f"{one_line(chunk.path)}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}"
@@ -181,7 +182,8 @@ def behind_left_out(status: Status) -> Iterator[Fact]:
         more = f" and {len(paths) - _SHOWN:,} more" if len(paths) > _SHOWN else ""
         count = f"{plural(len(paths), 'path')}: " if len(paths) > 1 else ""
         yield Fact(f"{count}{', '.join(paths[:_SHOWN])}{more}  {reason}", mark=MUTED, indent=2)
-    yield Fact("Other files of the folder are no memory; Doctor counts them.", indent=2, style=MUTED)
+    words = f"{plural(others, 'Markdown file')} of the folder not read as memory: memory-tui --whole yes reads all."
+    yield from [Fact(words, indent=2, style=MUTED)] if others else []
 
 
 # --- the rest ------------------------------------------------------------------------------------------------------
@@ -208,8 +210,12 @@ def statements(
     opened: Iterable[str],
     approvals: Sequence[Approval] = (),
     state: Standing | MemoryTuiError | None = None,
+    others: int = 0,
 ) -> Iterator[Fact]:
-    """Yield the whole status: the lamps, those of `opened` with their details, a mirror's `state`, notices, pages."""
+    """Yield the whole status: the lamps, those of `opened` with their details, a mirror's `state`, notices, pages.
+
+    `others` counts the Markdown files of the folder that are no memory.
+    """
     status, unfolded = session.status, set(opened)
     if status is None:
         yield Fact("Opening the workspace ...", style=MUTED)
@@ -217,7 +223,7 @@ def statements(
     lamps = (
         (answered_by(status), behind_answers(status, approvals)),
         (up_to_date(session, status), behind_freshness(status)),
-        (left_out(status), behind_left_out(status)),
+        (left_out(status, others), behind_left_out(status, others)),
     )
     for lamp, details in lamps:
         yield lamp

@@ -33,6 +33,7 @@ from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.session import OpenView, ReadNote, Reopen, Session, opener_of
 from memory_tui.tui.status_facts import doctor, news, sent, statements
 from memory_tui.tui.view import View
+from memory_tui.workspace.roots import beside
 
 _DRAW_SECONDS = 0.2
 """Events come in bursts; the lists are drawn once for each."""
@@ -48,8 +49,8 @@ class StatusView(View):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.unfolded: set[str] = set()
-        self.approvals: Sequence[Approval] = ()
-        self.mirror: Standing | MemoryTuiError | None = None
+        self.known: tuple[Sequence[Approval], Standing | MemoryTuiError | None, int] = (), None, 0
+        """Who may get the notes, how the mirror stands, how many files of the folder are no memory."""
         self.due = False
 
     def compose(self) -> ComposeResult:
@@ -65,9 +66,12 @@ class StatusView(View):
     # --- showing ---------------------------------------------------------------------------------------------------
 
     def state_changed(self) -> None:
-        """Draw the state, and read the approvals that stand with it."""
+        """Draw the state, and read what stands with it while a person looks."""
         self.draw()
-        self.read_approvals()
+        if self.display:
+            self.read_approvals()
+
+    on_show = state_changed
 
     def events_arrived(self, _events: Sequence[Event]) -> None:
         """Draw once for a burst of events."""
@@ -78,18 +82,19 @@ class StatusView(View):
     def draw(self) -> None:
         """Draw both lists."""
         self.due = False
-        self.query_one("#status-list", Facts).show(statements(self.session, self.unfolded, self.approvals, self.mirror))
+        self.query_one("#status-list", Facts).show(statements(self.session, self.unfolded, *self.known))
         self.query_one("#status-news", Facts).show(news(self.session))
 
     @work(thread=True, exclusive=True, group="approvals")
     def read_approvals(self) -> None:
-        """Read who may get the notes, and how the mirror stands."""
+        """Read who may get the notes, how the mirror stands, and what else is in the folder."""
         approvals = self.attempt(lambda engine: engine.providers.approvals.every()) or ()
-        self.call_later(self.approved, approvals, self.attempt(lambda engine: engine.mirrored()))
+        others = self.attempt(lambda engine: beside(engine.plan.roots)) or 0
+        self.call_later(self.approved, (approvals, self.attempt(lambda engine: engine.mirrored()), others))
 
-    def approved(self, approvals: Sequence[Approval], mirror: Standing | MemoryTuiError | None) -> None:
-        """Show who may get the notes."""
-        self.approvals, self.mirror = approvals, mirror
+    def approved(self, known: tuple[Sequence[Approval], Standing | MemoryTuiError | None, int]) -> None:
+        """Show it."""
+        self.known = known
         self.draw()
 
     # --- acting ----------------------------------------------------------------------------------------------------
