@@ -212,6 +212,11 @@ class HistoryView(View):
         self.query_one("#history-right").border_title = "What this changed"
         self.watch(self.query_one(Rows), "highlighted", self.cursor_moved, init=False)
 
+    def on_resize(self) -> None:
+        """Fold rows and text anew."""
+        if self.entries:
+            self.call_after_refresh(self.show_rows)
+
     def on_show(self) -> None:
         """Read the journal when the view comes to the front; all of a note that is asked about."""
         if self.session.history_of not in ("", self.path):
