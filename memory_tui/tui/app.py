@@ -312,15 +312,17 @@ class MemoryApp(App[int]):
     async def open_view(self, name: str) -> None:
         """Show a view; it has the focus when this returns."""
         await self.ready_view(name)
-        self.query_one("#views", ContentSwitcher).current = name
+        views = self.query_one("#views", ContentSwitcher)
+        is_here, views.current = views.current == name, name
         with self.prevent(Tabs.TabActivated):
             self.query_one(Tabs).active = f"tab-{name}"
         if self.view.drawn_at != self.size:
             self.view.drawn_at = self.size
             self.call_after_refresh(self.view.tell_size)
         # Not `focus()`, which waits for its turn: keys typed ahead would go to the view before.
+        # Who comes back to a text goes on reading; the same key again leads to its list.
         if focus := self.view.query(self.view.FOCUS):
-            self.screen.set_focus(focus.first())
+            self.screen.set_focus(focus.first() if is_here else focus.last())
 
     @on(Tabs.TabActivated)
     async def tab(self, event: Tabs.TabActivated) -> None:

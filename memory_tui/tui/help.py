@@ -31,6 +31,11 @@ KEYS = (
     ("app.quit", "quit; unsaved text is kept"),
 )
 
+WORDS = (
+    ("second look", "the best passages are read again, line by line; words and meaning gain by it"),
+    ("beside a better one", "it loses points next to a better passage of its note"),
+)
+
 
 def text(keymap: Mapping[str, str], width: int) -> Content:
     """Return the page in `width` cells, with the keys as a person has them."""
@@ -48,6 +53,8 @@ def text(keymap: Mapping[str, str], width: int) -> Content:
         *rows(VIEWS),
         "\n",
         *rows(KEYS),
+        "\n",
+        *(Content.assemble((f" {word}: ", "bold"), f"{words}\n") for word, words in WORDS),
         "\nThe last line shows keys of where you are; ? again lists all.\n",
         ("memory-tui help lists the pages of the manual.", "$foreground-muted"),
     )

@@ -31,6 +31,7 @@ from memory_tui.shared.scope import workspace_of
 from memory_tui.tokens import as_asked
 from memory_tui.tui import knobs
 from memory_tui.tui.knobs import figure, under
+from memory_tui.tui.rows import short_path
 
 WORDS, MEANING, AGE = "█", "▒", "░"
 BESIDE, BESIDE_SHORT = "beside a better passage", "beside a better one"
@@ -43,6 +44,8 @@ OLDER = "older value · "
 LONGEST = 160
 """Characters of a row's text."""
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
+STEPS: Mapping[str, str] = {"base": "1st look", "rerank": "2nd look"}
+"""What the sum calls a step."""
 LEVELS: Mapping[str, tuple[str, str, str, str]] = {
     "found": ("✓", "$success", "Its words are in your notes", "Words found"),
     "in part": ("~", "$warning", "In part: the best lines have", "In part: best lines have"),
@@ -191,7 +194,7 @@ def rows(
     for place, hit in listed:
         text = hit_text(hit, evidence.texts.get(hit.chunk.rowid, also.text if also else ""), words, trace.now, LONGEST)
         dated = hit.age_basis == "name" and not workspace_of(hit.chunk.path)
-        file = safe(hit.chunk.path.removeprefix("memory/").removesuffix(".md"))
+        file = short_path(safe(hit.chunk.path.removeprefix("memory/").removesuffix(".md")))
         name = one_line(f"{text.name.partition(':')[0] if dated else file} {text.title}")
         sent = isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back and place > 0
         age, marks = age_in_list(age_of(hit, trace.now)), tuple(text.marks)
@@ -246,6 +249,7 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
         else "Your agent gets nothing."
     )
     read = Content.styled(one_line("; ".join(trace.plan.readings)), "$warning")
+    ranking += "   c compares" * (wide and bool(ranking))
     key = Content.styled("  u as written " if read else f"{ranking} ", "$warning" if read else MUTED)
     # What is undone by a key is said before how much is sent, which the list shows too.
     need = read.cell_length + key.cell_length + 2 if read else 0
@@ -344,24 +348,25 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int) -> Conten
         "meaning": "" if not rank else f"{'closest' if rank == 1 else ordinal(rank)} of all {trace.funnel.chunks:,}",
         "age": _age(row),
         "age takes": _age(row),
+        BESIDE: "of its note",
     }
-    lines = [
-        Content.assemble(
-            f"{part.name:<10}",
-            (f"{part.figure:>4}  ", "bold"),
-            bar([part], 10),
-            (f"  {details.get(part.name, '')}", MUTED),
-        )
-        if at < 3
-        else Content.assemble(f"{part.name} ", (part.figure, "bold"))
-        for at, part in enumerate(row.sums)
-    ]
-    if len(lines) == 3:
-        lines.append(Content.styled(f"{'':10}────", MUTED))
+    lines = []
+    for part in row.sums:
+        lead = Content.assemble(f"{part.name:<9} ", (f"{part.figure:>4}  ", "bold"), bar([part], 10))
+        lines.append(lead + Content.styled(f"  {details.get(part.name, '')}", MUTED))
+    if len(lines) < 5:
+        lines.append(Content.styled(f"{'':10}────  {second_look(row)}".rstrip(), MUTED))
     place = f"{ordinal(row.place)} of {trace.funnel.candidates:,}" if row.place else "as a candidate"
     score = Content.styled(f"{'score':<10}{figure(row.hit.score):>4}", "bold")
-    total = Content.assemble(score, f"  {place}", ("   s the whole sum", MUTED))
+    total = Content.assemble(score, f"  {place}", ("   s sum, m judges", MUTED))
     return Content("\n").join(line.truncate(width, ellipsis=True) for line in (*lines, total))
+
+
+def second_look(row: Row) -> str:
+    """Return which part the second look has made more than its weight, in a few words; empty where it did not."""
+    weights = zip(row.sums, (row.hit.text_weight, row.hit.vector_weight), strict=False)
+    over = ((part.name, weight) for part, weight in weights if row.hit.second and part.points > weight + 0.005)
+    return next((f"{name} over {figure(weight)}: second look" for name, weight in over), "")
 
 
 def _age(row: Row) -> str:
@@ -374,9 +379,9 @@ def _age(row: Row) -> str:
 def sums_in_a_line(row: Row, width: int) -> Content:
     """Return the sums in one line of at most `width` cells, with bars where there is room for them."""
     score = Content.assemble("score ", (figure(row.hit.score), "bold"))
-    for cells in (6, 3, 0):
-        pieces = [_sum(part, cells) for part in row.sums]
-        line = Content.assemble(" ", Content("  ").join([*pieces, score]))
+    more = [Content.styled(text, MUTED)] if (text := second_look(row)) else []
+    for cells, end in ((6, more), (3, more), (6, []), (3, []), (0, [])):
+        line = Content.assemble(" ", Content("  ").join([*(_sum(part, cells) for part in row.sums), score, *end]))
         if line.cell_length <= width:
             break
     return line.truncate(width, ellipsis=True)
@@ -394,9 +399,10 @@ def long_sum(row: Row, trace: Trace, text: str, width: int) -> Content:
     account = Account(row.hit.chunk, row.hit.verdict, row.hit, not row.fate, text)
     for step in [*steps(account, trace), wording.file_line(row.hit.chunk.path, trace)]:
         style = "bold" if step.operation == "=" else ""
-        lead = Content.assemble((f"{step.label:<8}", MUTED), (f"{step.figure:<10}", style))
+        label, detail = STEPS.get(step.label, step.label), step.detail.replace(" stage", " look")
+        lead = Content.assemble((f"{label:<9}", MUTED), (f"{step.figure:<10}", style))
         room = max(20, width - lead.cell_length)
-        folded = Content(one_line(step.detail)).wrap(room) if step.detail else [Content("")]
+        folded = Content(one_line(detail)).wrap(room) if detail else [Content("")]
         for part in folded:
             lines.append(Content.assemble(lead, part))
             lead = Content(" " * lead.cell_length)
@@ -405,16 +411,16 @@ def long_sum(row: Row, trace: Trace, text: str, width: int) -> Content:
     return Content("\n").join(lines)
 
 
-def reads(row: Row, line: int) -> Content:
+def reads(row: Row, line: int, width: int) -> Content:
     """Return the line above the text: where the agent reads it, and whether that leaves out the `line` asked about."""
     chunk, part = row.hit.chunk, row.passage
     whole = f"{chunk.start_line}-{row.hit.last_line}"
-    if part is None:
-        return Content.assemble(("What it says  ", "bold"), f"{safe(chunk.path)}:{whole}")
-    place = f"{safe(chunk.path)}:{'-'.join(map(str, part.lines))}"
-    of = "" if part.is_whole else (f"  of {whole}", MUTED)
-    out = (f"  not line {line}", "$warning") if part.leaves_out(line) else ""
-    return Content.assemble(("The agent reads  ", "bold"), place, of, out)
+    head = Content.styled("The agent reads  " if part else "What it says  ", "bold")
+    of = "" if part is None or part.is_whole else f"  of {whole}"
+    out = f"  not line {line}" if part is not None and part.leaves_out(line) else ""
+    place = f"{safe(chunk.path)}:{whole if part is None else '-'.join(map(str, part.lines))}"
+    place = short_path(place, width - head.cell_length - len(of + out))
+    return Content.assemble(head, place, (of, MUTED), (out, "$warning"))
 
 
 # --- answers of QMD -------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from memory_tui.notes.journal import left
 from memory_tui.recalls import recall_log
 from memory_tui.shared.scope import workspace_of
 from memory_tui.tui.reader import NotePage, Part, shown_line
+from memory_tui.tui.rows import short_path
 from memory_tui.workspace.notes import note_date, note_date_2026_9
 from memory_tui.workspace.roots import ROOT_NOTES
 from memory_tui.workspace.transcripts import SOURCE
@@ -88,7 +89,7 @@ def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False, 
         if not set(re.findall(r"\w+", rest.casefold())) <= set(re.findall(r"\w+", title.casefold())):
             name += f" {rest}"
     else:
-        name = one_line(row.path.removeprefix("memory/"))
+        name = short_path(one_line(row.path.removeprefix("memory/")), width - 2)
         title = "" if title.casefold() in (name.casefold(), name.removesuffix(".md").casefold()) else title
     drawn = Content.assemble(
         ("■" if marked else mark, "$accent" if marked else style),

@@ -76,8 +76,9 @@ def detail(key: str, settings: Settings, width: int) -> Content:
     ends = f"{knob.low:g} to {knob.high:g}" if knob.high > knob.low else ""
     words = ", ".join(filter(None, (key.rpartition(".")[2], ends, value.origin)))
     head = Content.styled(f" {words}", MUTED).truncate(width, ellipsis=True)
-    words = knob.help.replace("chunk", "passage")
-    return Content.assemble(Content(f" {words}").truncate(width, ellipsis=True), "\n", head)
+    words = knob.help.replace("chunk", "passage").replace("second stage", "second look")
+    # Behind `t` stands what a person needs to turn it, so it is not cut.
+    return Content("\n").join([*(Content(" ") + row for row in Content(words).wrap(max(1, width - 1))), head])
 
 
 def difference(patch: Patch) -> Content:
@@ -90,11 +91,11 @@ def difference(patch: Patch) -> Content:
 
 
 def line(settings: Settings, opened: Settings, width: int, *, then: bool = False) -> Content:
-    """Return the ranking in one line: three numbers where there is little room, scales where there is much.
+    """Return the ranking in one line: three numbers where there is little room.
 
     Of one that is tried, or (`then`) that of a question of then, it is what differs from `opened`.
     """
-    keys, wide = knobs.active(settings), width >= 100
+    keys = knobs.active(settings)
     if tried := then or not knobs.same(settings, opened):
         values = ((key, settings.values[key].value, opened.values[key].value) for key in keys)
         items = [knobs.turn(key, value, was) for key, value, was in values if value != was]
@@ -103,7 +104,7 @@ def line(settings: Settings, opened: Settings, width: int, *, then: bool = False
     head = Content.styled(
         f" {'Of then' if then else 'Tried' if tried else 'Ranking':<9}", f"bold {WARN * tried}".strip()
     )
-    tail = "u takes back" if tried else f"t turn  {len(keys) - len(items)} more" if wide else "t turn"
+    tail = "u takes back" if tried else "t turn"
     left = Content.assemble(head, "  ".join(items))
     return Content.assemble(fit(left, width - len(tail) - 2), " ", (tail, WARN if tried else MUTED))
 
@@ -113,13 +114,12 @@ def _numbers(settings: Settings, keys: Sequence[str], width: int) -> Iterator[st
     wide = width >= 100
     if WEIGHT in keys:
         meaning = float(settings.values[WEIGHT].value)
-        yield f"words weigh {figure(1 - meaning)}" + (f" {knobs.slider(WEIGHT, meaning, 7)}" if width >= 70 else "")
+        yield f"words weigh {figure(1 - meaning)}"
         if wide:
-            yield f"meaning {figure(meaning)} {knobs.slider(WEIGHT, 1 - meaning, 7)}"
+            yield f"meaning {figure(meaning)}"
     if knobs.FLOOR in keys and (wide or knobs.HALF_LIFE not in keys):
         floor = settings.number(knobs.FLOOR)
-        scale = f" {knobs.slider(knobs.FLOOR, floor, 4)}" if wide else ""
-        yield f"too weak under {figure(floor) if floor else '0'}{scale}"
+        yield f"too weak under {figure(floor) if floor else '0'}"
     if knobs.HALF_LIFE in keys:
         yield f"half-life {settings.whole(knobs.HALF_LIFE)} d"
     yield f"gets {settings.whole(knobs.RESULTS)}"

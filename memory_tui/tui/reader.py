@@ -288,14 +288,17 @@ class Reader(MarkdownText):
         self.redraw()
         self.move_cursor(self.get_cursor_down_location())
 
-    def action_copy(self, text: bool | None = None) -> None:
-        """Copy the chosen lines with their citation, or the citation alone; without `text` what is selected."""
+    def action_copy(self, text: bool | None = None, hint: str = "") -> None:
+        """Copy the chosen lines with their citation, or the citation alone; without `text` what is selected.
+
+        The `hint` is said of more than what was copied.
+        """
         if text is None:
             super().action_copy()
             return
-        self.copy(self.chosen, text=text)
+        self.copy(self.chosen, text=text, hint=hint)
 
-    def copy(self, places: Sequence[tuple[int, int]], *, text: bool) -> None:
+    def copy(self, places: Sequence[tuple[int, int]], *, text: bool, hint: str = "") -> None:
         """Copy lines of the note with their citations, or the citations alone."""
         from memory_tui.openclaw.prompt import citation
 
@@ -308,7 +311,7 @@ class Reader(MarkdownText):
         copied = "\n".join(whole if text else cited)
         self.app.copy_to_clipboard(copied)
         words = copied if len(copied) <= MOST_REPEATED else plural(copied.count("\n") + 1, "line")
-        self.notify(f"Sent to the terminal's clipboard, which not every terminal has: {words}", markup=False)
+        self.notify(f"Sent to the terminal's clipboard, which not every terminal has: {words}\n{hint}", markup=False)
 
 
 def runs(lines: Iterable[int]) -> list[tuple[int, int]]:

@@ -19,6 +19,11 @@ from memory_tui.tui.keys import bindings
 _REVERSE, _PLAIN = Style(reverse=True), Style()
 
 
+def short_path(path: str, width: int = 24) -> str:
+    """Return a path of notes, without its folders where it has more than `width` letters: its end tells notes apart."""
+    return path if len(path) <= width or "/" not in path else f"…/{path.rpartition('/')[2]}"
+
+
 class Rows(OptionList):
     """Rows of `Content`, never of markup; ids keep the cursor when they are refilled.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -23,7 +22,6 @@ from memory_tui.explain.counterfactuals import TEXT
 from memory_tui.explain.wording import MatchedWords
 from memory_tui.formatting import one_line, plural
 from memory_tui.notices import ordinal
-from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.settings import Settings
 from memory_tui.tui import knobs
@@ -127,9 +125,8 @@ def summary(scores: Mapping[str, Scores]) -> str:
     if not scores:
         return "m marks a passage right or wrong, to measure rankings."
     means = mean([*scores.values()])
-    return (
-        f"{means['recall']:.0%} of useful lines sent, nDCG {figure(means[METRIC])}, {means['noise']:.1f} others each."
-    )
+    order = figure(means[METRIC])
+    return f"{means['recall']:.0%} of useful lines sent, order {order} of 1, {means['noise']:.1f} others each."
 
 
 def outcome_text(outcome: Outcome) -> Content:
@@ -141,7 +138,7 @@ def outcome_text(outcome: Outcome) -> Content:
     lines = [f"{knobs.NAMES[key]} {knobs.shown(key, value)}" for key, value in outcome.changes.items() if key != TEXT]
     effects = (
         ("useful lines that are sent", f"{before['recall']:.0%}", f"{after['recall']:.0%}"),
-        ("nDCG", figure(before[METRIC]), figure(after[METRIC])),
+        ("their order, nDCG, 1 is best", figure(before[METRIC]), figure(after[METRIC])),
         ("others sent a question", f"{before['noise']:.1f}", f"{after['noise']:.1f}"),
     )
     gain = outcome.held_out
@@ -149,9 +146,9 @@ def outcome_text(outcome: Outcome) -> Content:
         [
             *(Content.styled(line, "bold") for line in lines),
             Content(""),
-            *(Content(f"{name:<27}{old:>6} -> {new}") for name, old, new in effects),
+            *(Content(f"{name:<29}{old:>6} -> {new}") for name, old, new in effects),
             Content(
-                f"Beyond chance nDCG gains {figure(gain.mean)}, 95 % from {figure(gain.low)} to {figure(gain.high)}."
+                f"Beyond chance order gains {figure(gain.mean)}, 95 % from {figure(gain.low)} to {figure(gain.high)}."
             ),
             Content.styled("Measured on the half of your questions that the search did not see.", MUTED),
         ]
@@ -166,10 +163,6 @@ class Sheet(Message):
     scores: Mapping[str, Scores]
     before: Mapping[str, Scores]
     progress: str = ""
-
-
-def _gathered(query: str, engine: Engine) -> Evidence:
-    return engine.search.gather(query)
 
 
 class SavedQuestions(Dialog[str]):
@@ -206,7 +199,7 @@ class SavedQuestions(Dialog[str]):
             if query.text not in self.cases:
                 progress = f"asking {done + 1} of {len(notebook.judged)} ..."
                 self.post_message(Sheet(notebook, {}, {}, progress))
-                evidence = self.view.attempt(partial(_gathered, query.text))
+                evidence = self.view.attempt(lambda engine: engine.search.gather(query.text))  # noqa: B023 - at once
                 if evidence is None or worker.is_cancelled:
                     return
                 self.cases[query.text] = Case.of(query, evidence)
@@ -231,7 +224,7 @@ class SavedQuestions(Dialog[str]):
         rows.refill(options or [Option(Content(" None yet. Ask something; m marks what is right."), disabled=True)])
         self.query_one("#measures", Static).update(sheet.progress or summary(sheet.scores))
         self.is_enough = sum(bool(query.relevant) for query in sheet.notebook.queries) >= FEWEST
-        few = "" if self.is_enough else f"; better knobs are found by {FEWEST} with a useful passage"
+        few = "" if self.is_enough else f"; d finds better knobs once {FEWEST} have a useful passage"
         self.query_one(".dialog").border_subtitle = plural(len(sheet.notebook.queries), "question") + few
         self.refresh_bindings()
 

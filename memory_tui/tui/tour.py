@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from textual import events, on
 from textual.content import Content
 from textual.widgets import Static
 
@@ -13,8 +12,6 @@ from memory_tui.tui.session import Session
 from memory_tui.tui.views.search import SearchView
 
 QUESTION = "how is the omada vlan set up"
-SINGLE = 70
-"""Cells under which list and reasons are not shown at the same time."""
 SECONDS = 0.25
 """How often a step is looked at."""
 
@@ -24,8 +21,6 @@ class Step(NamedTuple):
 
     words: str
     done: Callable[[Tour], bool]
-    tiny: str = ""
-    """What it says where list and reasons are not shown at the same time."""
 
 
 class Tour(Static):
@@ -57,15 +52,11 @@ class Tour(Static):
             self.at += 1
             self.draw()
 
-    @on(events.Resize)
     def draw(self) -> None:
-        """Show the step as it is true at this width."""
-        step, number = STEPS[self.at], f" {self.at + 1} of {len(STEPS)} "
-        words = (self.app.size.width < SINGLE and step.tiny) or step.words
-        self.update(
-            Content.assemble((number, "bold reverse"), " ", words, ("  : tour ends this", "$foreground-muted")),
-            layout=False,
-        )
+        """Show the step."""
+        number = Content.styled(f" {self.at + 1} of {len(STEPS)} ", "bold reverse")
+        end = Content.styled("  : tour ends this", "$foreground-muted")
+        self.update(Content.assemble(number, " ", STEPS[self.at].words, end), layout=False)
 
 
 def _asked(tour: Tour) -> bool:
@@ -88,11 +79,7 @@ def _promoted_and_back(tour: Tour) -> bool:
 
 STEPS = (
     Step(f"Press / and ask, for instance: {QUESTION}. Then enter.", _asked),
-    Step(
-        "Beside or below the list it says why a passage is sent. Press ] for one that is not.",
-        _misses,
-        "enter on a passage says why it is sent. Press ] for one that is not.",
-    ),
+    Step("Beside, below or behind enter it says why it is sent. Press ] for one that is not.", _misses),
     Step("Under it stands what would have it sent: enter tries that, u takes it back.", _tried),
     Step("1, enter on a daily log, down to an item: p promotes it, u takes it back.", _promoted_and_back),
 )

@@ -32,7 +32,7 @@ class View(Vertical):
     NAME: ClassVar[str]
     """Its id, and that of its key: `app.NAME`."""
     FOCUS: ClassVar[str]
-    """Selects what has the focus when it is opened."""
+    """Selects what has the focus when it is opened: the last that is there."""
 
     @dataclass
     class Done(Message):

@@ -15,6 +15,7 @@ from memory_tui.plan import Options
 from memory_tui.search.trace import BelowMinScore
 from memory_tui.settings import PROFILES, profile_named
 from memory_tui.tui import any_line, compare, hits, knobs, ranking, saved
+from memory_tui.tui.rows import short_path
 from memory_tui.tune.evaluate import NAMES, NoEvidence
 from memory_tui.tune.judgments import Label, Notebook, Query
 from tests.support.tui import NOW, QUESTION, sample
@@ -180,8 +181,11 @@ def test_the_lines_that_are_sent_are_named_and_so_is_one_that_is_not(engine, evi
     assert part is not None
     assert not part.is_whole
     first, last = part.lines
-    assert hits.reads(row, first).plain == f"The agent reads  {chunk.path}:{first}-{last}  of 1-{row.hit.last_line}"
-    assert hits.reads(row, last + 1).plain.endswith(f"  not line {last + 1}")
+    of = f":{first}-{last}  of 1-{row.hit.last_line}"
+    assert hits.reads(row, first, 79).plain == f"The agent reads  {chunk.path}{of}"
+    assert hits.reads(row, last + 1, 40).plain == (
+        f"The agent reads  …/{chunk.path.rpartition('/')[2]}{of}  not line {last + 1}"
+    )
     assert part.leaves_out(last) == ""
     assert part.leaves_out(last + 1).startswith(f"Line {last + 1} is not sent: ")
 
@@ -234,10 +238,34 @@ def test_sums_fit_their_lines(evidence, trace, rows, width):
         assert f"score {knobs.figure(row.hit.score)}" in one.plain or "…" in one.plain
 
 
+def test_a_part_that_the_second_look_makes_more_than_its_weight_says_so(evidence, trace, rows):
+    heavy = next(row for row in rows if row.sums[0].points > row.hit.text_weight + 0.01)
+    assert heavy.hit.text_weight == pytest.approx(0.6)
+    said = "words over .60: second look"
+    assert said in hits.sums(heavy, trace, spoken(evidence, trace, heavy), 57).plain
+    assert said in hits.sums_in_a_line(heavy, 79).plain
+    light = next(row for row in rows if row.sums[0].points < 0.55)
+    assert "second look" not in hits.sums(light, trace, spoken(evidence, trace, light), 57).plain
+
+
+def test_a_deep_path_keeps_its_end(rows):
+    assert short_path("projects/infrastructure-and-network/deploy-runbook-staging") == "…/deploy-runbook-staging"
+    assert short_path("work/deploy-runbook") == "work/deploy-runbook"
+
+
+@pytest.mark.parametrize("width", [57, 79])
+def test_what_a_knob_is_for_is_not_cut(engine, width):
+    for key in knobs.active(engine.plan.settings):
+        *words, _ = ranking.detail(key, engine.plan.settings, width).split("\n")
+        assert "…" not in words[-1].plain
+        assert len(words) <= 2
+        assert all(line.cell_length <= width for line in words)
+
+
 def test_the_whole_sum_has_every_step_and_fits(evidence, trace, rows):
     text = hits.long_sum(rows[0], trace, evidence.texts[rows[0].hit.chunk.rowid], 54)
     assert [line.plain.split()[0] for line in text.split("\n") if line.plain[:1] != " "][:5] == [
-        "vector", "text", "hybrid", "base", "rerank"
+        "vector", "text", "hybrid", "1st", "2nd"
     ]  # fmt: skip
     assert max(line.cell_length for line in text.split("\n")) <= 54
 
@@ -351,7 +379,7 @@ def test_a_saved_question_says_what_a_ranking_sends_for_it():
     scores = {"recall": 0.5, "mrr@10": 0.5, "noise": 5.0, "ndcg@10": 0.4}
     assert saved.result(query, scores) == "1 of 2 useful, first 2nd, 5 others"
     assert saved.result(query, None) == "2 marks"
-    assert "50% of useful lines sent, nDCG .40, 5.0 others each" in saved.summary(
+    assert "50% of useful lines sent, order .40 of 1, 5.0 others each" in saved.summary(
         {"q": {**dict.fromkeys(NAMES, 0.0), **scores}}
     )
     assert saved.summary({}).startswith("m marks")

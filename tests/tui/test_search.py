@@ -293,7 +293,7 @@ def test_a_ranking_of_openclaw_has_its_own_terms(workspace):
 def test_a_judgment_marks_the_row_measures_rankings_and_is_taken_back(screen):
     screen.ask().press("m", "enter")
     assert listed(screen)[0][3] == "✓"
-    screen.press("t", "down", "right").until(lambda: "100% of useful lines sent, nDCG 1.00, " in screen.text)
+    screen.press("t", "down", "right").until(lambda: "100% of useful lines sent, order 1.00 of 1, " in screen.text)
     screen.press("u", "escape", "S").until(lambda: "1 of 1 useful, first 1st" in screen.text)
     screen.press("escape").ask("where is the stopcock").press("u")
     assert screen.notices[-1].startswith("Taken back: “✓ It answers the question” of ")
@@ -334,6 +334,26 @@ def test_the_line_under_the_cursor_of_a_note_is_asked_about_once_there_is_a_ques
         lambda: view(screen).place is not None and view(screen).line_asked[0]
     )
     assert view(screen).row.hit.chunk.path == view(screen).place.path
+
+
+def test_who_comes_back_to_a_note_finds_the_line_that_was_read(screen):
+    screen.ask().press("1", "down", "enter", "down", "down", "W")
+    assert screen.app.view.id == "search"
+    screen.press("escape", "1")
+    notes = screen.app.query_one(NotesView)
+    assert (notes.is_reading, notes.reader.line) == (True, 3)
+    assert not screen.press("1").app.query_one(NotesView).is_reading, "the same key again leads to the list"
+    assert not screen.press("2", "1").app.query_one(NotesView).is_reading
+
+
+def test_a_copy_says_how_another_line_is_copied(screen):
+    screen.ask().press("y")
+    row = view(screen).row
+    assert screen.notices[-1].endswith(
+        f"#L{row.line}\ntab goes to the lines around it: y copies another, space marks more."
+    )
+    screen.press("tab", "down", "y")
+    assert screen.notices[-1].rstrip().endswith(f"#L{row.line + 1}")
 
 
 def test_a_line_that_is_sent_is_named_and_shown_as_sent(screen):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -47,7 +47,7 @@ class NotesView(View):
     """Lists the notes and shows the one under the cursor."""
 
     NAME = "notes"
-    FOCUS = "#notes-list"
+    FOCUS = "#notes-list, .-reading #notes-text"
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("note", "notes", "text.back"),
         *named("", "search.miss", "search.line"),
@@ -236,9 +236,12 @@ class NotesView(View):
         self.follow()
         self.to_text()
 
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Keep whether the text or the list is in front."""
+        self.set_class(event.widget is self.reader, "-reading")
+
     def to_text(self) -> None:
         """Put the text in front and the cursor into it."""
-        self.add_class("-reading")
         self.screen.set_focus(self.reader)
 
     @on(ReadNote)
@@ -344,7 +347,6 @@ class NotesView(View):
         box = self.query_one("#notes-filter", Input)
         if box.display and self.app.focused is not self.reader:
             box.value, box.display = "", False
-        self.remove_class("-reading")
         self.screen.set_focus(self.rows)
 
     def action_miss(self) -> None:
@@ -365,7 +367,6 @@ class NotesView(View):
             return
         box = self.query_one("#notes-filter", Input)
         box.display = True
-        self.remove_class("-reading")
         self.screen.set_focus(box)
 
     def find(self, words: str | None) -> None:

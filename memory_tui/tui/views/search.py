@@ -521,13 +521,13 @@ class SearchView(View):
         options, sent = [], wording.sent_of(trace)
         for row in answer.rows:
             if row.place == sent + 1:
-                label = Content.styled(f" {hits.divider(trace)} ".center(width, "─"), MUTED)
+                label = Content.styled(f"── {hits.divider(trace)}", MUTED)
                 options.append(Option(label.truncate(width), disabled=True))
             options.append(Option(row.drawn(width, lines), id=str(row.hit.chunk.rowid)))
         if (more := len(trace.lost) - answer.request.misses) > 0:
             # The passage that was asked about comes after those that are not listed.
             at = len(options) - (len(answer.rows) > len(trace.recalled) + answer.request.misses)
-            options.insert(at, Option(Content.styled(f"     {more:,} more, weaker", MUTED), id=MORE))
+            options.insert(at, Option(Content.styled(f"     {more:,} more, weaker   W any line", MUTED), id=MORE))
         return options
 
     @property
@@ -600,13 +600,13 @@ class SearchView(View):
         unsent = answer.why.unsent if answer.why is not None and row.hit.chunk.rowid == self.line_asked[0] else ""
         words = f"{unsent} {hits.verdict(row, trace, spoken)}".lstrip()
         self.write("#verdict", hits.within(words, *self.query_one("#verdict").size))
+        room = self.why.scrollable_content_region.width
         if self.why.has_class("-sum"):
             self.query_one("#steps", Static).update(hits.long_sum(row, trace, text, self.why.size.width - 3))
         else:
-            room = self.why.scrollable_content_region.width
             drawn = hits.sums(row, trace, spoken, room) if self.size.width >= 100 else hits.sums_in_a_line(row, room)
             self.write("#sums", drawn)
-        self.write("#reads", hits.reads(row, self.line_of(row)))
+        self.write("#reads", hits.reads(row, self.line_of(row), room))
         self.show_passage(text, row.hit.chunk.start_line, self.line_of(row), row.hit.chunk.path, row.passage)
         if not (typing := self.box.has_focus):
             self.show_miss(row)
@@ -654,10 +654,7 @@ class SearchView(View):
     def rephrased(self, engine: Engine, answer: Answered, row: Row, stop: Stop) -> Sequence[Rephrased]:
         """Return questions that have a passage sent; each is really asked, so only where that costs nothing."""
         evidence, settings, chunk = answer.evidence, answer.request.settings, row.hit.chunk
-
-        def ask(query: str) -> Evidence:
-            return engine.search.gather(query, stop)
-
+        ask = partial(engine.search.gather, cancel=stop)
         text = evidence.texts.get(chunk.rowid, row.hit.snippet)
         return rephrase(ask, evidence, settings, text, chunk, self.line_of(row), shorten=True).rephrased
 
@@ -937,19 +934,23 @@ class SearchView(View):
         self.screen.set_focus(self.hits)
 
     def action_copy(self, text: bool) -> None:
-        """Copy the deciding line with its citation."""
-        self.query_one(Reader).action_copy(text)
+        """Copy the deciding line with its citation, and say how another one is copied."""
+        self.query_one(Reader).action_copy(text, "tab goes to the lines around it: y copies another, space marks more.")
+
+    def unfold(self, name: str, part: str) -> bool:
+        """Show `part` in the place of others and return True, or fold it."""
+        if self.why.has_class(name):
+            self.action_back()
+            return False
+        self.why.remove_class("-turning", "-sum").add_class(name)
+        self.open_pane()
+        self.screen.set_focus(self.query_one(part))
+        return True
 
     def action_sum(self) -> None:
         """Show the whole sum in the place of the three, or the three again."""
-        if self.why.has_class("-sum"):
-            self.action_back()
-            return
-        self.why.remove_class("-turning")
-        self.why.add_class("-sum")
-        self.open_pane()
-        self.moved()
-        self.screen.set_focus(self.query_one("#whole"))
+        if self.unfold("-sum", "#whole"):
+            self.moved()
 
     def action_miss(self) -> None:
         """Go to what would have a passage sent: the one under the cursor, then the next one, else the first."""
@@ -1116,15 +1117,9 @@ class SearchView(View):
 
     def action_turn(self) -> None:
         """Unfold the knobs over the text, or fold them."""
-        if self.why.has_class("-turning"):
-            self.action_back()
-            return
-        self.why.remove_class("-sum")
-        self.why.add_class("-turning")
-        self.open_pane()
-        self.screen.set_focus(self.knobs)
-        self.call_after_refresh(self.draw_ranking)
-        self.rerank()
+        if self.unfold("-turning", "#knobs"):
+            self.call_after_refresh(self.draw_ranking)
+            self.rerank()
 
 
 def config_write(engine: Engine, settings: Settings) -> Patch:
