@@ -246,10 +246,9 @@ def _sweep(part: Path) -> None:
 
 def _is_at(descriptor: int, path: Path) -> bool:
     """Return whether an open file has the name `path` still."""
-    try:
+    with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(descriptor), path.lstat())
-    except FileNotFoundError:
-        return False
+    return False
 
 
 def _hold(descriptor: int) -> bool:
@@ -264,10 +263,9 @@ def _hold(descriptor: int) -> bool:
 
 
 def _kind(path: Path) -> int | None:
-    try:
+    with suppress(FileNotFoundError):
         return os.lstat(path).st_mode
-    except FileNotFoundError:
-        return None
+    return None
 
 
 # --- open files ------------------------------------------------------------------------------------------------------
@@ -379,11 +377,10 @@ def open_beside(path: Path, flags: int) -> int:
 
 def file_at(path: Path) -> tuple[int, int] | None:
     """Return device and inode of the file at `path`; None when there is none."""
-    try:
+    with suppress(OSError):
         status = path.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+        return status.st_dev, status.st_ino
+    return None
 
 
 # --- the file system -------------------------------------------------------------------------------------------------

@@ -176,12 +176,10 @@ def is_alive(who: Holder) -> bool:
 
 def process_start(pid: int) -> str:
     """When process `pid` started, in clock ticks since boot; empty when it is gone or the system does not tell."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return ""
-    # The name of the program may hold spaces and brackets; the fields after the last bracket do not.
-    return text.rpartition(")")[2].split()[19]
+    with contextlib.suppress(OSError):
+        # The name of the program may hold spaces and brackets; the fields after the last bracket do not.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    return ""
 
 
 def _lock(descriptor: int) -> bool:

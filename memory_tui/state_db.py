@@ -72,7 +72,7 @@ class ScopedRecords(Struct, frozen=True):
         """Return all values, the one written first in front."""
         if not self.path.exists():
             return dict(self._old())
-        return run(self.path, self._read, tell=self.tell)
+        return self._run(self._read)
 
     def put(self, key: str, value: object) -> None:
         """Keep `value` (JSON) under `key`."""
@@ -108,7 +108,14 @@ class ScopedRecords(Struct, frozen=True):
             connection.execute(f"DELETE FROM {name} WHERE scope = ?1 AND id NOT IN {newest}", values)
             return before
 
-        return run(self.path, change, write=True, tell=self.tell)
+        return self._run(change, write=True)
+
+    def _run(self, how: Callable[[apsw.Connection], T], *, write: bool = False) -> T:
+        for tell in (self.tell, None):
+            with suppress(SetAside), transaction(self.path, write=write, tell=tell) as connection:
+                value = how(connection)
+                break
+        return value
 
     # --- inside a transaction ---
 
@@ -135,55 +142,56 @@ class ScopedRecords(Struct, frozen=True):
 
 
 _kept = threading.local()
-"""The `path` whose `connection` to `file` waits for the next transaction of this thread."""
+"""By path the connections that wait for the next transaction of this thread, each by the file that it is to."""
 
 
 @contextmanager
 def kept(path: Path) -> Iterator[None]:
     """Let the transactions of this thread on `path` share one connection, which is closed at the end."""
-    before, _kept.path = vars(_kept).get("path"), path
+    if is_outer := str(path) not in vars(_kept):
+        vars(_kept)[str(path)] = {}
     try:
         yield
     finally:
-        _kept.path = before
-        if before is None and (connection := vars(_kept).pop("connection", None)) is not None:
+        for connection in vars(_kept).pop(str(path)).values() if is_outer else ():
             connection.close()
 
 
-def run(path: Path, how: Callable[[apsw.Connection], T], *, write: bool = False, tell: Tell | None = warn) -> T:
-    """Return what `how` makes of a transaction on the database `path`; with `write` nobody else writes meanwhile.
+class SetAside(Exception):
+    """The database made no sense and has another name now; nothing was done, and a new one can be begun."""
 
-    Where the database makes no sense it is set aside, of which `tell` hears, and `how` gets a new one; without `tell`
-    that was done, and a missing one is made. Raises StateUnavailable.
+
+@contextmanager
+def transaction(path: Path, *, write: bool = False, tell: Tell | None = warn) -> Iterator[apsw.Connection]:
+    """Give a transaction on the database `path`; with `write` nobody else writes meanwhile.
+
+    Without `tell` a missing database is made. Raises SetAside, after which it can be begun without `tell`;
+    StateUnavailable.
     """
-    file = durable.file_at(path)
+    # As it is now, for it may be set aside before the end.
+    file, idle = durable.file_at(path), vars(_kept).get(str(path))
     try:
-        mine = vars(_kept)
-        connection: apsw.Connection | None = mine.pop("connection", None)
-        if connection is None or (path, file) != (mine["path"], mine["file"]):
-            connection = _opened(path, make=write or tell is None)
+        connection: apsw.Connection = (idle or {}).pop(file, None) or _opened(path, make=write or tell is None)
         try:
             # Where another process does so at this moment, it is done.
             with suppress(apsw.BusyError):
                 connection.execute("PRAGMA journal_mode = WAL" if write else "")
             connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-            value = how(connection)
+            yield connection
             connection.execute("COMMIT")
         except BaseException:
             # What was not committed is rolled back.
             connection.close()
             raise
-        if path == mine.get("path"):
-            # Not as it is now: it may have been set aside since.
-            _kept.file, _kept.connection = file, connection
-        else:
+        if idle is None:
             connection.close()
-        return value
+        else:
+            idle[file] = connection
     except (*_SENSELESS, apsw.Error, OSError) as error:
         if tell is None or not isinstance(error, _SENSELESS):
             raise _unavailable(path, error) from error
         _set_aside(path, file, error, tell)
-    return run(path, how, write=write, tell=None)
+        raise SetAside from error
 
 
 def was_taken_over(connection: apsw.Connection, name: str, scope: str) -> bool:

@@ -299,8 +299,7 @@ class Journal:
 
     def began(self) -> int | None:
         """Return when all notes were looked at last (ns); None for never."""
-        began: int | None = self._of_scope("began")
-        return began
+        return self._of_scope("began")
 
     def unviewed(self) -> tuple[Edit, ...]:
         """Return what others changed since a person last looked, newest first; nothing before the first look."""
@@ -309,8 +308,7 @@ class Journal:
 
     def start(self) -> float | None:
         """Return since when (epoch seconds) every change is known that was made; None before the first look."""
-        start: float | None = self._of_scope("at")
-        return start
+        return self._of_scope("at")
 
     def entries(self, since: int = 0, more: str = "") -> tuple[JournalEntry, ...]:
         """Return all changes of this program after a number, oldest first."""
@@ -455,8 +453,7 @@ class Journal:
     def settle(self, entry: JournalEntry, files: Sequence[FileChange] | None = None) -> JournalEntry:
         """Write down how it ended; `files` are what the notes really held before and hold after."""
         end = replace(entry, at=self.clock())
-        settled = end.state == "done"
-        return self._write(lambda connection, scope: self._put(connection, scope, end, files, settled=settled))
+        return self._write(lambda c, scope: self._put(c, scope, end, files, settled=end.state == "done"))
 
     def draft(self, view: ThreeWay, title: str, number: int = 0) -> JournalEntry:
         """Keep a text that could not be written, in the place of draft `number` unless 0. Only while `locked`."""
@@ -598,7 +595,7 @@ class Journal:
             (scope,),
         )
 
-    def _of_scope(self, name: str) -> Any:  # noqa: ANN401 - as SQLite
+    def _of_scope(self, name: str) -> Any | None:  # noqa: ANN401 - as SQLite
         sql = f"SELECT {name} FROM note_scope LEFT JOIN note_start ON scope = id WHERE name = ?"
         return self._read(lambda connection: value(connection, sql, self._scope), None)
 
@@ -630,9 +627,13 @@ class Journal:
 
     def _run(self, how: Callable[[apsw.Connection], T], *, write: bool) -> T:
         try:
-            return state_db.run(self.database, how, write=write)
+            for tell in (state_db.warn, None):
+                with suppress(state_db.SetAside), state_db.transaction(self.database, write=write, tell=tell) as c:
+                    outcome = how(c)
+                    break
         except StateUnavailable as error:
             raise unusable(error.message.removesuffix(".").replace(" cannot be used", "")) from None
+        return outcome
 
     # --- the journal of 0.2 -------------------------------------------------------------------------------------------
 

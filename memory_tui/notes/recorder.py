@@ -205,9 +205,8 @@ class Recorder:
             self._mark = None
             return None
         at = min(time.time(), status.st_ctime_ns / 1e9)
-        is_fresh = fresh is None or status.st_ctime_ns >= fresh
         now = len(data), status.st_mtime_ns, status.st_ctime_ns, status.st_dev
-        return Sight(path, data, at, *now, fresh=is_fresh)
+        return Sight(path, data, at, *now, fresh=fresh is None or status.st_ctime_ns >= fresh)
 
     def _missing(self, path: str) -> Sight | None:
         root, absolute, _ = destination(self._roots, path)
