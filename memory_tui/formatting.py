@@ -32,7 +32,8 @@ _UNSAFE = (
 # One variation selector belongs to the character before it; bytes can be hidden in a row of them.
 _SELECTORS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 # What makes an emoji wide or dark takes cells on some terminals and none on others; without it all count the same.
-_DRESS = re.compile("\ufe0f|(?<=[\u2600-\U0001faff])[\U0001f3fb-\U0001f3ff]")
+# It takes long to compile, so that this waits for a text that is not ASCII.
+_DRESS = "\ufe0f|(?<=[\u2600-\U0001faff])[\U0001f3fb-\U0001f3ff]"
 _HIDDEN = rf"(?<={_SELECTORS}){_SELECTORS}"
 _PRINTABLE_AND_UNSAFE = re.compile(f"[\u034f\u3164\uffa0]|{_HIDDEN}")
 _IN_LINES = re.compile(f"[{_UNSAFE}]|{_HIDDEN}")
@@ -48,7 +49,7 @@ def safe(text: str, *, keep_newlines: bool = False) -> str:
     """
     if not text.isprintable() or (not text.isascii() and _PRINTABLE_AND_UNSAFE.search(text)):
         text = (_EACH_IN_LINES if keep_newlines else _EACH).sub(_visible, text)
-    return text if text.isascii() else _DRESS.sub("", text)
+    return text if text.isascii() else re.sub(_DRESS, "", text)
 
 
 def one_line(text: str, width: int | None = None) -> str:

@@ -11,22 +11,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-import shtab
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from memory_tui import demo as sample
 from memory_tui import durable, manual, plan
 from memory_tui.approval import Approval
 from memory_tui.cancel import Stopped
 from memory_tui.cli.commands import full_parser
 from memory_tui.cli.context import agreed, confirmed, engine_options, moment, opened, require_written, require_yes
 from memory_tui.cli.main import show_app
-from memory_tui.cli.output import dumps, print_lines, say, show, tell, waiting
+from memory_tui.cli.output import dumps, print_lines, say, show, waiting
 from memory_tui.config import config_patch
 from memory_tui.config.config_patch import patch, summary
 from memory_tui.config.model import rows
-from memory_tui.doctor import checks_of, examine, verdict
 from memory_tui.engine import providers
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.providers import Forecast, ProviderChoice, Providers
@@ -277,7 +274,7 @@ def index(args: argparse.Namespace) -> int:
             for path, reason in outcome.failed:
                 sys.stderr.write(f"  {one_line(path)}: {one_line(reason)}\n")
             for remark in engine.notices():
-                tell(remark)
+                say(remark.sentence)
             for text in dict.fromkeys(filter(None, (outcome.error, outcome.postponed, outcome.unshared))):
                 say(text)
         return 1 if outcome.error or outcome.failed else 0
@@ -380,7 +377,7 @@ def status_lines(value: Status) -> Iterator[str]:
     for state, chunks in (("not sent", value.withheld), ("no vector", value.refused)):
         for chunk in chunks:
             yield f"  {state}: {chunk.path}:{chunk.start_line}-{chunk.end_line}  {one_line(str(chunk))}"
-    yield from (f"Notice: {one_line(f'{notice.message} {notice.next_step}')}" for notice in value.notices)
+    yield from (f"Notice: {one_line(notice.sentence)}" for notice in value.notices)
 
 
 def _part(part: VectorSearch | WordSearch, error: str | None) -> str:
@@ -393,6 +390,9 @@ _MARKS = {"ok": "ok  ", "warning": "warn", "failed": "FAIL", "skipped": "-   ", 
 
 def doctor(args: argparse.Namespace) -> int:
     """Examine machine, notes, index, provider and settings; exit code 1 when something failed."""
+    # Late, as in demo and show_help: what these need takes longer to load than a status takes.
+    from memory_tui.doctor import checks_of, examine, verdict
+
     with opened(args) as engine:
         try:
             engine.index.catch_up()
@@ -422,6 +422,8 @@ def doctor(args: argparse.Namespace) -> int:
 
 def demo(args: argparse.Namespace) -> int:
     """Open the app on a copy of the sample workspace."""
+    from memory_tui import demo as sample
+
     if args.workspace is not None or args.config is not None:
         raise SettingError("The demo has its own workspace and configuration.", "Leave --workspace and --config out.")
     now = moment(args)
@@ -492,6 +494,8 @@ def show_help(args: argparse.Namespace) -> int:
     if args.completion is not None and args.json:
         raise SettingError("--completion prints a script, not JSON.", "Leave --json out.")
     if args.completion is not None:
+        import shtab
+
         sys.stdout.write(f"{shtab.complete(full_parser(), args.completion)}\n")
         return 0
     if args.topic is not None:

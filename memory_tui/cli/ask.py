@@ -17,7 +17,7 @@ from memory_tui.backends import qmd
 from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.cli.commands import at_least
 from memory_tui.cli.context import opened, planned
-from memory_tui.cli.output import dumps, print_json, print_lines, say, show, tell, waiting
+from memory_tui.cli.output import dumps, print_json, print_lines, say, show, waiting
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import LabelError, MemoryTuiError, QueryError, SettingError
 from memory_tui.explain import hit_text, trace_json, why_not, wording
@@ -149,7 +149,7 @@ def _print(
         say(failed.sentence)
     for remark in trace.notices:
         if args.explain or not remark.not_copied:
-            tell(remark)
+            say(remark.sentence)
     if (level := trace.level) and trace.recalled and (args.explain or level.level != "found" or level.in_part):
         say(level.sentence)
     if missing := _missing(trace):

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from memory_tui import plan as plans
 from memory_tui.cli.commands import COMMANDS
-from memory_tui.cli.output import Progress, print_lines, say, tell
+from memory_tui.cli.output import Progress, print_lines, say
 from memory_tui.errors import ApprovalMissing, ConfigError, EditRefused, SettingError
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code, codex, wiring
@@ -182,7 +182,7 @@ def planned(args: argparse.Namespace) -> Plan:
         plan = _with_vault(args, plan, notes)
     if plan.chosen and args.command not in _NOTIFYING:
         for ignored in without_effect(plan.chosen, plan.settings):
-            tell(ignored)
+            say(ignored.sentence)
     for named in args.extra:
         place = plan.roots.workspace / os.path.expanduser(named)  # noqa: PTH111 - an unknown user is no error
         if not place.exists():

@@ -16,7 +16,6 @@ from typing import Any
 from memory_tui import events
 from memory_tui.events import Event, SyncProgress, VectorsMade
 from memory_tui.formatting import json_safe, one_line, plural, safe
-from memory_tui.notices import Notice
 
 
 def dumps(value: Any, indent: int | None = None) -> str:  # noqa: ANN401 - whatever JSON can hold
@@ -47,11 +46,6 @@ def print_lines(lines: Iterable[str]) -> None:
 def say(text: str) -> None:
     """Print a remark on standard error."""
     sys.stderr.write(f"memory-tui: {one_line(text)}\n")
-
-
-def tell(value: Notice) -> None:
-    """Print a notice with its next step on standard error."""
-    say(f"{value.message} {value.next_step}".rstrip())
 
 
 # --- progress ------------------------------------------------------------------------------------------------------

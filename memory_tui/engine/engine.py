@@ -22,6 +22,7 @@ from memory_tui import plan as plans
 from memory_tui.approval import Approvals
 from memory_tui.cancel import Stop, call_after
 from memory_tui.config import load as configuration
+from memory_tui.config import places
 from memory_tui.config.keys import BACKEND
 from memory_tui.engine import status
 from memory_tui.engine.index import Index
@@ -33,10 +34,12 @@ from memory_tui.events import Channel, Listener
 from memory_tui.formatting import install_extra
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice, other_vectors
+from memory_tui.openclaw.trust import TrustReport, of_plan
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.settings import profile_named
 from memory_tui.shared.scope import OWN, Record, Scope, Standing, workspace_of
+from memory_tui.workspace.roots import reachable
 
 if TYPE_CHECKING:
     from memory_tui.backends.memories import Memories
@@ -187,8 +190,7 @@ class Engine:
         index = self.index
         if self.scopes.kept:
             threading.Thread(target=self.scopes.keep, args=(index.writer.closing,), name="mirrors", daemon=True).start()
-        notice = self._events.notice
-        self._publisher = shared.publisher_of(self.plan, index.reader, index.leadership.leads, notice)
+        self._publisher = shared.publisher_of(self.plan, index.reader, index.leadership.leads, self._events.notice)
         if self._publisher is not None:
             index.after_sync = self._publisher.wake
 
@@ -237,9 +239,14 @@ class Engine:
             freshness = self.index.freshness(store, None)
             now = status.status(self.plan, store, freshness, self.index, self.providers.chain)
             notices = (*self.notices(now.who), *now.notices)
-            return replace(now, notices=notices, trust=self.notes.trust(), embedding_probe=probe)
+            return replace(now, notices=notices, trust=self.trust(), embedding_probe=probe)
 
         return self.backend.described(self.search.on_snapshot(read))
+
+    def trust(self) -> TrustReport | None:
+        """Return what OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""
+        plan, is_kept = self.plan, os.path.lexists(places.state_database())
+        return of_plan(plan).report(note.path for note in reachable(plan.roots).notes) if is_kept else None
 
     # --- events ----------------------------------------------------------------------------------------------------
 

@@ -221,8 +221,7 @@ def move(old: Path, new: Path, *, back: bool = False) -> str:
         # The disk refuses a place that has notes.
         durable.move_file(old, new)
     except OSError as error:
-        what = f"{old} cannot be moved to {new}: {error.strerror or error}."
-        raise ConfigError(what, "Nothing was moved.") from None
+        raise ConfigError(f"{old} cannot be moved to {new}: {error.strerror or error}.", "Nothing was moved.") from None
     return f"{old} is now {new}." + ("" if back else " memory-tui memories --undo takes that back.")
 
 

@@ -28,7 +28,7 @@ from memory_tui.notes.journal import JournalEntry
 from memory_tui.notes.recorder import Recorder
 from memory_tui.openclaw import prompt
 from memory_tui.openclaw.prompt import CuratedEntry, Triggered
-from memory_tui.openclaw.trust import FileTrust, TrustReport
+from memory_tui.openclaw.trust import FileTrust
 from memory_tui.plan import Plan
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.agent_turns import AgentTurn, SessionTurns
@@ -126,11 +126,6 @@ class Notes:
             return _indexed_as(verdict.path, verdict.included, store, self._index.freshness(store, seen))
 
         return replace(verdict, index=self._search.on_snapshot(indexed))
-
-    def trust(self) -> TrustReport | None:
-        """Return what OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""
-        trust = self.curator.plan.trust
-        return None if trust is None else trust.report(note.path for note in reachable(self.plan.roots).notes)
 
     def trust_of(self, path: str) -> FileTrust | None:
         """Return what the ledger says of one note; None where it does not cover it."""

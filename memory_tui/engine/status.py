@@ -135,9 +135,8 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
     who = who_answers(store, chain, plan.settings)
     counts, identity, vec0 = store.counts(), store.identity(), database.vec0()
     profile, rejected = plan.settings.values["profile"], tuple(store.rejected())
-    sources, most_kept = dict.fromkeys((*plan.roots.sources, *counts.by_source)), plan.config.whole("cache.maxEntries")
-    kept = counts.cached, counts.cached_bytes, most_kept, cache_hits(store)
-    cache = VectorCache(plan.settings.on("cache.enabled"), *kept)
+    sources = dict.fromkeys((*plan.roots.sources, *counts.by_source))
+    caches, most_kept = plan.settings.on("cache.enabled"), plan.config.whole("cache.maxEntries")
     engine, problem = (f"sqlite-vec {vec0.detail}", None) if vec0.ready else ("numpy, exact", vec0.detail)
     vector = VectorSearch(True, vec0.ready, engine, problem, identity.dims if identity else None)
     reasons = tuple(sorted({row.reason for row in rejected}))
@@ -163,7 +162,7 @@ def status(plan: Plan, store: Store, freshness: Freshness, index: Index, chain: 
         sources=plan.roots.sources,
         extra_paths=plan.roots.extra,
         source_counts=tuple(SourceCounts(name, *counts.by_source.get(name, (0, 0))) for name in sources),
-        cache=cache,
+        cache=VectorCache(caches, counts.cached, counts.cached_bytes, most_kept, cache_hits(store)),
         fts=WordSearch(True, True, store.words.cut(), f"fts5 of SQLite {apsw.sqlite_lib_version()}", None),
         vector=vector,
         fallback=who.instead,

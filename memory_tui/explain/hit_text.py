@@ -97,8 +97,7 @@ VECTOR, TEXT, ADDED, FADED = "█", "▒", "+", "·"
 
 def perfect(trace: Trace) -> float:
     """Return the score that fills a bar: 1, or both weights where a release lets them add up to more."""
-    sides = trace.recalled[0].vector_weight + trace.recalled[0].text_weight if trace.recalled else 1.0
-    return max(1.0, sides)
+    return max([1.0, *(hit.vector_weight + hit.text_weight for hit in trace.recalled[:1])])
 
 
 def score_bar(candidate: Candidate, scale: float, width: int) -> list[tuple[str, str]]:

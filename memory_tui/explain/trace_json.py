@@ -18,7 +18,7 @@ from memory_tui.notices import Notice, as_notice, why_empty
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
 from memory_tui.settings import OWN_PROFILE
-from memory_tui.workspace.annotations import overtaken_in
+from memory_tui.workspace.annotations import Annotations, overtaken_in
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any field of any record
@@ -60,20 +60,29 @@ def _placed(value: Candidate, profile: str) -> dict[str, Any]:
     return chunk(replace(value.chunk, end_line=value.last_line) if profile == OWN_PROFILE else value.chunk)
 
 
+def overtaken(text: str, first: int) -> dict[str, Any]:
+    """Return which lines of what is given say that a newer one overtook them; nothing where none does."""
+    lines = overtaken_in(text, first)
+    return {"overtaken": True, "overtakenLines": lines} if lines else {}
+
+
+def markers(notes: Annotations) -> dict[str, Any]:
+    """Return what an entry's own markers say of it."""
+    members = {"importance": notes.importance, "triggers": notes.triggers, "projectKey": notes.project}
+    return {name: value for name, value in members.items() if value}
+
+
 def result(candidate: Candidate, profile: str) -> dict[str, Any]:
     """Return one hit in the documented shape, with its citation, and what OpenClaw 2026.9 adds to a hit."""
     place, added = _placed(candidate, profile), dict[str, Any]()
     if candidate.copies:
         added["alsoIn"] = [copy.citation for copy in candidate.copies]
-    if lines := overtaken_in(candidate.snippet, candidate.snippet_line):
-        added |= {"overtaken": True, "overtakenLines": lines}
+    added |= overtaken(candidate.snippet, candidate.snippet_line)
     if candidate.newer:
         added["newerValue"] = candidate.newer
     del place["id"]
     if candidate.provenance is not None:
-        notes = candidate.annotations
-        fields = {"importance": notes.importance, "triggers": notes.triggers, "projectKey": notes.project}
-        added |= {**{key: value for key, value in fields.items() if value}, "provenance": plain(candidate.provenance)}
+        added |= {**markers(candidate.annotations), "provenance": plain(candidate.provenance)}
     return {
         **place,
         "score": candidate.score,
@@ -175,8 +184,7 @@ def _change(value: Change) -> dict[str, Any]:
 def _empty(value: Trace) -> dict[str, Any] | None:
     if value.empty is None:
         return None
-    sentence, next_step = why_empty(value.empty, value.profile)
-    return {**tagged(value.empty), "sentence": sentence, "nextStep": next_step}
+    return {**verdict(value.empty), "nextStep": why_empty(value.empty, value.profile)[1]}
 
 
 _PLAIN = ["query", "mode", "profile", "generation", "floor", "vector_scale", "text_scale", "funnel", "unsearchable"]

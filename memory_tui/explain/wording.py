@@ -15,7 +15,6 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
-from rapidfuzz.distance import Prefix
 
 from memory_tui import tokens
 from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased, Turn
@@ -85,9 +84,8 @@ def change_sentence(value: Change) -> str:
 
 def rephrased(question: Rephrased) -> str:
     """Return a question that recalls a chunk: `add "garlic" of line 7 (2nd)`."""
-    where = f" of line {question.line}" if question.line else ""
     leave = f"leave out {quoted(question.left_out, len(question.left_out))}"
-    add = f'add "{question.word}"{where}'
+    add = f'add "{question.word}"' + (f" of line {question.line}" if question.line else "")
     return f"{add if question.word else leave} ({ordinal(question.place)})"
 
 
@@ -474,6 +472,9 @@ class Spoken(Struct, frozen=True):
 
 def asked_words(trace: Trace, text: str) -> list[Spoken]:
     """Return each word of the question with its count in `text`, as the index cuts words: `set` stands in Settings."""
+    # Late, because no command needs this, and to load it takes a cold search a twentieth of its time.
+    from rapidfuzz.distance import Prefix
+
     words = MatchedWords.of(trace)
     counts, forms = words.counts(text), [text[start:end].lower() for start, end in words.spans(text)]
 

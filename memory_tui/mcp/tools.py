@@ -19,7 +19,7 @@ from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, PathRefused, ProviderError, QueryError
 from memory_tui.explain import wording
-from memory_tui.explain.trace_json import plain
+from memory_tui.explain.trace_json import markers, overtaken, plain
 from memory_tui.formatting import one_line, safe
 from memory_tui.hosts.wiring import PROOF_CLIENT
 from memory_tui.mcp.schemas import CORRECT, OTHERS, UNTRUSTED, arguments
@@ -35,7 +35,7 @@ from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import AnswerLevel, Mode, Trace
 from memory_tui.secrets import instructions
 from memory_tui.workspace import roots
-from memory_tui.workspace.annotations import Annotations, is_overtaken, overtaken_in, without_markers
+from memory_tui.workspace.annotations import Annotations, is_overtaken, without_markers
 from memory_tui.workspace.chunking import Chunk, chunk_note
 from memory_tui.workspace.roots import NoteMissing, RootState, named_lines
 
@@ -227,7 +227,7 @@ def _ranked_answer(
     # What OpenClaw would have answered helps a person, not an agent; what is said of hits needs hits.
     spared = "" if reply["results"] else "found_by_meaning_alone"
     if notices := [row for row in trace.notices if not row.not_copied and row.kind != spared]:
-        reply["notices"] = [one_line(f"{notice.message} {notice.next_step}") for notice in notices]
+        reply["notices"] = [one_line(notice.sentence) for notice in notices]
     return reply
 
 
@@ -247,7 +247,7 @@ def _instead(trace: Trace, provider: str) -> dict[str, Any] | None:
         told = {name: instead[name] for name in members if instead[name] not in (None, "")}
         return told | {"reason": one_line(instead["reason"])}
     lost = next((notice for notice in trace.notices if notice.code in ("provider", "model_mismatch")), None)
-    return {"from": provider, "reason": one_line(f"{lost.message} {lost.next_step}")} if lost else None
+    return {"from": provider, "reason": one_line(lost.sentence)} if lost else None
 
 
 _MODES: dict[Mode, str] = {
@@ -283,13 +283,7 @@ def _row(part: Excerpt) -> dict[str, Any]:
         row |= {"copies": len(also), "alsoIn": also}
     if hit.newer:
         row["newerValue"] = hit.newer
-    return row | _overtaken(part.text, part.lines[0])
-
-
-def _overtaken(text: str, first: int) -> dict[str, Any]:
-    """Which lines of what is given say that a newer one overtook them; nothing where none does."""
-    lines = overtaken_in(text, first)
-    return {"overtaken": True, "overtakenLines": lines} if lines else {}
+    return row | overtaken(part.text, part.lines[0])
 
 
 def _cite_and_clamp(answer: dict[str, Any], manner: AnswerRules) -> None:
@@ -389,7 +383,7 @@ def memory_get(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
         "from": note.start,
         "lines": note.lines,
         "totalLines": note.total_lines,
-        **_overtaken(note.text, note.start),
+        **overtaken(note.text, note.start),
     }
     remarks = []
     if note.cut_line is not None:
@@ -607,7 +601,7 @@ def _plugin_search(memory: Engine, args: Mapping[str, Any], cancel: Stop) -> dic
             if path == hit["path"] and chunk.start_line <= first and last <= chunk.end_line
         )
         hit["snippet"] = without_markers(hit["snippet"])
-        hit |= _members(next(of_entry, Annotations()))
+        hit |= markers(next(of_entry, Annotations()))
         hit["observedAt"] = _observed(memory, hit["path"]) if hit["source"] == "memory" else 0
     return answer
 
@@ -626,7 +620,7 @@ def _plugin_entries(memory: Engine, args: Mapping[str, Any]) -> dict[str, Any]:
                 "score": 0.0,
                 "snippet": visible(jsstring.utf16_head(chunk.text, _SNIPPET_UNITS)),
                 "source": "memory",
-                **_members(notes),
+                **markers(notes),
                 "observedAt": _observed(memory, path),
             }
             for path, chunk, notes in fitting[:most]
@@ -660,11 +654,6 @@ def _entries(memory: Engine) -> Iterator[tuple[str, Chunk, Annotations]]:
         except MemoryTuiError:
             continue
         yield from ((path, chunk, notes) for chunk, notes in chunk_note(text, path) if notes != Annotations())
-
-
-def _members(notes: Annotations) -> dict[str, Any]:
-    members = {"importance": notes.importance, "triggers": notes.triggers, "projectKey": notes.project}
-    return {name: value for name, value in members.items() if value}
 
 
 def _observed(memory: Engine, path: str) -> int:

@@ -491,7 +491,7 @@ class SecondStage:
         by_notes = _RAREST * self._idf / lucene_idf(0, chunks) * np.array(list(map(pair_weight, self._words)))
         self._share = np.where(self._known, rarity, by_notes)
         # An answer holds what was said, not that it was (MemoryBank, whose doubted fall by a fifth; chats).
-        says = np.isin(self._words, tokens.words_by_use()["says"]["en"].split("|"))
+        says = np.array([word in tokens.words_by_use()["says"]["en"].split("|") for word in self._words], np.bool_)
         self._share[says & ~says.all()] = 0.0
         self._share /= float(self._share.sum()) or 1.0
         self._syllables = _syllables_of(query, frequency, chunks)

@@ -24,7 +24,7 @@ _TRUST = {"untrusted": BAD, "edited": WARN, "ignored": MUTED, "unknown": WARN}
 
 def kept(engine: Engine) -> Iterator[Sequence[Fact]]:
     """Yield what OpenClaw keeps of this workspace, each part under its heading."""
-    rows = [*trust(engine.notes.trust()), Fact("")]
+    rows = [*trust(engine.trust()), Fact("")]
     yield [*rows, Fact("Reading the notes ...", style=MUTED)]
     rows += [*dreams(engine), Fact(""), *sessions(flush.near(engine.plan.config)), Fact("")]
     rows += [

@@ -367,6 +367,17 @@ def test_version_needs_neither_numpy_nor_a_screen():
     assert done.stdout.split() == ["memory-tui", __version__, "[]"]
 
 
+@pytest.mark.parametrize("arguments", [["status"], ["search", "router"]])
+def test_a_command_loads_only_what_it_needs(run, workspace, tmp_path, arguments):
+    """An agent's host waits for each start; masked arrays alone take a search a twentieth of its time."""
+    run("index")
+    words = [*arguments, "--workspace", str(workspace), "--index", str(tmp_path / "index.sqlite")]
+    heavy = {"numpy.ma", "rapidfuzz", "shtab", "watchfiles", "memory_tui.doctor", "memory_tui.demo", "memory_tui.notes"}
+    code = f"import sys\nfrom memory_tui.cli import main\nmain.main({words})\nsys.exit(str({heavy} & {{*sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
+    assert done.stderr.strip() == "set()"
+
+
 def test_a_reader_that_has_seen_enough_and_an_ascii_terminal_are_no_errors_and_a_full_disk_is(workspace, tmp_path):
     where = ["--workspace", str(workspace), "--index", str(tmp_path / "i")]
     words = [sys.executable, "-m", "memory_tui", "search", "乌龙茶", *where]
