@@ -122,6 +122,22 @@ def test_one_key_makes_the_change_of_a_group_and_one_takes_all_of_it_back(inbox,
     inbox.until(lambda: "2 lines of 2 notes look like they hold a secret" in " ".join(inbox.text.split()))
 
 
+def test_what_goes_with_a_change_that_was_about_something_else_is_said_with_the_reason(workspace):
+    twice = "- the guest network is on VLAN 20 behind the switch in the hall, and the cameras of the garden hang on it"
+    facts = [f"- Fact {number}: {'word ' * 40}\n" for number in range(100)]
+    # A session starts with the beginning and the end.
+    facts.insert(72, f"{twice}\n")
+    (workspace / "MEMORY.md").write_text(f"# Memory\n\n## Facts\n{''.join(facts)}")
+    (workspace / "memory/network.md").write_text(f"# Network\n{twice}\n")
+    with Window(make_app(workspace)) as window:
+        window.press("4").until(lambda: "said twice: memory/network.md:2" in window.text)
+        go(window, "cut off at session start").press("d", "y")
+        window.until(lambda: any("other finding went with that change" in said for said in window.notices))
+        said = " ".join(window.notices)
+        assert "memory/network.md:2, now among lines that two sections or two notes say." in said
+        assert "said twice" not in window.text
+
+
 def test_what_is_taken_back_is_examined_at_once_and_nothing_is_said_of_it_until_then(inbox, monkeypatch):
     go(inbox, "look like they hold a secret").press("d", "y")
     view(inbox).seconds = 1e6

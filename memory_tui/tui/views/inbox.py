@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -15,7 +15,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
-from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import OptionList, Static
 from textual.worker import Worker, get_current_worker
@@ -124,6 +123,11 @@ def line(item: Suggestion) -> str:
     return f"{one_line(str(item.place))}  {one_line(item.place.text or item.reason, 200)}"
 
 
+def is_same(item: Suggestion, other: Suggestion) -> bool:
+    """Tell whether two findings are of one kind and about lines that read the same, wherever they stand."""
+    return (item.kind, item.place.text) == (other.kind, other.place.text)
+
+
 def until(end: float) -> str:
     """Return how long something is left alone."""
     return "kept for good" if math.isinf(end) else f"put off until {datetime.fromtimestamp(end):%Y-%m-%d %H:%M}"
@@ -173,21 +177,6 @@ class InboxView(View):
     FOCUS = "#inbox-list"
     BINDINGS: ClassVar[list[BindingType]] = bindings("change", "note.edit")
 
-    @dataclass
-    class Examined(Message):
-        """The notes were looked through."""
-
-        findings: Findings
-        hidden: Mapping[str, float]
-        seconds: float
-
-    @dataclass
-    class Planned(Message):
-        """What the change of a row is, or why there is none."""
-
-        key: str
-        change: Change | str
-
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.findings: Findings | None = None
@@ -204,6 +193,8 @@ class InboxView(View):
         """How long the last look took."""
         self.due: Timer | None = None
         self.look: Worker[None] | None = None
+        self.beside: Sequence[Suggestion] = ()
+        """What stood in notes that a change touched, and was not what it was about."""
 
     def compose(self) -> ComposeResult:
         with Container(classes="panes"):
@@ -238,25 +229,30 @@ class InboxView(View):
         """Look through the notes on a worker thread; what was found stays until then."""
         worker = get_current_worker()
 
-        def look(engine: Engine) -> InboxView.Examined:
+        def look(engine: Engine) -> tuple[Findings, dict[str, float], float]:
             begun = time.monotonic()
             findings = engine.inbox.examine(
                 stopped=lambda: worker.is_cancelled, every=True, kinds=frozenset(self.unfolded)
             )
             hidden = engine.inbox.decisions.hidden(findings.suggestions, engine.plan.clock())
-            return self.Examined(findings, hidden, time.monotonic() - begun)
+            return findings, hidden, time.monotonic() - begun
 
         found = self.attempt(look)
         if not worker.is_cancelled:
             self.checking = False
-            self.post_message(self.Done(self.draw) if found is None else found)
+            self.post_message(self.Done(partial(self.examined, *found) if found else self.draw))
 
-    @on(Examined)
-    def examined(self, message: Examined) -> None:
-        """Show what was found."""
-        self.findings, self.hidden, self.seconds = message.findings, dict(message.hidden), message.seconds
+    def examined(self, findings: Findings, hidden: dict[str, float], seconds: float) -> None:
+        """Show what was found, and say what went with a change that was about something else."""
+        self.findings, self.hidden, self.seconds = findings, hidden, seconds
         self.planned.clear()
         self.draw()
+        if gone := [item for item in self.beside if not any(is_same(item, other) for other in findings.suggestions)]:
+            silent = ((reason, row) for reason, rows in findings.silent.items() for row in rows)
+            reason = next((f", now among {reason}" for reason, row in silent if is_same(gone[0], row)), "")
+            words = f"{plural(len(gone), 'other finding')} went with that change: {gone[0].place}{reason}."
+            self.notify(one_line(words, 300), markup=False)
+        self.beside = ()
 
     # --- showing ---------------------------------------------------------------------------------------------------
 
@@ -317,12 +313,11 @@ class InboxView(View):
             outcome: Change | str = checks.changes(group.suggestions, group.proposal, engine.notes.curator)
         except MemoryTuiError as error:
             outcome = f"{error.message} {error.next_step}"
-        self.post_message(self.Planned(key, outcome))
+        self.post_message(self.Done(partial(self.show_plan, key, outcome)))
 
-    @on(Planned)
-    def show_plan(self, message: Planned) -> None:
+    def show_plan(self, key: str, change: Change | str) -> None:
         """Show the change of the row."""
-        self.planned[message.key] = message.change
+        self.planned[key] = change
         self.explain()
 
     # --- acting ----------------------------------------------------------------------------------------------------
@@ -375,18 +370,20 @@ class InboxView(View):
     async def propose(self, group: Group, action: Action) -> None:
         """Show a change, and make it where that is agreed to."""
         await changes.propose(
-            self, lambda curator: checks.changes(group.suggestions, action, curator), then=self.changed
+            self, lambda curator: checks.changes(group.suggestions, action, curator), then=partial(self.changed, group)
         )
 
-    def changed(self, applied: AppliedChange) -> None:
+    def changed(self, group: Group, applied: AppliedChange) -> None:
         """Remember that a change of notes was the last step; list no more what stands in notes that it changed."""
         self.steps.append(None)
         self.seconds = 0.0
         paths = {file.path for file in applied.change.files}
         if self.findings is not None:
             every = self.findings.suggestions
-            left = [item for item in every if not paths & {item.place.path, (item.other or item.place).path}]
-            self.findings = replace(self.findings, groups=tuple(checks.grouped(left)))
+            left = {item.id: item for item in every if not paths & {item.place.path, (item.other or item.place).path}}
+            apart = left.keys() | {item.id for item in group.suggestions}
+            self.beside = [item for item in every if item.id not in apart]
+            self.findings = replace(self.findings, groups=tuple(checks.grouped(left.values())))
             self.draw()
 
     def notes_changed(self) -> None:
