@@ -172,7 +172,7 @@ class MemoryApp(App[int]):
             await self.open_view(name)
         self.session.engine = engine
         self.read_facts()
-        for view in self.query(View):
+        for view in self.query(View) if self.is_running else ():
             view.state_changed()
         if self.first_query:
             self.post_message(AskNotes(self.first_query))
@@ -201,7 +201,7 @@ class MemoryApp(App[int]):
                 self.say(event.detail)
             case RootsChanged() | Noticed():
                 self.say(event.text)
-        for view in self.query(View):
+        for view in self.query(View) if self.is_running else ():
             view.events_arrived((event,))
         self.show_lamp()
         if not self.reading and not isinstance(event, SyncProgress | VectorsMade):
@@ -243,7 +243,8 @@ class MemoryApp(App[int]):
         first = self.session.status is None
         self.session.status, self.session.files = status, files
         self.show_lamp()
-        for view in self.query(View):
+        # The end takes away what a view consists of before the view.
+        for view in self.query(View) if self.is_running else ():
             view.state_changed()
         if first and not gc.isenabled():
             # Off since `run`: a full collection walks every widget: 30 % of a list step.

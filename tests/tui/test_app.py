@@ -13,6 +13,7 @@ from memory_tui.tui.app import VIEWS
 from memory_tui.tui.dialogs import Choice
 from memory_tui.tui.reader import Reader
 from memory_tui.tui.rows import Rows
+from memory_tui.tui.views.notes import NotesView
 from tests.support.tui import NOW, SHORTEST, SMALL, TINY, Window, make_app
 
 
@@ -120,6 +121,19 @@ def test_a_sentence_that_stands_is_said_once_and_what_was_taken_back_is_said_no_
 
 def test_the_key_that_ends_programs_says_which_one_does_here(screen):
     assert screen.press("ctrl+c").notices == ["q quits."]
+
+
+def test_news_that_come_while_the_app_ends_reach_no_view_without_parts(workspace, monkeypatch):
+    late = []
+
+    def tell(view):
+        assert not view.query("#notes-index")
+        late.append(view.app.facts(view.session.status, view.session.files))
+
+    monkeypatch.setattr(NotesView, "on_unmount", tell, raising=False)
+    with Window(make_app(workspace)):
+        pass
+    assert late == [None]
 
 
 def test_a_box_of_text_offers_no_key_that_is_a_letter_there(screen):
