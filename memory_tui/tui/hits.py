@@ -420,7 +420,8 @@ def reads(row: Row, line: int, width: int) -> Content:
     out = f"  not line {line}" if part is not None and part.leaves_out(line) else ""
     place = f"{safe(chunk.path)}:{whole if part is None else '-'.join(map(str, part.lines))}"
     place = short_path(place, width - head.cell_length - len(of + out))
-    return Content.assemble(head, place, (of, MUTED), (out, "$warning"))
+    # What a person acts on is not what a long name cuts off.
+    return Content.assemble(head, place, (out, "$warning"), (of, MUTED))
 
 
 # --- answers of QMD -------------------------------------------------------------------------------------------------

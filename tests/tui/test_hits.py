@@ -181,10 +181,10 @@ def test_the_lines_that_are_sent_are_named_and_so_is_one_that_is_not(engine, evi
     assert part is not None
     assert not part.is_whole
     first, last = part.lines
-    of = f":{first}-{last}  of 1-{row.hit.last_line}"
-    assert hits.reads(row, first, 79).plain == f"The agent reads  {chunk.path}{of}"
+    place, of = f":{first}-{last}", f"  of 1-{row.hit.last_line}"
+    assert hits.reads(row, first, 79).plain == f"The agent reads  {chunk.path}{place}{of}"
     assert hits.reads(row, last + 1, 40).plain == (
-        f"The agent reads  …/{chunk.path.rpartition('/')[2]}{of}  not line {last + 1}"
+        f"The agent reads  …/{chunk.path.rpartition('/')[2]}{place}  not line {last + 1}{of}"
     )
     assert part.leaves_out(last) == ""
     assert part.leaves_out(last + 1).startswith(f"Line {last + 1} is not sent: ")
