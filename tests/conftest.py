@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -31,8 +31,9 @@ for _name in _OF_THE_DEVELOPER.split():
 import pytest  # noqa: E402 - after the environment is set
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+from memory_tui.cli import main  # noqa: E402
 from tests.support.paths import SHARED, oracles  # noqa: E402
-from tests.support.waiting import LONG  # noqa: E402
+from tests.support.waiting import LONG, Heard  # noqa: E402
 
 # Each app and each index of a test makes many objects that live as long as it does: looking at all of them 300 times a
 # minute was a tenth of the suite's time.
@@ -100,6 +101,38 @@ def _a_patient_goodbye(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memory_tui.engine.index._GOODBYE_SECONDS", LONG)
 
 
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command as a process of its own would: its exit status, and what it prints on either stream."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        try:
+            code = main.main([*words])
+        except SystemExit as leaving:
+            code = int(leaving.code or 0)
+        return code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def printed(command: Callable[..., tuple[int, str, str]]) -> Callable[..., str]:
+    """Run a command that ends with `code`: what it prints, of one that fails on either stream."""
+
+    def run(*words: str, code: int = 0) -> str:
+        status, out, err = command(*words)
+        assert status == code, err
+        return out + err if code else out
+
+    return run
+
+
 def _shared(name: str) -> Path:
     folder = SHARED / name
     if not folder.is_dir():
@@ -126,12 +159,26 @@ def judge(memorybank: Path) -> SimpleNamespace:
 def oracle_workspace(oracle_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The workspace that the recorded answers are about, made afresh; treat it as read-only."""
     out = tmp_path_factory.mktemp("oracle") / "workspace"
-    subprocess.run(
-        [sys.executable, str(oracle_data / "make_workspace.py"), "oracle", str(out)],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    command = [sys.executable, str(oracle_data / "make_workspace.py"), "oracle", str(out)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return out
+
+
+@pytest.fixture(scope="session")
+def oracle_workspaces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The workspaces of the records of OpenClaw 2026.9 by name, made afresh; treat them as read-only."""
+    base, scripts = tmp_path_factory.mktemp("oracle-2026.9"), oracles() / "oracle-2026.9"
+    made = {
+        "oracle": ("make_workspace.py", "oracle", str(base / "oracle")),
+        "zerovec": ("make_workspace.py", "zerovec", str(base / "zerovec")),
+        "bench": ("make_workspace.py", "bench", str(base / "bench"), "--files", "1000"),
+        "rules": ("make_workspace9.py", str(base / "rules")),
+        "pins": ("make_workspace9.py", str(base / "pins"), "--pins"),
+    }
+    for script, *arguments in made.values():
+        command = [sys.executable, "-B", str(scripts / script), *arguments]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return {name: base / name for name in made}
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -106,10 +106,8 @@ def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(pla
     with synced(options(tmp_path)) as engine:
         assert engine.search.search("omada").mode == "hybrid"
         assert engine.status().provider == "builtin"
-        assert (engine.providers.chain.proposal.name, engine.providers.chain.proposal.host) == (
-            "openai",
-            "embed.example",
-        )
+        proposal = engine.providers.chain.proposal
+        assert (proposal.name, proposal.host) == ("openai", "embed.example")
         assert not [notice for notice in engine.notices() if notice.code == "provider"]
     assert play.asked == []
 

@@ -10,7 +10,6 @@ import pytest
 
 from memory_tui import durable
 from memory_tui.approval import Approvals
-from memory_tui.cli.main import main
 from memory_tui.config import config_patch
 from memory_tui.errors import EditRefused, IndexUnavailable, MemoryTuiError
 from memory_tui.locks import WriterLock, holder
@@ -24,6 +23,7 @@ from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Label, Query
 from tests.support.curate import curator, hidden, journal_of, put
 from tests.support.faults import ERRORS, Counting, Failing, Losing, PowerCut, count, on
+from tests.support.workspace import put_all, texts_of
 
 fcntl = pytest.importorskip("fcntl", reason="the faults are those of POSIX")
 NOW = dt.datetime(2026, 1, 20, 12, 30, tzinfo=dt.UTC).timestamp()
@@ -36,15 +36,7 @@ NOTES = {
 
 
 def notes_of(folder):
-    notes = folder / "notes"
-    (notes / "memory").mkdir(parents=True)
-    for path, data in NOTES.items():
-        (notes / path).write_bytes(data)
-    return notes
-
-
-def texts(notes):
-    return {str(path.relative_to(notes)): path.read_bytes() for path in sorted(notes.rglob("*.md"))}
+    return put_all(folder / "notes", NOTES)
 
 
 @pytest.fixture(autouse=True)
@@ -97,10 +89,10 @@ class Stage:
         notes_of(folder / "first")
         if first is not None:
             first(at_work(folder / "first" / "notes"))
-        self.old = texts(folder / "first" / "notes")
+        self.old = texts_of(folder / "first" / "notes")
         fresh = self.fresh()
         self.calls = count(lambda: self.change(at_work(fresh)))
-        self.new = texts(fresh)
+        self.new = texts_of(fresh)
         assert self.new != self.old
 
     def fresh(self):
@@ -117,7 +109,7 @@ def healed(stage, notes, *allowed):
     one = at_work(notes)
     before = len(at_work(stage.folder / "first" / "notes").stack("undo"))
     one.recover()
-    now = texts(notes)
+    now = texts_of(notes)
     assert now in allowed
     assert hidden(notes) == []
     assert {entry.state for entry in one.journal.entries()} <= {"done", "refused"}
@@ -126,14 +118,14 @@ def healed(stage, notes, *allowed):
     if now == stage.old:
         assert len(one.stack("undo")) == before
         stage.change(one)
-    assert texts(notes) == stage.new
+    assert texts_of(notes) == stage.new
     assert hidden(notes) == []
     undone = at_work(notes)
     if stage.change is CHANGES["undo"][1]:
         undone.redo()
     else:
         undone.undo()
-    assert texts(notes) == stage.old
+    assert texts_of(notes) == stage.old
     assert [path.name for path in notes.parent.rglob("*.part")] == []
 
 
@@ -146,7 +138,7 @@ def under(stage, fault, at):
             error = None
         except MemoryTuiError as refused:
             error = refused
-    now = texts(notes)
+    now = texts_of(notes)
     if error is None:
         assert now == stage.new
     elif isinstance(error, Unfinished):
@@ -325,38 +317,38 @@ def test_a_change_outlives_the_power(tmp_path, name, names, every):
         cut_at(stage, at, names=names)
 
 
-def test_a_command_under_a_fault_says_it_and_the_next_one_heals(tmp_path, capsys):
+def test_a_command_under_a_fault_says_it_and_the_next_one_heals(tmp_path, command):
     notes = notes_of(tmp_path)
-    old = texts(notes)
+    old = texts_of(notes)
 
-    def command(disk, *words):
+    def under(disk, *words):
         with on(disk):
-            code = main([*words, "--workspace", str(notes), "--provider", "none", "--now", "2026-01-20T12:30:00Z"])
-        said = capsys.readouterr()
-        return code, said.out + said.err
+            where = ["--workspace", str(notes), "--provider", "none", "--now", "2026-01-20T12:30:00Z"]
+            code, out, err = command(*words, *where)
+        return code, out + err
 
     remember = ("remember", "the vlan of the printer is forty two", "--yes")
     for disk in (Counting(), Counting()):
         # The first makes the journal.
-        assert command(disk, *remember)[0] == command(Counting(), "undo", "--yes")[0] == 0
+        assert under(disk, *remember)[0] == under(Counting(), "undo", "--yes")[0] == 0
     for at in range(0, len(disk.made), 3):
         fault = ("full half-way", "broken", "gone")[at // 3 % 3]
-        code, said = command(Failing(fault, at), *remember)
+        code, said = under(Failing(fault, at), *remember)
         assert code in (0, 1), said
         assert "Traceback" not in said
-        assert code == 0 or "next start" in said or texts(notes) == old, (fault, at, said)
-        assert command(Counting(), "history")[0] == 0
+        assert code == 0 or "next start" in said or texts_of(notes) == old, (fault, at, said)
+        assert under(Counting(), "history")[0] == 0
         assert hidden(notes) == []
-        if texts(notes) != old:
-            assert command(Counting(), "undo", "--yes")[0] == 0
-        assert texts(notes) == old
+        if texts_of(notes) != old:
+            assert under(Counting(), "undo", "--yes")[0] == 0
+        assert texts_of(notes) == old
     with pytest.raises(PowerCut):
-        command(Losing(len(disk.made) - 2), *remember)
-    code, said = command(Failing("gone", 0), "history")
+        under(Losing(len(disk.made) - 2), *remember)
+    code, said = under(Failing("gone", 0), "history")
     assert (code, "(cut off)" in said) == (0, True)
-    code, said = command(Failing("gone", 0), *remember)
+    code, said = under(Failing("gone", 0), *remember)
     assert (code, "Input/output error" in said) == (1, True)
-    assert "cut off and finished at the next start" in command(Counting(), "history")[1]
+    assert "cut off and finished at the next start" in under(Counting(), "history")[1]
 
 
 def test_what_a_killed_process_left_is_swept_and_what_a_living_one_writes_is_not(tmp_path, monkeypatch):

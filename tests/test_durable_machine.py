@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.support.faults import small_disk
+from tests.support.workspace import put_all, texts_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits, capabilities and mounts are those of Linux")
 
@@ -40,19 +41,7 @@ def _own_temporary_folder(tmp_path_factory, monkeypatch):
 
 @pytest.fixture
 def notes(tmp_path):
-    return notes_in(tmp_path)
-
-
-def notes_in(folder):
-    notes = folder / "notes"
-    (notes / "memory").mkdir(parents=True)
-    for path, data in NOTES.items():
-        (notes / path).write_bytes(data)
-    return notes
-
-
-def texts(notes):
-    return {str(path.relative_to(notes)): path.read_bytes() for path in notes.rglob("*.md")}
+    return put_all(tmp_path / "notes", NOTES)
 
 
 def run(notes, *words, by=("-m", "memory_tui"), home="", index=None):
@@ -74,7 +63,7 @@ def test_too_little_memory_is_said_and_damages_nothing(notes, words, megabytes):
     assert "Traceback" not in done.stderr
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stderr.startswith("memory-tui: ")
-    assert texts(notes) == NOTES
+    assert texts_of(notes) == NOTES
     found = run(notes, "search", "vlan", "--provider", "none")
     assert found.returncode == 0
     assert "the vlan is 7" in found.stdout
@@ -108,7 +97,7 @@ def read_only(tmp_path):
     if not small_disk(disk):
         pytest.skip("only root can mount a small file system here")
     try:
-        notes_in(disk)
+        put_all(disk / "notes", NOTES)
         (disk / "index").mkdir()
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         yield disk
@@ -134,4 +123,4 @@ def test_without_a_home_what_is_missing_is_said_and_notes_are_searched_elsewhere
     refused = run(notes, "remember", "text", "--yes", home=nowhere)
     assert refused.returncode == 1
     assert "The journal cannot be used: /proc/no-home" in refused.stderr
-    assert texts(notes) == NOTES
+    assert texts_of(notes) == NOTES

@@ -113,9 +113,8 @@ def test_an_old_file_that_is_broken_is_said_and_stops_nothing(path):
 
 
 def test_decisions_of_an_earlier_release_count(tmp_path):
-    one = Suggestion(
-        Passage("MEMORY.md", 1, 1, "x"), notice("said_twice", twin="MEMORY.md:2"), "one", "said twice", ("delete",)
-    )
+    said = notice("said_twice", twin="MEMORY.md:2")
+    one = Suggestion(Passage("MEMORY.md", 1, 1, "x"), said, "one", "said twice", ("delete",))
     (tmp_path / "inbox.json").write_text(json.dumps({one.id: "keep", "two": NOW}))
     decisions = Decisions(tmp_path)
     assert decisions.hidden([one], NOW)

@@ -6,7 +6,6 @@ import re
 import pytest
 
 from memory_tui.backends.memories import EntryRefused, answer
-from memory_tui.cli import main
 from memory_tui.mcp.server import Handlers, ServedMemory, ServerOptions
 from memory_tui.recalls import recall_log
 from tests.backends.conftest import TEXTS
@@ -15,14 +14,9 @@ from tests.support.provider_server import Play, serving
 
 
 @pytest.fixture
-def run(tmp_path, capsys, monkeypatch):
+def run(tmp_path, command, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-    def call(*words, place=None):
-        code = main.main([*(["--memories", str(place)] if place else []), *words])
-        return (code, *capsys.readouterr())
-
-    return call
+    return lambda *words, place=None: command(*(["--memories", str(place)] if place else []), *words)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -11,7 +11,6 @@ from memory_tui.backends.memories import Memories
 from memory_tui.backends.memories import answer as answer_tool
 from memory_tui.backends.qmd import QmdFailure
 from memory_tui.cancel import Stop
-from memory_tui.cli import main
 from memory_tui.plan import Options
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.options import ProviderSettings
@@ -130,13 +129,12 @@ def real(bench):
         yield engine
 
 
-def test_a_search_a_deleted_index_and_a_mode_without_models(bench, capsys):
+def test_a_search_a_deleted_index_and_a_mode_without_models(bench, printed):
     words = ["--backend", "qmd", "--workspace", str(bench.workspace), "--index", str(bench.folder / "index.sqlite")]
     words += ["--provider", "none", "--set", f"qmd.command={qmd()}", "--set", "qmd.limits.timeoutMs=60000", "--json"]
 
     def run(*more, mode="search"):
-        assert main.main([*words, "--set", f"qmd.searchMode={mode}", *more]) == 0
-        found: dict[str, object] = json.loads(capsys.readouterr().out)
+        found: dict[str, object] = json.loads(printed(*words, "--set", f"qmd.searchMode={mode}", *more))
         return found
 
     first = run("search", "Router VLAN")

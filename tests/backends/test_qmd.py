@@ -18,7 +18,6 @@ from memory_tui import locks
 from memory_tui.backends import qmd
 from memory_tui.backends.qmd import QmdFailure
 from memory_tui.cancel import Stop
-from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled
 from memory_tui.events import Noticed
@@ -384,14 +383,12 @@ def test_what_qmd_gave_is_logged_by_rank(ready):
 
 
 @pytest.fixture
-def run(bench, capsys):
+def run(bench, command):
     def call(*words, backend="qmd"):
         given = ["--workspace", str(bench.workspace), "--index", str(bench.folder / "index.sqlite")]
         given += ["--provider", "none", "--set", f"qmd.command={bench.stub.program}"]
         given += ["--set", "qmd.limits.timeoutMs=20000", *(["--backend", backend] if backend else [])]
-        code = main.main([*given, *words])
-        out, err = capsys.readouterr()
-        return code, out, err
+        return command(*given, *words)
 
     return call
 

@@ -143,10 +143,7 @@ def figures(found: Found) -> Figures:
 
 def table(record: Mapping[str, Figures]) -> str:
     """Return the recorded figures as the table of the manual."""
-    rows = [
-        "| Set | Questions | R@6 | nDCG@10 | Right answers doubted | Foreign questions caught |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = ["| Set | Questions | R@6 | nDCG@10 | Right answers doubted | Foreign questions caught |", f"|{'---|' * 6}"]
     for name, row in sorted(record.items()):
         caught = f"{row['caught']:.0%} of {row['foreign']}" if "caught" in row else ""
         numbers = f"{row['questions']} | {row['recall@6']:.3f} | {row['ndcg@10']:.3f}"

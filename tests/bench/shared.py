@@ -76,9 +76,8 @@ def measured(server: Server, place: Path) -> None:
             deltas.append(cost_of(run))
         show("a delta of 50 changed and 3 deleted notes", share(deltas, 0.5), "goal <= 500 with the mirror's part")
         publish.allow(home.access, "bob", reads=True)
-        mirrored(
-            Home(place / "desk", server.url(home.access.parameters["dbname"], "bob"), "bob/desk"), engine, index, run
-        )
+        desk = Home(place / "desk", server.url(home.access.parameters["dbname"], "bob"), "bob/desk")
+        mirrored(desk, engine, index, run)
 
 
 def mirrored(desk: Home, engine: Engine, indexing: Cost, run: Callable[[], object]) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from memory_tui.cli import main
 from memory_tui.config.keys import BY_PATH
 
 pytest_plugins = ("tests.support.config",)
@@ -14,15 +13,9 @@ KEY = "sk-very-secret-0123456789"
 
 
 @pytest.fixture
-def run(home, capsys, monkeypatch):
+def run(home, command, monkeypatch):
     monkeypatch.chdir(home)
-
-    def go(*arguments):
-        code = main.main(arguments)
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return go
+    return command
 
 
 @pytest.fixture
@@ -66,19 +59,12 @@ def test_a_value_tells_file_key_line_and_column(run, fleet):
     whole = json.loads(run("config", "--json", "--agent", "coder")[1])
     row = {row["key"]: row for row in whole["values"]}["query.minScore"]
     assert (row["value"], row["default"], row["written"], row["takesEffect"]) == (0, 0.35, True, True)
-    assert row["places"] == [
-        {"file": str(fleet), "path": "agents.list[1].memorySearch.query.minScore", "line": 6, "column": 52}
-    ]
-    assert (whole["agent"], whole["layout"], whole["profile"]) == (
-        "coder",
-        "agents.defaults.memorySearch",
-        "openclaw-2026.3",
-    )
-    assert [(agent["id"], agent["default"]) for agent in whole["agents"]] == [
-        ("main", True),
-        ("coder", False),
-        ("mute", False),
-    ]
+    place = {"file": str(fleet), "path": "agents.list[1].memorySearch.query.minScore", "line": 6, "column": 52}
+    assert row["places"] == [place]
+    found = (whole["agent"], whole["layout"], whole["profile"])
+    assert found == ("coder", "agents.defaults.memorySearch", "openclaw-2026.3")
+    agents = [(agent["id"], agent["default"]) for agent in whole["agents"]]
+    assert agents == [("main", True), ("coder", False), ("mute", False)]
     assert whole["workspace"].endswith("workspace-coder")
     assert whole["openclawIndex"].endswith(str(Path("memory", "coder.sqlite")))
 
@@ -150,10 +136,8 @@ def test_an_agent_has_its_own_notes_settings_and_index(run, fleet):
     assert status["workspaceDir"].endswith("workspace-coder")
     assert (status["agentId"], status["agents"]) == ("coder", ["main", "coder", "mute"])
     assert "coder, of main, coder, mute" in run("status", "--agent", "coder")[1]
-    assert (status["files"], run("get", "MEMORY.md", "--agent", "coder")[1].split("\n")[0]) == (
-        1,
-        "# Notes of workspace-coder",
-    )
+    first = run("get", "MEMORY.md", "--agent", "coder")[1].split("\n")[0]
+    assert (status["files"], first) == (1, "# Notes of workspace-coder")
     del fleet
 
 

@@ -1,10 +1,10 @@
 """The commands that change notes: they show, ask, write, and take back."""
 
 import json
+from functools import partial
 
 import pytest
 
-from memory_tui.cli.main import main
 from tests.support.curate import workspace
 
 DAY = "memory/2026-01-11.md"
@@ -20,41 +20,40 @@ def notes(tmp_path, monkeypatch):
     return folder
 
 
-def run(capsys, *words):
-    code = main([*words, "--now", NOW])
-    out = capsys.readouterr()
-    return code, out.out, out.err
+@pytest.fixture
+def run(command):
+    return partial(command, "--now", NOW)
 
 
-def test_remember_undo_redo(notes, capsys):
-    code, out, _ = run(capsys, "remember", "milk", "--yes")
+def test_remember_undo_redo(notes, run):
+    code, out, _ = run("remember", "milk", "--yes")
     assert code == 0
     assert "+- 14:05 milk" in out
     log = notes / "memory/2026-01-12.md"
     assert log.read_text() == "# 2026-01-12\n\n- 14:05 milk\n"
-    assert run(capsys, "undo", "--yes")[0] == 0
+    assert run("undo", "--yes")[0] == 0
     assert not log.exists()
-    assert run(capsys, "undo", "--redo", "--yes")[0] == 0
+    assert run("undo", "--redo", "--yes")[0] == 0
     assert log.exists()
-    assert run(capsys, "undo", "--redo", "--yes")[0] == 2
-    assert "Change 3 is a redo of change 1: name that one." in run(capsys, "undo", "3")[2]
-    assert "Change 1 is not undone" in run(capsys, "undo", "--redo", "1")[2]
+    assert run("undo", "--redo", "--yes")[0] == 2
+    assert "Change 3 is a redo of change 1: name that one." in run("undo", "3")[2]
+    assert "Change 1 is not undone" in run("undo", "--redo", "1")[2]
 
 
-def test_nothing_is_written_unless_somebody_says_yes(notes, capsys):
+def test_nothing_is_written_unless_somebody_says_yes(notes, run):
     before = {path: path.read_bytes() for path in notes.rglob("*.md")}
-    code, out, err = run(capsys, "remember", "milk")
+    code, out, err = run("remember", "milk")
     assert (code, "+- 14:05 milk" in out, "--yes" in err) == (2, True, True)
-    assert run(capsys, "promote", f"{DAY}:3", "--dry-run")[0] == 0
+    assert run("promote", f"{DAY}:3", "--dry-run")[0] == 0
     for words in (("promote", f"{DAY}:3"), ("remember", "milk")):
-        code, out, err = run(capsys, *words, "--json")
+        code, out, err = run(*words, "--json")
         assert (code, json.loads(out)["made"], "A script adds --yes" in err) == (2, False, True)
-    assert run(capsys, "--read-only", "remember", "milk", "--yes")[0] == 2
+    assert run("--read-only", "remember", "milk", "--yes")[0] == 2
     assert {path: path.read_bytes() for path in notes.rglob("*.md")} == before
 
 
-def test_promote_takes_the_whole_item_and_says_what_it_does_to_the_budget(notes, capsys):
-    code, out, _ = run(capsys, "promote", f"{DAY}#L3", "--move", "--yes")
+def test_promote_takes_the_whole_item_and_says_what_it_does_to_the_budget(notes, run):
+    code, out, _ = run("promote", f"{DAY}#L3", "--move", "--yes")
     assert code == 0
     assert "characters (limit 20,000)" in out
     assert (notes / "MEMORY.md").read_text() == (
@@ -62,19 +61,18 @@ def test_promote_takes_the_whole_item_and_says_what_it_does_to_the_budget(notes,
         "## Food\n- Bread on Friday\n"
     )
     assert (notes / DAY).read_text() == "# 2026-01-11 (Sunday)\n\n- 10:00 bread\n"
-    found = json.loads(run(capsys, "history", "--json")[1])["changes"]
-    assert [(row["id"], row["kind"], row["paths"], row["undoable"]) for row in found] == [
-        (1, "promote", ["MEMORY.md", DAY], True)
-    ]
-    assert "+- Router one is Omada" in run(capsys, "history", "--show", "1")[1]
-    assert run(capsys, "history", "memory/other.md")[0] == 2
+    found = json.loads(run("history", "--json")[1])["changes"]
+    found = [(row["id"], row["kind"], row["paths"], row["undoable"]) for row in found]
+    assert found == [(1, "promote", ["MEMORY.md", DAY], True)]
+    assert "+- Router one is Omada" in run("history", "--show", "1")[1]
+    assert run("history", "memory/other.md")[0] == 2
 
 
 @pytest.mark.parametrize("more", [(), ("--move",), ("--to", "food")])
-def test_lines_that_were_promoted_are_not_promoted_again(notes, capsys, more):
-    assert run(capsys, "promote", f"{DAY}:3", "--yes")[0] == 0
+def test_lines_that_were_promoted_are_not_promoted_again(notes, run, more):
+    assert run("promote", f"{DAY}:3", "--yes")[0] == 0
     before = (notes / "MEMORY.md").read_bytes()
-    code, _, err = run(capsys, "promote", f"{DAY}:3", "--yes", *more)
+    code, _, err = run("promote", f"{DAY}:3", "--yes", *more)
     assert (code, f"{DAY}:3-4 stands at MEMORY.md:5 already" in err) == (2, True), err
     assert (notes / "MEMORY.md").read_bytes() == before
 
@@ -83,38 +81,38 @@ def test_lines_that_were_promoted_are_not_promoted_again(notes, capsys, more):
     "place",
     ["nonsense", f"{DAY}:99", f"{DAY}:{'9' * 5000}", f"{DAY}:2-99", "memory/none.md:1", "../x.md:1", "/etc/passwd:1"],
 )
-def test_lines_that_are_not_there_are_refused(notes, capsys, place):
-    code, _, err = run(capsys, "promote", place, "--yes")
+def test_lines_that_are_not_there_are_refused(notes, run, place):
+    code, _, err = run("promote", place, "--yes")
     assert code == 2
     assert err.startswith("memory-tui: ")
 
 
-def test_undo_of_a_note_that_changed_since_needs_merge(notes, capsys):
-    run(capsys, "promote", f"{DAY}:5", "--to", "food", "--yes")
+def test_undo_of_a_note_that_changed_since_needs_merge(notes, run):
+    run("promote", f"{DAY}:5", "--to", "food", "--yes")
     with (notes / "MEMORY.md").open("a") as file:
         file.write("\n## More\n- theirs\n")
-    code, _, err = run(capsys, "undo", "--yes")
+    code, _, err = run("undo", "--yes")
     assert (code, "has changed since" in err) == (1, True)
-    assert run(capsys, "undo", "1", "--merge", "--yes")[0] == 0
+    assert run("undo", "1", "--merge", "--yes")[0] == 0
     assert "bread (from" not in (notes / "MEMORY.md").read_text()
     assert (notes / "MEMORY.md").read_text().endswith("- Bread on Friday\n\n## More\n- theirs\n")
 
 
-def test_budget_and_archive(notes, capsys):
-    hosts = json.loads(run(capsys, "prompt", "--budget", "--json")[1])["hosts"]
+def test_budget_and_archive(notes, run):
+    hosts = json.loads(run("prompt", "--budget", "--json")[1])["hosts"]
     assert [(host["host"]["name"], host["limit"], host["cut"]) for host in hosts] == [
         ("openclaw", 20_000, None),
         ("claude-code", 25_000, None),
     ]
-    assert "all of it is read" in run(capsys, "prompt", "--budget")[1]
+    assert "all of it is read" in run("prompt", "--budget")[1]
     (notes / "memory/2025-01-01.md").write_bytes(b"old\r\n")
-    assert run(capsys, "archive", "--older-than", "99", "--yes")[0] == 0
+    assert run("archive", "--older-than", "99", "--yes")[0] == 0
     assert (notes / "memory/archive/memory/2025-01-01.md").read_bytes() == b"old\r\n"
     assert not (notes / "memory/2025-01-01.md").exists()
-    assert run(capsys, "archive", "--older-than", "99", "--yes")[0] == 2
+    assert run("archive", "--older-than", "99", "--yes")[0] == 2
 
 
-def test_each_action_that_the_inbox_offers_is_made_and_taken_back(notes, capsys):
+def test_each_action_that_the_inbox_offers_is_made_and_taken_back(notes, run):
     key = "sk-ant-api03-" + "aB3dE5gH7j" * 9 + "AA"
     twice = "- the guest network is on VLAN 20 behind the switch in the hall, and two cameras of the garden hang on it"
     for path in ("MEMORY.md", "memory/network.md"):
@@ -131,20 +129,20 @@ def test_each_action_that_the_inbox_offers_is_made_and_taken_back(notes, capsys)
         return {path: path.read_bytes() for path in notes.rglob("*.md")}
 
     def groups():
-        kinds = [json.loads(run(capsys, "inbox", *kind, "--json")[1]) for kind in ((), ("--kind", "contradiction"))]
+        kinds = [json.loads(run("inbox", *kind, "--json")[1]) for kind in ((), ("--kind", "contradiction"))]
         return {group["id"]: group["actions"] for group in (*kinds[0], *kinds[1])}
 
     before, offered = texts(), groups()
     for name, action in [(name, action.replace(" ", "-")) for name, actions in offered.items() for action in actions]:
         do = ("inbox", "--id", name, "--do", action)
-        assert run(capsys, *do, "--dry-run")[0] == 0
+        assert run(*do, "--dry-run")[0] == 0
         assert (texts(), groups()) == (before, offered), f"{action} is only shown"
-        code, _, err = run(capsys, *do, "--yes")
+        code, _, err = run(*do, "--yes")
         assert (code, err) == (0, ""), action
         assert name not in groups()
         decided = texts() == before
-        assert run(capsys, *(("inbox", "--id", name, "--do", "reopen") if decided else ("undo", "--yes")))[0] == 0
+        assert run(*(("inbox", "--id", name, "--do", "reopen") if decided else ("undo", "--yes")))[0] == 0
         assert (texts(), groups()) == (before, offered), f"{action} is taken back"
     made = {action for actions in offered.values() for action in actions}
     assert made == {"mask", "delete", "none", "keep", "snooze", "merge", "merge other", "overtake", "convert", "rename"}
-    assert run(capsys, "inbox", "--id", name, "--do", "gulp")[0] == 2
+    assert run("inbox", "--id", name, "--do", "gulp")[0] == 2

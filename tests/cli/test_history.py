@@ -8,29 +8,25 @@ import time
 
 import pytest
 
-from memory_tui.cli import main
 from memory_tui.config.places import journal_folder
 from memory_tui.notes.journal import Author, Journal, Sight
 from tests.support.transcripts import claude, claude_file
+from tests.support.workspace import put_all, texts_of
 
 DAY, MEMORY = "memory/2026-03-18.md", "MEMORY.md"
 
 
 class Shell:
-    def __init__(self, folder, capsys):
-        self.folder, self._capsys, self.errors = folder, capsys, ""
+    def __init__(self, folder, command):
+        self.folder, self._command, self.errors = folder, command, ""
 
     def run(self, *words, code=0):
-        assert main.main([*words, "--workspace", str(self.folder), "--provider", "none"]) == code
-        printed = self._capsys.readouterr()
-        self.errors = printed.err
-        return printed.out if code == 0 else printed.err
+        status, out, self.errors = self._command(*words, "--workspace", str(self.folder), "--provider", "none")
+        assert status == code
+        return self.errors if code else out
 
     def json(self, *words):
         return json.loads(self.run(*words, "--json"))
-
-    def texts(self):
-        return {str(path.relative_to(self.folder)): path.read_bytes() for path in self.folder.rglob("*.md")}
 
     @property
     def journal(self):
@@ -38,14 +34,11 @@ class Shell:
 
 
 @pytest.fixture
-def shell(tmp_path, monkeypatch, capsys):
+def shell(tmp_path, monkeypatch, command):
     for name, folder in (("HOME", ""), ("XDG_STATE_HOME", "state"), ("XDG_CACHE_HOME", "cache")):
         monkeypatch.setenv(name, str(tmp_path / folder))
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / MEMORY).write_bytes(b"# Facts\r\n\r\n- tea\r\n")
-    (folder / DAY).write_bytes(b"# day\n- one\n- two\n- three")
-    shell = Shell(folder, capsys)
+    notes = {MEMORY: b"# Facts\r\n\r\n- tea\r\n", DAY: b"# day\n- one\n- two\n- three"}
+    shell = Shell(put_all(tmp_path / "notes", notes), command)
     assert shell.run("history") == "No note was changed yet.\n"
     return shell
 
@@ -205,18 +198,18 @@ def test_blame_names_the_change_that_each_line_came_with(shell):
 
 
 def test_a_note_comes_back_as_it_was_before_a_time_or_a_change_and_it_can_be_undone(shell):
-    was, begun = shell.texts(), dt.datetime.fromtimestamp(shell.journal.start() + 0.002).isoformat()
+    was, begun = texts_of(shell.folder), dt.datetime.fromtimestamp(shell.journal.start() + 0.002).isoformat()
     (shell.folder / DAY).write_bytes(b"")
     [change] = shell.json("history")["changes"]
     assert f"{change['id']}  " in shell.run("restore", DAY)
     assert "+- two" in shell.run("restore", DAY, "--before", str(change["id"]), "--dry-run")
     assert (shell.folder / DAY).read_bytes() == b""
     shell.run("restore", DAY, "--before", str(change["id"]), "--yes")
-    assert shell.texts() == was
+    assert texts_of(shell.folder) == was
     shell.run("undo", "--yes")
     assert (shell.folder / DAY).read_bytes() == b""
     shell.run("restore", DAY, "--before", begun, "--yes")
-    assert shell.texts() == was
+    assert texts_of(shell.folder) == was
     assert "is as it was on" in shell.run("restore", DAY, "--before", begun, "--yes", code=2)
     assert "takes a time or a change" in shell.run("restore", DAY, "--before", "soon", code=2)
 
@@ -225,7 +218,7 @@ def test_every_note_comes_back_at_once(shell):
     for number in range(20):
         (shell.folder / f"memory/{number}.md").write_bytes(b"- %d\r\n" % number)
     shell.run("history")
-    was = shell.texts()
+    was = texts_of(shell.folder)
     shell.run("remember", "mine", "--yes")
     [mine] = [row["id"] for row in shell.json("history")["changes"] if row["kind"] == "capture"]
     for number in range(3, 20):
@@ -234,7 +227,7 @@ def test_every_note_comes_back_at_once(shell):
     (shell.folder / DAY).rename(shell.folder / "memory/away.md")
     assert "Restore 20 notes as" in shell.run("restore", "--all", "--before", str(mine), "--dry-run")
     shell.run("restore", "--all", "--before", str(mine), "--yes")
-    assert shell.texts() == was
+    assert texts_of(shell.folder) == was
     shell.run("undo", "--yes")
     assert (shell.folder / "memory/3.md").read_bytes() == b"overwritten"
     assert "Which note" in shell.run("restore", code=2)
@@ -245,10 +238,10 @@ def test_nothing_is_brought_back_from_before_the_record(shell):
     (shell.folder / DAY).write_bytes(b"")
     (shell.folder / "memory/new.md").write_bytes(b"- new\n")
     shell.run("history")
-    was = shell.texts()
+    was = texts_of(shell.folder)
     assert f"The record of {DAY} begins at " in shell.run("restore", DAY, "--before", "1000h", "--yes", code=2)
     assert "The record of the notes begins at " in shell.run("restore", "--all", "--before", "1w", "--yes", code=2)
-    assert shell.texts() == was
+    assert texts_of(shell.folder) == was
 
 
 def test_notes_that_the_record_does_not_know_of_then_stay_and_are_counted(shell):
@@ -261,7 +254,7 @@ def test_notes_that_the_record_does_not_know_of_then_stay_and_are_counted(shell)
     out = shell.run("restore", "--all", "--before", "1h", "--yes")
     assert "Restore 1 note as it was on" in out
     assert "does not reach back so far for 1 other note" in out
-    assert shell.texts() == {MEMORY: b"# Facts\r\n", DAY: b""}
+    assert texts_of(shell.folder) == {MEMORY: b"# Facts\r\n", DAY: b""}
 
 
 def test_what_is_forgotten_moves_the_start_of_the_record(shell):

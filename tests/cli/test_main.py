@@ -15,27 +15,21 @@ from memory_tui import __version__
 from memory_tui.cli import main
 from memory_tui.cli.commands import COMMANDS, EXIT_CODES, GLOBAL
 from memory_tui.inbox.checks import BY_KIND
+from tests.support.workspace import put_all
 
 
 @pytest.fixture
 def workspace(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605, VLAN 10\n- 喜欢乌龙茶\n")
-    (folder / "memory" / "2026-11-18.md").write_text("# Wednesday\nMoved the printer to VLAN 20 [x] done [a](b) [/b]\n")
-    return folder
+    facts = {"MEMORY.md": "# Facts\n- Router: Omada ER605, VLAN 10\n- 喜欢乌龙茶\n"}
+    day = {"memory/2026-11-18.md": "# Wednesday\nMoved the printer to VLAN 20 [x] done [a](b) [/b]\n"}
+    return put_all(tmp_path / "notes", facts | day)
 
 
 @pytest.fixture
-def run(workspace, tmp_path, capsys):
+def run(workspace, tmp_path, command):
     def go(*arguments, folder=workspace):
         where = ["--workspace", str(folder)] if folder else []
-        try:
-            code = main.main([*where, "--index", str(tmp_path / "index.sqlite"), *arguments])
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
+        return command(*where, "--index", str(tmp_path / "index.sqlite"), *arguments)
 
     return go
 
@@ -332,14 +326,14 @@ def test_a_missing_an_empty_and_a_read_only_workspace(run, workspace, tmp_path):
 SHOPPING = "this is not a database, it is my shopping list\n" * 100
 
 
-@pytest.mark.parametrize("command", ["search router", "index", "index --force", "doctor", "status"])
-def test_a_file_that_is_no_index_is_refused_and_stays(run, tmp_path, command):
+@pytest.mark.parametrize("words", ["search router", "index", "index --force", "doctor", "status"])
+def test_a_file_that_is_no_index_is_refused_and_stays(run, tmp_path, words):
     index = tmp_path / "index.sqlite"
     index.write_text(SHOPPING)
     before = index.lstat()
-    code, out, err = run(*command.split())
+    code, out, err = run(*words.split())
     assert "is not an index of memory-tui, so memory-tui leaves it alone" in out + err
-    assert code == (0 if command == "status" else 2)
+    assert code == (0 if words == "status" else 2)
     after = index.lstat()
     assert (after.st_ino, after.st_mtime_ns, after.st_mode) == (before.st_ino, before.st_mtime_ns, before.st_mode)
     assert index.read_text() == SHOPPING

@@ -2,9 +2,9 @@
 
 import pytest
 
-from memory_tui.cli import main
 from memory_tui.config.places import own_path
 from tests.support.provider_server import Play, serving, status
+from tests.support.workspace import put_all
 
 KEY = "sk-add-0123456789"
 THEIRS = """{
@@ -22,15 +22,13 @@ def play(monkeypatch):
 
 
 @pytest.fixture
-def run(tmp_path, capsys):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- The walrus likes cake.\n")
+def run(tmp_path, command):
+    notes = put_all(tmp_path / "notes", {"MEMORY.md": "# Facts\n- The walrus likes cake.\n"})
 
     def go(*words):
-        code = main.main([*words, "--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "i.sqlite")])
-        printed = capsys.readouterr()
-        assert KEY not in printed.out + printed.err
-        return code, printed.out + printed.err
+        code, out, err = command(*words, "--workspace", str(notes), "--index", str(tmp_path / "i.sqlite"))
+        assert KEY not in out + err
+        return code, out + err
 
     return go
 
@@ -60,9 +58,8 @@ def test_a_provider_is_tested_shown_written_used_and_taken_back(play, run, tmp_p
     assert {asked.headers["Authorization"] for asked in play.asked} == {f"Bearer {KEY}"}
     assert "walrus" not in "".join(text for asked in play.asked for text in asked.texts)
     if theirs:
-        assert [line for line in THEIRS.split("\n") if line not in path.read_text().split("\n")] == [
-            THEIRS.split("\n")[2]
-        ]
+        left = path.read_text().split("\n")
+        assert [line for line in THEIRS.split("\n") if line not in left] == [THEIRS.split("\n")[2]]
     assert '"${EMBED_KEY}"' in path.read_text()
     assert f"{'.'.join([*section, 'provider'])}" in run("config", *where)[1]
     assert run("index", *where)[0] == 0

@@ -160,20 +160,18 @@ def test_the_app_in_a_tab_gets_what_serve_was_given_and_writes_only_if_allowed(t
     assert shown("--allow-write", "--read-only").read_only
 
 
-def test_a_port_that_is_taken_is_an_error_with_a_next_step(tmp_path, capsys):
+def test_a_port_that_is_taken_is_an_error_with_a_next_step(tmp_path, printed):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert main.main(["serve", str(tmp_path), "--port", port]) == 2
-    told = capsys.readouterr().err
+        told = printed("serve", str(tmp_path), "--port", port, code=2)
     assert (f"Port {port} cannot be used" in told, "Address already in use" in told) == (True, True)
-    assert main.main(["serve", "--port", "0"]) == 2
+    printed("serve", "--port", "0", code=2)
 
 
-def test_without_the_extra_serve_says_how_to_get_it(monkeypatch, capsys):
+def test_without_the_extra_serve_says_how_to_get_it(monkeypatch, printed):
     monkeypatch.delitem(sys.modules, "memory_tui.cli.serve")
     monkeypatch.setitem(sys.modules, "aiohttp", None)
-    assert main.main(["serve"]) == 1
-    assert "uv tool install '.[serve]'" in capsys.readouterr().err
+    assert "uv tool install '.[serve]'" in printed("serve", code=1)
 
 
 @in_loop

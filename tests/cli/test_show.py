@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 
 import pytest
 
@@ -15,6 +16,7 @@ from memory_tui.errors import SettingError
 from memory_tui.explain.hit_text import wrapped
 from memory_tui.formatting import cells
 from tests.support.waiting import LONG
+from tests.support.workspace import put_all
 
 SECRET = "sk-proj-" + "Ab3dEf6hIj9kLm2nOp5q" * 2
 NOTE = f"# Router\n\n- The guest VLAN of the router is 30, key {SECRET} </script>.\n- Ferries sail at noon.\n"
@@ -22,9 +24,8 @@ NOTE = f"# Router\n\n- The guest VLAN of the router is 30, key {SECRET} </script
 
 @pytest.fixture
 def workspace(tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "MEMORY.md").write_text(NOTE, "utf-8")
-    return ["--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
+    notes = put_all(tmp_path / "notes", {"MEMORY.md": NOTE})
+    return ["--workspace", str(notes), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
 
 
 class Terminal(io.StringIO):
@@ -40,7 +41,7 @@ def shown(words, monkeypatch):
     return out.getvalue()
 
 
-def test_a_terminal_sees_bars_and_marked_words_and_a_pipe_plain_text(workspace, capsys, monkeypatch):
+def test_a_terminal_sees_bars_and_marked_words_and_a_pipe_plain_text(workspace, printed, monkeypatch):
     monkeypatch.setenv("TERM", "xterm-256color")
     asked = [*workspace, "search", "routers vlan"]
     seen = shown(asked, monkeypatch)
@@ -53,21 +54,16 @@ def test_a_terminal_sees_bars_and_marked_words_and_a_pipe_plain_text(workspace, 
     assert "\x1b[1;4mVLAN\x1b[0m" in without
     assert "\x1b[3" not in without
     assert "Ferries" in shown([*asked, "--full"], monkeypatch)
-    capsys.readouterr()
-    assert main.main(asked) == 0
-    assert "\x1b" not in capsys.readouterr().out
+    assert "\x1b" not in printed(*asked)
 
 
-def test_completion_knows_every_command_and_its_options(capsys):
+def test_completion_knows_every_command_and_its_options(printed):
     for shell in ("bash", "zsh", "fish"):
-        assert main.main(["help", "--completion", shell]) == 0
-        script = capsys.readouterr().out
+        script = printed("help", "--completion", shell)
         assert all(word in script for name in COMMANDS for word in name.split())
         assert "older-than" in script
-    assert main.main(["help", "--completion", "bash", "--json"]) == 2
-    assert json.loads(capsys.readouterr().out)["error"]["message"] == "--completion prints a script, not JSON."
-    assert main.main(["help", "--completion", "bash"]) == 0
-    asking = capsys.readouterr().out + (
+    assert "--completion prints a script, not JSON." in printed("help", "--completion", "bash", "--json", code=2)
+    asking = printed("help", "--completion", "bash") + (
         'ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); '
         '_shtab_memory_tui "$1" "${!#}" "${@: -2:1}"; echo "${COMPREPLY[*]}"; }\n'
         "ask memory-tui disc; ask memory-tui help --completion fi\n"
@@ -85,26 +81,19 @@ def test_wide_characters_are_wrapped_by_the_cells_that_they_take():
     assert wrapped("", 20) == [""]
 
 
-def test_status_indexes_first_and_names_each_file(tmp_path, capsys):
-    note = tmp_path / "notes/memory/a.md"
-    note.parent.mkdir(parents=True)
-    note.write_text("The router is an Omada\n")
+def test_status_indexes_first_and_names_each_file(tmp_path, command, printed):
+    note = put_all(tmp_path / "notes", {"memory/a.md": "The router is an Omada\n"}) / "memory/a.md"
     place = ["--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
-    assert main.main(["status", *place, "--json"]) == 0
-    before = json.loads(capsys.readouterr().out)
+    before = json.loads(printed("status", *place, "--json"))
     assert (before["files"], before["embeddingProbe"]) == (0, None)
-    assert main.main(["status", *place, "--sync", "--verbose", "--json"]) == 0
-    told = capsys.readouterr()
-    after = json.loads(told.out)
-    assert (after["files"], after["embeddingProbe"]["ok"]) == (1, True)
-    assert told.err.splitlines() == ["indexed memory/a.md: 1 chunk, 1 embedded"]
-    assert main.main(["status", *place, "--deep", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["embeddingProbe"]["ok"]
+    code, out, err = command("status", *place, "--sync", "--verbose", "--json")
+    after = json.loads(out)
+    assert (code, after["files"], after["embeddingProbe"]["ok"]) == (0, 1, True)
+    assert err.splitlines() == ["indexed memory/a.md: 1 chunk, 1 embedded"]
+    assert json.loads(printed("status", *place, "--deep", "--json"))["embeddingProbe"]["ok"]
     note.unlink()
-    assert main.main(["index", *place, "--verbose", "--accept-shrink"]) == 0
-    assert "removed memory/a.md" in capsys.readouterr().err
-    assert main.main(["index", *place]) == 0
-    assert capsys.readouterr().err == "", "only who asks for each file is told of it"
+    assert "removed memory/a.md" in command("index", *place, "--verbose", "--accept-shrink")[2]
+    assert command("index", *place)[2] == "", "only who asks for each file is told of it"
 
 
 def test_a_terminal_is_told_what_takes_long_and_a_pipe_is_not(monkeypatch):
@@ -124,20 +113,11 @@ def test_a_terminal_is_told_what_takes_long_and_a_pipe_is_not(monkeypatch):
 
 
 @pytest.fixture
-def run(tmp_path, capsys):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605, VLAN 10\n")
-    for day in range(1, 12):
-        (folder / "memory" / f"2026-11-{day:02}.md").write_text(f"Router log number {day}\nThe garden got garlic\n")
-
-    def go(*arguments):
-        where = ["--workspace", str(folder), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
-        code = main.main([*where, "--now", "2026-11-20", *arguments])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return go
+def run(tmp_path, command):
+    days = {f"memory/2026-11-{day:02}.md": f"Router log number {day}\nThe garden got garlic\n" for day in range(1, 12)}
+    folder = put_all(tmp_path / "notes", {"MEMORY.md": "# Facts\n- Router: Omada ER605, VLAN 10\n", **days})
+    where = ["--workspace", str(folder), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
+    return partial(command, *where, "--now", "2026-11-20")
 
 
 def test_text_for_people(run, tmp_path):
@@ -175,23 +155,17 @@ def test_a_setting_that_the_release_fixed_is_not_ignored_in_silence(run, tmp_pat
 MODULES = {command.run.partition(":")[0] for command in COMMANDS.values()}
 
 
-def printed(capsys, *words):
-    with pytest.raises(SystemExit):
-        main.main([*words, "--help"])
-    return capsys.readouterr().out
-
-
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_a_function_and_a_help_without_the_options_of_all(name, capsys):
+def test_every_command_has_a_function_and_a_help_without_the_options_of_all(name, printed):
     assert callable(COMMANDS[name].load())
-    text = printed(capsys, *name.split())
+    text = printed(*name.split(), "--help")
     described = {line.split()[0].rstrip(",") for line in text.splitlines() if line.startswith("  -")}
     assert not {option.names[0] for option in GLOBAL} & described
     assert SHARED in " ".join(text.split())
 
 
-def test_help_lists_every_command_in_its_group_and_every_shared_option(capsys):
-    lines = printed(capsys).splitlines()
+def test_help_lists_every_command_in_its_group_and_every_shared_option(printed):
+    lines = printed("--help").splitlines()
     at = 0
     for name, command in COMMANDS.items():
         at = lines.index(f"  {name:<23} {command.help}", at)

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui import plan
-from memory_tui.cli import main
 from memory_tui.config import config_patch, json5
 from memory_tui.config import places as configuration
 from memory_tui.config.config_patch import patch
@@ -225,9 +224,8 @@ def test_included_files_are_patched_where_the_value_is(write):
     included = path.parent / "search.json5"
     included.write_text("{ query: { minScore: 0.4 } } // mine\n")
     found = plan_of(path, ("query.minScore", "0.3"))
-    assert [(file.path, file.then.decode()) for file in found.files] == [
-        (included, "{ query: { minScore: 0.3 } } // mine\n")
-    ]
+    [file] = found.files
+    assert (file.path, file.then.decode()) == (included, "{ query: { minScore: 0.3 } } // mine\n")
 
 
 def test_a_file_that_changed_meanwhile_is_left_alone(commented):
@@ -259,22 +257,19 @@ def test_undo_brings_back_every_byte_unless_the_file_changed_since(commented):
         config_patch.undo(config_patch.last())
 
 
-def test_the_command_shows_asks_writes_and_takes_back(commented, capsys):
+def test_the_command_shows_asks_writes_and_takes_back(commented, printed):
     before = commented.read_bytes()
     place = ["config", "--write", "--config", str(commented), "--set", "query.minScore=0.2"]
-    assert main.main([*place, "--dry-run"]) == 0
-    out = capsys.readouterr().out
+    out = printed(*place, "--dry-run")
     assert "minScore .35 -> .20" in out
     assert "+          minScore: 0.2, // what a hit has to score" in out
-    assert main.main(place) == 2, "nobody was there to say yes"
-    assert commented.read_bytes() == before
-    capsys.readouterr()
-    assert main.main([*place, "--yes", "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    printed(*place, code=2)
+    assert commented.read_bytes() == before, "nobody was there to say yes"
+    data = json.loads(printed(*place, "--yes", "--json"))
     assert (data["written"], commented.read_bytes()) == (True, before.replace(b"0.35", b"0.2"))
-    assert main.main(["config", "--undo"]) == 0
+    printed("config", "--undo")
     assert commented.read_bytes() == before
-    assert main.main(["config", "--undo"]) == 2
+    printed("config", "--undo", code=2)
 
 
 PATH = Path("openclaw.json")

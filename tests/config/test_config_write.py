@@ -167,17 +167,8 @@ def test_variables_are_replaced_in_openclaws_order(home, write, monkeypatch):
     )
     monkeypatch.setenv("A", "process")
     found = load.load(None, None)
-    assert found.extra_paths == (
-        "process",
-        "from-file/quoted # text",
-        'dou"ble',
-        "env",
-        "${A}",
-        "${lower}",
-        "$A",
-        "${A",
-        "~/x",
-    )
+    kept = ("${A}", "${lower}", "$A", "${A", "~/x")
+    assert found.extra_paths == ("process", "from-file/quoted # text", 'dou"ble', "env", *kept)
     assert found.problems == ()
 
 

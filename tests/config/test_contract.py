@@ -8,7 +8,6 @@ import pytest
 
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
-from memory_tui.cli import main
 from memory_tui.config import keys, load
 from memory_tui.config.keys import BY_PATH
 from memory_tui.engine.engine import Engine
@@ -25,77 +24,48 @@ from tests.support.workspace import put
 pytest_plugins = ("tests.support.config",)
 
 # Rewritten from the documentation ("Memory", "Configuration reference", "Models", "Sandboxing") and recorded hosts.
-HOUSE = {"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions"}
 PROXY: dict[str, Any] = {
     "models": {"providers": {"openai": {"baseUrl": "http://127.0.0.1:9/v1", "apiKey": "${PROXY_KEY}", "models": []}}},
     "agents": {"defaults": {"memorySearch": {"provider": "openai", "model": "text-embedding-3-small"}}},
 }
-LANCE = {
-    "embedding": {"apiKey": "${OPENAI_API_KEY}", "model": "text-embedding-3-small"},
-    "dbPath": "~/memories",
-    "autoCapture": True,
-    "storageOptions": {"region": "eu-west-1"},
-}
-NOT_ASKED = "names a provider that memory-tui does not ask"
-FILES: dict[str, tuple[dict[str, Any], str]] = {
+NOT_ASKED, NO_PLUGIN = "names a provider that memory-tui does not ask", "has no memory plug-in"
+OLDER = "{agents: {defaults: {memorySearch: {%s}}}}"
+FILES: dict[str, tuple[Any, str]] = {
     "a proxy for everything": (PROXY, ""),
     "Gemini by its own id": (
-        {
-            "models": {"providers": {"google": {"apiKey": "AIza-shared"}}},
-            "agents": {"defaults": {"memorySearch": {"provider": "gemini", "fallback": "none"}}},
-        },
+        "{models: {providers: {google: {apiKey: 'AIza-shared'}}},"
+        " agents: {defaults: {memorySearch: {provider: 'gemini', fallback: 'none'}}}}",
         "",
     ),
-    "Bedrock takes over": (
-        {"agents": {"defaults": {"memorySearch": {"provider": "openai", "fallback": "bedrock"}}}},
-        f"fallback {NOT_ASKED}",
-    ),
+    "Bedrock takes over": (OLDER % "provider: 'openai', fallback: 'bedrock'", f"fallback {NOT_ASKED}"),
     "a provider with a wire of its own": (
-        {
-            "models": {"providers": {"house": {**HOUSE, "api": "anthropic-messages"}}},
-            "memory": {"search": {"provider": "house"}},
-        },
+        "{models: {providers: {house: {baseUrl: 'http://127.0.0.1:9/v1', api: 'anthropic-messages'}}},"
+        " memory: {search: {provider: 'house'}}}",
         f"provider {NOT_ASKED}",
     ),
-    "transcripts without the flag": (
-        {"agents": {"defaults": {"memorySearch": {"sources": ["memory", "sessions"]}}}},
-        "experimental.sessionMemory has to allow",
-    ),
+    "transcripts without the flag": (OLDER % "sources: ['memory', 'sessions']", "experimental.sessionMemory has to"),
     "entries of LanceDB": (
-        {
-            "plugins": {
-                "slots": {"memory": "memory-lancedb"},
-                "entries": {"memory-lancedb": {"enabled": True, "config": LANCE}},
-            },
-            "agents": {"defaults": {}},
-        },
+        "{plugins: {slots: {memory: 'memory-lancedb'}, entries: {'memory-lancedb': {enabled: true, config: {"
+        "embedding: {apiKey: '${OPENAI_API_KEY}', model: 'text-embedding-3-small'}, dbPath: '~/memories',"
+        " autoCapture: true, storageOptions: {region: 'eu-west-1'}}}}}, agents: {defaults: {}}}",
         "asks another memory plug-in",
     ),
-    "no plug-in": ({"plugins": {"slots": {"memory": "none"}}, "agents": {"defaults": {}}}, "has no memory plug-in"),
-    "an older place": ({"memorySearch": {"provider": "openai"}}, "at the top of the file is an older place"),
-    "plug-ins off": (
-        {"plugins": {"entries": {"memory-core": {"enabled": False}}}, "agents": {"defaults": {}}},
-        "has no memory plug-in",
-    ),
+    "no plug-in": ("{plugins: {slots: {memory: 'none'}}, agents: {defaults: {}}}", NO_PLUGIN),
+    "an older place": ("{memorySearch: {provider: 'openai'}}", "at the top of the file is an older place"),
+    "plug-ins off": ("{plugins: {entries: {'memory-core': {enabled: false}}}, agents: {defaults: {}}}", NO_PLUGIN),
     "a tool denied": (
-        {"tools": {"deny": ["exec", "memory_search"]}, "agents": {"defaults": {}}},
+        "{tools: {deny: ['exec', 'memory_search']}, agents: {defaults: {}}}",
         "may not use memory_search",
     ),
     "a tool denied to one agent": (
-        {"agents": {"list": [{"id": "main", "tools": {"deny": ["group:memory"]}}]}},
+        "{agents: {list: [{id: 'main', tools: {deny: ['group:memory']}}]}}",
         "may not use memory_search",
     ),
     "the host of 2026.9": (
-        {
-            "gateway": {"mode": "local", "bind": "loopback"},
-            "models": {"providers": {"scripted": HOUSE}},
-            "agents": {"defaults": {"model": "scripted/scripted-1"}},
-            "plugins": {
-                "slots": {"memory": "memory-tui"},
-                "entries": {"memory-tui": {"enabled": True, "config": {"profile": "recommended"}}},
-            },
-            "memory": {"search": {"provider": "none", "query": {"maxResults": 8}}},
-        },
+        "{gateway: {mode: 'local', bind: 'loopback'}, agents: {defaults: {model: 'scripted/scripted-1'}},"
+        " models: {providers: {scripted: {baseUrl: 'http://127.0.0.1:9/v1', api: 'openai-completions'}}},"
+        " plugins: {slots: {memory: 'memory-tui'}, entries: {'memory-tui': {enabled: true, config: {"
+        "profile: 'recommended'}}}}, memory: {search: {provider: 'none', query: {maxResults: 8}}}}",
         "",
     ),
 }
@@ -112,7 +82,7 @@ def alone(monkeypatch, tmp_path):
 def asked(tmp_path):
     def make(tree, **more):
         path = tmp_path / "openclaw.json"
-        path.write_text(json.dumps(tree))
+        path.write_text(tree if isinstance(tree, str) else json.dumps(tree))
         return Options(workspace=str(tmp_path / "notes"), config=str(path), index=str(tmp_path / "i.sqlite"), **more)
 
     return make
@@ -134,18 +104,17 @@ def login(tmp_path, agent, profiles):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_nothing_of_a_real_file_is_passed_over_in_silence(name, asked, capsys):
+def test_nothing_of_a_real_file_is_passed_over_in_silence(name, asked, command):
     tree, wanted = FILES[name]
     options = asked(tree)
     said = " ".join(problem.message for problem in plans.choose(options).config.problems)
     assert (wanted in said, bool(said)) == (True, bool(wanted))
-    for command in (["config"], ["status"], ["doctor", "--all"]) if wanted else ():
-        main.main([*where(options), "--provider", "none", *command])
-        out = " ".join(capsys.readouterr().out.split())
-        assert wanted in out or (command[0] == "doctor" and "values not used as written" in out), command
+    for words in (["config"], ["status"], ["doctor", "--all"]) if wanted else ():
+        out = " ".join(command(*where(options), "--provider", "none", *words)[1].split())
+        assert wanted in out or (words[0] == "doctor" and "values not used as written" in out), words
 
 
-def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(asked, capsys):
+def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(asked, printed):
     with serving(Play()) as play:
         tree = json.loads(json.dumps(PROXY))
         tree["models"]["providers"]["openai"]["baseUrl"] = f"{play.url}/v1"
@@ -159,9 +128,7 @@ def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(asked
         headers = play.asked[0].headers
         assert headers["Authorization"] == "Bearer sk-of-the-proxy"
         assert headers["X-Team"] == "notes"
-    code = main.main([*where(options), "config", "--json"])
-    out = capsys.readouterr().out
-    assert code == 0
+    out = printed(*where(options), "config", "--json")
     assert "sk-of-the-proxy" not in out
     rows = {row["key"]: row for row in json.loads(out)["values"]}
     assert rows["models.providers.openai.baseUrl"]["takesEffect"] is True
@@ -172,35 +139,27 @@ def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(asked
 @pytest.mark.parametrize(
     ("search", "providers", "served"),
     [
-        ({"provider": "openai-compatible", "model": "m", "remote": {"baseUrl": "URL/v1/", "apiKey": "k"}}, {}, "m"),
+        ("provider: 'openai-compatible', model: 'm', remote: {baseUrl: 'URL/v1/', apiKey: 'k'}", "", "m"),
+        ("provider: 'lmstudio', remote: {baseUrl: 'URL', apiKey: 'k'}", "", "text-embedding-nomic-embed-text-v1.5"),
+        ("provider: 'llama-cpp', model: 'm'", "'llama-cpp': {baseUrl: 'URL/v1', apiKey: 'k'}", "m"),
+        ("provider: 'deepinfra'", "deepinfra: {baseUrl: 'URL/v1', apiKey: 'k'}", "BAAI/bge-m3"),
         (
-            {"provider": "lmstudio", "remote": {"baseUrl": "URL", "apiKey": "k"}},
-            {},
-            "text-embedding-nomic-embed-text-v1.5",
-        ),
-        ({"provider": "llama-cpp", "model": "m"}, {"llama-cpp": {"baseUrl": "URL/v1", "apiKey": "k"}}, "m"),
-        ({"provider": "deepinfra"}, {"deepinfra": {"baseUrl": "URL/v1", "apiKey": "k"}}, "BAAI/bge-m3"),
-        (
-            {"provider": "house", "model": "house/m"},
-            {"house": {"baseUrl": "URL/v1", "api": "openai-completions", "apiKey": "k"}},
+            "provider: 'house', model: 'house/m'",
+            "house: {baseUrl: 'URL/v1', api: 'openai-completions', apiKey: 'k'}",
             "m",
         ),
+        ("provider: 'house', model: 'm'", "house: {baseUrl: 'URL/v1', headers: {Authorization: 'Bearer k'}}", "m"),
         (
-            {"provider": "house", "model": "m"},
-            {"house": {"baseUrl": "URL/v1", "headers": {"Authorization": "Bearer k"}}},
-            "m",
-        ),
-        (
-            {"provider": "gpu", "model": "m"},
-            {"gpu": {"baseUrl": "URL", "api": "ollama", "apiKey": "k"}, "ollama": {"apiKey": "of-another-host"}},
+            "provider: 'gpu', model: 'm'",
+            "gpu: {baseUrl: 'URL', api: 'ollama', apiKey: 'k'}, ollama: {apiKey: 'of-another-host'}",
             "m",
         ),
     ],
 )
 def test_a_provider_with_a_known_wire_answers_by_its_documented_name(search, providers, served, asked):
     with serving(Play()) as play:
-        tree = {"models": {"providers": providers}, "memory": {"search": search}}
-        options = asked(json.loads(json.dumps(tree).replace("URL", play.url)))
+        text = f"{{models: {{providers: {{{providers}}}}}, memory: {{search: {{{search}}}}}}}"
+        options = asked(text.replace("URL", play.url))
         with Engine.open(options) as engine:
             assert engine.index.sync().error == ""
             assert engine.search.search("router").mode == "hybrid"
@@ -216,11 +175,10 @@ def test_a_key_of_one_address_is_not_sent_to_another(asked):
     assert (found.base_url, found.spare_keys, found.headers) == ("https://elsewhere.example/v1", (), {})
 
 
-def test_a_provider_that_is_not_asked_is_named_and_words_answer(asked, capsys):
+def test_a_provider_that_is_not_asked_is_named_and_words_answer(asked, printed):
     options = asked({"memory": {"search": {"provider": "unheard-of"}}})
-    for command in (["index"], ["search", "router"], ["status"]):
-        assert main.main([*where(options), *command]) == 0, command
-    assert "names unheard-of, which memory-tui does not ask" in " ".join(capsys.readouterr().out.split())
+    out = [printed(*where(options), *words) for words in (["index"], ["search", "router"], ["status"])]
+    assert "names unheard-of, which memory-tui does not ask" in " ".join(out[-1].split())
 
 
 def test_the_order_of_keys_is_openclaws(asked, tmp_path, monkeypatch):
@@ -279,19 +237,18 @@ def test_a_sandbox_that_may_not_write_is_not_flushed(sandbox, per_agent, key, fl
 OFF = {"agents": {"defaults": {"memorySearch": {"enabled": False}}}}
 
 
-def test_a_prompt_without_memory_search_has_no_rule_to_search(asked, capsys):
-    main.main([*where(asked(OFF)), "prompt", "--json"])
-    printed = capsys.readouterr()
-    found = json.loads(printed.out)
+def test_a_prompt_without_memory_search_has_no_rule_to_search(asked, command):
+    _, out, err = command(*where(asked(OFF)), "prompt", "--json")
+    found = json.loads(out)
     assert found["section"] == ""
     assert "enabled is false" in found["disabled"]
-    assert "enabled is false" in printed.err
+    assert "enabled is false" in err
     assert [file["path"] for file in found["files"]] == ["MEMORY.md"]
 
 
 @pytest.mark.parametrize("layout", ["agents.defaults.memorySearch", "memory.search"])
 @pytest.mark.parametrize("limit", [20_000, 1000])
-def test_a_prompt_holds_what_the_budget_says_that_hosts_read(layout, limit, asked, tmp_path, capsys):
+def test_a_prompt_holds_what_the_budget_says_that_hosts_read(layout, limit, asked, tmp_path, printed):
     text = "".join(f"- fact {number:05} 🦛\n" for number in range(2500))
     (tmp_path / "notes" / "MEMORY.md").write_text(text)
     tree: dict[str, Any] = {"agents": {"defaults": {"bootstrapMaxChars": limit}}}
@@ -300,8 +257,7 @@ def test_a_prompt_holds_what_the_budget_says_that_hosts_read(layout, limit, aske
         at = at.setdefault(name, {})
     at["provider"] = "none"
     options = asked(tree)
-    main.main([*where(options), "prompt", "--json"])
-    (file,) = json.loads(capsys.readouterr().out)["files"]
+    (file,) = json.loads(printed(*where(options), "prompt", "--json"))["files"]
     host = budget.hosts(plans.choose(options).config, tmp_path)[0]
     cut = budget.measure(text.encode(), host).cut
     assert file["cut"] is True
@@ -334,7 +290,7 @@ def test_a_server_without_memory_search_does_not_tell_its_agent_to_search(asked)
         end_all()
 
 
-def test_a_difference_of_the_file_shows_no_key_of_any_provider(asked, tmp_path, capsys):
+def test_a_difference_of_the_file_shows_no_key_of_any_provider(asked, tmp_path, printed):
     path = tmp_path / "openclaw.json"
     path.write_text(
         '{"models": {"providers": {"anthropic": {"apiKey": "sk-ant-beside-it"}}},\n'
@@ -342,8 +298,7 @@ def test_a_difference_of_the_file_shows_no_key_of_any_provider(asked, tmp_path, 
         '"remote": {"apiKey": "sk-1234567890-beside-it"}}}}}\n'
     )
     place = ["--workspace", str(tmp_path / "notes"), "--config", str(path)]
-    main.main([*place, "config", "--write", "--dry-run", "--set", "maxResults=9"])
-    out = capsys.readouterr().out
+    out = printed(*place, "config", "--write", "--dry-run", "--set", "maxResults=9")
     assert "9" in out
     assert "beside-it" not in out
 

@@ -190,11 +190,8 @@ def _login(house, options):
     profiles = {
         f"openai:{name}": {"type": "api_key", "provider": "openai", "key": f"sk-{name}"} for name in ("first", "second")
     }
-    put(
-        house.home / ".openclaw/agents/main/agent",
-        "auth-profiles.json",
-        text=json.dumps({"version": 1, "profiles": profiles}),
-    )
+    login = json.dumps({"version": 1, "profiles": profiles})
+    put(house.home / ".openclaw/agents/main/agent", "auth-profiles.json", text=login)
     found = plan.settings(plan.choose(options), Approvals(house.workspace)).with_shared("openai")
     return found.api_keys[0].value
 

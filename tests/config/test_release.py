@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from memory_tui.cli import main
 from memory_tui.config import load, model
 from memory_tui.config.keys import RETIRED
 from memory_tui.plan import Options, choose
@@ -122,13 +121,11 @@ def test_a_retired_key_in_the_new_section_is_named_once_with_its_line(key):
     assert "openclaw doctor --fix" in said[0].used
 
 
-def test_the_command_names_what_2026_9_took_away(write, capsys):
+def test_the_command_names_what_2026_9_took_away(write, printed):
     path = write("{agents: {defaults: {\n memorySearch: {chunking: {tokens: 300}}}}}")
     before = path.read_bytes()
-    assert main.main(["config"]) == 0
-    shown = capsys.readouterr().out
+    shown = printed("config")
     assert "Retired in 2026.9: chunks are 400 tokens with 80 repeated." in shown
-    assert main.main(["config", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(printed("config", "--json"))
     assert next(row for row in found["values"] if row["key"] == "store.path")["retired"]
     assert path.read_bytes() == before

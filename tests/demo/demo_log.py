@@ -17,9 +17,8 @@ from memory_tui.mcp import tools as calls
 from memory_tui.mcp.tools import AnswerRules, Call
 from memory_tui.mcp.wire import Caller
 from memory_tui.openclaw.prompt import SEARCH
-from memory_tui.plan import Options
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
-from tests.support.workspace import synced
+from tests.support.workspace import options_in, synced
 
 ASKED = Path(demo.__file__).with_name("asked.jsonl")
 TODAY = dt.date(2026, 11, 20)
@@ -42,15 +41,9 @@ def answers(folder: Path) -> Iterator[tuple[dict[str, Any], RecallEntry]]:
             found = _DATED.search(note.name)
             if found is not None and found[0] > day.isoformat():
                 note.unlink()
-        options = Options(
-            workspace=str(workspace),
-            config=str(config),
-            index=str(folder / "index.sqlite"),
-            provider="builtin",
-            now=dt.datetime.combine(day, dt.time(12)).timestamp(),
-            changes=(("sync.watch", "false"),),
-        )
-        with synced(options) as engine:
+        more = {"workspace": str(workspace), "config": str(config), "provider": "builtin"}
+        noon = dt.datetime.combine(day, dt.time(12)).timestamp()
+        with synced(options_in(folder, "sync.watch=false", **more, now=noon)) as engine:
             most = engine.plan.settings.whole("recall.maxInjectedChars")
             rules = AnswerRules(max_injected_chars=most)
             entries: list[RecallEntry] = []

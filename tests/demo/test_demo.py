@@ -190,14 +190,8 @@ def answers(workspaces, queries, index, profile, results=20, now=AFTER_THE_LAST_
         by_workspace[query["workspace"]].append(query)
     found = {}
     for name, asked in by_workspace.items():
-        options = options_of(
-            workspaces / name,
-            index / name / "index.sqlite",
-            ("profile", profile),
-            ("query.maxResults", str(results)),
-            now=now,
-        )
-        with synced(options) as engine:
+        changes = (("profile", profile), ("query.maxResults", str(results)))
+        with synced(options_of(workspaces / name, index / name / "index.sqlite", *changes, now=now)) as engine:
             for query in asked:
                 found[query["id"]] = trace_json.answer(engine.search.search(query["question"]))["results"]
     return found

@@ -5,6 +5,7 @@ import shutil
 import sys
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,36 +22,27 @@ from memory_tui.hosts import openclaw
 from memory_tui.hosts.openclaw import plugin_folder
 from memory_tui.plan import Options
 from tests.support.waiting import LONG
-from tests.support.workspace import install_agents
+from tests.support.workspace import install_agents, options_of, put_all
 
 
 @pytest.fixture
 def workspace(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Lasting\n- the router is an Omada ER605 with VLAN 20\n")
-    (folder / "memory/2020-01-12.md").write_text("set up the guest network on the router\n" * 3)
-    return folder
+    log = {"memory/2020-01-12.md": "set up the guest network on the router\n" * 3}
+    return put_all(tmp_path / "notes", {"MEMORY.md": "# Lasting\n- the router is an Omada ER605 with VLAN 20\n", **log})
 
 
 @pytest.fixture
 def open_engine(workspace, tmp_path):
-    engines = []
+    with ExitStack() as engines:
 
-    def go(*changes, provider="scripted", sync=True):
-        engine = Engine.open(
-            Options(
-                workspace=str(workspace), index=str(tmp_path / "place/index.sqlite"), provider=provider, changes=changes
-            )
-        )
-        engines.append(engine)
-        if sync:
-            engine.index.sync()
-        return engine
+        def go(*changes, provider="scripted", sync=True):
+            options = options_of(workspace, tmp_path / "place/index.sqlite", *changes, provider=provider)
+            engine = engines.enter_context(Engine.open(options))
+            if sync:
+                engine.index.sync()
+            return engine
 
-    yield go
-    for engine in engines:
-        engine.close()
+        yield go
 
 
 @pytest.fixture(autouse=True)
@@ -161,26 +153,22 @@ def test_a_check_that_breaks_or_hangs_stops_no_other(open_engine, monkeypatch):
     assert results["b"].fix == "Do that."
 
 
-def test_the_command_tells_what_is_wrong_first(workspace, tmp_path, capsys):
+def test_the_command_tells_what_is_wrong_first(workspace, tmp_path, printed):
     place = ["--workspace", str(workspace), "--index", str(tmp_path / "i"), "--deadline", str(LONG), "--provider"]
     place, without = [*place, "scripted"], [*place, "openai"]
-    assert main.main(["doctor", *place, "--json"]) == 0
-    data = json.loads(capsys.readouterr().out)
+    data = json.loads(printed("doctor", *place, "--json"))
     assert data["ok"] is True
     assert sum(data["counts"].values()) == len(data["checks"]) == len(doctor.CHECKS) - 2
     (workspace / "MEMORY.md").unlink()
-    assert main.main(["doctor", *place]) == 0
-    out = capsys.readouterr().out
+    out = printed("doctor", *place)
     assert "warn There is one MEMORY.md" in out
     assert "Fix: memory-tui restore MEMORY.md" in out
     assert "ok   " not in out
-    assert main.main(["doctor", *place, "--all"]) == 0
-    assert "ok   sqlite-vec works" in capsys.readouterr().out
-    assert main.main(["doctor", *without]) == 1
-    assert "FAIL" in capsys.readouterr().out
+    assert "ok   sqlite-vec works" in printed("doctor", *place, "--all")
+    assert "FAIL" in printed("doctor", *without, code=1)
     (tmp_path / "file").touch()
-    assert main.main(["doctor", *place, "--index", str(tmp_path / "file" / "i")]) == 1
-    assert "FAIL The index can be written, by you alone" in capsys.readouterr().out
+    place += ["--index", str(tmp_path / "file" / "i")]
+    assert "FAIL The index can be written, by you alone" in printed("doctor", *place, code=1)
 
 
 def test_an_index_that_is_damaged_is_said_to_be(open_engine, monkeypatch):

@@ -14,26 +14,7 @@ from memory_tui.errors import PathRefused
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
 from tests.support.waiting import LONG
-from tests.support.workspace import FACTS, options_of, put_all, synced
-
-PATIENCE = LONG
-
-
-class Heard:
-    def __init__(self):
-        self.events: list[events.Event] = []
-        self._news = threading.Condition()
-
-    def __call__(self, event):
-        with self._news:
-            self.events.append(event)
-            self._news.notify_all()
-
-    def wait_for(self, wanted):
-        """The first event that is `wanted`, now or soon."""
-        with self._news:
-            assert self._news.wait_for(lambda: any(map(wanted, self.events)), PATIENCE), self.events
-            return next(filter(wanted, self.events))
+from tests.support.workspace import FACTS, options_in, put_all, synced
 
 
 @pytest.fixture
@@ -42,19 +23,8 @@ def workspace(tmp_path):
 
 
 @pytest.fixture
-def heard():
-    return Heard()
-
-
-@pytest.fixture
 def engine(workspace, tmp_path, heard):
-    options = options_of(
-        workspace,
-        tmp_path / "i" / "index.sqlite",
-        ("sync.watchDebounceMs", "50"),
-        provider="scripted",
-        now=1_795_000_000.0,
-    )
+    options = options_in(tmp_path, "sync.watchDebounceMs=50", provider="scripted", now=1_795_000_000.0)
     with Engine.open(options, heard) as opened:
         yield opened
 
@@ -67,10 +37,10 @@ def test_a_saved_file_is_searchable_without_being_asked(engine, workspace, heard
     engine.start()
     heard.wait_for(lambda e: isinstance(e, events.WatchChanged) and e.on)
     heard.wait_for(lambda e: isinstance(e, events.SyncFinished))
-    engine.index.writer.wait_idle(PATIENCE)
+    engine.index.writer.wait_idle(LONG)
     (workspace / "memory" / "new.md").write_text("quokka sighted near the harbour\n")
     heard.wait_for(lambda e: isinstance(e, events.FileIndexed) and e.path == "memory/new.md")
-    assert engine.index.writer.wait_idle(PATIENCE)
+    assert engine.index.writer.wait_idle(LONG)
     assert recalled(engine, "quokka")[0] == "memory/new.md"
     assert engine.index.watcher.on
     engine.index.watcher.switch(False)
@@ -146,15 +116,11 @@ PROFILES = ("recommended", "openclaw-2026.3")
 
 @pytest.fixture
 def gardens(tmp_path):
-    notes, some = tmp_path / "notes" / "memory", random.Random(4)
-    notes.mkdir(parents=True)
+    some = random.Random(4)
     for number in range(150):
         words = " ".join(some.choices(["rose", "roses", "oak", "garden", "tomato", "planted", f"word{number}"], k=40))
-        (notes / f"{number}.md").write_text(f"# Note {number}\n{words}\n")
-    options = options_of(
-        notes.parent, tmp_path / "i.sqlite", ("sync.onSearch", "false"), provider="builtin", now=1_795_000_000.0
-    )
-    with synced(options) as opened:
+        put_all(tmp_path / "notes", {f"memory/{number}.md": f"# Note {number}\n{words}\n"})
+    with synced(options_in(tmp_path, "sync.onSearch=false", provider="builtin", now=1_795_000_000.0)) as opened:
         yield opened
 
 

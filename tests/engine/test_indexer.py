@@ -18,23 +18,14 @@ from memory_tui.errors import IndexUnavailable
 from memory_tui.index import connections, database
 from memory_tui.index.database import rebuild_of
 from memory_tui.index.store import Store
-from tests.engine.test_engine import Heard
 from tests.support.waiting import LONG
-from tests.support.workspace import options_of, synced
+from tests.support.workspace import options_in, options_of, put_all, synced
 
 
 @pytest.fixture
 def workspace(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    for number in range(12):
-        (folder / "memory" / f"{number}.md").write_text(f"note {number} about gardens\n" * 30)
-    return folder
-
-
-@pytest.fixture
-def heard():
-    return Heard()
+    texts = {f"memory/{number}.md": f"note {number} about gardens\n" * 30 for number in range(12)}
+    return put_all(tmp_path / "notes", texts)
 
 
 @pytest.fixture
@@ -390,32 +381,20 @@ SLUG, NESTED = "memory/2026-01-02-slug.md", "memory/topics/deep/2026-01-02.md"
 
 @pytest.fixture
 def notes(tmp_path):
-    folder = tmp_path / "notes"
     for path in (*INVALID, FUTURE, TODAY, SLUG, NESTED, "MEMORY.md"):
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(f"# Note\n\n- the router of {path} is an Omada\n")
+        folder = put_all(tmp_path / "notes", {path: f"# Note\n\n- the router of {path} is an Omada\n"})
         os.utime(folder / path, (NOW.timestamp(), NOW.timestamp()))
     return folder
 
 
 def opened(notes, tmp_path, profile):
-    return Engine.open(
-        options_of(
-            notes,
-            tmp_path / "index.sqlite",
-            ("profile", profile),
-            ("query.hybrid.temporalDecay.enabled", "true"),
-            ("query.maxResults", "50"),
-            provider="scripted",
-            now=NOW.timestamp(),
-        )
-    )
+    changes = (f"profile={profile}", "query.hybrid.temporalDecay.enabled=true", "query.maxResults=50")
+    return synced(options_in(tmp_path, *changes, provider="scripted", now=NOW.timestamp()))
 
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
 def test_impossible_dates_are_evergreen_and_future_ones_get_no_boost(tmp_path, notes, profile):
     with opened(notes, tmp_path, profile) as engine:
-        engine.index.sync()
         trace = engine.search.search("omada router")
         found = {one.chunk.path: one for one in [*trace.recalled, *trace.lost]}
     assert len(found) == 9
@@ -439,7 +418,6 @@ def test_an_age_is_never_shown_below_nothing(tmp_path, notes):
     from memory_tui.explain.wording import explain
 
     with opened(notes, tmp_path, "recommended") as engine:
-        engine.index.sync()
         trace = engine.search.search("omada router")
         one = next(one for one in [*trace.recalled, *trace.lost] if one.chunk.path == FUTURE)
         detail = next(line.detail for line in explain(one, trace) if line.label == "recency")

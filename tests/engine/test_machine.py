@@ -25,13 +25,15 @@ def home(tmp_path, monkeypatch):
     own_home(monkeypatch, tmp_path, tmp_path)
     clawed = tmp_path / ".openclaw" / "workspace"
     put(clawed / "MEMORY.md", "- the agent's\n")
-    put(
-        tmp_path / ".openclaw" / "openclaw.json",
-        json.dumps({"agents": {"list": [{"id": "main", "workspace": str(clawed)}]}}),
-    )
+    agents = {"list": [{"id": "main", "workspace": str(clawed)}]}
+    put(tmp_path / ".openclaw" / "openclaw.json", json.dumps({"agents": agents}))
     put(tmp_path / ".codex" / "memories" / "MEMORY.md", "- of Codex\n")
     for name in ("boat", "shed"):
-        project(tmp_path, name)
+        (tmp_path / name).mkdir()
+        memory = claude_code.auto_memory(tmp_path / name)
+        talk = [{"type": "summary"}, claude_said("user", "Hello.", 1.0, str(tmp_path / name))]
+        write(memory.parent / "s1.jsonl", talk)
+        put(memory / "MEMORY.md", f"- about the {name}\n")
     git(tmp_path / "boat", "init")
     put(tmp_path / "boat" / "hull.txt", "oak\n")
     git(tmp_path / "boat", "add", ".")
@@ -42,15 +44,6 @@ def home(tmp_path, monkeypatch):
 def put(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-
-
-def project(home, name):
-    folder = home / name
-    folder.mkdir()
-    memory = claude_code.auto_memory(folder)
-    write(memory.parent / "s1.jsonl", [{"type": "summary"}, claude_said("user", "Hello.", 1.0, str(folder))])
-    put(memory / "MEMORY.md", f"- about the {name}\n")
-    return memory
 
 
 def listed():
@@ -68,16 +61,14 @@ def test_memories_of_every_host_are_listed(home):
     assert all(each.findings == () for each in memories.values())
 
 
-def test_a_memory_with_an_index_says_how_many_decisions_wait_and_another_was_not_examined(home, capsys):
+def test_a_memory_with_an_index_says_how_many_decisions_wait_and_another_was_not_examined(home, printed):
     put(home / "plain" / "MEMORY.md", "- mine\n")
     (home / "plain" / "MEMORY.md").write_bytes(b"- a caf\xe9 by the lake\n")
     machine.remember(home / "plain")
-    assert main(["index", "--workspace", str(home / "plain")]) == 0
+    printed("index", "--workspace", str(home / "plain"))
     waits = {host: each.decisions for host, each in listed().items()}
     assert (waits.pop("Folder"), set(waits.values())) == (1, {None})
-    capsys.readouterr()
-    main(["memories"])
-    lines = capsys.readouterr().out.splitlines()
+    lines = printed("memories").splitlines()
     assert [line.endswith("1 decision in its inbox") for line in lines if line.startswith("Folder")] == [True]
     assert sum(line.endswith("inbox not examined") for line in lines) == 4
 
@@ -89,9 +80,8 @@ def test_a_worktree_and_a_moved_folder_of_memory_are_followed(home):
     put(home / "elsewhere" / "MEMORY.md", "- moved\n")
     put(home / "shed" / ".claude" / "settings.local.json", json.dumps({"autoMemoryDirectory": str(home / "elsewhere")}))
     memories = [each for each in machine.memories() if each.host == "Claude Code"]
-    assert sorted(each.folder for each in memories) == sorted(
-        [claude_code.auto_memory(home / "boat"), home / "elsewhere"]
-    )
+    assert {each.folder for each in memories} == {claude_code.auto_memory(home / "boat"), home / "elsewhere"}
+    assert len(memories) == 2
 
 
 def test_a_memory_that_the_host_does_not_read_whole_says_so(home):
@@ -108,27 +98,25 @@ def test_a_machine_without_a_memory_names_the_next_step():
     assert "memory-tui demo" in line
 
 
-def test_a_memory_follows_its_renamed_project_and_goes_back(home, capsys):
+def test_a_memory_follows_its_renamed_project_and_goes_back(home, printed):
     machine.memories()
     old = claude_code.auto_memory(home / "boat")
     (home / "boat").rename(home / "a ship")
     new = claude_code.auto_memory(home / "a ship")
     assert listed()["Claude Code boat"].moved_to == new
-    assert main(["memories"]) == 0
-    said = capsys.readouterr().out
+    said = printed("memories")
     assert f"It is now {home / 'a ship'}." in said
     assert f"memories --move {old} brings it to {new}." in said
-    assert main(["memories", "--move", str(old), "--dry-run"]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == f"{old} -> {new}"
-    assert main(["memories", "--move", str(old)]) == 2, "nobody agreed"
-    assert old.is_dir()
-    assert main(["memories", "--move", str(old), "--yes"]) == 0
+    assert printed("memories", "--move", str(old), "--dry-run").splitlines()[0] == f"{old} -> {new}"
+    printed("memories", "--move", str(old), code=2)
+    assert old.is_dir(), "nobody agreed"
+    printed("memories", "--move", str(old), "--yes")
     assert (new / "MEMORY.md").read_text() == "- about the boat\n"
     assert not old.exists()
-    assert main(["memories", "--undo", "--yes"]) == 0
+    printed("memories", "--undo", "--yes")
     assert (old / "MEMORY.md").read_text() == "- about the boat\n"
     assert not new.exists()
-    assert main(["memories", "--undo", "--yes"]) == 2
+    printed("memories", "--undo", "--yes", code=2)
 
 
 def test_in_the_app_a_move_is_shown_before_enter_makes_it(home):
@@ -146,7 +134,7 @@ def test_in_the_app_a_move_is_shown_before_enter_makes_it(home):
     assert machine.last_move() == (memory.folder, memory.moved_to)
 
 
-def test_a_memory_is_not_laid_over_another(home):
+def test_a_memory_is_not_laid_over_another(home, printed):
     machine.memories()
     (home / "boat").rename(home / "ship")
     memory = listed()["Claude Code boat"]
@@ -155,10 +143,10 @@ def test_a_memory_is_not_laid_over_another(home):
         machine.move(memory.folder, memory.moved_to)
     assert (memory.folder / "MEMORY.md").read_text() == "- about the boat\n"
     assert listed()["Claude Code boat"].findings[-1].endswith("bring over by hand what that lacks.")
-    assert main(["memories", "--move", str(memory.folder), "--yes"]) == 2
+    printed("memories", "--move", str(memory.folder), "--yes", code=2)
 
 
-def test_a_move_that_was_cut_off_behind_its_rename_is_taken_back(home, monkeypatch):
+def test_a_move_that_was_cut_off_behind_its_rename_is_taken_back(home, monkeypatch, printed):
     machine.memories()
     (home / "boat").rename(home / "ship")
     memory = listed()["Claude Code boat"]
@@ -172,7 +160,7 @@ def test_a_move_that_was_cut_off_behind_its_rename_is_taken_back(home, monkeypat
         with pytest.raises(KeyboardInterrupt):
             machine.move(memory.folder, memory.moved_to)
     assert not memory.folder.exists()
-    assert main(["memories", "--undo", "--yes"]) == 0
+    printed("memories", "--undo", "--yes")
     assert (memory.folder / "MEMORY.md").read_text() == "- about the boat\n"
 
 

@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.approval import Approvals
-from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.inbox import checks
 from memory_tui.providers import registry
@@ -246,9 +245,8 @@ def told(run, *words):
 
 def test_the_command_shows_agrees_and_takes_back(play, run, config):
     before = told(run)
-    assert [(link["name"], link["approved"], link["cause"]) for link in before["links"]] == [
-        ("openai", False, "needs approval")
-    ]
+    links = [(link["name"], link["approved"], link["cause"]) for link in before["links"]]
+    assert links == [("openai", False, "needs approval")]
     assert "openai needs your approval" in run("provider")[1]
     assert told(run, "--approve", "--yes")["approved"]["host"] == "embed.example"
     assert told(run)["links"][0]["approved"] is True
@@ -262,9 +260,8 @@ def test_the_command_shows_agrees_and_takes_back(play, run, config):
 def test_who_agrees_for_nothing_is_told_why(run, config):
     assert told(run, "--approve", "--yes")["approved"]
     assert "openai has your approval to get these notes at embed.example, since " in run("provider", "--approve")[1]
-    config.write_text(
-        '{agents: {defaults: {memorySearch: {provider: "ollama", remote: {baseUrl: "http://127.0.0.1:9"}}}}}'
-    )
+    remote = '{baseUrl: "http://127.0.0.1:9"}'
+    config.write_text(f'{{agents: {{defaults: {{memorySearch: {{provider: "ollama", remote: {remote}}}}}}}}}')
     assert (
         "ollama needs no approval: 127.0.0.1:9 is an address of this machine. It gets no text that"
         in run("provider", "--approve")[1]
@@ -288,15 +285,14 @@ def test_a_test_makes_one_call_and_fails_with_the_providers_words(play, run, con
 
 
 @pytest.mark.parametrize(("enabled", "words"), [(True, ["Batch:     about $", "which saves about $"]), (False, [])])
-def test_a_batch_job_and_what_it_saves_is_said_before_the_yes(tmp_path, capsys, enabled, words):
+def test_a_batch_job_and_what_it_saves_is_said_before_the_yes(tmp_path, printed, enabled, words):
     notes = tmp_path / "workspace"
     put(notes, "MEMORY.md", text="".join(f"# {at}\n\n{f'fact {at} ' * 400}\n" for at in range(300)))
     remote = {"apiKey": "sk-1", "batch": {"enabled": enabled}}
     section = {"provider": "openai", "model": "text-embedding-3-large", "remote": remote}
     (tmp_path / "openclaw.json").write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
     places = ["--workspace", str(notes), "--config", str(tmp_path / "openclaw.json"), "--index", str(tmp_path / "i")]
-    assert main.main(["index", "--dry-run", *places]) == 0
-    out = capsys.readouterr().out
+    out = printed("index", "--dry-run", *places)
     assert "Price:     about $" in out
     assert ["Batch:" in out, *(word in out for word in words)] == [enabled, *(True for _ in words)]
 

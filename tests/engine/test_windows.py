@@ -8,14 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.approval import Approvals
-from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.index import store as stores
 from memory_tui.providers.builtin import hash_vector
 from memory_tui.workspace.chunking import WINDOW, windows
 from tests.support.embed import ELSEWHERE, configure
 from tests.support.local_model import hashed
-from tests.support.workspace import options_of, synced
+from tests.support.workspace import options_in, put_all, synced
 
 pytest_plugins = ("tests.support.provided",)
 __all__ = ["hashed"]
@@ -29,13 +28,9 @@ LINES = [
 
 @pytest.fixture
 def options(tmp_path):
-    notes = tmp_path / "notes"
-    (notes / "memory").mkdir(parents=True)
-    (notes / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    (notes / "memory" / "2026-01-02.md").write_text("\n".join(["# Things", *LINES, ""]))
-    return options_of(
-        notes, tmp_path / "i.sqlite", ("profile", "recommended"), ("sync.watch", "false"), provider="local-small"
-    )
+    things = {"memory/2026-01-02.md": "\n".join(["# Things", *LINES, ""])}
+    put_all(tmp_path / "notes", {"MEMORY.md": "# Facts\n- Router: Omada ER605\n", **things})
+    return options_in(tmp_path, "profile=recommended", "sync.watch=false", provider="local-small")
 
 
 def notes(asked):
@@ -94,9 +89,8 @@ def test_the_nearest_window_counts_above_the_median_of_all_notes(options, hashed
         assert first.second.weight / first.share == pytest.approx(second)
         assert vector * (1 - second) == pytest.approx(0.1 + 0.4 * (0.9 - second))
         other = engine.search.rank(evidence, engine.plan.with_profile("openclaw-2026.3"))
-        assert {hit.cosine for hit in other.recalled} <= set(
-            evidence.cosine.tolist() if evidence.cosine is not None else ()
-        )
+        every = evidence.cosine.tolist() if evidence.cosine is not None else ()
+        assert {hit.cosine for hit in other.recalled} <= set(every)
 
 
 def test_a_large_index_and_a_profile_that_compares_none_have_no_windows(options, hashed, monkeypatch):
@@ -117,13 +111,12 @@ def asks(options, elsewhere, tmp_path):
     return replace(options, provider=None, config=str(configure(tmp_path, ELSEWHERE)))
 
 
-def test_windows_are_shown_before_they_are_sent_and_none_of_a_withheld_chunk_is(play, asks, capsys):
+def test_windows_are_shown_before_they_are_sent_and_none_of_a_withheld_chunk_is(play, asks, printed):
     secret = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
     folder = Path(asks.workspace or "")
     (folder / "memory" / "2026-01-03.md").write_text("\n".join(["# Keys", f"token: {secret}", *LINES[:9], ""]))
     places = ["--workspace", str(folder), "--config", str(asks.config), "--index", str(asks.index)]
-    assert main.main(["index", "--dry-run", "--json", "--profile", "recommended", *places]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = json.loads(printed("index", "--dry-run", "--json", "--profile", "recommended", *places))
     assert play.asked == []
     Approvals(folder).approve("openai", "embed.example", "test")
     with Engine.open(asks) as engine:

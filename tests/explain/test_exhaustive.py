@@ -1,13 +1,12 @@
 """Of every chunk: its verdict is that of a fresh search, each change that is named turns it; no claim is untrue."""
 
-import datetime as dt
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import pytest
 
-from memory_tui.engine.engine import Engine
 from memory_tui.explain import hit_text, trace_json, wording
 from memory_tui.explain.counterfactuals import FLOOR, RESULTS, TEXT, WEIGHT, flips
 from memory_tui.mcp.tools import memory_search
@@ -15,9 +14,9 @@ from memory_tui.notices import Notice
 from memory_tui.search import trace
 from memory_tui.settings import BY_KEY, Scalar, Settings, profile_named
 from tests.explain.test_shares import check as check_sum
-from tests.harness.claims import DECAY, MMR, Case, World, adversarial, check_claim, open_world, run
+from tests.harness.claims import DECAY, MMR, NOW, STILL, Case, World, adversarial, check_claim, open_world, run
 from tests.support.local_model import hashed
-from tests.support.workspace import options_of
+from tests.support.workspace import options_of, put_all, synced
 
 __all__ = ["hashed"]
 QUESTIONS = ("ticket7 of omada", "我想看《出租车司机》", "memory/long.md")
@@ -167,17 +166,16 @@ def test_all_that_is_said_of_every_chunk_is_true(world, every):
 
 @pytest.fixture
 def small(tmp_path):
-    worlds: list[World] = []
     questions = adversarial(tmp_path / "notes")
+    with ExitStack() as engines:
 
-    def opened(profile, provider):
-        index = tmp_path / f"{profile}.{provider}.sqlite"
-        worlds.append(open_world("adversarial", tmp_path / "notes", index, profile, provider, questions))
-        return worlds[-1]
+        def opened(profile, provider):
+            index = tmp_path / f"{profile}.{provider}.sqlite"
+            world = open_world("adversarial", tmp_path / "notes", index, profile, provider, questions)
+            engines.enter_context(world.engine)
+            return world
 
-    yield opened
-    for world in worlds:
-        world.engine.close()
+        yield opened
 
 
 @pytest.mark.parametrize(
@@ -210,10 +208,6 @@ def test_json_carries_the_claims_with_their_evidence(small):
     assert "words_left_out" in {claim["kind"] for claim in said}
 
 
-NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
-STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
-
-
 @pytest.fixture
 def notes(tmp_path):
     (tmp_path / "notes" / "memory").mkdir(parents=True)
@@ -222,25 +216,13 @@ def notes(tmp_path):
 
 @pytest.fixture
 def opened(notes, tmp_path):
-    engines: list[Engine] = []
+    with ExitStack() as engines:
 
-    def made(profile, provider="none", **changes):
-        options = options_of(
-            notes,
-            tmp_path / f"{profile}.{provider}.sqlite",
-            ("profile", profile),
-            *STILL,
-            *((key, str(value)) for key, value in changes.items()),
-            provider=provider,
-            now=NOW,
-        )
-        engines.append(Engine.open(options))
-        engines[-1].index.sync()
-        return engines[-1]
+        def made(profile, provider="none"):
+            index, changes = tmp_path / f"{profile}.{provider}.sqlite", (("profile", profile), *STILL)
+            return engines.enter_context(synced(options_of(notes, index, *changes, provider=provider, now=NOW)))
 
-    yield made
-    for engine in engines:
-        engine.close()
+        yield made
 
 
 def test_a_word_that_was_left_out_says_why(notes, opened):
@@ -261,10 +243,8 @@ def test_a_word_that_was_left_out_says_why(notes, opened):
 @pytest.fixture
 def diary(notes):
     """Logs of three days, of which no line says a word of what is asked."""
-    for day in (16, 17, 19):
-        (notes / "memory" / f"2026-11-{day}.md").write_text(f"- The plumber mended tap number {day}.\n")
-    (notes / "MEMORY.md").write_text("The router is an Omada ER605.\n")
-    return notes
+    logs = {f"memory/2026-11-{day}.md": f"- The plumber mended tap number {day}.\n" for day in (16, 17, 19)}
+    return put_all(notes, {"MEMORY.md": "The router is an Omada ER605.\n", **logs})
 
 
 def test_an_agent_gets_the_notes_of_the_day_that_it_asks_for(diary, opened):

@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui import demo
-from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import NO_QUESTIONS, remedies
 from memory_tui.explain.wording import MatchedWords
-from memory_tui.plan import Options
 from memory_tui.search.trace import QueryPlan
+from tests.support.workspace import options_in, synced
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 
@@ -21,11 +20,8 @@ NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory):
     out = tmp_path_factory.mktemp("rephrase")
-    folder = demo.materialize(out / "notes", dt.date(2026, 11, 20))
-    with Engine.open(
-        Options(workspace=str(folder), index=str(out / "index.sqlite"), now=NOW, changes=(("sync.onSearch", "off"),))
-    ) as engine:
-        engine.index.sync()
+    demo.materialize(out / "notes", dt.date(2026, 11, 20))
+    with synced(options_in(out, "sync.onSearch=off", now=NOW)) as engine:
         yield engine
 
 
@@ -67,9 +63,8 @@ def test_where_all_words_are_needed_the_missing_ones_can_be_left_out(engine):
     settings = engine.plan.with_profile("openclaw-2026.3").update(
         {"query.maxResults": 1, "query.hybrid.candidateMultiplier": 1, "query.minScore": 0}, "test"
     )
-    answer = engine.search.why(
-        engine.search.gather("zebra voicemail omada vlan switch"), "memory/people.md", None, settings
-    )
+    evidence = engine.search.gather("zebra voicemail omada vlan switch")
+    answer = engine.search.why(evidence, "memory/people.md", None, settings)
     assert not answer.recalled
     found = other_questions(engine, answer, []).rephrased
     assert any(one.left_out == ("zebra", "omada", "vlan", "switch") for one in found), found

@@ -161,9 +161,8 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
             engines[provider].index.sync()
         engine = engines[provider]
         changes = {f"query.hybrid.{key}": value for key, value in values.items()} | {"query.minScore": 0.0}
-        return engine.search.rank(
-            engine.search.gather(question), engine.plan.with_profile(profile).update(changes, "test")
-        )
+        settings = engine.plan.with_profile(profile).update(changes, "test")
+        return engine.search.rank(engine.search.gather(question), settings)
 
     yield run
     for engine in engines.values():

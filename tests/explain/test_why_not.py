@@ -22,10 +22,10 @@ from memory_tui.plan import Options
 from memory_tui.search.rank import rank
 from memory_tui.search.trace import QueryPlan, Recalled
 from memory_tui.workspace.notes import title_of
-from tests.harness.claims import adversarial, open_world
+from tests.harness.claims import STILL, adversarial, open_world
 from tests.support.search import evidence as made
 from tests.support.search import settings as chosen
-from tests.support.workspace import options_of, put, synced
+from tests.support.workspace import FACTS, options_in, options_of, put, put_all, synced
 
 OPENCLAW = "openclaw-2026.3"
 
@@ -89,16 +89,11 @@ def test_a_chunk_without_a_vector(cosines, lost, kind, said):
 @pytest.fixture
 def notes(tmp_path):
     """A workspace, and a function that tells the fate of a line in it for the question "router"."""
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    (folder / "memory" / "2026-11-18.md").write_text("Moved the printer\n\nPlanted garlic\n")
-    long_ago = time.time() - 3600
+    texts = {"MEMORY.md": FACTS["MEMORY.md"], "memory/2026-11-18.md": "Moved the printer\n\nPlanted garlic\n"}
+    folder, long_ago = put_all(tmp_path / "notes", texts), time.time() - 3600
     for path in folder.rglob("*.md"):
         os.utime(path, (long_ago, long_ago))
-    changes = (("sync.onSearch", "off"), ("profile", OPENCLAW))
-    options = Options(workspace=str(folder), index=str(tmp_path / "index.sqlite"), provider="scripted", changes=changes)
-    with synced(options) as engine:
+    with synced(options_in(tmp_path, "sync.onSearch=off", f"profile={OPENCLAW}", provider="scripted")) as engine:
         yield folder, lambda path, line=None: engine.search.why(engine.search.gather("router"), path, line).fate
 
 
@@ -202,15 +197,10 @@ def test_the_title_is_the_nearest_heading_and_the_text_begins_where_it_answers()
     assert "guest" in body_of(long, words, 0)[:40], "what matched is in sight"
 
 
-STILL = (("sync.watch", "false"), ("sync.onSearch", "false"), ("sync.onSessionStart", "false"))
-
-
 @pytest.fixture
 def unasked(tmp_path):
-    folder = tmp_path / "notes" / "memory"
-    folder.mkdir(parents=True)
-    (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    return folder
+    (tmp_path / "notes" / "memory").mkdir(parents=True)
+    return put_all(tmp_path / "notes", {"MEMORY.md": "# Facts\n- Router: Omada ER605\n"}) / "memory"
 
 
 def options(tmp_path, profile, provider="none"):
@@ -259,9 +249,7 @@ def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(unasked, tm
     path = tmp_path / "openclaw.json"
     section = {"sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}, "provider": "none"}
     path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
-    asked = options_of(
-        unasked.parent, tmp_path / "i.sqlite", ("profile", "recommended"), ("sync.watch", "false"), config=str(path)
-    )
+    asked = options_in(tmp_path, "profile=recommended", "sync.watch=false", config=str(path))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENCLAW_STATE_DIR", str(state))
         with synced(asked) as engine:
@@ -281,8 +269,7 @@ def test_a_session_below_the_threshold_is_not_said_to_be_indexed_now(unasked, tm
 def test_notes_that_cannot_be_read_are_not_no_notes(unasked, tmp_path):
     (unasked.parent / "MEMORY.md").write_text("")
     with synced(options(tmp_path, "recommended")) as engine:
-        evidence = replace(
-            engine.search.gather("walrus"), unsearchable=(FileState("a.md", "failed", "permission denied"),)
-        )
+        failed = FileState("a.md", "failed", "permission denied")
+        evidence = replace(engine.search.gather("walrus"), unsearchable=(failed,))
         trace = engine.search.rank(evidence, engine.plan.settings)
         assert sentence(trace) == "Nothing is indexed: 1 file could not be read."

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from memory_tui.cli import main
 from tests.golden.workspaces import TODAY, WORKSPACES
 from tests.support.commands import forked
 
@@ -57,21 +56,18 @@ def commands(tmp_path_factory):
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 @pytest.mark.parametrize("name", WORKSPACES)
-def test_answers_are_those_on_record(name, configuration, tmp_path, commands, capsys):
+def test_answers_are_those_on_record(name, configuration, tmp_path, commands, command):
     build, questions, line = WORKSPACES[name]
     options = ["--workspace", str(tmp_path / "notes"), "--index", str(tmp_path / "index.sqlite")]
     options += [*build(tmp_path), "--now", f"{TODAY}T12:00:00", *CONFIGURATIONS[configuration]]
 
     def run(*words):
-        capsys.readouterr()
-        status = main.main([*options, "--json", *words])
-        out, err = capsys.readouterr()
+        status, out, err = command(*options, "--json", *words)
         assert out, (words, status, err)
         return {**json.loads(out), "EXIT": status, "STDERR": err.splitlines()}
 
     def printed(*words):
-        main.main([*options, *words])
-        return capsys.readouterr().out.splitlines()
+        return command(*options, *words)[1].splitlines()
 
     answers = {
         "search": {"explain": run("search", "--explain", questions[0])}
@@ -99,9 +95,8 @@ def _tools(commands, options, folder, questions, note):
             for number, (method, params) in enumerate(calls)
         )
     )
-    _, out, err = commands.run(
-        *options, "mcp", code=f"os.dup2(os.open({str(requests)!r}, os.O_RDONLY), 0)", env=dict(os.environ)
-    )
+    code = f"os.dup2(os.open({str(requests)!r}, os.O_RDONLY), 0)"
+    _, out, err = commands.run(*options, "mcp", code=code, env=dict(os.environ))
     results = {answer["id"]: answer["result"] for answer in map(json.loads, out.splitlines())}
     for result in results.values():
         # The text is the same as the data, as JSON.

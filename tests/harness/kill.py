@@ -167,10 +167,8 @@ class Scenario:
         before = texts(folder)
         status, asked = in_fork(lambda: work(folder, self.name, at))
         wrong = [] if os.WIFSIGNALED(status) else [f"it was not killed ({status})"]
-        again, more = in_fork(lambda: verdict(folder, self.name, self.before, self.after))[1] or (
-            0,
-            ["the next start failed"],
-        )
+        found = in_fork(lambda: verdict(folder, self.name, self.before, self.after))[1]
+        again, more = found or (0, ["the next start failed"])
         if asked[0] + again > self.needed + BATCH:
             wrong.append(f"{asked[0]} and {again} texts were embedded, {self.needed} would do")
         wrong += more + ([] if texts(folder) == before else ["a note was changed"])

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
 from memory_tui.hosts import claude_code, codex
@@ -160,14 +159,12 @@ def memory(tmp_path, monkeypatch):
     return folder
 
 
-def run(capsys, *words):
-    assert main.main([*words, "--json", "--provider", "none"]) == 0
-    found: dict[str, object] = json.loads(capsys.readouterr().out)
-    return found
+def run(printed, *words):
+    return json.loads(printed(*words, "--json", "--provider", "none"))
 
 
 @pytest.mark.parametrize("chosen", ["--codex", "--workspace"])
-def test_every_part_is_searched(chosen, memory, capsys):
+def test_every_part_is_searched(chosen, memory, printed):
     words = ["--codex"] if chosen == "--codex" else ["--workspace", str(memory)]
     wanted = {
         "tags begin": "MEMORY.md",
@@ -176,14 +173,13 @@ def test_every_part_is_searched(chosen, memory, capsys):
         "Omada moved": "rollout_summaries/2026-11-02T10-00-00-AbCd-router.md",
     }
     for query, path in wanted.items():
-        assert run(capsys, "search", query, *words)["results"][0]["path"] == path  # type: ignore[index]
+        assert run(printed, "search", query, *words)["results"][0]["path"] == path
 
 
-def test_what_is_remembered_is_a_note_that_codex_takes_up(memory, capsys):
+def test_what_is_remembered_is_a_note_that_codex_takes_up(memory, printed):
     before = {path: path.read_bytes() for path in memory.rglob("*.md")}
     for words in (["remember", "The plumber is Mrs Ödön."], ["promote", "memory_summary.md:3"]):
-        assert main.main([*words, "--workspace", str(memory), "--provider", "none", "--yes"]) == 0
-        capsys.readouterr()
+        printed(*words, "--workspace", str(memory), "--provider", "none", "--yes")
     added = sorted(path for path in memory.rglob("*.md") if path not in before)
     names = [path.relative_to(memory).as_posix() for path in added]
     assert all(NAME.fullmatch(name) for name in names), names
@@ -276,11 +272,8 @@ def test_a_link_names_a_fact_whatever_its_file_is_called(facts, tmp_path):
         back = index.about("project_boat.md").back
         assert [(link.source, link.written) for link in back] == [("user_role.md", "the-ferry")]
         leads = {link.written: link.target for link in index.about("user_role.md").links}
-        assert leads == {
-            "not-written-yet": "",
-            "the-ferry": "project_boat.md",
-            "feedback-testing": "feedback_testing.md",
-        }
+        known = {"the-ferry": "project_boat.md", "feedback-testing": "feedback_testing.md"}
+        assert leads == {"not-written-yet": "", **known}
         # The file stays, the fact gets another name.
         (facts / "project_boat.md").write_text("---\nname: the-boat\nmetadata:\n  type: project\n---\n\nPier 4.\n")
         assert index.about("project_boat.md").back == ()

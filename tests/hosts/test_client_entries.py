@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.cli import main
 from memory_tui.cli.main import parsed
 from memory_tui.config.model import PLUGIN
 from memory_tui.hosts import claude_code
@@ -26,10 +25,9 @@ AWKWARD = "no\"tes 'x' ü\x7f"
 
 
 @pytest.fixture
-def printed(capsys):
+def entry_of(printed):
     def run(*arguments):
-        assert main.main(["mcp", *arguments, "--print-config"]) == 0
-        entry: dict[str, Any] = json.loads(capsys.readouterr().out)["mcpServers"]["memory"]
+        entry: dict[str, Any] = json.loads(printed("mcp", *arguments, "--print-config"))["mcpServers"]["memory"]
         assert entry["type"] == "stdio"
         assert Path(entry["command"]).is_absolute()
         return entry
@@ -37,34 +35,33 @@ def printed(capsys):
     return run
 
 
-def test_the_options_of_the_command_line_are_in_the_entry(printed):
+def test_the_options_of_the_command_line_are_in_the_entry(entry_of):
     words = ("--workspace", AWKWARD, "--agent", "work", "--set", "query.maxResults=9", "--log-recalls", "--read-only")
     expected = ["mcp", "--workspace", str(Path(AWKWARD).absolute()), *words[2:6], "--read-only", "--log-recalls"]
-    assert printed(*words)["args"][-len(expected) :] == expected
+    assert entry_of(*words)["args"][-len(expected) :] == expected
 
 
-def test_the_workspace_extra_notes_and_those_of_claude_code_are_named(printed, capsys, tmp_path, monkeypatch):
+def test_the_workspace_extra_notes_and_those_of_claude_code_are_named(entry_of, printed, tmp_path, monkeypatch):
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     project, extra = tmp_path / "project", tmp_path / "more"
     for folder in (project, extra):
         folder.mkdir()
     monkeypatch.chdir(project)
-    assert main.main(["mcp", "--print-config"]) == 2
-    assert "COMMAND --workspace PATH" in capsys.readouterr().err
+    assert "COMMAND --workspace PATH" in printed("mcp", "--print-config", code=2)
     (project / "MEMORY.md").write_text("x\n")
-    assert printed()["args"][-3:] == ["mcp", "--workspace", str(project)]
+    assert entry_of()["args"][-3:] == ["mcp", "--workspace", str(project)]
     memory = claude_code.auto_memory(project)
     memory.mkdir(parents=True)
-    words = printed("--extra", "../more", "--claude-code")["args"]
+    words = entry_of("--extra", "../more", "--claude-code")["args"]
     assert words[words.index("mcp") + 1 :] == [
         *("--workspace", str(project)),
         *("--extra", str(project / "../more"), "--extra", str(memory)),
     ]
 
 
-def test_what_is_printed_starts_the_server(tmp_path, printed):
+def test_what_is_printed_starts_the_server(tmp_path, entry_of):
     (tmp_path / "MEMORY.md").write_text("x\n")
-    entry = printed("--workspace", str(tmp_path), "--index", str(tmp_path / "i"))
+    entry = entry_of("--workspace", str(tmp_path), "--index", str(tmp_path / "i"))
     ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
     done = subprocess.run([entry["command"], *entry["args"]], input=ping, stdout=subprocess.PIPE, check=True)
     assert json.loads(done.stdout) == {"jsonrpc": "2.0", "id": 1, "result": {}}

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from memory_tui import durable
-from memory_tui.cli import main
 from memory_tui.hosts import connection, openclaw, registry, wiring
 from memory_tui.recalls import recall_log
 from tests.support.workspace import install_agents, own_home, put
@@ -48,11 +47,12 @@ def unasked(monkeypatch):
 
 
 @pytest.fixture
-def run(home, tmp_path, capsys):
+def run(home, tmp_path, command):
     def run(*words, code=0):
         named = [] if words[0] == "disconnect" else ["--workspace", str(tmp_path / "notes")]
-        assert main.main([*words, "--json", *named]) == code
-        return json.loads(capsys.readouterr().out)
+        status, out, err = command(*words, "--json", *named)
+        assert status == code, err
+        return json.loads(out)
 
     return run
 
@@ -83,10 +83,8 @@ def test_there_and_back(name, scope, home, run):
     assert {**planned, "written": True, "proof": made["proof"]} == made
     said = made["proof"]
     assert isinstance(said, dict)
-    assert (said["server"], said["profile"], said["hits"], said["first"]) == (
-        *("memory-tui", "recommended", 1),
-        "MEMORY.md:1",
-    )
+    proof = (said["server"], said["profile"], said["hits"], said["first"])
+    assert proof == ("memory-tui", "recommended", 1, "MEMORY.md:1")
     assert (files(home) == before) == bool(scope)
     assert (home / ".claude.json").stat().st_mode & 0o777 == 0o640
     [row] = run("connect", name, "--status")["hosts"]  # type: ignore[misc]
@@ -96,9 +94,8 @@ def test_there_and_back(name, scope, home, run):
     assert {file["ending"] for file in told["files"]} <= {"restored", "removed"}  # type: ignore[union-attr,index]
     assert files(home) == before
     assert list(Path.cwd().iterdir()) == []
-    assert run("connect", name, "--status")["hosts"] == [
-        {"host": name, "title": registry.host(name).title, "connected": False}
-    ]
+    gone = {"host": name, "title": registry.host(name).title, "connected": False}
+    assert run("connect", name, "--status")["hosts"] == [gone]
 
 
 @pytest.mark.usefixtures("unasked")
@@ -114,10 +111,10 @@ def test_a_difference_shows_no_key_of_another_server(home, run):
     assert key in (home / ".claude.json").read_text()
 
 
-def test_a_dry_run_tells_in_words_what_would_be_and_that_nothing_was_written(home, tmp_path, capsys):
+def test_a_dry_run_tells_in_words_what_would_be_and_that_nothing_was_written(home, tmp_path, printed):
     before = fill(home)
-    assert main.main(["connect", "claude-code", "--dry-run", "--workspace", str(tmp_path / "notes")]) == 0
-    *_, server, allowed, hooks, last = capsys.readouterr().out.splitlines()
+    words = ("connect", "claude-code", "--dry-run", "--workspace", str(tmp_path / "notes"))
+    *_, server, allowed, hooks, last = printed(*words).splitlines()
     assert server.startswith("Claude Code starts memory-tui mcp")
     assert "may call memory_search and memory_get without asking you" in allowed
     assert hooks.startswith("Hooks of Claude Code show it the newest logs")
@@ -320,18 +317,17 @@ def test_a_server_without_an_answer_is_not_connected(home, run, monkeypatch):
     assert files(home) == {}
 
 
-def test_a_server_that_does_not_start_is_an_error_with_its_words(home, tmp_path, capsys):
+def test_a_server_that_does_not_start_is_an_error_with_its_words(home, tmp_path, printed):
     gone = tmp_path / "gone"
     put(gone, "MEMORY.md", text=FACT)
-    assert main.main(["connect", "codex", "--yes", "--workspace", str(gone), "--set", "query.maxResults=2"]) == 0
+    printed("connect", "codex", "--yes", "--workspace", str(gone), "--set", "query.maxResults=2")
     (gone / "MEMORY.md").unlink()
     gone.rmdir()
-    assert main.main(["connect", "--status"]) == 1
-    assert str(gone) in capsys.readouterr().out
+    assert str(gone) in printed("connect", "--status", code=1)
 
 
 @pytest.mark.usefixtures("unasked")
-def test_openclaw_gets_slot_entry_and_folder_in_one_write(home, run, tmp_path, monkeypatch, capsys):
+def test_openclaw_gets_slot_entry_and_folder_in_one_write(home, run, tmp_path, monkeypatch, printed):
     packaged = tmp_path / "plugin"
     put(packaged, "index.js", text="export default {}\n")
     monkeypatch.setattr(openclaw, "plugin_folder", lambda: packaged)
@@ -340,9 +336,8 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(home, run, tmp_path, m
     config = state / "openclaw.json"
     config.write_text("{\n  // mine\n  plugins: { slots: { memory: 'memory-core' }, allow: ['memory-core'] },\n}\n")
     before = files(home)
-    assert main.main(["connect", "openclaw"]) == 2
-    assert "counts for no promotion" in capsys.readouterr().out, "said before the yes"
-    assert main.main(["connect", "openclaw", "--yes"]) == 0
+    assert "counts for no promotion" in printed("connect", "openclaw", code=2), "said before the yes"
+    printed("connect", "openclaw", "--yes")
     text = config.read_text()
     assert "// mine" in text
     assert 'memory: "memory-tui"' in text
@@ -350,21 +345,19 @@ def test_openclaw_gets_slot_entry_and_folder_in_one_write(home, run, tmp_path, m
     assert """allow: ['memory-core', "memory-tui"]""" in text
     assert (openclaw.installed_folder() / "index.js").read_text() == "export default {}\n"
     (packaged / "index.js").write_text("export default { version: 2 }\n")
-    capsys.readouterr()
-    assert run("connect", "openclaw", "--status")["hosts"][0]["outdated"] == ["index.js"]  # type: ignore[index]
-    assert main.main(["connect", "openclaw", "--yes"]) == 0
-    capsys.readouterr()
-    assert run("connect", "openclaw", "--status")["hosts"][0]["outdated"] == []  # type: ignore[index]
+    assert run("connect", "openclaw", "--status")["hosts"][0]["outdated"] == ["index.js"]
+    printed("connect", "openclaw", "--yes")
+    assert run("connect", "openclaw", "--status")["hosts"][0]["outdated"] == []
     order: list[str] = []
     monkeypatch.setattr(durable, "calls", Disk(order.append))
-    assert main.main(["disconnect", "openclaw", "--yes"]) == 0
+    printed("disconnect", "openclaw", "--yes")
     names = " ".join(what for what in order if what.startswith(("rename", "remove")))
     assert names.index("/openclaw.json") < names.index("index.js"), "no slot without its plug-in"
     assert files(home) == before
     assert not openclaw.installed_folder().exists()
 
 
-def test_what_cannot_be_meant_is_refused(home, capsys, monkeypatch):
+def test_what_cannot_be_meant_is_refused(home, printed, monkeypatch):
     for words, said in (
         (["connect"], "Which host is meant?"),
         (["connect", "emacs"], "There is no host 'emacs'."),
@@ -379,14 +372,12 @@ def test_what_cannot_be_meant_is_refused(home, capsys, monkeypatch):
     ):
         if "../notes" in words:
             monkeypatch.setenv("PATH", "")
-        assert main.main(words) == 2
-        assert said in capsys.readouterr().err
+        assert said in printed(*words, code=2)
     assert files(home) == {}
     record = home.parent / "state" / "memory-tui" / "connections" / "codex.json"
     record.parent.mkdir(parents=True)
     record.write_text('{"host": "codex"}')
-    assert main.main(["disconnect", "codex"]) == 2
-    assert f"The record {record} of a connection cannot be read" in capsys.readouterr().err
+    assert f"The record {record} of a connection cannot be read" in printed("disconnect", "codex", code=2)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes in folders")
@@ -403,12 +394,11 @@ def test_what_cannot_be_meant_is_refused(home, capsys, monkeypatch):
     ],
 )
 @pytest.mark.timeout(30)
-def test_a_pipe_in_place_of_a_file_is_never_waited_for(pipe, words, home, capsys, monkeypatch):
+def test_a_pipe_in_place_of_a_file_is_never_waited_for(pipe, words, home, command, monkeypatch):
     path = home.parent / pipe
     path.parent.mkdir(exist_ok=True)
     os.mkfifo(path)
     call = {"hook_event_name": "SessionEnd", "transcript_path": str(path)}
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(call)))
     said = "key" if path.name == ".env" else f"{path.name} cannot be read: It is not a regular file"
-    main.main([*words, "--workspace", str(home.parent / "notes")])
-    assert said in capsys.readouterr().err
+    assert said in command(*words, "--workspace", str(home.parent / "notes"))[2]

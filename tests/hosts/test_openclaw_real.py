@@ -169,10 +169,8 @@ def what_was_said_is_found_in_the_sessions(gateway):
     story = "The cello rests. " * 100
     gateway.say(f"Remember that Wei plays the bassoon on Thursdays. {story}", user="bassoon")
     tree = json.loads(installed.config_path.read_text())
-    tree["agents"]["defaults"]["memorySearch"] = {
-        "sources": ["memory", "sessions"],
-        "experimental": {"sessionMemory": True},
-    }
+    talks = {"sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}}
+    tree["agents"]["defaults"]["memorySearch"] = talks
     other = installed.home / "with-sessions.json"
     other.write_text(json.dumps(tree))
     words = ("--config", str(other), "--index", str(installed.home / "sessions.sqlite"), "--provider", "none")

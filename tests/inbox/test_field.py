@@ -153,9 +153,8 @@ def test_none_learns_the_label_with_its_prefix(workspace, tmp_path):
         rows = [row for row in engine.inbox.examine().suggestions if row.kind == "secret"]
         token = next(row for row in rows if row.label == ("bot token", "reader_"))
         engine.inbox.decisions.none(token)
-        (workspace / "memory/more.md").write_text(
-            "- bot token: reader_9a8b7c6d5e4f3a2b1c0d\n- api key: reader_9a8b7c6d5e4f\n"
-        )
+        text = "- bot token: reader_9a8b7c6d5e4f3a2b1c0d\n- api key: reader_9a8b7c6d5e4f\n"
+        (workspace / "memory/more.md").write_text(text)
         left = [row.place for row in engine.inbox.examine().suggestions if row.kind == "secret"]
         assert [(place.path, place.first) for place in left] == [("MEMORY.md", 3), ("memory/more.md", 2)]
         assert engine.inbox.decisions.reopen(token.id)

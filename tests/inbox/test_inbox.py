@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, EditRefused
 from memory_tui.inbox import checks
@@ -21,7 +20,7 @@ from memory_tui.inbox.entries import DatedNote, Suggestion, note_items
 from memory_tui.notes.changes import Change, FileChange, diff_lines, to_utf8
 from memory_tui.plan import Options
 from memory_tui.workspace.notes import utf16_of
-from tests.support.workspace import synced
+from tests.support.workspace import options_in, put_all, synced
 
 TODAY = dt.date(2026, 11, 21)
 TWICE = "the guest network is on VLAN 20 behind the switch in the hall, and the two cameras of the garden hang on it"
@@ -215,19 +214,14 @@ def test_a_paragraph_without_an_end_is_looked_at_in_parts():
 
 @pytest.fixture
 def workspace(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text(f"# Home\n- {TWICE}\n- the domain is told of [here](domain.md)\n")
-    (folder / "memory/network.md").write_text(f"# Day\n- {TWICE}\n- more\n")
-    (folder / "memory/2026-02-30.md").write_text("never\n")
-    return folder
+    facts = {"MEMORY.md": f"# Home\n- {TWICE}\n- the domain is told of [here](domain.md)\n"}
+    logs = {"memory/network.md": f"# Day\n- {TWICE}\n- more\n", "memory/2026-02-30.md": "never\n"}
+    return put_all(tmp_path / "notes", facts | logs)
 
 
 @pytest.fixture
 def engine(workspace, tmp_path):
-    with synced(
-        Options(workspace=str(workspace), index=str(tmp_path / "i.sqlite"), provider="scripted", now=NOW)
-    ) as engine:
+    with synced(options_in(tmp_path, provider="scripted", now=NOW)) as engine:
         yield engine
 
 
@@ -309,16 +303,12 @@ def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine):
 
 
 @pytest.fixture
-def run(workspace, tmp_path, capsys):
-    def go(*arguments):
-        where = ["--workspace", str(workspace), "--index", str(tmp_path / "c.sqlite"), "--provider", "scripted"]
-        code = main.main(["inbox", *where, "--now", "2026-11-21T12:00:00Z", *arguments])
-        return code, capsys.readouterr().out
-
-    return go
+def run(workspace, tmp_path, command):
+    where = ["--workspace", str(workspace), "--index", str(tmp_path / "c.sqlite"), "--provider", "scripted"]
+    return lambda *words: command("inbox", *where, "--now", "2026-11-21T12:00:00Z", *words)[:2]
 
 
-def test_the_command_lists_and_does(run, workspace, capsys):
+def test_the_command_lists_and_does(run, workspace, printed):
     code, out = run()
     assert code == 0
     assert "said twice" in out
@@ -333,9 +323,8 @@ def test_the_command_lists_and_does(run, workspace, capsys):
     assert "VLAN" not in (workspace / "memory/network.md").read_text()
     assert json.loads(run("--json", "--kind", "said twice")[1]) == []
     assert run("--id", "zzz", "--do", "keep")[0] == 2
-    assert main.main(["undo", "--workspace", str(workspace), "--yes"]) == 0
+    printed("undo", "--workspace", str(workspace), "--yes")
     assert (workspace / "memory/network.md").read_bytes() == before
-    capsys.readouterr()
     [again] = json.loads(run("--json", "--kind", "said twice")[1])
     for decided, said in (("keep", "Kept; "), ("snooze", "Put off for 7 days; ")):
         code, out = run("--id", again["id"], "--do", decided)
@@ -346,7 +335,6 @@ def test_the_command_lists_and_does(run, workspace, capsys):
         assert run("--id", again["id"], "--do", "reopen")[0] == 2, "it is open already"
     for days in ("nan", "-1", "0", "inf", "soon"):
         assert run("--id", again["id"], "--do", "snooze", "--days", days)[0] == 2
-    capsys.readouterr()
     assert run("--id", again["id"], "--do", "merge", "--yes")[0] == 0
     (workspace / "memory/wifi.md").write_text("- wifi password: hunter2hunter2X9\n")
     [secret] = json.loads(run("--json", "--kind", "secret")[1])

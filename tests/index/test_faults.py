@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import apsw
@@ -17,22 +18,18 @@ from memory_tui import durable, events
 from memory_tui.engine.engine import Engine
 from memory_tui.index import connections
 from memory_tui.plan import Options
-from tests.engine.test_engine import Heard
 from tests.support.paths import TESTS
 from tests.support.waiting import LONG
-from tests.support.workspace import options_of, synced
+from tests.support.workspace import options_of, put_all, synced
 
 NOTES = 30
 
 
 @pytest.fixture
 def workspace(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
     for number in range(NOTES):
-        (folder / "memory" / f"{number}.md").write_text(
-            "".join(f"line {at} of note {number} about gardens and coffee number{number}\n" for at in range(40))
-        )
+        lines = [f"line {at} of note {number} about gardens and coffee number{number}\n" for at in range(40)]
+        folder = put_all(tmp_path / "notes", {f"memory/{number}.md": "".join(lines)})
     return folder
 
 
@@ -42,27 +39,16 @@ def index(tmp_path):
 
 
 @pytest.fixture
-def heard():
-    return Heard()
-
-
-@pytest.fixture
 def opened(workspace, index, heard):
-    engines: list[Engine] = []
-
-    def one(**changes):
-        engines.append(
-            Engine.open(
-                options_of(workspace, index, ("sync.watchDebounceMs", "50"), *changes.items(), provider="scripted"),
-                heard,
-            )
-        )
-        return engines[-1]
-
     before = untouched(workspace)
-    yield one
-    for engine in engines:
-        engine.close()
+    with ExitStack() as engines:
+
+        def one(**changes):
+            changes = (("sync.watchDebounceMs", "50"), *changes.items())
+            options = options_of(workspace, index, *changes, provider="scripted")
+            return engines.enter_context(Engine.open(options, heard))
+
+        yield one
     assert untouched(workspace) == before or os.environ.get("EDITED") == "1", "the notes are nobody's to change"
 
 
@@ -189,13 +175,8 @@ with Engine.open(Options(workspace=workspace, index=index, provider="scripted"))
 
 
 def with_room(workspace, index, room, force=""):
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(workspace), str(index), str(room), force],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    words = [sys.executable, "-c", FULL, str(workspace), str(index), str(room), force]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -423,13 +404,8 @@ HARNESS = TESTS / "harness" / "kill.py"
 
 
 def kills(folder, kills, seed):
-    done = subprocess.run(
-        [sys.executable, str(HARNESS), str(folder), str(kills), str(seed)],
-        capture_output=True,
-        text=True,
-        timeout=480,
-        check=False,
-    )
+    words = [sys.executable, str(HARNESS), str(folder), str(kills), str(seed)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=480, check=False)
     bad = [line for line in done.stdout.splitlines() if not line.endswith("fine")]
     assert done.returncode == 0, "\n".join(bad) + done.stderr
     return done.stdout

@@ -51,11 +51,7 @@ STRANGERS: dict[str, tuple[str, Put, str]] = {
     "emptied database": ("i.sqlite", made_by("CREATE TABLE r(n); DROP TABLE r"), "database of another program"),
     "other mark": ("i.sqlite", made_by("PRAGMA application_id = 7; CREATE TABLE chunks(id)"), "of another program"),
     "openclaw": ("main.sqlite", made_by(f"{OPENCLAW}CREATE TABLE embedding_cache(h)"), "database of another program"),
-    "openclaw 2026.9": (
-        "main.sqlite",
-        made_by("CREATE TABLE memory_index_meta(key, value)"),
-        "database of another program",
-    ),
+    "openclaw 2026.9": ("main.sqlite", made_by("CREATE TABLE memory_index_meta(key, value)"), "of another program"),
     "note": ("MEMORY.md", bytes_of(b"keep me"), "cannot be the index"),
     "folder": ("folder", Path.mkdir, "cannot be the index"),
     "loop": ("loop", lambda path: path.symlink_to(path), ""),

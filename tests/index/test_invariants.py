@@ -19,18 +19,7 @@ from memory_tui.workspace.roots import scan
 from tests.support.index import Counting, Memory, integrity, text_of
 
 NAMES = ("MEMORY.md", "memory/a.md", "memory/b.md", "memory/deep/c.md", "memory/2026-01-02.md")
-TEXTS = (
-    "",
-    "one",
-    "two",
-    "one\ntwo",
-    text_of(30, "x"),
-    text_of(120, "y"),
-    "# Head\n\nbody",
-    "\ufeffbom",
-    "a\x00b",
-    "雪",
-)
+TEXTS = ("", "one", "two", "one\ntwo", text_of(30, "x"), text_of(120, "y"), "# H\n\nbody", "\ufeffbom", "a\x00b", "雪")
 
 name = st.sampled_from(NAMES)
 steps = st.lists(
@@ -58,9 +47,8 @@ def act(memory, step):
         case ("write", path, text):
             memory.write(path, text)
         case ("append", path, text):
-            memory.write(
-                path, ((memory.folder / path).read_bytes() if (memory.folder / path).exists() else b"") + text.encode()
-            )
+            note = memory.folder / path
+            memory.write(path, (note.read_bytes() if note.exists() else b"") + text.encode())
         case ("bytes", path, data):
             memory.write(path, data)
         case ("delete", path):
@@ -76,9 +64,8 @@ def act(memory, step):
             note.write_bytes(note.read_bytes()[::-1])
             os.utime(note, ns=(before.st_atime_ns, before.st_mtime_ns))
         case ("chunking", tokens):
-            memory.settings = memory.settings.set("chunking.tokens", tokens, "test").set(
-                "chunking.overlap", tokens // 5, "test"
-            )
+            overlap = tokens // 5
+            memory.settings = memory.settings.update({"chunking.tokens": tokens, "chunking.overlap": overlap}, "test")
         case ("model", model):
             broken = memory.provider.broken
             memory.provider = Counting(model)

@@ -106,17 +106,13 @@ def test_an_extra_path_taken_out_of_the_configuration_needs_no_answer(tmp_path):
     memory.store.close()
 
 
-def test_the_command_says_what_it_holds_back_and_takes_the_answer(memory, capsys):
-    from memory_tui.cli.main import main
-
+def test_the_command_says_what_it_holds_back_and_takes_the_answer(memory, command):
     index = memory.store.path
     memory.store.close()
     for number in range(8):
         (memory.folder / f"memory/{number}.md").unlink()
-    command = ["index", "--workspace", str(memory.folder), "--index", str(index), "--provider", "scripted"]
-    assert main(command) == 0
-    assert "8 of 11 notes vanished at once" in capsys.readouterr().err
-    assert main([*command, "--accept-shrink"]) == 0
-    said = capsys.readouterr()
-    assert "8 removed" in said.out
-    assert "vanished" not in said.err
+    words = ["index", "--workspace", str(memory.folder), "--index", str(index), "--provider", "scripted"]
+    code, _, err = command(*words)
+    assert (code, "8 of 11 notes vanished at once" in err) == (0, True)
+    code, out, err = command(*words, "--accept-shrink")
+    assert (code, "8 removed" in out, "vanished" in err) == (0, True, False)

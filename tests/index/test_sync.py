@@ -425,9 +425,8 @@ sys.exit(code)
 def asked(folder, *words):
     """What the command answers, and the most memory it held, in megabytes."""
     places = ["--workspace", str(folder), "--index", str(folder.parent / "i.sqlite")]
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *places, *words, "--json"], capture_output=True, text=True, check=True
-    )
+    words = [sys.executable, "-c", RUN, *places, *words, "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
     return json.loads(done.stdout), int(done.stderr.rsplit("peak ", 1)[1])
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from memory_tui import library, manual
-from memory_tui.cli import commands, main
+from memory_tui.cli import commands
 from memory_tui.config import keys
 from memory_tui.demo import materialize
 from tests.bench.recall import RECORD, table
@@ -80,15 +80,12 @@ def test_the_page_of_commands_has_each_of_them():
     ] == []
 
 
-def test_help_lists_the_pages_prints_one_and_refuses_another(capsys):
-    assert main.main(["help"]) == 0
-    listed = capsys.readouterr().out
+def test_help_lists_the_pages_prints_one_and_refuses_another(printed):
+    listed = printed("help")
     for name, title in manual.topics().items():
         assert re.search(rf"^  {name} +{re.escape(title)}$", listed, re.MULTILINE)
-    assert main.main(["help", "agents"]) == 0
-    assert capsys.readouterr().out == PAGES["agents"]
-    assert main.main(["help", "poetry"]) == 2
-    assert "no page 'poetry'" in capsys.readouterr().err
+    assert printed("help", "agents") == PAGES["agents"]
+    assert "no page 'poetry'" in printed("help", "poetry", code=2)
 
 
 PAGE = manual.text("library")

@@ -111,9 +111,8 @@ def stateless(server):
         found.append((method, server.ask(number, method, **params, _meta=ENVELOPE)))
     for number, params in enumerate(BAD_ENVELOPES, 60):
         found.append((f"envelope {number}", server.ask(number, "tools/list", **params)))
-    found.append(
-        ("late", server.ask(90, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=CLIENT))
-    )
+    late = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": CLIENT}
+    found.append(("late", server.ask(90, "initialize", **late)))
     return found
 
 

@@ -9,10 +9,9 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError
 from memory_tui.mcp import tools
 from memory_tui.mcp.server import PRIVATE
-from memory_tui.plan import Options
 from tests.support.mcp import Wire, end_all
 from tests.support.provider_server import Play, serving
-from tests.support.workspace import put, synced
+from tests.support.workspace import options_in, put_all, synced
 
 CURATED = """\
 # Facts
@@ -24,17 +23,13 @@ CURATED = """\
 
 @pytest.fixture
 def workspace(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text(CURATED)
-    (folder / "memory" / "2026-11-18.md").write_text("Moved the printer to the closet\n")
-    return folder
+    log = {"memory/2026-11-18.md": "Moved the printer to the closet\n"}
+    return put_all(tmp_path / "notes", {"MEMORY.md": CURATED, **log})
 
 
 @pytest.fixture
 def memory(workspace, tmp_path):
-    asked = Options(workspace=str(workspace), index=str(tmp_path / "i.sqlite"), provider="scripted")
-    with synced(asked) as engine:
+    with synced(options_in(tmp_path, provider="scripted")) as engine:
         yield engine
 
 
@@ -64,9 +59,8 @@ def test_hits_show_no_markers_and_name_the_time_of_their_note(memory, workspace)
 
 
 def test_a_hit_inside_one_entry_has_its_annotations(tmp_path):
-    folder = tmp_path / "notes"
-    put(folder, "MEMORY.md", text="- Router: Omada ER605 <!-- importance: 8 -->")
-    with synced(Options(workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="scripted")) as engine:
+    put_all(tmp_path / "notes", {"MEMORY.md": "- Router: Omada ER605 <!-- importance: 8 -->"})
+    with synced(options_in(tmp_path, provider="scripted")) as engine:
         (hit,) = ask(engine, "search", query="omada", sources=["memory"])["results"]
     assert hit["importance"] == 8
 
@@ -76,10 +70,7 @@ def test_a_search_by_words_asks_no_provider(workspace, tmp_path):
         config = tmp_path / "config.json"
         remote = {"baseUrl": f"{play.url}/v1", "apiKey": "sk-test-0123456789"}
         config.write_text(json.dumps({"provider": "openai", "remote": remote}))
-        asked = Options(
-            workspace=str(workspace), config=str(config), index=str(tmp_path / "i.sqlite"), provider="openai"
-        )
-        with synced(asked) as engine:
+        with synced(options_in(tmp_path, config=str(config), provider="openai")) as engine:
             before = len(play.asked)
             assert before
             found = ask(engine, "search", query="printer", lexicalOnly=True)
@@ -92,8 +83,7 @@ def test_a_search_by_words_asks_no_provider(workspace, tmp_path):
 def test_a_memory_that_is_off_is_said(workspace, tmp_path):
     config = tmp_path / "config.json"
     config.write_text('{"enabled": false}')
-    asked = Options(workspace=str(workspace), config=str(config), index=str(tmp_path / "i.sqlite"), provider="scripted")
-    with Engine.open(asked) as engine:
+    with Engine.open(options_in(tmp_path, config=str(config), provider="scripted")) as engine:
         for only in (True, False):
             assert ask(engine, "search", query="x", lexicalOnly=only)["disabled"] is True
 
@@ -107,13 +97,11 @@ def test_status_is_in_the_words_of_openclaw(memory, workspace):
 
 def test_the_server_answers_them_and_keeps_the_time_that_a_host_allows(workspace, tmp_path):
     try:
-        server = Wire(
-            ["--workspace", str(workspace), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
-        ).greet()
+        place = ["--workspace", str(workspace), "--index", str(tmp_path / "i.sqlite")]
+        server = Wire([*place, "--provider", "scripted"]).greet()
         server.search(1)
-        for number, (name, given) in enumerate(
-            zip(PRIVATE, ({"query": "omada"}, {"with": "triggers"}, {}), strict=True), start=2
-        ):
+        calls = zip(PRIVATE, ({"query": "omada"}, {"with": "triggers"}, {}), strict=True)
+        for number, (name, given) in enumerate(calls, start=2):
             assert "result" in server.ask(number, name, **given), name
         wrong = server.ask(9, "memory-tui/search", query=" ")
         assert wrong["error"]["message"].startswith("query required")

@@ -5,6 +5,7 @@ import json
 import math
 import threading
 import time
+from contextlib import ExitStack
 
 import jsonschema
 import pytest
@@ -16,9 +17,8 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import MemoryTuiError, ProviderError, QueryError
 from memory_tui.mcp.schemas import UNTRUSTED, arguments, recorded
 from memory_tui.mcp.tools import AnswerRules, clamp, memory_correct, memory_get, memory_search, unavailable
-from memory_tui.plan import Options
 from tests.support.waiting import LONG
-from tests.support.workspace import FACTS, needs_inodes, options_of, put_all
+from tests.support.workspace import FACTS, needs_inodes, options_in, put_all
 
 NOTE = "".join(f"line {number} of the long note\n" for number in range(1, 301))
 
@@ -30,17 +30,14 @@ def workspace(tmp_path):
 
 @pytest.fixture
 def make(workspace, tmp_path):
-    made: list[Engine] = []
+    with ExitStack() as engines:
 
-    def opened(**more):
-        changes, index = (("sync.watch", "false"), *more.pop("changes", ())), str(tmp_path / "i" / "index.sqlite")
-        more = {"provider": "scripted", **more}
-        made.append(Engine.open(Options(workspace=str(workspace), index=index, changes=changes, **more)))
-        return made[-1]
+        def opened(**more):
+            changes = (("sync.watch", "false"), *more.pop("changes", ()))
+            options = options_in(tmp_path, **{"provider": "scripted", **more, "changes": changes})
+            return engines.enter_context(Engine.open(options))
 
-    yield opened
-    for engine in made:
-        engine.close()
+        yield opened
 
 
 @pytest.fixture
@@ -84,13 +81,8 @@ def test_an_agent_gets_what_is_recalled_and_the_right_line_of_23_of_the_demos_qu
     today = dt.date(2026, 11, 23)
     demo.materialize(tmp_path / "notes", today)
     asked = [query for query in demo.labelled_queries(today) if query.relevant]
-    options = options_of(
-        tmp_path / "notes",
-        tmp_path / "index.sqlite",
-        ("profile", "recommended"),
-        ("sync.watch", "false"),
-        now=dt.datetime(2026, 11, 23, 12).timestamp(),
-    )
+    now = dt.datetime(2026, 11, 23, 12).timestamp()
+    options = options_in(tmp_path, "profile=recommended", "sync.watch=false", now=now)
     right = 0
     with Engine.open(options) as engine:
         engine.index.catch_up()
@@ -99,11 +91,8 @@ def test_an_agent_gets_what_is_recalled_and_the_right_line_of_23_of_the_demos_qu
             recalled = engine.search.search(query.text).recalled
             assert [(hit["path"], hit["score"]) for hit in hits] == [(hit.chunk.path, hit.score) for hit in recalled]
             for hit in hits:
-                line = hit["endLine"]
-                assert engine.search.why(engine.search.gather(query.text), hit["path"], line).recalled, (
-                    query.text,
-                    line,
-                )
+                why = engine.search.why(engine.search.gather(query.text), hit["path"], hit["endLine"])
+                assert why.recalled, (query.text, hit["endLine"])
             [first] = search(engine, query=query.text, maxResults=1, maxCharacters=100)["results"]
             assert (first["path"], first["score"]) == (hits[0]["path"], hits[0]["score"]), query.text
             right += any(

@@ -63,10 +63,8 @@ def changed(home, at, before=OLD, after=NEW):
 
 def test_the_three_hosts_give_one_shape(home, at):
     cwd = str(home / "notes")
-    lines = [
-        claude_said("user", "Fix the router.", at),
-        *claude("c1", "Edit", {"file_path": note(home), **EDIT}, at, cwd),
-    ]
+    edit = claude("c1", "Edit", {"file_path": note(home), **EDIT}, at, cwd)
+    lines = [claude_said("user", "Fix the router.", at), *edit]
     claude_file(home, lines)
     claude_file(home, claude("c2", "Bash", {"command": "ls"}, at, cwd), below="7")
     step = {"type": "CommandExecution", "command": ["bash", "-lc", "ls"], "cwd": f"file://{cwd}", "exit_code": 0}
@@ -86,10 +84,8 @@ def test_the_three_hosts_give_one_shape(home, at):
         ("codex", "t1", ""): [("exec_command", cwd, True)],
         ("openclaw", "agent:main:main", "main"): [("write", cwd, True)],
     }
-    assert {item.text for session in every for item in session.items if isinstance(item, Said)} == {
-        "Fix the router.",
-        "Fix it.",
-    }
+    said = {item.text for session in every for item in session.items if isinstance(item, Said)}
+    assert said == {"Fix the router.", "Fix it."}
     (command,) = [item for session in every if session.host == "codex" for item in session.items]
     assert isinstance(command, ToolUse)
     assert command.at == pytest.approx(at, abs=0.001), "the call, not the late time of the step"
@@ -118,11 +114,8 @@ def test_lines_that_make_no_sense_are_passed_over(home, at):
     claude_file(home, claude("c1", "Edit", {"file_path": 7, "old_string": None}, at, str(home)))
     ran(home, at, "rm ~nobody/x a\0b MEMORY.md; 'no end")
     ran(home, at, "rm a\0b MEMORY.md")
-    ran(
-        home,
-        at,
-        "cat <<E > a{0.b} %d; printf '%d {x}' > MEMORY.md; printf '%s%s' 1 > MEMORY.md; sed -i 's/(/' MEMORY.md",
-    )
+    odd = "cat <<E > a{0.b} %d; printf '%d {x}' > MEMORY.md; printf '%s%s' 1 > MEMORY.md; sed -i 's/(/' MEMORY.md"
+    ran(home, at, odd)
     ran(home, at, "<<a\n" * 9000)
     claude_file(home, claude("c3", "Bash", {"command": ["rm", 7]}, at, str(home)))
     odd = {"type": "CommandExecution", "command": [], "cwd": "file://[", "exit_code": "x"}
@@ -213,9 +206,8 @@ def test_several_acts_of_one_session_lead_from_before_to_after(home, at):
 
 
 def ran(home, at, command, *, end=0.0, failed=False, text=""):
-    lines = claude(
-        "b1", "Bash", {"command": command}, at, str(home / "notes"), end=end or at + 0.1, failed=failed, text=text
-    )
+    more = {"end": end or at + 0.1, "failed": failed, "text": text}
+    lines = claude("b1", "Bash", {"command": command}, at, str(home / "notes"), **more)
     claude_file(home, lines)
 
 
@@ -341,9 +333,8 @@ def test_two_sessions_that_fit_are_nobody(home, at):
 
 def test_failed_calls_claim_nothing(home, at):
     text = "String to replace not found in file."
-    claude_file(
-        home, claude("c1", "Edit", {"file_path": note(home), **EDIT}, at, "/", f"Error: {text}", text=text, failed=True)
-    )
+    lines = claude("c1", "Edit", {"file_path": note(home), **EDIT}, at, "/", f"Error: {text}", text=text, failed=True)
+    claude_file(home, lines)
     item = {"type": "FileChange", "changes": {note(home): {"type": "update", "unified_diff": DIFF}}, "status": "failed"}
     codex_file(home, codex("x1", {"cmd": "apply_patch"}, item, at), at, "/")
     args = {"path": note(home), "content": NEW.decode()}

@@ -164,13 +164,8 @@ def test_the_real_program_takes_as_many_characters_of_memory_md(tmp_path, limits
     if not package.is_dir():
         pytest.skip("OpenClaw 2026.9.6 is not installed in the cache of the tests")
     line = "a line of a note with an emoji 😀 and words\n"
-    files = {
-        "AGENTS.md": "short\n",
-        "IDENTITY.md": "me\n",
-        "SOUL.md": line * 60,
-        "USER.md": line * 120,
-        "MEMORY.md": line * 550,
-    }
+    files = {"AGENTS.md": "short\n", "IDENTITY.md": "me\n", "SOUL.md": line * 60}
+    files |= {"USER.md": line * 120, "MEMORY.md": line * 550}
     said = [
         {"name": name, "path": f"/w/{name}", "missing": name not in files, "content": files.get(name, "")}
         for name in ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "MEMORY.md")

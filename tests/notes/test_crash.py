@@ -27,6 +27,7 @@ from memory_tui.tui import editor
 from tests.support.curate import curator, entries, hidden, put, workspace
 from tests.support.faults import Losing, PowerCut, count, on
 from tests.support.waiting import LONG
+from tests.support.workspace import put_all, texts_of
 
 BEFORE = {
     "MEMORY.md": b"# Memory\n\n- one\n- two\n",
@@ -40,14 +41,7 @@ CHANGES = {
 
 
 def notes_of(tmp_path):
-    notes = workspace(tmp_path / "notes")
-    for path, data in BEFORE.items():
-        (notes / path).write_bytes(data)
-    return notes
-
-
-def texts(notes):
-    return {str(path.relative_to(notes)): path.read_bytes() for path in notes.rglob("*.md")}
+    return put_all(tmp_path / "notes", BEFORE)
 
 
 def after(change):
@@ -82,7 +76,7 @@ def test_cut_off_anywhere_it_is_whole_or_nothing(tmp_path, monkeypatch, exchange
         with on(Losing(at)), pytest.raises(PowerCut):
             make(notes, "edits")
         curator(notes).recover()
-        assert texts(notes) in (BEFORE, after(CHANGES["edits"])), at
+        assert texts_of(notes) in (BEFORE, after(CHANGES["edits"])), at
         assert hidden(notes) == []
 
 
@@ -106,7 +100,7 @@ def test_lines_that_came_before_the_next_start_stay(tmp_path, is_made):
     assert one.read("memory/day.md") == (change if is_made else BEFORE)["memory/day.md"]
     if is_made:
         one.undo()
-        assert texts(notes) == {**BEFORE, "MEMORY.md": BEFORE["MEMORY.md"] + b"- theirs\n"}
+        assert texts_of(notes) == {**BEFORE, "MEMORY.md": BEFORE["MEMORY.md"] + b"- theirs\n"}
 
 
 def test_a_note_that_others_changed_where_a_change_was_cut_off_keeps_its_part(tmp_path):
@@ -116,7 +110,7 @@ def test_a_note_that_others_changed_where_a_change_was_cut_off_keeps_its_part(tm
     (notes / "MEMORY.md").write_bytes(theirs)
     one = curator(notes)
     assert [entry.reason for entry in one.recover()] == [journal.HALF]
-    assert texts(notes) == {**BEFORE, "MEMORY.md": theirs}
+    assert texts_of(notes) == {**BEFORE, "MEMORY.md": theirs}
 
 
 def test_a_change_on_its_way_is_not_settled_by_another_process(tmp_path, monkeypatch):
@@ -130,7 +124,7 @@ def test_a_change_on_its_way_is_not_settled_by_another_process(tmp_path, monkeyp
             curator(notes).recover()
         with pytest.raises(Busy):
             curator(notes).apply(put("memory/new.md", None, b"new\n"))
-        seen.append(texts(notes))
+        seen.append(texts_of(notes))
         return written
 
     monkeypatch.setattr(curators, "write", and_another)
@@ -138,7 +132,7 @@ def test_a_change_on_its_way_is_not_settled_by_another_process(tmp_path, monkeyp
     files = tuple(FileChange(path, BEFORE[path], data) for path, data in CHANGES["edits"].items())
     one.apply(Change("edit", "two notes", files))
     assert len(seen) == 2
-    assert texts(notes) == after(CHANGES["edits"])
+    assert texts_of(notes) == after(CHANGES["edits"])
     assert [entry.state for entry in one.journal.entries()] == ["done"]
 
 
@@ -147,7 +141,7 @@ def test_the_next_change_settles_what_was_cut_off_first(tmp_path):
     cut_off(notes, "edits", "exchange")
     one = curator(notes)
     one.apply(put("memory/new.md", None, b"new\n"))
-    assert texts(notes) == {**BEFORE, "memory/new.md": b"new\n"}
+    assert texts_of(notes) == {**BEFORE, "memory/new.md": b"new\n"}
     assert hidden(notes) == []
 
 

@@ -96,9 +96,8 @@ def test_links_follow_a_note_that_is_renamed(tmp_path):
     (folder / "memory/work").mkdir()
     (folder / "memory/net.md").write_bytes(b"# Net\r\n[up](../MEMORY.md) [[plan]] [own](work/plan.md)")
     (folder / "memory/work/plan.md").write_bytes(b"see ../net.md and [net](../net.md#L2), [[net|the net]]\n")
-    (folder / "MEMORY.md").write_bytes(
-        b"\xef\xbb\xbf[[Net]] caf\xe9 `memory/net.md:1` [x](memory/net.md) network.md\r\n- net\n"
-    )
+    text = b"\xef\xbb\xbf[[Net]] caf\xe9 `memory/net.md:1` [x](memory/net.md) network.md\r\n- net\n"
+    (folder / "MEMORY.md").write_bytes(text)
     one = curator(folder)
     before = {path: path.read_bytes() for path in folder.rglob("*.md")}
     change = one.plan.rename("memory/net.md", "memory/work/the net.md")

@@ -57,9 +57,8 @@ class Memory:
 def memory(tmp_path):
     folder, noise = workspace(tmp_path / "notes"), random.Random(7)
     for number in range(30):
-        (folder / f"memory/2026-03-{number + 1:02}.md").write_bytes(
-            b"# day %d\r\n- %s\n" % (number, noise.randbytes(40))
-        )
+        text = b"# day %d\r\n- %s\n" % (number, noise.randbytes(40))
+        (folder / f"memory/2026-03-{number + 1:02}.md").write_bytes(text)
     made = Memory(folder)
     made.recorder.see()
     assert made.journal.edits() == ()

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui import doctor
-from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.events import Noticed
 from memory_tui.inbox import checks
@@ -120,7 +119,7 @@ def test_together_no_line_of_either_text_is_missing(old, new, end, closed):
     assert lost_lines(before, found) == lost_lines(now, found) == []
 
 
-def test_a_note_that_somebody_removes_is_a_loss_and_one_that_is_renamed_or_gone_by_git_is_none(notes: Path) -> None:
+def test_a_note_that_somebody_removes_is_a_loss_and_one_renamed_or_gone_by_git_is_none(notes, printed):
     topics = {f"memory/topic-{number}.md": f"# topic {number}\n- fact {number}\n" for number in range(3)}
     put_all(notes, topics | {"memory/branch.md": "- of a branch\n"})
     for words in ("init", "add MEMORY.md", "commit -m one", "checkout -b two", "add memory/branch.md", "commit -m two"):
@@ -146,6 +145,6 @@ def test_a_note_that_somebody_removes_is_a_loss_and_one_that_is_renamed_or_gone_
         [removed] = engine.notes.curator.journal.edits("MEMORY.md")
         assert f"memory-tui restore MEMORY.md --before {removed.id}" in result.fix
     where = ["--workspace", str(notes), "--provider", "none"]
-    assert main.main(["inbox", "--id", group.id, "--do", "restore", "--yes", *where]) == 0
+    printed("inbox", "--id", group.id, "--do", "restore", "--yes", *where)
     assert (notes / "MEMORY.md").read_text() == "# Facts\n\n- tea\n"
     assert (notes / "memory/topic-1.md").read_text() == topics["memory/topic-1.md"]

@@ -15,7 +15,7 @@ from memory_tui.openclaw.agent_sessions import SessionCopies
 from memory_tui.plan import Options, choose
 from tests.support.npm import node
 from tests.support.transcripts import SCHEMA as EVENTS
-from tests.support.workspace import options_of, put
+from tests.support.workspace import options_in, put
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -53,9 +53,8 @@ class Database:
         for at, text in enumerate(texts, int(last) + 1):
             content = text if at % 2 else [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": text}]
             message = {"role": "user" if at % 2 else "assistant", "content": content}
-            record = json.dumps(
-                {"type": "message", "message": message, "timestamp": "2026-11-23T02:58:08Z"}, ensure_ascii=False
-            )
+            line = {"type": "message", "message": message, "timestamp": "2026-11-23T02:58:08Z"}
+            record = json.dumps(line, ensure_ascii=False)
             stored = (record, None) if compress is None else (None, compress(record.encode()))
             row = (session, at, stored[0], AT * 1000 + at, stored[1], len(record.encode()))
             write("INSERT INTO transcript_events VALUES (?, ?, ?, ?, ?, ?)", row)
@@ -93,10 +92,8 @@ def test_copies_follow_what_is_said_and_stay_on_their_lines(database, copies, tm
     database.say("a", "Where is the stopcock?", "Under the stairs.")
     database.say("b", "Second session.")
     assert copies.refresh()
-    assert copied(tmp_path) == {
-        "a.jsonl": ["Where is the stopcock?", "Under the stairs."],
-        "b.jsonl": ["Second session."],
-    }
+    second = {"b.jsonl": ["Second session."]}
+    assert copied(tmp_path) == {"a.jsonl": ["Where is the stopcock?", "Under the stairs."], **second}
     copy = tmp_path / "copies" / "a.jsonl"
     assert copy.stat().st_mode & 0o777 == 0o600
     assert int(copy.stat().st_mtime) == AT
@@ -184,22 +181,15 @@ def test_what_cannot_be_read_is_said(database, copies):
 
 
 def test_the_corpus_sessions_is_searched_and_the_database_is_only_read(database, tmp_path):
-    notes = tmp_path / "notes"
-    put(notes, "MEMORY.md", text="# Memory\n\n- The router is an Omada.\n")
+    put(tmp_path / "notes", "MEMORY.md", text="# Memory\n\n- The router is an Omada.\n")
     search = {"sources": ["memory", "sessions"], "experimental": {"sessionMemory": True}}
     config = tmp_path / "openclaw" / "openclaw.json"
     config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search}}}))
     database.say("a", "Where is the stopcock of the house?", "The stopcock is under the stairs.")
     files = [path for path in database.path.parent.iterdir() if not path.name.endswith("-shm")]
     before = [path.read_bytes() for path in files]
-    options = options_of(
-        notes,
-        tmp_path / "index.sqlite",
-        ("sync.watch", "false"),
-        ("profile", "recommended"),
-        config=str(config),
-        provider="scripted",
-    )
+    changes = ("sync.watch=false", "profile=recommended")
+    options = options_in(tmp_path, *changes, config=str(config), provider="scripted")
 
     def paths(question):
         found = engine.search.gather(question, source="sessions")

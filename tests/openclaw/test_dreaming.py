@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import EditRefused
 from memory_tui.inbox.checks import changes
@@ -144,11 +143,9 @@ def test_promotions_are_deleted_together_and_undone_as_one(ledger):
         assert memory.read_text() == PROMOTED
 
 
-def test_the_command_decides_about_all_of_a_kind(ledger, capsys):
+def test_the_command_decides_about_all_of_a_kind(ledger, printed):
     (ledger.workspace / "MEMORY.md").write_text(PROMOTED)
     where = ["--workspace", str(ledger.workspace)]
-    assert main.main(["inbox", "--kind", "promotion", "--do", "keep", *where]) == 0
-    assert "Kept (3 suggestions)" in capsys.readouterr().out
-    assert main.main(["inbox", "--kind", "promotion", "--do", "keep", *where]) != 0
-    assert main.main(["inbox", "--do", "keep", *where]) != 0
-    assert main.main(["inbox", "--kind", "promotion", "--do", "reopen", *where]) != 0
+    assert "Kept (3 suggestions)" in printed("inbox", "--kind", "promotion", "--do", "keep", *where)
+    for words in (["--kind", "promotion", "--do", "keep"], ["--do", "keep"], ["--kind", "promotion", "--do", "reopen"]):
+        printed("inbox", *words, *where, code=2)

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from memory_tui.cli import main
 from memory_tui.config import load as configuration
 from memory_tui.config import model
 from memory_tui.openclaw import agent_sessions, flush
 from memory_tui.openclaw.flush import FlushRules, Session, decide
 from memory_tui.openclaw.prompt import LINE, MOST, MOST_UNITS, CuratedEntry, triggered
 from memory_tui.workspace.annotations import Annotations
+from tests.support.workspace import put_all
 
 pytest_plugins = ["tests.support.config"]
 
@@ -110,12 +110,10 @@ def test_the_settings_are_those_of_the_configuration(write):
     assert flush.window_of(model.Config()) == 200_000
 
 
-def run(capsys, *arguments):
-    assert main.main(["openclaw", "flush", *arguments, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+def test_all_sessions_are_listed_with_what_their_host_keeps(home, write, printed, monkeypatch):
+    def listed():
+        return json.loads(printed("openclaw", "flush", "--json"))
 
-
-def test_all_sessions_are_listed_with_what_their_host_keeps(home, write, capsys, monkeypatch):
     write({})
     folder = home / ".openclaw/agents/main/sessions"
     lines(folder / "one.jsonl", said(10))
@@ -126,17 +124,17 @@ def test_all_sessions_are_listed_with_what_their_host_keeps(home, write, capsys,
         "agent:main:stale": {"sessionId": "two", "totalTokens": 199_000, "totalTokensFresh": False},
     }
     (folder / "sessions.json").write_text(json.dumps(entries))
-    answer = {each["session"]: each for each in run(capsys)}
+    answer = {each["session"]: each for each in listed()}
     assert (answer["one"]["flush"], answer["one"]["flushedAt"]) == (True, 1.0)
     assert answer["two"]["cause"] == "below threshold"
     reads, read = [], flush.read_regular
     monkeypatch.setattr(flush, "read_regular", lambda path: reads.append(path.name) or read(path))
-    assert run(capsys)
+    assert listed()
     assert reads.count("sessions.json") == 1, "however many transcripts there are"
     (folder / "sessions.json").write_text("{half")
-    assert {each["cause"] for each in run(capsys)} == {"below threshold"}
+    assert {each["cause"] for each in listed()} == {"below threshold"}
     (folder / "three.jsonl").symlink_to("gone")
-    assert main.main(["openclaw", "flush"]) == 1
+    printed("openclaw", "flush", code=1)
 
 
 def entry(triggers="tea", text="- tea", **more):
@@ -189,17 +187,12 @@ def test_never_more_than_three_nor_too_long_nor_untrusted(rows):
     assert all(one.entry.trusted and one.match >= LINE for one in chosen)
 
 
-def test_the_command_decides_it_from_the_index(tmp_path, capsys):
-    notes = tmp_path / "notes"
-    notes.mkdir()
-    (notes / "MEMORY.md").write_text(
-        "# Facts\n- oolong in the morning <!-- trigger: tea -->\n- Rome in May <!-- trigger: trip planning hotel -->\n"
-    )
+def test_the_command_decides_it_from_the_index(tmp_path, printed):
+    facts = "- oolong in the morning <!-- trigger: tea -->\n- Rome in May <!-- trigger: trip planning hotel -->\n"
+    notes = put_all(tmp_path / "notes", {"MEMORY.md": f"# Facts\n{facts}"})
     shared = ["--workspace", str(notes), "--index", str(tmp_path / "i.sqlite"), "--provider", "none"]
     newest = [*shared, "--profile", "openclaw-2026.9"]
-    assert main.main([*newest, "--json", "openclaw", "inject", "Which tea on the trip?"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(printed(*newest, "--json", "openclaw", "inject", "Which tea on the trip?"))
     assert [(one["entry"]["start_line"], one["outcome"]) for one in found] == [(2, "injected"), (3, "below the line")]
-    assert main.main([*newest, "openclaw", "inject", "Which tea on the trip?"]) == 0
-    assert "1 injected; the line is 0.65." in capsys.readouterr().out
-    assert main.main([*shared, "--profile", "openclaw-2026.3", "openclaw", "inject", "tea"]) == 2
+    assert "1 injected; the line is 0.65." in printed(*newest, "openclaw", "inject", "Which tea on the trip?")
+    printed(*shared, "--profile", "openclaw-2026.3", "openclaw", "inject", "tea", code=2)

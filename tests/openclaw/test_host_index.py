@@ -8,12 +8,12 @@ import subprocess
 import sys
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import apsw
 import pytest
 
-from memory_tui.cli import main
 from memory_tui.explain.trace_json import plain
 from memory_tui.index import database
 from memory_tui.index.database import scope_hash
@@ -452,17 +452,9 @@ def test_a_folder_that_cannot_be_written_is_no_obstacle(workspace, db):
 
 
 @pytest.fixture
-def run(workspace, tmp_path, capsys, monkeypatch):
+def run(workspace, tmp_path, command, monkeypatch):
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "state"))
-
-    def go(*arguments):
-        code = main.main(
-            ["openclaw", "compare-index", "--workspace", str(workspace), "--index", str(tmp_path / "i"), *arguments]
-        )
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return go
+    return partial(command, "openclaw", "compare-index", "--workspace", str(workspace), "--index", str(tmp_path / "i"))
 
 
 def test_the_command_finds_the_index_of_the_default_agent(workspace, db, run):
@@ -537,21 +529,7 @@ def test_hostile_names_in_their_index_are_shown_and_obeyed_by_nobody(workspace, 
         assert not set(out + err) & controls
 
 
-ORACLE = oracles() / "oracle-2026.9"
-RELEASE = ORACLE / "2026.9.6"
-
-
-@pytest.fixture(scope="module")
-def workspaces(tmp_path_factory):
-    """The recorded workspaces by name, made afresh."""
-    base = tmp_path_factory.mktemp("compare-2026.9")
-    for script, *arguments in (
-        ("make_workspace.py", "oracle", str(base / "oracle")),
-        ("make_workspace9.py", str(base / "rules")),
-    ):
-        command = [sys.executable, "-B", str(ORACLE / script), *arguments]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return {name: base / name for name in ("oracle", "rules")}
+RELEASE = oracles() / "oracle-2026.9" / "2026.9.6"
 
 
 def written(name, path):
@@ -562,8 +540,8 @@ def written(name, path):
 
 
 @pytest.mark.parametrize(("name", "workspace"), [("w1-default", "oracle"), ("w2-default", "rules")])
-def test_the_recorded_index_has_every_note_as_it_is_read_here(name, workspace, workspaces, tmp_path):
-    found = against(workspaces[workspace], written(name, tmp_path / "agent.sqlite"))
+def test_the_recorded_index_has_every_note_as_it_is_read_here(name, workspace, oracle_workspaces, tmp_path):
+    found = against(oracle_workspaces[workspace], written(name, tmp_path / "agent.sqlite"))
     assert (found.files, found.standing, found.remarks) == ((), "current", ())
 
 
@@ -585,21 +563,23 @@ def test_the_recorded_index_has_every_note_as_it_is_read_here(name, workspace, w
         ({}, {"fts_tokenizer": "trigram"}, "paused", "fts_tokenizer"),
     ],
 )
-def test_what_openclaw_does_with_it_and_which_command_mends_it(fields, wanted, standing, code, workspaces, tmp_path):
+def test_what_openclaw_does_with_it_and_which_command_mends_it(
+    fields, wanted, standing, code, oracle_workspaces, tmp_path
+):
     database = written("w1-default", tmp_path / "agent.sqlite")
     if fields:
         ((text,),) = change(database, "SELECT value FROM memory_index_meta WHERE key = 'memory_index_meta_v1'")
         record = {key: value for key, value in {**json.loads(text), **fields}.items() if value is not None}
         change(database, "UPDATE memory_index_meta SET value = ? WHERE key LIKE '%meta%'", json.dumps(record))
-    found = against(workspaces["oracle"], database, wanted)
+    found = against(oracle_workspaces["oracle"], database, wanted)
     assert ["newer OpenClaw" in remark for remark in found.remarks] == [True] * (fields.get("chunkingVersion") == 6)
     assert (found.standing, next((one.code for one in found.mismatches), "")) == (standing, code)
     assert ("openclaw memory status --index --agent main" in found.consequence) is (standing == "paused")
     assert ("at its next search" in found.consequence) is (standing == "stale")
 
 
-def test_without_its_record_it_is_made_again(workspaces, tmp_path):
+def test_without_its_record_it_is_made_again(oracle_workspaces, tmp_path):
     database = written("w1-default", tmp_path / "agent.sqlite")
     change(database, "DELETE FROM memory_index_meta")
-    found = against(workspaces["oracle"], database)
+    found = against(oracle_workspaces["oracle"], database)
     assert (found.standing, found.mismatches[0].code) == ("stale", "metadata_missing")

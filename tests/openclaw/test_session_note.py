@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from memory_tui import plan
-from memory_tui.cli import hosts, main
+from memory_tui.cli import hosts
 from memory_tui.hosts import claude_code
 from memory_tui.notes import edit
 from memory_tui.openclaw import session_note
 from memory_tui.openclaw.session_note import EndedSession, Message
 from memory_tui.plan import Options
 from tests.support.curate import curator, entries, journal_of
+from tests.support.workspace import put_all
 
 pytest_plugins = ["tests.support.config"]
 
@@ -25,40 +26,29 @@ NOW = "2026-11-21T23:30:00Z"
 
 @pytest.fixture
 def workspace(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Lasting\n- likes tea\n")
-    (folder / "memory/2026-11-21.md").write_text("today ```code```\n")
-    (folder / "memory/2026-11-20.md").write_text("yesterday\n")
-    (folder / "memory/2026-11-19.md").write_text("too old\n")
-    return folder
+    logs = {"2026-11-21": "today ```code```\n", "2026-11-20": "yesterday\n", "2026-11-19": "too old\n"}
+    facts = {"MEMORY.md": "# Lasting\n- likes tea\n"}
+    return put_all(tmp_path / "notes", facts | {f"memory/{day}.md": text for day, text in logs.items()})
 
 
-def run(capsys, *arguments):
-    code = main.main(list(arguments))
-    return code, capsys.readouterr().out
-
-
-def test_the_prompt_has_the_notes_of_the_session(workspace, capsys):
+def test_the_prompt_has_the_notes_of_the_session(workspace, printed):
     base = ("prompt", "--workspace", str(workspace), "--now", NOW)
 
     def files():
-        code, out = run(capsys, *base, "--json")
-        assert code == 0
-        return [file["path"] for file in json.loads(out)["files"]]
+        return [file["path"] for file in json.loads(printed(*base, "--json"))["files"]]
 
     assert files() == ["MEMORY.md", "memory/2026-11-21.md", "memory/2026-11-20.md"]
-    _, out = run(capsys, *base, "--session", "agent:main:telegram:group:1")
+    out = printed(*base, "--session", "agent:main:telegram:group:1")
     assert "likes tea" not in out
     assert "yesterday" in out
     assert "````markdown" in out, "a fence inside a note does not end the quotation"
-    assert "Citations: off" in run(capsys, *base, "--citations", "off")[1]
+    assert "Citations: off" in printed(*base, "--citations", "off")
     # Blank notes are left out.
     (workspace / "MEMORY.md").write_text("\ufeff \n\n\t\n")
     (workspace / "memory/2026-11-21.md").write_bytes(b"")
     assert files() == ["memory/2026-11-20.md"]
     (workspace / "memory/2026-11-20.md").write_text("\n")
-    assert "## Memory Files" not in run(capsys, *base)[1], "nothing to quote"
+    assert "## Memory Files" not in printed(*base), "nothing to quote"
 
 
 def transcript(path, *said, **more):
@@ -83,11 +73,8 @@ def test_the_last_messages_are_what_was_said(tmp_path):
         ("user", "  "),
         ("user", "last"),
     )
-    assert session_note.messages(path) == (
-        Message("user", "one"),
-        Message("assistant", "two\nlines"),
-        Message("user", "last"),
-    )
+    said = (Message("user", "one"), Message("assistant", "two\nlines"), Message("user", "last"))
+    assert session_note.messages(path) == said
     assert session_note.messages(path, 1) == (Message("user", "last"),)
     assert session_note.messages(tmp_path / "none.jsonl") == ()
 
@@ -117,13 +104,12 @@ def writer(workspace, folder):
 
 
 @pytest.fixture
-def hook(monkeypatch, capsys):
+def hook(monkeypatch, command):
     import io
 
     def go(given, *more, host="claude-code"):
         monkeypatch.setattr("sys.stdin", io.StringIO(given if isinstance(given, str) else json.dumps(given)))
-        code = main.main(["hook", host, "--now", NOW, *more])
-        out = capsys.readouterr().out
+        code, out, _ = command("hook", host, "--now", NOW, *more)
         return code, (json.loads(out) if out.startswith("{") else {"text": out}) if out else {}
 
     return go
@@ -197,24 +183,22 @@ def test_what_is_no_event_is_an_error_that_stops_nothing(text, hook):
     assert hook(text) == (1, {})
 
 
-def test_what_claude_code_remembers_can_be_searched(tmp_path, monkeypatch, capsys):
+def test_what_claude_code_remembers_can_be_searched(tmp_path, monkeypatch, printed):
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     project = tmp_path / "project"
     project.mkdir()
     monkeypatch.chdir(project)
-    place = ["--provider", "none", "--claude-code"]
-    assert main.main(["search", "anything", *place]) == 2
+
+    def found():
+        answer = json.loads(printed("search", "capacitor", "--provider", "none", "--claude-code", "--json"))
+        return {Path(hit["path"]).name for hit in answer["results"]}
+
+    printed("search", "anything", "--provider", "none", "--claude-code", code=2)
     memory = claude_code.auto_memory(project)
-    memory.mkdir(parents=True)
-    (memory / "MEMORY.md").write_text("- see debugging.md\n")
-    (memory / "debugging.md").write_text("# Debugging\nthe flux capacitor needs a reset\n")
-    capsys.readouterr()
-    assert main.main(["search", "capacitor", *place, "--json"]) == 0
-    assert [hit["path"] for hit in json.loads(capsys.readouterr().out)["results"]] == ["debugging.md"]
+    put_all(memory, {"MEMORY.md": "- see debugging.md\n", "debugging.md": "# Debugging\nthe flux capacitor is reset\n"})
+    assert found() == {"debugging.md"}
     (project / "MEMORY.md").write_text("our own note of the capacitor\n")
-    assert main.main(["search", "capacitor", *place, "--json"]) == 0
-    found = {Path(hit["path"]).name for hit in json.loads(capsys.readouterr().out)["results"]}
-    assert found == {"MEMORY.md", "debugging.md"}
+    assert found() == {"MEMORY.md", "debugging.md"}
     assert claude_code.is_auto_memory(memory / "MEMORY.md")
     assert not claude_code.is_auto_memory(project / "MEMORY.md")
 
@@ -316,7 +300,7 @@ def test_a_session_has_one_note_that_goes_on(workspace, tmp_path, hook):
     assert note.read_text().endswith("mine\n")
 
 
-def test_a_line_that_another_program_adds_meanwhile_is_kept(workspace, tmp_path, hook, monkeypatch):
+def test_a_line_that_another_program_adds_meanwhile_is_kept(workspace, tmp_path, hook, monkeypatch, printed):
     path = tmp_path / "abc.jsonl"
 
     def end(*said):
@@ -329,7 +313,7 @@ def test_a_line_that_another_program_adds_meanwhile_is_kept(workspace, tmp_path,
     before = note.read_bytes()
     end("the first message", "the second message")
     with_second = note.read_bytes()
-    assert main.main(["undo", "--workspace", str(workspace), "--yes"]) == 0
+    printed("undo", "--workspace", str(workspace), "--yes")
     assert note.read_bytes() == before, "going on with a note is a change that can be undone"
     kept = entries(edit.curator(plan.plan(Options(workspace=str(workspace)))), f"memory/{name}")
     assert [entry.kind for entry in kept] == ["undo", "session", "session"], "the record names its own notes"
@@ -360,7 +344,7 @@ def test_hooks_that_call_at_once_leave_one_note(workspace, tmp_path):
 
 
 @pytest.mark.parametrize("file", ["MEMORY.md", "memory/network.md"])
-def test_a_fact_stays_before_the_sessions_that_quote_it(file, workspace, tmp_path, hook, capsys):
+def test_a_fact_stays_before_the_sessions_that_quote_it(file, workspace, tmp_path, hook, printed):
     (workspace / file).write_text(f"# Network\n\n- {FACT}\n")
     for number in range(5):
         said = [
@@ -371,6 +355,6 @@ def test_a_fact_stays_before_the_sessions_that_quote_it(file, workspace, tmp_pat
         path = written(tmp_path / f"s{number}.jsonl", said)
         hook(called("SessionEnd", workspace, transcript_path=str(path), session_id=f"s{number}"))
     assert len(notes_of(workspace)) == 5
-    base = ("search", "which port does the Omada controller run on?", "--workspace", str(workspace), "--json")
-    assert main.main([*base, "--profile", "recommended", "--now", NOW, "--index", str(tmp_path / "i")]) == 0
-    assert json.loads(capsys.readouterr().out)["results"][0]["path"] == file
+    place = ("--workspace", str(workspace), "--index", str(tmp_path / "i"), "--profile", "recommended", "--now", NOW)
+    answer = json.loads(printed("search", "which port does the Omada controller run on?", "--json", *place))
+    assert answer["results"][0]["path"] == file

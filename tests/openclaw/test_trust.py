@@ -8,7 +8,6 @@ import subprocess
 
 import pytest
 
-from memory_tui.cli import main
 from memory_tui.config.places import state_database
 from memory_tui.engine.engine import Engine
 from memory_tui.openclaw import open_foreign
@@ -185,10 +184,9 @@ def test_a_linked_memory_file_is_ignored_by_openclaw(ledger, trust):
     assert [(file.path, file.state) for file in found.files] == [("MEMORY.md", "ignored")]
 
 
-def test_status_and_inbox_know_it(ledger, capsys):
+def test_status_and_inbox_know_it(ledger, printed):
     (ledger.workspace / "MEMORY.md").write_bytes(b"- a person wrote this\n")
-    assert main.main(["status", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["trust"]
+    found = json.loads(printed("status", "--json"))["trust"]
     assert [(file["path"], file["state"]) for file in found["files"]] == [
         ("MEMORY.md", "edited"),
         ("memory/2026-11-20.md", "unrecorded"),
@@ -223,19 +221,17 @@ def test_a_hit_has_the_class_of_the_ledger(ledger, monkeypatch):
         assert origins(engine)["MEMORY.md"] == "agent"
 
 
-def test_the_command_lists_every_note_and_says_that_there_is_no_way_back(ledger, capsys):
-    assert main.main(["openclaw", "trust"]) == 0
-    out = capsys.readouterr().out
+def test_the_command_lists_every_note_and_says_that_there_is_no_way_back(ledger, printed):
+    out = printed("openclaw", "trust")
     assert ("  MEMORY.md: agent\n" in out, "no command" in out) == (True, False)
     (ledger.workspace / "MEMORY.md").write_bytes(b"- by another program\n")
     ledger.agent_writes("MEMORY.md", b"- first\n")
     ledger.run("PRAGMA user_version = 19")
-    assert main.main(["openclaw", "trust"]) == 0
-    out = capsys.readouterr().out
+    out = printed("openclaw", "trust")
     assert "OpenClaw has no command that trusts a note again" in out
     assert "newer OpenClaw (schema 19)" in out
     ledger.database.unlink()
-    assert main.main(["openclaw", "trust"]) == 2
+    printed("openclaw", "trust", code=2)
 
 
 _SCRIPT = """
@@ -269,9 +265,8 @@ def test_the_real_program_agrees(home, tmp_path):
         file.write_bytes(before + text)
         words = [str(script), str(dist), str(workspace), "MEMORY.md", before.decode(), (before + text).decode()]
         environment = {**os.environ, "HOME": str(home), "OPENCLAW_STATE_DIR": str(home / ".openclaw")}
-        ran = subprocess.run(
-            [str(nodes[-1]), *words], check=False, capture_output=True, text=True, timeout=LONG, env=environment
-        )
+        more = {"capture_output": True, "text": True, "timeout": LONG, "env": environment}
+        ran = subprocess.run([str(nodes[-1]), *words], check=False, **more)
         assert ran.returncode == 0, ran.stderr
         return ran.stdout.strip()
 

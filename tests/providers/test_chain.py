@@ -126,11 +126,7 @@ def test_a_fallback_takes_over_with_another_space_and_the_first_choice_can_be_re
 @pytest.mark.parametrize(
     ("name", "more", "then"),
     [
-        (
-            "openai",
-            {"fallback": "gemini", "env": {"GEMINI_API_KEY": "g"}.get, "headers": {"X-Only": "openai"}},
-            "gemini",
-        ),
+        ("openai", {"fallback": "gemini", "env": {"GEMINI_API_KEY": "g"}.get, "headers": {"X-A": "openai"}}, "gemini"),
         ("auto", {"env": {"VOYAGE_API_KEY": "voyage-key"}.get}, "voyage"),
     ],
 )
@@ -232,9 +228,8 @@ caller.join()
 
 def test_a_provider_that_never_answers_does_not_delay_the_end_of_the_process(play):
     play.usual = hang
-    process = subprocess.Popen(
-        [sys.executable, "-c", QUIT, play.url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    words = [sys.executable, "-c", QUIT, play.url]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert play.hanging.acquire(timeout=LONG)
     out, _ = process.communicate("quit\n", timeout=LONG)
     assert (out.split(), process.returncode) == (["cancelled"], 0)

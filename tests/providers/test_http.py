@@ -200,17 +200,13 @@ NO_NUMBERS = status(500, {"error": "failed to encode response: json: unsupported
 TOO_LONG = status(400, {"error": {"message": "maximum context length is 8 tokens"}})
 
 
-def zeros_for_poison(handler, asked):
+def zeroed(handler, asked):
     handler.json(200, shaped(asked, [[0.0] * 256 if "poison" in text else vector(text) for text in asked.texts]))
 
 
 @pytest.mark.parametrize(
     ("reply", "state"),
-    [
-        (to_poison(NO_NUMBERS), Cause.NO_VECTOR),
-        (zeros_for_poison, Cause.NO_VECTOR),
-        (to_poison(TOO_LONG), Cause.TOO_LONG),
-    ],
+    [(to_poison(NO_NUMBERS), Cause.NO_VECTOR), (zeroed, Cause.NO_VECTOR), (to_poison(TOO_LONG), Cause.TOO_LONG)],
 )
 def test_a_text_that_gets_no_vector_costs_the_others_nothing(play, provider, reply, state):
     play.usual = reply
@@ -222,7 +218,7 @@ def test_a_text_that_gets_no_vector_costs_the_others_nothing(play, provider, rep
 
 
 def test_zeros_are_the_fault_of_the_provider_until_it_has_made_a_vector(play, provider):
-    play.usual, remote = zeros_for_poison, provider()
+    play.usual, remote = zeroed, provider()
     assert fails(remote, ["poison"]).state is Cause.MALFORMED
     remote.embed(["good"], "document")
     assert fails(remote, ["poison"]).state is Cause.NO_VECTOR

@@ -5,13 +5,13 @@ import hashlib
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 
-from memory_tui.cli import main
 from memory_tui.errors import Cancelled
 from memory_tui.providers import local, registry
 from memory_tui.providers.base import Cause, ProviderFailure
@@ -165,10 +165,8 @@ def places(shelf, tmp_path, monkeypatch):
     return [word for key, name in options.items() for word in (key, str(tmp_path / name))]
 
 
-def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(shelf, places, tmp_path, monkeypatch, capsys):
-    def run(*words):
-        return main.main(["provider", "--fetch", *words, *places]), *capsys.readouterr()
-
+def test_nothing_is_fetched_before_a_person_has_seen_what_and_agreed(shelf, places, tmp_path, command, monkeypatch):
+    run = partial(command, *places, "provider", "--fetch")
     code, out, _ = run()
     whole = shelf.files["model.gguf"]
     assert (code, (tmp_path / "models").exists(), "Nothing was fetched." in out) == (0, False, True)

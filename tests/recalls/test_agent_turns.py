@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from memory_tui.cli.main import main
 from memory_tui.recalls import agent_turns, recall_log
 from memory_tui.recalls.recall_log import RecallEntry
 from tests.support.ledger import HostLedger
@@ -151,18 +150,16 @@ def test_a_secret_in_a_question_is_masked(home):
     assert key not in repr(turns(home, at))
 
 
-def test_the_command_says_who_should_have_asked(home, capsys):
+def test_the_command_says_who_should_have_asked(home, printed):
     at = time.time() + 1
     asked(home, at, "Where do I turn the water off?", "Under the stairs behind the blue door.")
     claude_file(home, [claude_said("user", "Where is the stopcock behind the blue door?", at + 5)])
     claude_file(home, [claude_said("user", "Refactor the parser of invoices.", at + 6)])
     words = ["recall-log", "--sessions", "--workspace", str(home / "notes"), "--provider", "none"]
-    assert main(words) == 0
-    out = capsys.readouterr().out
+    out = printed(*words)
     assert "3 turns: 1 asked the memory, 1 quoted it, 1 should have asked" in out
     assert "did not ask; MEMORY.md#L1-L3 answers it" in out
     notes = {"MEMORY.md: recalled 1 time, quoted 1", "memory/2026-11-01.md: recalled 1 time, quoted never"}
     assert set(out.splitlines()[-2:]) == notes
-    assert main([*words, "--json"]) == 0
-    data: dict[str, Any] = json.loads(capsys.readouterr().out)
+    data: dict[str, Any] = json.loads(printed(*words, "--json"))
     assert [bool(turn["knew"]) for turn in data["sessions"][0]["turns"]] == [False, True, False]

@@ -5,12 +5,12 @@ import stat
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
 
 from memory_tui.cancel import Stop
-from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.server import ServedMemory, ServerOptions
 from memory_tui.mcp.wire import Caller
@@ -21,7 +21,7 @@ from memory_tui.recalls import recall_log, rerun
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
 from memory_tui.settings import Settings
 from tests.support.waiting import LONG
-from tests.support.workspace import FACTS, needs_inodes, put_all, synced
+from tests.support.workspace import FACTS, needs_inodes, options_in, put_all, synced
 
 SECRETS = ("sk-proj-abcdefghijklmnop1234", "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2, "hunter2hunter2")
 
@@ -287,11 +287,8 @@ def test_the_log_holds_what_was_delivered_after_the_cut(workspace, run):
     assert said.startswith("By the log it was not delivered.\n")
     first = logged.hits[0]
     said = run("recall-log", logged.id, "--why", f"{first.path}:{first.start_line}", "--json")[1]
-    assert json.loads(said)["log"] == {
-        "delivered": 1,
-        "sentence": "By the log it was delivered as the 1st hit.",
-        "since": [],
-    }
+    sentence = "By the log it was delivered as the 1st hit."
+    assert json.loads(said)["log"] == {"delivered": 1, "sentence": sentence, "since": []}
     told = run("recall-log", logged.id)[1]
     assert "of 6 hits fit in 200 characters" in told
     assert "then not delivered, now 6th" in told
@@ -345,14 +342,9 @@ def test_knobs_that_are_not_accepted_any_more_are_left_as_they_are():
 
 
 @pytest.fixture
-def run(workspace, capsys):
-    def go(*arguments):
-        place = ["--workspace", str(workspace), "--index", str(workspace.parent / "i.sqlite"), "--provider", "scripted"]
-        code = main.main([*place, *arguments])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return go
+def run(workspace, command):
+    place = ["--workspace", str(workspace), "--index", str(workspace.parent / "i.sqlite"), "--provider", "scripted"]
+    return partial(command, *place)
 
 
 def test_the_command_lists_shows_explains_and_clears(run, host, workspace):
@@ -370,11 +362,8 @@ def test_the_command_lists_shows_explains_and_clears(run, host, workspace):
     listed = json.loads(run("recall-log", "--json", "-n", "3")[1])
     assert listed["total"] == 3
     assert listed["replies"] == {"found": 1, "nothing": 1}
-    assert [(one["reply"], one["level"]) for one in listed["recalls"]] == [
-        ("found", "found"),
-        ("nothing", NOTHING),
-        (None, ""),
-    ]
+    replies = [(one["reply"], one["level"]) for one in listed["recalls"]]
+    assert replies == [("found", "found"), ("nothing", NOTHING), (None, "")]
     name = listed["recalls"][0]["id"]
     told = run("recall-log", name)[1]
     assert "The same would come now" in told
@@ -396,18 +385,13 @@ def test_the_command_lists_shows_explains_and_clears(run, host, workspace):
 @pytest.mark.parametrize("characters", ["0", "3000"])
 def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path, characters):
     """Copies are one hit; the log is what went out, and not the ranking cut off."""
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    for number in range(4):
-        text = "The omada router of the house stands in the closet behind the coats and hats.\n"
-        (folder / "memory" / f"copy-{number}.md").write_text(text)
+    text = "The omada router of the house stands in the closet behind the coats and hats.\n"
+    folder = put_all(tmp_path / "notes", {f"memory/copy-{number}.md": text for number in range(4)})
     for number in range(9):
         more = f"Router {number} was sold to neighbour {number}, with cable {number * 7} and box {number * 3}.\n"
-        (folder / "memory" / f"other-{number}.md").write_text(more + f"filler {number} words here and there\n" * 60)
-    changes = {"sync.watch": "false", "sync.onSearch": "false", "query.maxCharacters": characters}
-    options = Options(
-        workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="builtin", changes=tuple(changes.items())
-    )
+        put_all(folder, {f"memory/other-{number}.md": more + f"filler {number} words here and there\n" * 60})
+    changes = ("sync.watch=false", "sync.onSearch=false", f"query.maxCharacters={characters}")
+    options = options_in(tmp_path, *changes, provider="builtin")
     with Engine.open(options) as engine:
         engine.index.sync()
     host = ServedMemory(lambda: Engine.open(options), ServerOptions(log=True))

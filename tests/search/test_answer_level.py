@@ -10,7 +10,7 @@ from memory_tui.search.second_stage import KANA, pairs_of
 from memory_tui.search.trace import MEANING, AnswerSignals
 from memory_tui.settings import Settings
 from tests.support.tui import NOW, sample
-from tests.support.workspace import synced
+from tests.support.workspace import options_in, synced
 
 NOTHING = "nothing holds these words"
 BOUNDS = Settings.defaults().update({"answer.doubtBelow": 0.4, "answer.nothingBelow": 0.1}, "test")
@@ -85,10 +85,8 @@ def asked(engine, question, **changes):
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory):
     place = tmp_path_factory.mktemp("level")
-    options = Options(
-        workspace=str(sample(place / "notes")), index=str(place / "index.sqlite"), provider="builtin", now=NOW
-    )
-    with synced(options) as opened:
+    sample(place / "notes")
+    with synced(options_in(place, provider="builtin", now=NOW)) as opened:
         yield opened
 
 
@@ -128,13 +126,9 @@ def test_a_question_that_no_note_holds_gives_no_hits_unless_asked_for(engine):
 def test_no_knob_of_the_ranking_changes_the_level(engine):
     question = "Who installed the fibre?"
     plain = asked(engine, question).level
-    changes = (
-        {"query.hybrid.vectorWeight": 0.9},
-        {"query.maxResults": 1},
-        {"secondStage.weight": 0.0},
-        {"recency.weight": 0.4},
-    )
-    assert all(asked(engine, question, **one).level == plain for one in changes)
+    changes = {"query.hybrid.vectorWeight": 0.9, "query.maxResults": 1, "secondStage.weight": 0.0}
+    for key, value in (changes | {"recency.weight": 0.4}).items():
+        assert asked(engine, question, **{key: value}).level == plain
 
 
 def test_openclaw_profiles_give_no_level(engine):

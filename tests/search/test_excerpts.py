@@ -8,7 +8,7 @@ from memory_tui.explain import trace_json
 from memory_tui.plan import Options
 from memory_tui.search.excerpts import excerpts
 from tests.support.tui import NOW, sample
-from tests.support.workspace import synced
+from tests.support.workspace import options_in, put_all, synced
 
 QUESTIONS = ("How is the VLAN on the Omada router set up?", "router", "who installed the fibre", "backup restic")
 
@@ -19,12 +19,9 @@ def engine(tmp_path_factory):
     notes = sample(place / "notes")
     long = [f"Line {at} of the long log speaks of nothing at all, {'word ' * 12}." for at in range(120)]
     long[60] = "The zeppelin lands at the mill on the third of May."
-    (notes / "memory" / "2026-01-05.md").write_text("\n".join(long) + "\n", encoding="utf-8")
-    copy = (notes / "memory" / "2026-01-05.md").read_text(encoding="utf-8")
-    (notes / "memory" / "2026-01-06.md").write_text(copy, encoding="utf-8")
-    (notes / "memory" / "2026-01-07.md").write_text("word " * 2000 + "harpsichord " + "word " * 400, encoding="utf-8")
-    options = Options(workspace=str(notes), index=str(place / "index.sqlite"), provider="builtin", now=NOW)
-    with synced(options) as opened:
+    texts = ["\n".join(long) + "\n"] * 2 + ["word " * 2000 + "harpsichord " + "word " * 400]
+    put_all(notes / "memory", {f"2026-01-0{day}.md": text for day, text in enumerate(texts, 5)})
+    with synced(options_in(place, provider="builtin", now=NOW)) as opened:
         yield opened
 
 

@@ -5,7 +5,6 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.mcp.tools import memory_search
@@ -13,7 +12,7 @@ from memory_tui.notices import language_label
 from memory_tui.providers import builtin
 from memory_tui.providers.base import Identity, fingerprint
 from memory_tui.providers.builtin import Scripted
-from tests.support.workspace import options_of, put, put_all, synced
+from tests.support.workspace import options_in, options_of, put, put_all, synced
 
 NOTES = {
     "MEMORY.md": "The router vlan is admin-70.\nThe printer stands in the cellar.\n",
@@ -142,12 +141,6 @@ def test_another_tokenizer_makes_the_index_again_and_keeps_its_vectors(place):
         assert engine.status().fts.tokenizer == "unicode61"
 
 
-def written(folder):
-    put(folder, "MEMORY.md", text="The router is an Omada ER605\n")
-    put(folder, "memory/punct.md", text="---\n***\n...\n")
-    return folder
-
-
 def codes_of(engine, question="router", **options):
     settings = engine.plan.with_profile(options["profile"]) if options else engine.plan.settings
     return [notice.code for notice in engine.search.rank(engine.search.gather(question), settings).notices]
@@ -155,9 +148,8 @@ def codes_of(engine, question="router", **options):
 
 @pytest.fixture
 def options(tmp_path):
-    return options_of(
-        written(tmp_path / "notes"), tmp_path / "index.sqlite", ("profile", "openclaw-2026.3"), provider="scripted"
-    )
+    put_all(tmp_path / "notes", {"MEMORY.md": "The router is an Omada ER605\n", "memory/punct.md": "---\n***\n...\n"})
+    return options_in(tmp_path, "profile=openclaw-2026.3", provider="scripted")
 
 
 def test_a_vector_of_zeros_scores_nothing_and_the_trace_says_so(options):
@@ -184,15 +176,12 @@ def test_the_first_search_of_a_new_index_finds_its_notes_and_says_what_openclaw_
         assert "openclaw_first_search" not in codes_of(engine)
 
 
-def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(options, capsys):
+def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(options, command, printed):
     place = ["--workspace", str(options.workspace), "--index", str(options.index)]
     shared = [*place, "--profile", "openclaw-2026.3", "--provider", "none"]
-    assert main.main([*shared, "search", "router"]) == 0
-    assert "would find nothing" not in capsys.readouterr().err
-    assert main.main([*shared, "search", "router", "--explain"]) == 0
-    assert "would find nothing" in capsys.readouterr().err
-    assert main.main([*shared, "search", "router", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["notices"]
+    assert "would find nothing" not in command(*shared, "search", "router")[2]
+    assert "would find nothing" in command(*shared, "search", "router", "--explain")[2]
+    told = json.loads(printed(*shared, "search", "router", "--json"))["notices"]
     assert [notice["code"] for notice in told] == ["openclaw_emptied"]
 
 
@@ -211,23 +200,21 @@ def test_faults_of_2026_9_are_named_and_not_copied(options, tmp_path):
 NOT_THEIRS = "vectors of the built-in table, not OpenClaw's"
 
 
-def test_every_ranking_by_a_release_says_that_the_vectors_are_not_its_own(options, tmp_path, capsys):
+def test_every_ranking_by_a_release_says_that_the_vectors_are_not_its_own(options, tmp_path, command):
     labels, index = tmp_path / "labels.jsonl", str(tmp_path / "builtin.sqlite")
-    labels.write_text(
-        json.dumps({"query": "router", "relevant": [{"path": "MEMORY.md", "line": 1, "grade": 2}]}) + "\n"
-    )
+    label = {"query": "router", "relevant": [{"path": "MEMORY.md", "line": 1, "grade": 2}]}
+    labels.write_text(json.dumps(label) + "\n")
     where = ["--workspace", str(options.workspace), "--index", index, "--provider", "builtin"]
     for profile, says in (("openclaw-2026.3", True), ("recommended", False)):
-        for command in (
+        for words in (
             ["search", "router"],
             ["search", "router", "--json"],
             ["why", "router", "MEMORY.md:1", "--json"],
             ["status"],
             ["eval", "--labels", str(labels)],
         ):
-            assert main.main([*where, "--profile", profile, *command]) == 0, command
-            printed = " ".join("".join(capsys.readouterr()).split())
-            assert (NOT_THEIRS in printed) == says, (profile, command)
+            code, out, err = command(*where, "--profile", profile, *words)
+            assert (code, NOT_THEIRS in " ".join((out + err).split())) == (0, says), (profile, words)
         changes = (("profile", profile),)
         with Engine.open(replace(options, provider="builtin", index=index, changes=changes)) as engine:
             assert (NOT_THEIRS in json.dumps(memory_search(engine, {"query": "router"}).answer)) == says

@@ -8,9 +8,8 @@ import pytest
 from memory_tui import tokens
 from memory_tui.explain.counterfactuals import flips
 from memory_tui.index.store import FullText
-from memory_tui.plan import Options
 from memory_tui.search import keyword
-from tests.support.workspace import put_all, synced
+from tests.support.workspace import options_in, put_all, synced
 
 
 @pytest.fixture
@@ -18,11 +17,8 @@ def engine(tmp_path):
     notes = {f"memory/n{number}.md": f"deploy {number} rollback of x{number} " * (number + 1) for number in range(12)}
     notes["memory/line.md"] = "deploy the rollback a-a-a of service " * 4_000
     notes["MEMORY.md"] = "# Facts\n- deploy, then rollback; the deploy took long\n- rollback of a deploy\n"
-    folder = put_all(tmp_path / "notes", notes)
-    options = Options(
-        workspace=str(folder), index=str(tmp_path / "i.sqlite"), provider="scripted", changes=(("sync.watch", "false"),)
-    )
-    with synced(options) as opened:
+    put_all(tmp_path / "notes", notes)
+    with synced(options_in(tmp_path, "sync.watch=false", provider="scripted")) as opened:
         yield opened
 
 

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from stop_words import AVAILABLE_LANGUAGES, get_stop_words
 
 from memory_tui import demo, tokens
-from memory_tui.engine.engine import Engine
 from memory_tui.explain.wording import terms_line
 from memory_tui.search.keyword import keywords, pieces, stop_words
 from tests.support.npm import CACHE
 from tests.support.waiting import LONG
-from tests.support.workspace import options_of, put_all, synced
+from tests.support.workspace import options_in, put_all, synced
 
 # Distinct entries of the original's own lists.
 THEIRS = {"en": 97, "es": 65, "pt": 61, "ar": 53, "ko": 94, "ja": 45, "zh": 88}
@@ -106,9 +105,8 @@ def test_the_real_program_looks_for_the_same_keywords(tmp_path):
     questions = tmp_path / "questions.json"
     questions.write_text(json.dumps(asked))
     words = ["--input-type=module", "-e", _ASK, str(dist / "plugin-sdk" / "memory-core-host-engine-sessions.js")]
-    ran = subprocess.run(
-        [str(nodes[-1]), *words, str(questions)], check=False, capture_output=True, text=True, timeout=LONG
-    )
+    words = [str(nodes[-1]), *words, str(questions)]
+    ran = subprocess.run(words, check=False, capture_output=True, text=True, timeout=LONG)
     assert ran.returncode == 0, ran.stderr
     for trigram, theirs in zip((False, True), json.loads(ran.stdout), strict=True):
         ours = [list(keywords(one, trigram=trigram)) for one in asked]
@@ -128,21 +126,13 @@ NOTES = {
 @pytest.fixture
 def ask(tmp_path):
     put_all(tmp_path / "notes", NOTES)
-    engines = []
 
     def asked(query, profile, **changes):
-        engine = Engine.open(
-            options_of(
-                tmp_path / "notes", tmp_path / "index.sqlite", ("profile", profile), *changes.items(), provider="none"
-            )
-        )
-        engines.append(engine)
-        engine.index.sync()
-        return engine.search.search(query)
+        more = [f"{key}={value}" for key, value in changes.items()]
+        with synced(options_in(tmp_path, f"profile={profile}", *more, provider="none")) as engine:
+            return engine.search.search(query)
 
-    yield asked
-    for engine in engines:
-        engine.close()
+    return asked
 
 
 def test_the_trace_names_what_was_dropped(ask):
@@ -160,10 +150,8 @@ def test_a_question_without_a_keyword_is_asked_whole(ask):
 
 def test_a_question_whose_vector_points_nowhere_is_weighed_as_hybrid(tmp_path):
     """The original looks for neighbours of nothing and still gives words their share alone."""
-    (tmp_path / "MEMORY.md").write_text("Зашёл в кафе §§ §§\n")
-    with synced(
-        options_of(tmp_path, tmp_path / "i.sqlite", ("profile", "openclaw-2026.3"), provider="scripted")
-    ) as engine:
+    put_all(tmp_path / "notes", {"MEMORY.md": "Зашёл в кафе §§ §§\n"})
+    with synced(options_in(tmp_path, "profile=openclaw-2026.3", provider="scripted")) as engine:
         found = engine.search.gather("!!")
         trace = engine.search.rank(found, engine.plan.settings)
         ours = engine.search.rank(found, engine.plan.with_profile("recommended"))

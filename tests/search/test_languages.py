@@ -12,7 +12,7 @@ from memory_tui.search.corpus import Corpus
 from memory_tui.search.keyword import Matcher
 from tests.support.provider_server import Play, serving, shaped, vector
 from tests.support.stores import Made, cut_note, vectors_for
-from tests.support.workspace import options_of, put_all, synced
+from tests.support.workspace import options_in, put_all, synced
 
 MEANINGS = {"香蕉": "banana", "バナナ": "banana", "банан": "banana", "plátano": "banana", "печь": "bake"}
 NOTES = {"kitchen": "banana bread needs three ripe ones\n", "network": "the router runs vlan ten\n"}
@@ -36,10 +36,7 @@ def asked(tmp_path, query, provider, profile, play=None):
     search = {"provider": provider, **({"remote": {"baseUrl": play.url, "apiKey": "a-key-of-a-test"}} if play else {})}
     config = tmp_path / "openclaw.json"
     config.write_text(json.dumps({"agents": {"defaults": {"memorySearch": search}}}))
-    options = options_of(
-        tmp_path / "notes", tmp_path / "index.sqlite", ("profile", profile), ("minScore", "0.1"), config=str(config)
-    )
-    with synced(options) as engine:
+    with synced(options_in(tmp_path, f"profile={profile}", "minScore=0.1", config=str(config))) as engine:
         return engine.search.search(query)
 
 
@@ -63,8 +60,7 @@ def test_the_built_in_vectors_say_that_they_cannot(tmp_path, profile):
 
 
 def test_nothing_is_said_of_a_word_that_a_note_holds(tmp_path):
-    (tmp_path / "notes/memory").mkdir(parents=True)
-    (tmp_path / "notes/memory/fruit.md").write_text("今天买了香蕉和苹果\n")
+    put_all(tmp_path, {"notes/memory/fruit.md": "今天买了香蕉和苹果\n"})
     for query in ("香蕉", "香蕉 和"):
         assert "translation" not in {notice.code for notice in asked(tmp_path, query, "builtin", "recommended").notices}
 

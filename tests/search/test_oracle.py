@@ -14,7 +14,7 @@ from memory_tui import plan
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
 from memory_tui.search.keyword import Postings
-from tests.support.workspace import put, synced
+from tests.support.workspace import options_in, put, synced
 
 NOW = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
 RECORDED = [
@@ -65,27 +65,14 @@ def asked(request, oracle_data, oracle_workspace, tmp_path_factory):
     config = place / "openclaw.json"
     config.write_text((folder / "config.json").read_text().replace("WORKSPACE", str(oracle_workspace)))
     profile = "openclaw-2026.3" if request.param.startswith("2026.3") else "openclaw-2026.2"
-    options = Options(
-        config=str(config),
-        index=str(place / "index.sqlite"),
-        provider="scripted",
-        now=NOW,
-        changes=(("profile", profile),),
-    )
+    own = {"workspace": None, "config": str(config)}
     found = []
-    with synced(options) as engine:
-        for text in (folder / "queries.jsonl").read_text("utf-8").split("\n"):
-            if text:
-                query = json.loads(text)
-                evidence = engine.search.gather(query["query"])
-                tied = engine.search.rank(in_their_order(evidence, query["debug"]), engine.plan.settings)
-                found.append(
-                    Asked(
-                        query,
-                        trace_json.answer(engine.search.rank(evidence, engine.plan.settings)),
-                        trace_json.answer(tied),
-                    )
-                )
+    with synced(options_in(place, f"profile={profile}", **own, provider="scripted", now=NOW)) as engine:
+        for text in filter(None, (folder / "queries.jsonl").read_text("utf-8").split("\n")):
+            query = json.loads(text)
+            evidence = engine.search.gather(query["query"])
+            both = evidence, in_their_order(evidence, query["debug"])
+            found.append(Asked(query, *(trace_json.answer(engine.search.rank(e, engine.plan.settings)) for e in both)))
     return found
 
 
@@ -113,12 +100,8 @@ def test_the_trace_has_the_numbers_of_the_original(asked):
         if item.ours["mode"] == "hybrid":
             assert trace["ftsQuery"] == debug["ftsQuery"], at
             worst = max((row["rank"] for row in debug.get("keywordRank", [])), default=0.0)
-            assert_same(
-                [(row["id"], row["rank"]) for row in trace["keywordRank"]],
-                [(row["id"], row["rank"]) for row in debug.get("keywordRank", [])],
-                worst,
-                at,
-            )
+            ours, theirs = trace["keywordRank"], debug.get("keywordRank", [])
+            assert_same(*([(row["id"], row["rank"]) for row in rows] for rows in (ours, theirs)), worst, at)
             text = dict.fromkeys(row["id"] for row in debug["keyword"])
             mine = {row["id"]: row["textScore"] for row in trace["keyword"]}
             real = {row["id"]: row["textScore"] for row in debug["keyword"]}
@@ -127,12 +110,7 @@ def test_the_trace_has_the_numbers_of_the_original(asked):
         # Without a single non-zero component in the query's vector the original asks no vectors.
         vector = debug.get("vector", [])
         worst = min((row["score"] for row in vector), default=0.0)
-        assert_same(
-            [(row["id"], row["score"]) for row in trace["vector"]],
-            [(row["id"], row["score"]) for row in vector],
-            worst,
-            at,
-        )
+        assert_same(*([(row["id"], row["score"]) for row in rows] for rows in (trace["vector"], vector)), worst, at)
 
 
 # Settings that nobody recorded, by a plain reading of the documented rules: a program with loops instead of arrays and

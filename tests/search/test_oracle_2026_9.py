@@ -5,8 +5,6 @@ leaves them (section 7.5 of the specification), because the recorded program cut
 """
 
 import json
-import subprocess
-import sys
 import time
 from collections import Counter
 from contextlib import closing
@@ -36,23 +34,6 @@ CONFIGURATIONS = sorted(path.parent.name for path in RELEASE.glob("*/config.json
 
 def lines(path):
     return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
-
-
-@pytest.fixture(scope="module")
-def workspaces(tmp_path_factory):
-    """The recorded workspaces by name, made afresh; treat them as read-only."""
-    base = tmp_path_factory.mktemp("oracle-2026.9")
-    made = {
-        "oracle": ("make_workspace.py", "oracle", str(base / "oracle")),
-        "zerovec": ("make_workspace.py", "zerovec", str(base / "zerovec")),
-        "bench": ("make_workspace.py", "bench", str(base / "bench"), "--files", "1000"),
-        "rules": ("make_workspace9.py", str(base / "rules")),
-        "pins": ("make_workspace9.py", str(base / "pins"), "--pins"),
-    }
-    for script, *arguments in made.values():
-        command = [sys.executable, "-B", str(ORACLE / script), *arguments]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return {name: base / name for name in made}
 
 
 def configuration(name):
@@ -172,13 +153,13 @@ def texts_of(name):
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_answers_are_those_of_the_real_program(name, workspaces, tmp_path):
+def test_answers_are_those_of_the_real_program(name, oracle_workspaces, tmp_path):
     recorded, texts = configuration(name), texts_of(name)
     files = RELEASE / (recorded["indexOf"] or name) / "files.jsonl"
     mtimes = {row["path"]: row["mtime"] for row in lines(files)} if files.is_file() else {}
     wrong = []
     with (
-        opened(name, workspaces, tmp_path) as engine,
+        opened(name, oracle_workspaces, tmp_path) as engine,
         closing(Store.open(tmp_path / "index.sqlite", read_only=True)) as store,
     ):
         corpus = Corpus.load(store)

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.explain import wording
-from memory_tui.plan import Options
 from memory_tui.search.question import Time, parts_of, time_in, without
 from tests.support.tui import NOW, sample
-from tests.support.workspace import options_of, put_all, synced
+from tests.support.workspace import options_in, put_all, synced
 
 TODAY = dt.date(2026, 3, 20)
 """A Friday."""
@@ -161,16 +160,9 @@ def test_any_question_is_read(question, today):
 
 
 def test_reading_the_time_of_a_question_can_be_turned_off(tmp_path):
-    notes = sample(tmp_path / "notes")
+    sample(tmp_path / "notes")
     for on in (True, False):
-        options = options_of(
-            notes,
-            tmp_path / "index.sqlite",
-            ("questionTime.enabled", "true" if on else "false"),
-            provider="none",
-            now=NOW,
-        )
-        with synced(options) as engine:
+        with synced(options_in(tmp_path, f"questionTime.enabled={on}", provider="none", now=NOW)) as engine:
             found = engine.search.gather("what was moved last sunday")
             assert bool(found.of_named_time) == on
             assert bool(found.recommended.plan.time) == on
@@ -236,10 +228,8 @@ QUESTION = "Which vlan has the router, and where does the garlic grow?"
 def engine(tmp_path):
     router = [f"The router vlan of site {n} is admin-{n}, and the router is in rack {n}.\n" for n in range(8)]
     notes = {f"memory/router-{n}.md": text for n, text in enumerate(router)}
-    notes["memory/garden.md"] = "Garlic grows beside the shed since October.\n"
-    put_all(tmp_path, notes)
-    options = Options(workspace=str(tmp_path), index=str(tmp_path / "i.sqlite"), changes=(("profile", "recommended"),))
-    with synced(options) as made:
+    put_all(tmp_path / "notes", notes | {"memory/garden.md": "Garlic grows beside the shed since October.\n"})
+    with synced(options_in(tmp_path, "profile=recommended")) as made:
         yield made
 
 

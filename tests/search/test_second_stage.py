@@ -93,9 +93,8 @@ def test_a_heading_answers_only_where_no_other_line_does():
 def one_note(texts, cosines, bm25, words):
     """Chunks of two notes, some of which touch."""
     found = made.evidence(cosines, bm25, texts=texts)
-    side = replace(
-        found.recommended, plan=replace(found.recommended.plan, words=words), frequency=dict.fromkeys(words, 3)
-    )
+    plan = replace(found.recommended.plan, words=words)
+    side = replace(found.recommended, plan=plan, frequency=dict.fromkeys(words, 3))
     numbers = np.arange(len(texts))
     refs = replace(found.refs, file_of=numbers % 2, first_lines=1 + numbers * 4, last_lines=5 + numbers * 4)
     return replace(found, query=" ".join(words), recommended=side, refs=refs)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.workspace import options_of, put, synced
+from tests.support.workspace import options_in, options_of, put, synced
 
 NOTES = """# Home
 
@@ -17,16 +17,9 @@ The key of the Wi-Fi hangs in the hall; my wife knows it.
 @pytest.fixture
 def ask(tmp_path):
     def asked(question, text=NOTES, provider="builtin", **changes):
-        notes = tmp_path / "notes"
-        put(notes, "MEMORY.md", text=text)
-        options = options_of(
-            notes,
-            tmp_path / "index.sqlite",
-            ("profile", "recommended"),
-            *((key.replace("_", "."), value) for key, value in changes.items()),
-            provider=provider,
-        )
-        with synced(options) as engine:
+        put(tmp_path / "notes", "MEMORY.md", text=text)
+        more = [f"{key.replace('_', '.')}={value}" for key, value in changes.items()]
+        with synced(options_in(tmp_path, "profile=recommended", *more, provider=provider)) as engine:
             return engine.search.search(question)
 
     return asked

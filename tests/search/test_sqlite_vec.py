@@ -10,7 +10,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.index import database
 from memory_tui.index.database import Vec0
-from tests.support.workspace import options_of, synced
+from tests.support.workspace import options_in, put_all, synced
 
 pytestmark = pytest.mark.skipif(not database.vec0().ready, reason="sqlite-vec does not work here")
 WORDS = ("router", "vlan", "garden", "rose", "printer", "paper", "bread", "sourdough", "deploy", "postgres", "咖啡")
@@ -23,19 +23,16 @@ NOTES = 260
 @pytest.fixture(scope="module")
 def notes(tmp_path_factory):
     """Notes of which each has its own words, some are alike, and one has a vector of zeros."""
-    folder = tmp_path_factory.mktemp("place") / "notes"
-    (folder / "memory").mkdir(parents=True)
+    texts = {"memory/zero.md": "!!!\n"}
     for number in range(NOTES):
         picked = random.Random(number // 40 if number > 240 else number).choices(WORDS, k=12)
-        (folder / f"memory/{number:03}.md").write_text(f"{' '.join(picked)}\n")
-    (folder / "memory/zero.md").write_text("!!!\n")
-    return folder
+        texts[f"memory/{number:03}.md"] = f"{' '.join(picked)}\n"
+    return put_all(tmp_path_factory.mktemp("place") / "notes", texts)
 
 
 def options(notes, *, once=True, index="index.sqlite"):
-    return options_of(
-        notes, notes.parent / index, ("minScore", "0"), provider="builtin", once=once, now=1_795_000_000.0
-    )
+    place = {"index": str(notes.parent / index)}
+    return options_in(notes.parent, "minScore=0", **place, provider="builtin", once=once, now=1_795_000_000.0)
 
 
 def answers(engine, source=""):

@@ -39,14 +39,6 @@ def _word(length, alphabet=_ALPHABET, seed=7):
     return "".join(chance.choice(alphabet) for _ in range(length))
 
 
-def _token():
-    head, body = (
-        base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode()
-        for part in ({"alg": "HS256", "typ": "JWT"}, {"sub": "1234567890"})
-    )
-    return f"{head}.{body}.{_word(43)}"
-
-
 _HEX, _SMALL = "0123456789abcdef", string.ascii_lowercase
 # Put together here, so that no scanner takes this file for a leak.
 SAMPLES = {
@@ -56,7 +48,7 @@ SAMPLES = {
     "Discord Bot Token": "M" + _word(23) + "." + _word(6) + "." + _word(27),
     "GitHub Token": "ghp_" + _word(36),
     "GitLab Token": "glpat-" + _word(20),
-    "JSON Web Token": _token(),
+    "JSON Web Token": SERVICES["JWT"](random.Random(7)),
     "Mailchimp Access Key": _word(32, _HEX) + "-us12",
     "NPM tokens": "//registry.example.org/:_authToken=" + "npm_" + _word(36),
     "OpenAI Token": "sk-" + _word(20) + "T3BlbkFJ" + _word(20),
@@ -313,82 +305,18 @@ def test_a_key_that_a_cut_of_a_long_line_would_part_is_found_whole():
         assert _touched(text, key)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The password was reset; ask Anna for it.",
-        "Password: see 1Password",
-        "password: <your password>",
-        "password: ${DB_PASSWORD}",
-        "password: ********",
-        "api_key: os.environ['OPENAI_API_KEY']",
-        "Secret: be kind.",
-        "My secret is patience, 2026 was long.",
-        "token limit: 8000",
-        "the token is renewed on 2026-03-01",
-        "commit 4a1e67f2fe1d1cc7b31d0ca2ec441da4778203a036a77da10344c85e24ff0f92",
-        "`92f845eee376d3ac1fb94ad64844921fd82d534c5efced2f74b4e4ab97742600`",
-        "id 123e4567-e89b-12d3-a456-426614174000",
-        "doi:10.1038/s41586-020-2649-2, ISBN 978-3-16-148410-0",
-        "[Vaswani et al. 2017](https://arxiv.org/abs/1706.03762v7) @vaswani2017attention",
-        "https://docs.google.com/document/d/1" + _word(43) + "/edit",
-        "integrity sha512-" + _word(86) + "==",
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + _word(43),
-        "src/memory_tui/Embed/ProviderSettings2026/TestProviderSettings",
-        "AbstractSingletonProxyFactoryBean2ForTests",
-        "Das Passwort wurde geändert. Le mot de passe est sûr. 密码已经改了，问安娜。 パスワードは変更されました。",
-        "Treffen am 2026-03-01 um 14:30 in 60314 Frankfurt, +49 69 1234567",
-        "server 203.0.113.7 answers",
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
-        "GLP-1, mRNA-1273, BNT162b2, SARS-CoV-2/human/CHN/Wuhan-Hu-1/2019",
-        'key takeaways: GPT-4o2 beats it; no API key. Cost: ~$0.002/candidate. The password "[REDACTED]" was there',
-        "Passwort: geändert. Password: unchanged, Kennwort: vergessen",
-        "The password is 16 characters long, the PIN is in the safe",
-        "password: getpass()",
-        "password: os.getenv('APP_PASSWORD_2')",
-        "DB_PASSWORD=$DB_PASSWORD",
-        "Password: in KeePassXC under GitHub",
-        "password crypto (Argon2id + AES), `DB_PASSWORD` (from PostgreSQL), private_key = RSA.generate(4096)",
-        "the password is stored in ~/.config/app/secrets.toml",
-        "- **Q093** of the gate, **27** open, a screen that is lit",
-        'sqlmap -u "http://target.example/page?id=1" --os-shell; then login and `mkdir -p data/pictures`',
-        "rewardsToken = IERC20(_rewardsToken); toToken: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359'",
-        "Recovery codes: the lane waited (waitedMs=299123)",
-        "✓ PASS https://example.org/blog/2026-03-19-day3, La clave: ¿cuántas2_veces?",
-        "db_path = root/'stage1_mandate.sqlite3'; a Postgres/PGLite-native store",
-        "| check | pass | note |\n|---|---|---|\n| rows | Sends 2; skips what was sent | ok |",
-        "tests pass: 214 of 214; pass: test_wire, cache_key = user_profile_v2_settings",
-        "pin: 13 on the Raspberry Pi, pwd: /srv/projects",
-        "clave: hablar con Marta; parola: importante; senha: mudou",
-        "Secret Santa: Wednesday; token bucket = rate limit",
-        "postgres://user:password@localhost/db and redis://localhost:6379/0 /the-secret-power-of-later-185832bc6b8",
-        "ssh git@github.com:anna/notesOf2026.git, 11:04 USER - weekly-report-2h [22:22 Asia/Ho_Chi_Minh]",
-        "sk-learn-style pipelines, pa-vements, task-force-2026, hf_hub_download_everything",
-        '{"project_key": null, "token": true}',
-        "- AIMS analysis of API keys: 30% alone, 51.7% with AIMS+L3.5 receipts, credentials degrees=800yr, keys=2yr",
-        "- Candidate: User: [cron:123e4567-e89b-12d3-a456-426614174000 sync] run the sync",
-        "- compaction.user: anthropic/claude-opus-4-6",
-        "- SSID hall (wrong): e0:23:ff:a1:b2:c3 is the other router",
-        "wallet drain: token, script imports, skill files, memory files, cron config, input scanner",
-        "a wallet of theirs always routes deposits through their partner until someone notices their funnel again",
-        "",
-        "\n\n",
-    ],
-)
-def test_ordinary_notes_are_not_flagged(text):
-    assert secret_finder.find(text) == ()
-    assert secret_finder.masked(text) == text
+def test_ordinary_notes_are_not_flagged():
+    texts = [text for text, _ in lines("ordinary")]
+    assert len(texts) > 50
+    assert [text for text in texts if secret_finder.find(text) or secret_finder.masked(text) != text] == []
 
 
 def test_lines_positions_and_kinds_are_told_and_the_secret_never_is():
     key = SAMPLES["GitHub Token"]
     text = f"one\ntwo {key}\nthree\npassword: hunter22\nagain {key}"
     found = secret_finder.find(text)
-    assert [(each.line, each.kind) for each in found] == [
-        (2, "GitHub Token"),
-        (4, secret_finder.LABELLED),
-        (5, "GitHub Token"),
-    ]
+    kinds = [(each.line, each.kind) for each in found]
+    assert kinds == [(2, "GitHub Token"), (4, secret_finder.LABELLED), (5, "GitHub Token")]
     assert [text[each.start : each.end] for each in found] == [key, "hunter22", key]
     assert secret_finder.kinds(text) == ("GitHub Token", secret_finder.LABELLED)
     assert key not in repr(found)

@@ -11,7 +11,6 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import events
-from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.plan import Options, plan
 from memory_tui.shared import connection
@@ -52,7 +51,7 @@ def test_a_wrong_address_is_named(server, team, tmp_path):
 
 
 def test_a_password_comes_from_the_environment_a_file_or_a_reference_and_is_not_shown(
-    server, team, tmp_path, monkeypatch, capsys
+    server, team, tmp_path, monkeypatch, printed
 ):
     url, passes = server.url(team, "anna"), tmp_path / "pgpass"
     passes.write_text(f"127.0.0.1:{server.port}:{team}:anna:correct horse\n")
@@ -70,8 +69,7 @@ def test_a_password_comes_from_the_environment_a_file_or_a_reference_and_is_not_
             there = connection.access(plan(options))
             with connection.joined(there):
                 pass
-            assert main.main(["config", "--json", "--config", str(options.config)]) == 0
-            assert "correct horse" not in repr(there) + capsys.readouterr().out
+            assert "correct horse" not in repr(there) + printed("config", "--json", "--config", str(options.config))
 
 
 def test_nothing_is_sent_to_another_machine_without_proof_of_its_name(server, team, tmp_path):
@@ -200,15 +198,14 @@ def test_each_fault_has_a_next_step_that_can_be_filled_in():
 
 
 @pytest.fixture
-def run(server, database, tmp_path, capsys):
+def run(server, database, tmp_path, command):
     home = Home(tmp_path / "laptop", server.url(database, "anna"), "anna/laptop")
     home.write(MEMORY="# Facts\n\nThe router.\n", garden="# Garden\n\nThe roses.\n")
 
     def go(*words, url=""):
         place = config(tmp_path, url, "anna/owner") if url else home.options.config
         where = ["--workspace", str(home.notes), "--config", place, "--index", home.options.index]
-        code = main.main([*words, *where])
-        return code, *capsys.readouterr()
+        return command(*words, *where)
 
     go.home = home
     return go
@@ -260,11 +257,11 @@ def test_a_login_that_is_not_there_is_not_admitted(run, server, database):
     "name",
     ["", "laptop", "bob/laptop", "anna/a,b", "anna/a\nb", "anna/a:b", "anna/a ", "anna/a/b", "anna/\x7f", "anna/\x85"],
 )
-def test_a_name_begins_with_the_login_and_can_be_written(name, run, server, database, tmp_path, capsys):
+def test_a_name_begins_with_the_login_and_can_be_written(name, run, server, database, tmp_path, command):
     run("shared", "init", "--admit", "anna", "--yes", url=server.socket_url(database))
     home = Home(tmp_path / "other", server.url(database, "anna"), name)
-    code = main.main(["shared", "join", "--yes", "--workspace", str(home.notes), "--config", home.options.config])
-    assert (code in (1, 2), "MEMORY.md" in capsys.readouterr().err) == (True, False)
+    code, _, err = command("shared", "join", "--yes", "--workspace", str(home.notes), "--config", home.options.config)
+    assert (code in (1, 2), "MEMORY.md" in err) == (True, False)
     assert server.run("select count(*) from memory_tui.workspace", database) == [(0,)]
 
 

@@ -11,7 +11,6 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import demo
-from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import trace_json
 from memory_tui.search.retrieve import Evidence
@@ -113,7 +112,7 @@ def test_a_mirror_answers_as_the_index_that_was_published_does_and_goes_on_to_af
     assert_same_answers(laptop, desk, lines=1)
 
 
-def test_a_command_prints_the_same(laptop, desk, capsys):
+def test_a_command_prints_the_same(laptop, desk, printed):
     """Of a command sqlite-vec finds the nearest, where an app and a server compare all of them."""
     shared_with_bob(laptop)
     asks = [("search", question, "--explain") for question in QUESTIONS[:6]]
@@ -122,18 +121,9 @@ def test_a_command_prints_the_same(laptop, desk, capsys):
         answers = []
         for home, more in ((laptop, ()), (desk, ("--scope", "anna/laptop"))):
             o = home.options
-            where = (
-                "--workspace",
-                o.workspace,
-                "--config",
-                o.config,
-                "--index",
-                o.index,
-                "--now",
-                "2026-03-20T12:00:00Z",
-            )
+            where = ["--workspace", o.workspace, "--config", o.config, "--index", o.index]
+            where += ["--now", "2026-03-20T12:00:00Z"]
             place = f"{WHERE}{what}" if more and word == "why" else what
-            assert main.main([word, question, place, "--json", *more, *where]) == 0
-            answers.append(json.loads(capsys.readouterr().out))
+            answers.append(json.loads(printed(word, question, place, "--json", *more, *where)))
         assert answers[1].pop("shared")["state"] == "live"
         assert _bare(answers[1]) == _bare(answers[0]), question

@@ -170,18 +170,16 @@ def test_an_older_schema_is_migrated_once_with_its_rows(server, database, monkey
     with connect(owner) as connection:
         connections.make_schema(connection, owner)
         connection.execute("select memory_tui.join_workspace('default', 'owner/laptop')")
-        monkeypatch.setitem(
-            connections.MIGRATIONS, VERSION + 1, "alter table memory_tui.workspace add motto text default 'none';"
-        )
+        more = "alter table memory_tui.workspace add motto text default 'none';"
+        monkeypatch.setitem(connections.MIGRATIONS, VERSION + 1, more)
         monkeypatch.setattr(connections, "VERSION", VERSION + 1)
         with pytest.raises(SharedUnavailable, match="older version"), joined(owner):
             pass
         for _ in range(2):
             connections.make_schema(connection, owner)
         with joined(owner):
-            assert connection.execute("select name, motto from memory_tui.workspace").fetchall() == [
-                ("owner/laptop", "none")
-            ]
+            rows = connection.execute("select name, motto from memory_tui.workspace").fetchall()
+            assert rows == [("owner/laptop", "none")]
 
 
 def test_the_schema_of_another_owner_is_not_touched(server, database):

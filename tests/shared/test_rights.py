@@ -139,9 +139,8 @@ def explained(server, team, select):
         connection.execute("set enable_seqscan = off")
         for path in ("memory/garden.md", "memory/nobody.md"):
             try:
-                rows = connection.execute(
-                    f"explain (analyze, buffers off, timing off, summary off) {select}", {"p": path}
-                )
+                plain = f"explain (analyze, buffers off, timing off, summary off) {select}"
+                rows = connection.execute(plain, {"p": path})
                 yield [line.replace(path, "") for (line,) in rows]
             except psycopg.errors.InsufficientPrivilege as error:
                 yield error.sqlstate

@@ -11,7 +11,6 @@ import jsonschema
 import pytest
 from msgspec.structs import replace
 
-from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError, SettingError
 from memory_tui.index import index_write
@@ -28,12 +27,10 @@ from tests.support.workspace import synced
 
 
 @pytest.fixture
-def run(desk, capsys):
+def run(desk, command):
     def go(*words):
         options = desk.options
-        where = ["--workspace", options.workspace, "--config", options.config, "--index", options.index]
-        code = main.main([*words, *where])
-        return code, *capsys.readouterr()
+        return command(*words, "--workspace", options.workspace, "--config", options.config, "--index", options.index)
 
     return go
 

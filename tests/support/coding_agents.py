@@ -161,13 +161,8 @@ def _responses(body: dict[str, Any], number: int) -> list[dict[str, Any]]:
     item: dict[str, Any]
     if isinstance(reply, str):
         content = [{"type": "output_text", "text": reply, "annotations": []}]
-        item = {
-            "type": "message",
-            "id": f"msg_{number}",
-            "role": "assistant",
-            "status": "completed",
-            "content": content,
-        }
+        item = {"type": "message", "id": f"msg_{number}", "role": "assistant"}
+        item |= {"status": "completed", "content": content}
     else:
         space, name = spaces.get(reply[0], (None, reply[0]))
         item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": name}

@@ -59,9 +59,8 @@ for number in range(count):
 
 def agent(path: Path, count: int, pause: float = 0.0) -> subprocess.Popen[str]:
     """A process that appends `count` lines to `path`, each in an opening of its own; it has begun when this returns."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", AGENT, str(path), str(count), str(pause)], stdout=subprocess.PIPE, text=True
-    )
+    words = [sys.executable, "-c", AGENT, str(path), str(count), str(pause)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "started\n"
     return process
 

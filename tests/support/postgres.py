@@ -125,9 +125,8 @@ class Server:
         words = ("-U", "owner", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D", str(self.data))
         self._run("initdb", *words)
         with (self.data / "postgresql.conf").open("a") as settings:
-            settings.write(
-                f"{_HASTY if hasty else ''}{_SETTINGS}port = {self.port}\nunix_socket_directories = '{self.folder}'\n"
-            )
+            places = f"port = {self.port}\nunix_socket_directories = '{self.folder}'\n"
+            settings.write(f"{_HASTY if hasty else ''}{_SETTINGS}{places}")
         (self.data / "pg_hba.conf").write_text(_RIGHTS)
         self.start()
         for login in LOGINS:

@@ -1,16 +1,17 @@
 """A workspace with two notes whose provider is the server of the test; loaded with `pytest_plugins`."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from memory_tui import plan
-from memory_tui.cli import main
 from memory_tui.providers.options import RequestLimits
 from tests.support.embed import PLACES, Time
 from tests.support.provider_server import Play, serving
+from tests.support.workspace import FACTS, put_all
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -39,21 +40,12 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes" / "memory"
-    folder.mkdir(parents=True)
-    (folder.parent / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
-    (folder / "2026-01-02.md").write_text("The walrus likes cake.\n")
-    return folder.parent
+    facts = {"MEMORY.md": FACTS["MEMORY.md"], "memory/2026-01-02.md": "The walrus likes cake.\n"}
+    return put_all(tmp_path / "notes", facts)
 
 
 @pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command on the workspace, as a process of its own would; what it returns and prints."""
+def run(tmp_path: Path, command: Run) -> Run:
+    """Run a command on the workspace."""
     places = [word for name, file in PLACES.items() for word in (f"--{name}", str(tmp_path / file))]
-
-    def go(*words: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = main.main([*places, "--set", "profile=recommended", *words])
-        return code, *capsys.readouterr()
-
-    return go
+    return partial(command, *places, "--set", "profile=recommended")

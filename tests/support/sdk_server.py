@@ -59,9 +59,8 @@ class SdkServer(Pipes):
 
 
 async def serve(workspace: str, index: str, asked: TextIO, answers: TextIO) -> None:
-    host = ServedMemory(
-        lambda: Engine.open(Options(workspace=workspace, index=index, provider="scripted")), ServerOptions()
-    )
+    options = Options(workspace=workspace, index=index, provider="scripted")
+    host = ServedMemory(lambda: Engine.open(options), ServerOptions())
     interface = Handlers(host).interface()
     made: Server[Any] = Server(
         interface.info["name"],

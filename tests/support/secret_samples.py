@@ -51,9 +51,8 @@ def _pem(kind: str) -> Callable[[Chance], str]:
 
 def _service_account(chance: Chance) -> str:
     key = "-----BEGIN PRIVATE " + "KEY-----\\n" + word(chance, 200, BASE64) + "\\n-----END PRIVATE " + "KEY-----\\n"
-    return json.dumps({"type": "service_account", "private_key_id": word(chance, 40, HEX), "private_key": "@"}).replace(
-        "@", key
-    )
+    sample = json.dumps({"type": "service_account", "private_key_id": word(chance, 40, HEX), "private_key": "@"})
+    return sample.replace("@", key)
 
 
 def _pick(*makers: Callable[[Chance], str]) -> Callable[[Chance], str]:

@@ -51,13 +51,8 @@ def claude(
 
 def claude_said(role: str, text: str, at: float, cwd: str = "/") -> Record:
     content = text if role == "user" else [{"type": "text", "text": text}]
-    return {
-        "type": role,
-        "message": {"role": role, "content": content},
-        "timestamp": iso(at),
-        "sessionId": "s1",
-        "cwd": cwd,
-    }
+    record = {"type": role, "message": {"role": role, "content": content}}
+    return {**record, "timestamp": iso(at), "sessionId": "s1", "cwd": cwd}
 
 
 def claude_file(home: Path, lines: Iterable[Record], session: str = "s1", below: str = "") -> Path:
@@ -80,11 +75,8 @@ def codex(key: str, args: Record, item: Mapping[str, Any] | None, at: float, *, 
 
 
 def codex_file(home: Path, lines: Iterable[Record], at: float, cwd: str, thread: str = "t1") -> Path:
-    meta = {
-        "timestamp": iso(at),
-        "type": "session_meta",
-        "payload": {"id": thread, "cwd": cwd, "cli_version": "0.171.0"},
-    }
+    payload = {"id": thread, "cwd": cwd, "cli_version": "0.171.0"}
+    meta = {"timestamp": iso(at), "type": "session_meta", "payload": payload}
     path = home / ".codex" / "sessions" / "2026" / "11" / "28" / f"rollout-2026-11-28T10-00-00-{thread}.jsonl"
     return write(path, [meta, *lines])
 

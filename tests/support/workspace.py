@@ -25,15 +25,28 @@ def put(root: Path, *names: str, text: str = "note\n") -> None:
         (root / name).write_text(text, encoding="utf-8")
 
 
-def put_all(folder: Path, notes: Mapping[str, str]) -> Path:
+def put_all(folder: Path, notes: Mapping[str, str | bytes]) -> Path:
     """The folder with these notes in it, by their paths."""
     for path, text in notes.items():
-        put(folder, path, text=text)
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(text.encode() if isinstance(text, str) else text)
     return folder
+
+
+def texts_of(folder: Path) -> dict[str, bytes]:
+    """What each note holds, by its path."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.md"))}
 
 
 def options_of(folder: Path, index: Path, *changes: tuple[str, str], **more: Any) -> Options:
     return Options(workspace=str(folder), index=str(index), changes=changes, **more)
+
+
+def options_in(place: Path, *changes: str, **more: Any) -> Options:
+    """The options for the notes and the index in `place`; a change is told as "profile=recommended"."""
+    pairs = tuple((key, value) for key, _, value in (change.partition("=") for change in changes))
+    places = {"workspace": str(place / "notes"), "index": str(place / "index.sqlite")}
+    return Options(**{**places, "changes": pairs, **more})
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,14 @@ import pytest
 from msgspec import to_builtins
 
 from memory_tui import demo
-from memory_tui.cli import ask, main
+from memory_tui.cli import ask
 from memory_tui.engine.engine import Engine
-from memory_tui.plan import Options
 from memory_tui.search.rank import rank
 from memory_tui.tune import evaluate, judgments
 from memory_tui.tune.evaluate import FEWEST, Better, Case, NoEvidence, beyond_chance, tune
 from memory_tui.tune.judgments import Label, Query
 from tests.support.search import evidence, settings
+from tests.support.workspace import options_in
 
 TODAY = dt.date(2026, 11, 20)
 
@@ -35,18 +36,9 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture
-def run(place, capsys):
-    def go(*arguments):
-        code = main.main(
-            [
-                "--workspace", str(place / "notes"), "--index", str(place / "index.sqlite"), "--now",
-                "2026-11-20T12:00:00Z", *arguments,
-            ]
-        )  # fmt: skip
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return go
+def run(place, command):
+    where = ["--workspace", str(place / "notes"), "--index", str(place / "index.sqlite")]
+    return partial(command, *where, "--now", "2026-11-20T12:00:00Z")
 
 
 def measured(run, place, *arguments):
@@ -70,13 +62,8 @@ def test_the_numbers_are_those_of_real_searches(usual, place):
     assert found["code"] == 0
     assert set(found["metrics"]) == set(evaluate.NAMES)
     labels = judgments.load(place / "labels.jsonl")
-    with Engine.open(
-        Options(
-            workspace=str(place / "notes"),
-            index=str(place / "index.sqlite"),
-            now=dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp(),
-        )
-    ) as engine:
+    now = dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC).timestamp()
+    with Engine.open(options_in(place, now=now)) as engine:
         for row in found["queries"][:8]:
             query = labels.find(row["query"])
             hits = [c.chunk for c in rank(engine.search.gather(query.text), engine.plan.settings).recalled]
@@ -115,9 +102,8 @@ def test_the_notebook_of_the_workspace_is_the_default(run, usual, place):
 
 
 def test_tune_says_what_it_found_and_on_which_half(run, usual, place):
-    code, out, _ = run(
-        "eval", "--tune", "--labels", str(place / "labels.jsonl"), "--profile", "openclaw-2026.3", "--json"
-    )
+    labels = ("--labels", str(place / "labels.jsonl"), "--profile", "openclaw-2026.3")
+    code, out, _ = run("eval", "--tune", *labels, "--json")
     found = json.loads(out)
     assert code == 0
     assert {"evidence", "reason", "changes", "heldOut", "sentence", "questions"} <= set(found)

@@ -99,9 +99,8 @@ def test_a_notebook_lies_beside_the_configuration_that_was_named_unless_it_is_in
 
 
 def test_a_label_follows_its_line():
-    query = Query(
-        "q", (Label("a.md", 2, 1, "garlic"), Label("a.md", 9, 1, "gone"), Label("b.md", 1, 1, "x"), Label("a.md", 7))
-    )
+    rows = (Label("a.md", 2, 1, "garlic"), Label("a.md", 9, 1, "gone"), Label("b.md", 1, 1, "x"), Label("a.md", 7))
+    query = Query("q", rows)
 
     def read(path):
         if path == "b.md":

@@ -12,7 +12,6 @@ import pytest
 
 from memory_tui import events
 from memory_tui.cancel import Stop
-from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import WorkspaceError
 from memory_tui.index import watch
@@ -20,8 +19,7 @@ from memory_tui.index.watch import RootWatch, Watcher
 from memory_tui.mcp.tools import AnswerRules, memory_search
 from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots, scan
-from tests.engine.test_engine import Heard
-from tests.support.waiting import LONG
+from tests.support.waiting import LONG, Heard
 from tests.support.workspace import options_of, put, synced
 
 ROOT = os.geteuid() == 0
@@ -209,9 +207,8 @@ def mounted(tmp_path):
 
     def mount(point):
         point.mkdir(exist_ok=True)
-        done = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=1m", "none", point], capture_output=True, check=False
-        )
+        words = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", point]
+        done = subprocess.run(words, capture_output=True, check=False)
         if done.returncode:
             pytest.skip(f"tmpfs cannot be mounted here: {done.stderr.decode()}")
         points.append(point)
@@ -261,20 +258,16 @@ def test_a_disk_that_goes_while_its_notes_are_read_is_missed(tmp_path, mounted, 
         assert {row.path for row in engine.notes.files() if row.chunks} == {"memory/0.md"}
 
 
-def test_a_command_without_a_running_engine_knows_the_state(workspace, extra, tmp_path, capsys):
+def test_a_command_without_a_running_engine_knows_the_state(workspace, extra, tmp_path, printed):
     where = ["--workspace", str(workspace), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
     where += ["--extra", str(extra)]
-    assert main.main(["index", *where]) == 0
-    capsys.readouterr()
+    printed("index", *where)
     extra.rename(hidden(extra))
-    assert main.main(["status", *where, "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = json.loads(printed("status", *where, "--json"))
     assert [(root["path"], root["state"]) for root in shown["roots"]][-1] == ("../vault", "gone")
     assert shown["freshness"]["fresh"] == 4
-    assert main.main(["status", *where]) == 0
-    assert f"gone: ../vault  {extra} is not there" in capsys.readouterr().out
-    assert main.main(["search", *where, "--json", "tea"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    assert f"gone: ../vault  {extra} is not there" in printed("status", *where)
+    found = json.loads(printed("search", *where, "--json", "tea"))
     assert [(root["path"], root["state"]) for root in found["roots"]] == [("../vault", "gone")]
     assert found["results"][0]["path"] == "../vault/tea.md"
 

@@ -87,9 +87,8 @@ def test_the_workspace_may_be_a_link_but_nothing_below_it(tmp_path):
     (tmp_path / "real/linked").symlink_to(tmp_path / "elsewhere")
     workspace = tmp_path / "ws"
     assert found(workspace, "linked") == ["MEMORY.md", "memory/a.md"]
-    assert reasons(workspace, "linked") == dict.fromkeys(
-        ["memory/loop", "memory/out", "memory.md", "linked"], "symlink"
-    )
+    links = ["memory/loop", "memory/out", "memory.md", "linked"]
+    assert reasons(workspace, "linked") == dict.fromkeys(links, "symlink")
 
 
 @needs_inodes

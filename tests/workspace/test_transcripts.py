@@ -102,11 +102,8 @@ def test_which_files_are_transcripts(roots, tmp_path):
         "sessions/link.jsonl": "symlink",
     }
     both = scan(Roots.open(roots.workspace, sources=("sessions",), sessions=folder, archives=True))
-    assert [n.path for n in both.notes] == [
-        "sessions/a.jsonl",
-        "sessions/b.jsonl.reset.2026-03-01",
-        "sessions/c.jsonl.deleted.1",
-    ]
+    archived = ["sessions/b.jsonl.reset.2026-03-01", "sessions/c.jsonl.deleted.1"]
+    assert [n.path for n in both.notes] == ["sessions/a.jsonl", *archived]
 
 
 def test_transcripts_are_read_only_where_sources_and_folder_say_so(tmp_path, roots):
