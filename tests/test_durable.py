@@ -55,10 +55,8 @@ def _edit(one):
 
 
 def _gone_and_new(one):
-    files = (
-        FileChange("memory/archive/old.md", None, NOTES["memory/old.md"]),
-        FileChange("memory/old.md", NOTES["memory/old.md"], None),
-    )
+    old = NOTES["memory/old.md"]
+    files = (FileChange("memory/archive/old.md", None, old), FileChange("memory/old.md", old, None))
     return one.apply(Change("archive", "archive a note", files))
 
 

@@ -22,9 +22,8 @@ sys.stdin.read()
 @pytest.fixture
 def other_process(tmp_path):
     """A process that holds the lock of `index` until it is ended."""
-    child = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path / "index")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    words = [sys.executable, "-c", HOLD, str(tmp_path / "index")]
+    child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "held\n"
     yield child
     child.kill()

@@ -198,12 +198,8 @@ def test_a_table_that_cannot_be_used_is_a_sentence_and_stays_as_it_is(opened, co
     database(tmp_path / "other").create_table("memories", [{"id": "1", "name": "x"}])
     (tmp_path / "file").write_text("x")
     (tmp_path / "empty").mkdir()
-    for name, message in (
-        ("other", "it has no column text"),
-        ("file", "cannot be read"),
-        ("empty", "no memories"),
-        ("nowhere", "no memories"),
-    ):
+    told = {"other": "it has no column text", "file": "cannot be read", "empty": "no memories"}
+    for name, message in (told | {"nowhere": "no memories"}).items():
         with pytest.raises(MemoriesUnavailable, match=message):
             opened(tmp_path / name).table()
     assert not (tmp_path / "nowhere").exists()

@@ -132,9 +132,8 @@ def team(server: Server, place: Path, args: argparse.Namespace) -> None:
                 report = cost_of(
                     lambda store=store, home=home, allowed=allowed: publish.publish(store, home.access, allowed)
                 )
-            indexing, publishing = (
-                Cost(*map(sum, zip(*pair, strict=True))) for pair in ((indexing, again), (publishing, report))
-            )
+            pairs = ((indexing, again), (publishing, report))
+            indexing, publishing = (Cost(*map(sum, zip(*pair, strict=True))) for pair in pairs)
         show(f"{profile}: indexing {args.team} workspaces with cached vectors", indexing)
         show("publishing them", publishing, f"CPU {ratio(publishing.cpu, indexing.cpu, 'indexing')}, goal <= 1.5")
         with Engine.open(desk.options) as other:

@@ -100,10 +100,8 @@ def test_undo_of_a_note_that_changed_since_needs_merge(notes, run):
 
 def test_budget_and_archive(notes, run):
     hosts = json.loads(run("prompt", "--budget", "--json")[1])["hosts"]
-    assert [(host["host"]["name"], host["limit"], host["cut"]) for host in hosts] == [
-        ("openclaw", 20_000, None),
-        ("claude-code", 25_000, None),
-    ]
+    cuts = [(host["host"]["name"], host["limit"], host["cut"]) for host in hosts]
+    assert cuts == [("openclaw", 20_000, None), ("claude-code", 25_000, None)]
     assert "all of it is read" in run("prompt", "--budget")[1]
     (notes / "memory/2025-01-01.md").write_bytes(b"old\r\n")
     assert run("archive", "--older-than", "99", "--yes")[0] == 0
@@ -118,10 +116,8 @@ def test_each_action_that_the_inbox_offers_is_made_and_taken_back(notes, run):
     for path in ("MEMORY.md", "memory/network.md"):
         (notes / path).write_text(f"# Home\n{twice}\n- more\n")
     (notes / "memory/2026-01-01.md").write_text("- The stand-up of the team is at 10:15 in room Elbe\n")
-    (notes / "memory/2026-01-05.md").write_text(
-        f"- key {key}\n- see [this](gone.md)\n"
-        "- Correction: the stand-up of the team is at 09:45 in room Elbe, no longer at 10:15\n"
-    )
+    later = "- Correction: the stand-up of the team is at 09:45 in room Elbe, no longer at 10:15\n"
+    (notes / "memory/2026-01-05.md").write_text(f"- key {key}\n- see [this](gone.md)\n{later}")
     (notes / "memory/latin.md").write_bytes("- Die Tür ist grün und schön\n".encode("latin-1"))
     (notes / "memory/2026-02-30.md").write_text("- bread\n")
 

@@ -220,11 +220,7 @@ def test_any_query_is_answered(run, query):
 
 
 def test_a_word_without_end_is_not_said_whole(run):
-    for words in (
-        ("search", "x" * 40_000),
-        ("search", "x" * 40_000, "--explain"),
-        ("why", "x" * 40_000, "MEMORY.md:2"),
-    ):
+    for words in ("search", "x" * 40_000), ("search", "x" * 40_000, "--explain"), ("why", "x" * 40_000, "MEMORY.md:2"):
         code, out, err = run(*words)
         assert code == 0, (words[2:], err[:300])
         assert max(map(len, (out + err).splitlines())) < 2_000, words[:1]

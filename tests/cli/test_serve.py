@@ -178,13 +178,8 @@ def test_without_the_extra_serve_says_how_to_get_it(monkeypatch, printed):
 async def test_the_app_in_a_tab_answers_and_ends_with_the_server(tmp_path):
     sample(tmp_path / "notes")
     words = ["serve", "notes", "--json", "--provider", "none", "--index", str(tmp_path / "index")]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "memory_tui", *words],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    server = subprocess.Popen([sys.executable, "-m", "memory_tui", *words], cwd=tmp_path, **pipes)
     try:
         address, screen = json.loads(server.stdout.readline())["url"], b""
         place, origin = f"{address}ws?width=100&height=40", address.rpartition("/")[0].rpartition("/")[0]

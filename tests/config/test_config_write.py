@@ -123,17 +123,13 @@ def test_agents_and_their_workspaces(agents, expected, home, write):
 
 
 def test_agents_that_are_there_twice_are_reported_with_line_and_choice(write):
-    write(
-        '{agents: {list: [\n{id: "main", default: true, workspace: "/a"},\n{id: "MAIN", workspace: "/b"},\n'
-        '{id: "other", default: true}]}}'
-    )
+    one, two = '{id: "main", default: true, workspace: "/a"}', '{id: "MAIN", workspace: "/b"}'
+    write(f'{{agents: {{list: [\n{one},\n{two},\n{{id: "other", default: true}}]}}}}')
     found = load.load(None, None)
     assert [agent.id for agent in found.agents] == ["main", "other"]
     assert found.agent.workspace == Path("/a")
-    assert [(problem.place.line, problem.used) for problem in found.problems] == [
-        (3, "only the one of line 2 is used"),
-        (4, "'main' of line 2 is used"),
-    ]
+    said = [(problem.place.line, problem.used) for problem in found.problems]
+    assert said == [(3, "only the one of line 2 is used"), (4, "'main' of line 2 is used")]
 
 
 def test_an_agent_that_nobody_knows_is_refused_with_those_there_are(write, home):
@@ -162,9 +158,8 @@ def test_variables_are_replaced_in_openclaws_order(home, write, monkeypatch):
             },
         }
     )
-    (home / ".openclaw" / ".env").write_text(
-        '# mine\nB=from-file # why\nexport C=\'quoted # text\'\nD="dou\\"ble"\nA=file\n=broken\nD2\n'
-    )
+    env = '# mine\nB=from-file # why\nexport C=\'quoted # text\'\nD="dou\\"ble"\nA=file\n=broken\nD2\n'
+    (home / ".openclaw" / ".env").write_text(env)
     monkeypatch.setenv("A", "process")
     found = load.load(None, None)
     kept = ("${A}", "${lower}", "$A", "${A", "~/x")
@@ -188,12 +183,10 @@ def test_includes_are_joined_as_openclaw_joins_them(write, home):
         " agents: {defaults: {memorySearch: {query: {minScore: 0.4}}}}}"
     )
     (folder / "more").mkdir()
-    (folder / "base.json5").write_text(
-        "{agents: {defaults: {memorySearch: {extraPaths: ['a'], query: {minScore: 0.1, maxResults: 3}}}}}"
-    )
-    (folder / "more" / "agents.json5").write_text(
-        "{agents: {defaults: {memorySearch: {$include: './search.json5', extraPaths: ['b']}}}}"
-    )
+    base = "{agents: {defaults: {memorySearch: {extraPaths: ['a'], query: {minScore: 0.1, maxResults: 3}}}}}"
+    (folder / "base.json5").write_text(base)
+    agents = "{agents: {defaults: {memorySearch: {$include: './search.json5', extraPaths: ['b']}}}}"
+    (folder / "more" / "agents.json5").write_text(agents)
     (folder / "more" / "search.json5").write_text("\n{cache: {enabled: false}, query: {minScore: -1}}")
     found = load.load(None, None)
     assert (found.value("query.minScore"), found.value("query.maxResults")) == (0.4, 3)

@@ -192,10 +192,9 @@ def test_the_order_of_keys_is_openclaws(asked, tmp_path, monkeypatch):
     assert key({}) == "sk-of-the-proxy"
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-variable")
     assert key({}) == "sk-of-the-variable"
-    profiles = {
-        "openai:oauth": {"type": "oauth", "provider": "openai", "access": "never"},
-        "openai:default": {"type": "api_key", "provider": "openai", "key": "sk-of-the-login"},
-    }
+    oauth = {"type": "oauth", "provider": "openai", "access": "never"}
+    key_of = {"type": "api_key", "provider": "openai", "key": "sk-of-the-login"}
+    profiles = {"openai:oauth": oauth, "openai:default": key_of}
     login(tmp_path, "main", profiles)
     assert key({}) == "sk-of-the-login"
     assert key({"remote": {"apiKey": "sk-of-the-search"}}) == "sk-of-the-search"
@@ -276,9 +275,8 @@ def test_a_prompt_holds_what_the_budget_says_that_hosts_read(layout, limit, aske
 def test_a_server_without_memory_search_does_not_tell_its_agent_to_search(asked):
     wire = Wire(where(asked(OFF)))
     try:
-        greeting = wire.ask(
-            0, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "bare", "version": "1"}
-        )
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bare", "version": "1"}}
+        greeting = wire.ask(0, "initialize", **client)
         said = greeting["result"]["instructions"]
         assert "enabled is false" in said
         assert "search the memory files" not in said

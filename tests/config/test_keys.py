@@ -120,12 +120,8 @@ class House:
                 at = at.setdefault(name, {})
             at[last] = value
         self._count += 1
-        return Options(
-            config=str(self._write(tree)),
-            provider=provider,
-            index=str(self.home / f"{self._count}.sqlite"),
-            now=1_795_000_000.0,
-        )
+        places = {"config": str(self._write(tree)), "index": str(self.home / f"{self._count}.sqlite")}
+        return Options(**places, provider=provider, now=1_795_000_000.0)
 
 
 @pytest.fixture
@@ -187,9 +183,8 @@ def _shared(name):
 
 
 def _login(house, options):
-    profiles = {
-        f"openai:{name}": {"type": "api_key", "provider": "openai", "key": f"sk-{name}"} for name in ("first", "second")
-    }
+    names = ("first", "second")
+    profiles = {f"openai:{n}": {"type": "api_key", "provider": "openai", "key": f"sk-{n}"} for n in names}
     login = json.dumps({"version": 1, "profiles": profiles})
     put(house.home / ".openclaw/agents/main/agent", "auth-profiles.json", text=login)
     found = plan.settings(plan.choose(options), Approvals(house.workspace)).with_shared("openai")

@@ -43,10 +43,8 @@ def test_both_layouts_of_openclaw_are_read(text, layout):
 
 
 def test_our_own_file_has_the_tree_at_the_top():
-    found = parsed(
-        '{query: {minScore: 0.1}, sync: {watchDebounceMs: 200}, profile: "recommended", workspace: "/notes"}',
-        name="config.json",
-    )
+    text = '{query: {minScore: 0.1}, sync: {watchDebounceMs: 200}, profile: "recommended", workspace: "/notes"}'
+    found = parsed(text, name="config.json")
     assert found.kind == "own"
     assert found.values["sync.watchDebounceMs"].value == 200
     assert found.values["profile"].value == "recommended"
@@ -82,9 +80,8 @@ def test_what_an_agent_has_of_its_own_counts_before_what_is_general(key):
 
 
 def test_two_layouts_at_once_are_reported_and_the_newer_counts():
-    found = parsed(
-        "{memory: {search: {query: {minScore: 0.1}}},\n agents: {defaults: {memorySearch: {query: {minScore: 0.9}}}}}",
-    )
+    newer, older = "{search: {query: {minScore: 0.1}}}", "{memorySearch: {query: {minScore: 0.9}}}"
+    found = parsed(f"{{memory: {newer},\n agents: {{defaults: {older}}}}}")
     assert found.value("query.minScore") == 0.1
     assert "line 2" in str(found.problems[0])
 
@@ -261,10 +258,8 @@ def test_a_command_is_never_run(secret, tmp_path):
     trace, command = tmp_path / "it ran", tmp_path / "vault"
     command.write_text(f"#!/bin/sh\ntouch '{trace}'\necho {KEY}\n")
     command.chmod(0o755)
-    found = secret(
-        {"source": "exec", "provider": "vault", "id": "openai"},
-        {"providers": {"vault": {"source": "exec", "command": str(command)}}},
-    )
+    command = {"providers": {"vault": {"source": "exec", "command": str(command)}}}
+    found = secret({"source": "exec", "provider": "vault", "id": "openai"}, command)
     assert not found.value
     assert "of source 'exec', which memory-tui never asks" in found.problem
     assert not trace.exists()

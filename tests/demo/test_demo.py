@@ -29,11 +29,8 @@ DAY_NAME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-[a-z-]+)?\.md")
 
 
 def notes(folder):
-    return {
-        path.relative_to(folder).as_posix(): path.read_text("utf-8")
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in files}
 
 
 def day_of(name):

@@ -57,11 +57,8 @@ class World:
         note.write_text("".join(f"fact {i:03} {name} word{i}\n" for i in range(count)))
 
     def open(self, *, once=False):
-        remote = {
-            "baseUrl": f"{self.host or self.play.url}/v1",
-            "apiKey": KEY,
-            "batch": {"enabled": True, "pollIntervalMs": 10, **self.batch},
-        }
+        batch = {"enabled": True, "pollIntervalMs": 10, **self.batch}
+        remote = {"baseUrl": f"{self.host or self.play.url}/v1", "apiKey": KEY, "batch": batch}
         chunking, sync = {"tokens": self.tokens, "overlap": 0}, {"watch": False}
         configure(self.folder, "", remote=remote, chunking=chunking, sync=sync)
         Approvals(self.folder / "notes").approve("openai", "embed.example", "test")
@@ -135,9 +132,8 @@ def test_jobs_of_an_earlier_version_are_followed_and_paid_once(world, monkeypatc
         assert (report.error, report.embedded, lacking(engine)) == ("", 10, 0)
     assert world.direct == []
     assert world.play.count("POST /files") == world.play.count("POST /batches") == 1
-    assert [text_of(line).rstrip() for line in world.play.requests(1)] == [
-        f"fact {i:03} memory/later.md word{i}" for i in range(4)
-    ]
+    later = [f"fact {i:03} memory/later.md word{i}" for i in range(4)]
+    assert [text_of(line).rstrip() for line in world.play.requests(1)] == later
     assert not any(world.play.files)
 
 

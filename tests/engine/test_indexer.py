@@ -110,12 +110,8 @@ sys.stdin.readline()
 
 @pytest.fixture
 def keeper(workspace, tmp_path):
-    child = subprocess.Popen(
-        [sys.executable, "-c", KEEP, str(workspace), str(tmp_path / "i" / "index.sqlite")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    words = [sys.executable, "-c", KEEP, str(workspace), str(tmp_path / "i" / "index.sqlite")]
+    child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert child.stdout.readline() == "keeping\n"
     yield child
     child.kill()

@@ -100,9 +100,8 @@ def test_every_change_is_real_and_the_nearest(found, settings, data):
 def test_a_batch_is_ranking(found, several):
     replay = Reranking(found)
     traces = [rank(found, one) for one in several]
-    assert replay.recalled([tuned(one) for one in several]) == [
-        tuple(c.chunk.rowid for c in trace.recalled) for trace in traces
-    ]
+    theirs = [tuple(c.chunk.rowid for c in trace.recalled) for trace in traces]
+    assert replay.recalled([tuned(one) for one in several]) == theirs
     for row in range(len(found.refs)):
         for standing, trace in zip(replay.standings(row, [tuned(one) for one in several]), traces, strict=True):
             hit = next((c for c in (*trace.recalled, *trace.lost) if c.chunk.rowid == row), None)

@@ -20,13 +20,8 @@ from tests.support.workspace import options_of, put_all, synced
 
 __all__ = ["hashed"]
 QUESTIONS = ("ticket7 of omada", "我想看《出租车司机》", "memory/long.md")
-WORLDS = (
-    ("recommended", "builtin"),
-    ("recommended", "none"),
-    ("openclaw-2026.9", "builtin"),
-    ("openclaw-2026.3", "none"),
-    ("recommended", "local-small"),
-)
+WORLDS = [("recommended", provider) for provider in ("builtin", "none", "local-small")]
+WORLDS += [("openclaw-2026.9", "builtin"), ("openclaw-2026.3", "none")]
 """Profiles and providers: each rule of ranking, by words and vectors and by words alone."""
 MULTIPLIER, LAMBDA = "query.hybrid.candidateMultiplier", "query.hybrid.mmr.lambda"
 TIGHT: Mapping[str, Scalar] = {RESULTS: 3, FLOOR: 0.3, MULTIPLIER: 2, DECAY: True, MMR: True, LAMBDA: 0.3}

@@ -33,17 +33,8 @@ _PASSING = {"timings", "bytes", "dbBytes", "pid", "since", "version"}
 _LIBRARY = re.compile(r"(SQLite|sqlite-vec) v?\d[\d.]*")
 _DIGEST = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
 _CHUNK = {"id", "rowid", "source", "citation"}
-_ROWS = {
-    "recalled": 1,
-    "lost": 1,
-    "shares": 2,
-    "flips": 3,
-    "sets": 1,
-    "links": 20,
-    "results": 9,
-    "words": 9,
-    "dropped": 9,
-}
+_ROWS = {"recalled": 1, "lost": 1, "shares": 2, "flips": 3, "sets": 1, "links": 20}
+_ROWS |= dict.fromkeys(("results", "words", "dropped"), 9)
 """How many members of a list stand in a file in full."""
 _LINE, _TEXT = 200, 100
 
@@ -89,12 +80,10 @@ def _tools(commands, options, folder, questions, note):
     for arguments in ({"path": note, "from": 1, "lines": 3}, {"path": "memory/no-such-note.md"}):
         calls.append(("tools/call", {"name": "memory_get", "arguments": arguments}))
     requests = folder / "requests"
-    requests.write_text(
-        "".join(
-            json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n"
-            for number, (method, params) in enumerate(calls)
-        )
-    )
+    lines = [
+        {"jsonrpc": "2.0", "id": at, "method": method, "params": given} for at, (method, given) in enumerate(calls)
+    ]
+    requests.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     code = f"os.dup2(os.open({str(requests)!r}, os.O_RDONLY), 0)"
     _, out, err = commands.run(*options, "mcp", code=code, env=dict(os.environ))
     results = {answer["id"]: answer["result"] for answer in map(json.loads, out.splitlines())}

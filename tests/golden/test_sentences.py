@@ -31,14 +31,8 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "read_as_time": [{"words": "yesterday", "days": "2026-11-19", "alone": alone} for alone in (False, True)],
     "long_question": [{"different": 1200, "rarest": 64, "first": 32}],
     "uneven_weights": [
-        {
-            "vector": 0.9,
-            "vector_origin": "--set",
-            "text": 0.6,
-            "text_origin": "default",
-            "vector_counts": 0.6,
-            "text_counts": 0.4,
-        }
+        {"vector": 0.9, "text": 0.6, "vector_counts": 0.6, "text_counts": 0.4}
+        | {"vector_origin": "--set", "text_origin": "default"}
     ],
     "question_withheld": [{"kinds": ("GitHub token", "password"), "host": "api.openai.com"}],
     "found_by_meaning_alone": [
@@ -104,14 +98,8 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     ],
     "model_mismatch": [{"detail": "The index was made with x.", "text": notices.notice("words_off")}],
     "outside_vector_pool": [
-        {
-            "rank": 101,
-            "of": 1200,
-            "pool": 60,
-            "cosine": 0.1234,
-            "edge": 0.2,
-            "text": notices.notice("outside_text_pool", rank=70, pool=60, bm25=-1.2, edge=-2.5),
-        }
+        {"rank": 101, "of": 1200, "pool": 60, "cosine": 0.1234, "edge": 0.2}
+        | {"text": notices.notice("outside_text_pool", rank=70, pool=60, bm25=-1.2, edge=-2.5)}
     ],
     "unreadable_project": [{}],
     "recalled": [

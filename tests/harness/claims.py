@@ -146,9 +146,8 @@ def _outside_words(claim: Any, case: Case) -> None:
     assert claim.bm25 >= claim.edge
     sides = case.evidence.keywords.each if case.evidence.keywords else ()
     every = (why_not.side_of(case.evidence, case.settings), *sides)
-    assert any(
-        int(np.count_nonzero(side.postings.bm25 < claim.bm25)) < claim.rank for side in every if len(side.postings.rows)
-    )
+    matched = [side.postings.bm25 for side in every if len(side.postings.rows)]
+    assert any(int(np.count_nonzero(bm25 < claim.bm25)) < claim.rank for bm25 in matched)
 
 
 @checks("copy_of")

@@ -183,10 +183,8 @@ def test_what_is_remembered_is_a_note_that_codex_takes_up(memory, printed):
     added = sorted(path for path in memory.rglob("*.md") if path not in before)
     names = [path.relative_to(memory).as_posix() for path in added]
     assert all(NAME.fullmatch(name) for name in names), names
-    assert {path.read_text() for path in added} == {
-        "The plumber is Mrs Ödön.\n",
-        "Prefers the ferry from pier 3.\n\n(from memory_summary.md)\n",
-    }
+    told = {"The plumber is Mrs Ödön.\n", "Prefers the ferry from pier 3.\n\n(from memory_summary.md)\n"}
+    assert {path.read_text() for path in added} == told
     assert all(path.read_bytes() == data for path, data in before.items()), "what Codex makes stays as it is"
 
 
@@ -256,9 +254,8 @@ def test_the_inbox_names_facts_without_a_pointer_and_pointers_without_a_file(fac
     assert kinds["user_role.md"] == "user"
     assert kinds["feedback_testing.md"] == "feedback"
     assert kinds["MEMORY.md"] == ""
-    assert found["unlisted", "feedback_testing.md"].endswith(
-        "Add: - [Feedback testing](feedback_testing.md) — Run the tests: all of them"
-    )
+    line = "Add: - [Feedback testing](feedback_testing.md) — Run the tests: all of them"
+    assert found["unlisted", "feedback_testing.md"].endswith(line)
     assert found["dead path", "MEMORY.md"] == "project_gone.md is not there."
     assert not {path for kind, path in found if kind in ("unlisted", "dead path")} & {"user_role.md"}
 

@@ -53,10 +53,8 @@ def test_the_workspace_extra_notes_and_those_of_claude_code_are_named(entry_of, 
     memory = claude_code.auto_memory(project)
     memory.mkdir(parents=True)
     words = entry_of("--extra", "../more", "--claude-code")["args"]
-    assert words[words.index("mcp") + 1 :] == [
-        *("--workspace", str(project)),
-        *("--extra", str(project / "../more"), "--extra", str(memory)),
-    ]
+    named = [*("--workspace", str(project)), *("--extra", str(project / "../more"), "--extra", str(memory))]
+    assert words[words.index("mcp") + 1 :] == named
 
 
 def test_what_is_printed_starts_the_server(tmp_path, entry_of):
@@ -103,14 +101,9 @@ def test_its_javascript_does_what_its_own_tests_ask():
     node = shutil.which("node")
     if node is None:
         pytest.skip("there is no node here to run the plugin's own tests")
-    run = subprocess.run(
-        [node, "--test", str(TESTS)],
-        check=False,
-        env={**os.environ, "PLUGIN": str(FOLDER)},
-        capture_output=True,
-        text=True,
-        timeout=2 * LONG,
-    )
+    env = {**os.environ, "PLUGIN": str(FOLDER)}
+    words = [node, "--test", str(TESTS)]
+    run = subprocess.run(words, check=False, env=env, capture_output=True, text=True, timeout=2 * LONG)
     assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
 
 

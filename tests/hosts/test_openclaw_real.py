@@ -42,15 +42,8 @@ def program(home):
 
 def run(installed, *words):
     command = [str(installed.home / "bin" / "memory-tui"), *words]
-    done = subprocess.run(
-        command,
-        check=False,
-        env=installed.environment,
-        cwd=installed.home,
-        capture_output=True,
-        text=True,
-        timeout=LONG,
-    )
+    places = {"env": installed.environment, "cwd": installed.home}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=LONG, **places)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

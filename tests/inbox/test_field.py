@@ -78,9 +78,8 @@ def test_records_of_one_kind_and_logs_without_a_day_in_their_name_are_no_repeats
     for name in ("heron", "otter"):
         rows = [f"- {name} says: {row}, {at} of nine" for at, row in enumerate(work * 2)]
         letters[f"memory/letters/{name}.md"] = "\n".join([f"# For {name}", *heads, *work, *rows])
-    log = "# Prices\n" + "".join(
-        f"## 2026-03-0{day}\n" + "\n".join(row.replace("hall", "quay") for row in work) + "\n" for day in range(1, 6)
-    )
+    days = "\n".join(row.replace("hall", "quay") for row in work)
+    log = "# Prices\n" + "".join(f"## 2026-03-0{day}\n{days}\n" for day in range(1, 6))
     findings = checks.examine(inputs({**letters, "memory/prices.md": log}))
     assert findings.groups == ()
     assert {"lines of notes with the same headings", repeats.BEATS} <= findings.quiet.keys()
@@ -185,10 +184,8 @@ def test_what_commands_an_agent_is_marked_where_it_gets_it():
 
 
 def test_a_cause_counts_every_note_that_says_the_lines():
-    lines = "".join(
-        f"- the {thing} behind the shed is turned with the long fork every second Saturday in spring\n"
-        for thing in ("compost heap", "bed of leaves")
-    )
+    behind = "behind the shed is turned with the long fork every second Saturday in spring"
+    lines = "".join(f"- the {thing} {behind}\n" for thing in ("compost heap", "bed of leaves"))
     notes = {path: f"# {path}\n{lines}" for path in ("MEMORY.md", "memory/garden.md", "memory/shed.md")}
     [group] = checks.examine(inputs(notes)).groups
     holders = {place.path for item in group.suggestions for place in (item.place, item.other) if place is not None}

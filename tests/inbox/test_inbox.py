@@ -104,14 +104,9 @@ def test_a_key_of_many_lines_is_all_of_them():
 def test_a_masked_difference_has_the_same_lines_without_the_secret():
     key = "-----BEGIN PRIVATE KEY-----\nplainlookingword\n-----END PRIVATE KEY-----\n"
     before = f"# x\n- wifi password: hunter2hunter2X9\n{key}tea\n"
-    change = Change(
-        "edit",
-        "x",
-        (
-            FileChange("a.md", before.encode(), f"{before}more\n".replace("# x", "# y").encode()),
-            FileChange("b.md", None, b"password: hunter3hunter3X9\n"),
-        ),
-    )
+    longer = f"{before}more\n".replace("# x", "# y").encode()
+    files = (FileChange("a.md", before.encode(), longer), FileChange("b.md", None, b"password: hunter3hunter3X9\n"))
+    change = Change("edit", "x", files)
     text = "\n".join(map(str, diff_lines(change, 9)))
     assert " - wifi password: [secret]" in text
     assert "+password: [new secret]" in text
@@ -120,15 +115,8 @@ def test_a_masked_difference_has_the_same_lines_without_the_secret():
 
 
 def test_a_note_that_moves_is_told_by_its_paths():
-    change = Change(
-        "rename",
-        "x",
-        (
-            FileChange("b.md", None, b"- text\n"),
-            FileChange("a.md", b"- text\n", None),
-            FileChange("c.md", b"see a.md\n", b"see b.md\n"),
-        ),
-    )
+    files = [("b.md", None, b"- text\n"), ("a.md", b"- text\n", None), ("c.md", b"see a.md\n", b"see b.md\n")]
+    change = Change("rename", "x", tuple(FileChange(*file) for file in files))
     shown = [str(line) for line in diff_lines(change)]
     assert shown[0] == "a.md becomes b.md, its text stays as it is"
     assert not any("- text" in line for line in shown)
@@ -248,9 +236,8 @@ def test_what_the_host_cuts_off_can_go_to_a_topic_note(engine, workspace):
 def test_of_a_long_note_the_beginning_is_examined_which_is_said(engine, workspace):
     link = "- the domain is told of [here](domain.md)\n"
     (workspace / "memory/log.md").write_text(link + "- a day like any other\n" * 30_000 + link)
-    rows = {
-        (s.kind, s.place.first): s for s in engine.inbox.examine(kinds=BY_KIND).suggestions if "log.md" in s.place.path
-    }
+    suggestions = engine.inbox.examine(kinds=BY_KIND).suggestions
+    rows = {(s.kind, s.place.first): s for s in suggestions if "log.md" in s.place.path}
     assert rows.keys() == {("long note", 1), ("dead path", 1)}
     lines = rows["long note", 1].finding.fields["lines"]
     assert 20_000 < lines < 30_000

@@ -231,10 +231,8 @@ def test_many_processes_beside_rebuilds_hear_of_no_lock_and_get_the_text_of_thei
     """Each rebuild cuts the notes otherwise, so that a chunk of one index under the name of another would show."""
     opened().index.sync()
     command = [sys.executable, "-c", READERS, str(workspace), str(index)]
-    readers = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    readers = [subprocess.Popen(command, text=True, **pipes) for _ in range(2)]
     began = [reader.stdout.readline() for reader in readers if reader.stdout is not None]
     for tokens in ("48", "64", "90", "128", "400"):
         with opened(**{"chunking.tokens": tokens, "chunking.overlap": "0"}) as engine:

@@ -103,12 +103,8 @@ def synced(memory, force=False):
 def freshness(memory):
     maker = memory.provider
     wanted = recipe_of(memory.roots, memory.settings, maker.identity, maker.max_input_bytes)
-    return compare(
-        scan(memory.roots),
-        memory.store.indexed(),
-        roots=memory.roots,
-        rebuild=differences(memory.store.recipe() or wanted, wanted),
-    )
+    rebuild = differences(memory.store.recipe() or wanted, wanted)
+    return compare(scan(memory.roots), memory.store.indexed(), roots=memory.roots, rebuild=rebuild)
 
 
 def never_fresh_and_different(memory, seen):

@@ -73,9 +73,8 @@ def test_a_root_on_another_device_is_not_believed_even_if_few_vanish(memory):
     (memory.folder / "memory/1.md").unlink()
     assert memory.sync().removed == 0
     assert memory.sync().removed == 0, "the new device is not remembered while a note is held"
-    [state] = compare(scan(memory.roots), memory.store.indexed(), roots=memory.roots, devices={"memory": 1}).of(
-        "missing root"
-    )
+    now = compare(scan(memory.roots), memory.store.indexed(), roots=memory.roots, devices={"memory": 1})
+    [state] = now.of("missing root")
     assert "mounted or unmounted" in state.detail
     assert memory.sync(accept=True).removed == 1
 

@@ -158,10 +158,8 @@ def test_chunks_that_a_provider_refused_or_never_got(made, store):
     write(made, vectors=False, a="poison", b="a secret", c="neither", d="poison")
     made.reject("poison", "too long for me")
     made.withhold("a secret", "a password")
-    assert [(one.rowid, one.path, one.start_line, one.reason) for one in store.rejected()] == [
-        (1, "memory/a.md", 1, "too long for me"),
-        (4, "memory/d.md", 1, "too long for me"),
-    ]
+    refused = [(one.rowid, one.path, one.start_line, one.reason) for one in store.rejected()]
+    assert refused == [(1, "memory/a.md", 1, "too long for me"), (4, "memory/d.md", 1, "too long for me")]
     assert [str(one) for one in store.withheld()] == ["withheld: looks like a secret (a password)"]
     made.attach({row.hash: hash_vector("poison") for row in store.chunks_of("memory/a.md")})
     assert store.rejected() == []

@@ -315,10 +315,8 @@ def test_the_index_holds_the_rows_of_the_real_program(
         for path in store.indexed()
         for row in store.chunks_of(path)
     }
-    theirs = {
-        row["id"]: (row["path"], row["start_line"], row["end_line"], row["hash"], row["model"], row["text"])
-        for row in rows("chunks.jsonl")
-    }
+    fields = ("path", "start_line", "end_line", "hash", "model", "text")
+    theirs = {row["id"]: tuple(row[name] for name in fields) for row in rows("chunks.jsonl")}
     assert mine == theirs
     assert {(row.path, row.hash, row.size) for row in store.indexed().values()} == {
         (row["path"], row["hash"], row["size"]) for row in rows("files.jsonl")

@@ -122,10 +122,8 @@ class Row(NamedTuple):
     how: str
 
 
-TABLE = {
-    area["title"]: [Row(*row) for row in area["rows"]]
-    for area in tomllib.loads((FOLDER / "openclaw.toml").read_text("utf-8"))["area"]
-}
+AREAS = tomllib.loads((FOLDER / "openclaw.toml").read_text("utf-8"))["area"]
+TABLE = {area["title"]: [Row(*row) for row in area["rows"]] for area in AREAS}
 ROWS = [row for rows in TABLE.values() for row in rows]
 
 

@@ -98,14 +98,8 @@ def test_a_request_says_its_session_and_may_ask_for_progress(arguments):
 
     async def talk(session):
         plain = data(await session.call_tool("memory_search", {"query": "omada"}))
-        group = data(
-            await session.call_tool(
-                "memory_search",
-                {"query": "omada"},
-                progress_callback=heard,
-                meta={"memory-tui/sessionKey": "agent:main:x:group:1"},
-            )
-        )
+        more = {"progress_callback": heard, "meta": {"memory-tui/sessionKey": "agent:main:x:group:1"}}
+        group = data(await session.call_tool("memory_search", {"query": "omada"}, **more))
         assert "citation" in plain["results"][0]
         assert "citation" not in group["results"][0]
 
@@ -150,11 +144,7 @@ BROKEN: list[tuple[bytes, int, object]] = [
     (b"\xff\xfe", -32700, None),
     (b"[1,2]", -32600, None),
     (b"[" * 100_000, -32600, None),
-    (
-        b'{"id":11,"method":"tools/list","params":' + b"[" * 100_000 + b"]" * 100_000 + b',"jsonrpc":"2.0"}',
-        -32600,
-        None,
-    ),
+    (b'{"id":1,"method":"tools/list","params":' + b"[" * 100_000 + b"]" * 100_000 + b',"jsonrpc":"2.0"}', -32600, None),
     (b'{"jsonrpc":"2.0","id":12,"method":"tools/list","params":{"a":oops}}', -32700, None),
     (b'{"params":{"id":1},"jsonrpc":"2.0","id":"x\\ud83d","method":7}', -32600, "x\ud83d"),
     (b'{"jsonrpc":"2.0","id":13,"method":"tools/list","params":{"cursor":"zzz"}}', -32602, 13),
@@ -342,9 +332,8 @@ def slow(workspace, tmp_path, arguments):
     """A provider that can be made to hang, and the arguments for a server that asks it."""
     with serving(Play()) as play:
         config = tmp_path / "config.json"
-        config.write_text(
-            json.dumps({"provider": "openai", "remote": {"baseUrl": f"{play.url}/v1", "apiKey": "sk-test-0123456789"}})
-        )
+        remote = {"baseUrl": f"{play.url}/v1", "apiKey": "sk-test-0123456789"}
+        config.write_text(json.dumps({"provider": "openai", "remote": remote}))
         found = [*arguments[:-1], "openai", "--config", str(config)]
         subprocess.run([*PROGRAM[:-1], "index", *found], check=True, capture_output=True)
         play.usual = hang

@@ -173,13 +173,8 @@ def test_the_real_program_takes_as_many_characters_of_memory_md(tmp_path, limits
     script = tmp_path / "prompt.mjs"
     script.write_text(_SCRIPT)
     (tmp_path / "files.json").write_text(json.dumps(said))
-    done = subprocess.run(
-        [node(), str(script), str(package), json.dumps(limits), str(tmp_path / "files.json")],
-        capture_output=True,
-        text=True,
-        timeout=LONG,
-        check=True,
-    )
+    words = [node(), str(script), str(package), json.dumps(limits), str(tmp_path / "files.json")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LONG, check=True)
     theirs = next(units(one["content"]) for one in json.loads(done.stdout) if Path(one["path"]).name == "MEMORY.md")
     ours = units(in_prompt(files["MEMORY.md"], left(tmp_path, files, limits)))
     # Half an emoji is dropped at a cut.

@@ -185,9 +185,8 @@ def test_of_equal_headings_the_one_that_fits_is_meant():
 
 
 def test_moving_takes_the_lines_away_and_keeps_line_ends():
-    change = promote.promote(
-        spot(b"# x\r\n- one\r\n- two", 3), "MEMORY.md", MEMORY.replace(b"\n", b"\r\n"), to="Family", move=True
-    )
+    into = MEMORY.replace(b"\n", b"\r\n")
+    change = promote.promote(spot(b"# x\r\n- one\r\n- two", 3), "MEMORY.md", into, to="Family", move=True)
     assert [file.path for file in change.files] == ["MEMORY.md", DAY]
     assert after(change, DAY) == b"# x\r\n- one"
     assert b"nuts.\r\n- two (from memory/2026-01-12.md)\r\n\r\n" in after(change, "MEMORY.md")

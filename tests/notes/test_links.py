@@ -81,10 +81,8 @@ def test_backlinks_follow_the_notes(tmp_path):
     assert [(link.source, link.line) for link in index.about("memory/network.md").back] == [("MEMORY.md", 1)]
     assert [link.written for link in index.about("MEMORY.md").links if not link.target] == ["memory/soon.md"]
     (folder / "memory/soon.md").write_text("see memory/network.md#L2\n")
-    assert [(link.source, link.target_line) for link in index.about("memory/network.md").back] == [
-        ("MEMORY.md", 0),
-        ("memory/soon.md", 2),
-    ]
+    back = [(link.source, link.target_line) for link in index.about("memory/network.md").back]
+    assert back == [("MEMORY.md", 0), ("memory/soon.md", 2)]
     assert all(link.target for link in index.about("MEMORY.md").links)
     (folder / "memory/network.md").unlink()
     assert index.about("memory/network.md").back == ()

@@ -301,12 +301,11 @@ def test_the_watcher_keeps_each_version_of_two_appenders(watched):
         for path in texts:
             texts[path] += b"- %d\n" % number
             (folder / path).write_bytes(texts[path])
-        until(
-            lambda: (
-                [journal.text(next(iter(journal.edits(p))).after) for p in texts if journal.edits(p)]
-                == [*texts.values()]
-            )
-        )
+
+        def seen():
+            return [journal.text(next(iter(journal.edits(p))).after) for p in texts if journal.edits(p)]
+
+        until(lambda: seen() == [*texts.values()])
     assert [len(journal.edits(path)) for path in texts] == [6, 6]
 
 
@@ -351,12 +350,11 @@ def test_the_watcher_sees_folders_and_root_notes_go_and_come(watched):
     until(lambda: journal.edits("memory/sub/x.md"))
     shutil.rmtree(folder / "memory/sub")
     (folder / "MEMORY.md").unlink()
-    until(
-        lambda: (
-            [journal.edits(path)[:1] and journal.edits(path)[0].after for path in ("memory/sub/x.md", "MEMORY.md")]
-            == [None] * 2
-        )
-    )
+
+    def last():
+        return [journal.edits(path)[:1] and journal.edits(path)[0].after for path in ("memory/sub/x.md", "MEMORY.md")]
+
+    until(lambda: last() == [None, None])
 
 
 def test_switched_off_nothing_is_kept_and_what_others_did_is_forgotten(folder):

@@ -47,9 +47,8 @@ class Database:
         """Add messages to a session, by turns of the user and the assistant; `compress` makes rows of long ones."""
         write = self.connection.execute
         write("INSERT OR IGNORE INTO session_windows VALUES (?, ?, ?)", (session, key, AT * 1000))
-        (last,) = write(
-            "SELECT coalesce(max(seq), 0) FROM transcript_events WHERE session_id = ?", (session,)
-        ).fetchall()[0]
+        sql = "SELECT coalesce(max(seq), 0) FROM transcript_events WHERE session_id = ?"
+        (last,) = write(sql, (session,)).fetchall()[0]
         for at, text in enumerate(texts, int(last) + 1):
             content = text if at % 2 else [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": text}]
             message = {"role": "user" if at % 2 else "assistant", "content": content}

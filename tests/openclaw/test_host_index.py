@@ -413,9 +413,8 @@ def test_an_index_that_never_rests_is_read_in_one_go_or_not_at_all(workspace, db
         def for_ever(connection):
             other.execute("INSERT INTO files VALUES(hex(randomblob(8)), 'memory', '', 0, 0)")
             if connection.in_transaction:
-                connection.execute(
-                    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
-                ).fetchall()
+                endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+                connection.execute(endless).fetchall()
             return 0
 
         with pytest.raises(open_foreign.NotSeen) as raised:
@@ -482,12 +481,8 @@ def _parents(path):
 
 def test_the_index_of_the_configured_agent_and_place_is_found(workspace, db, run):
     config = db.parents[1] / "openclaw.json"
-    search = {
-        "provider": "openai",
-        "sources": ["memory", "sessions"],
-        "experimental": {"sessionMemory": True},
-        "extraPaths": ["/elsewhere"],
-    }
+    search = {"provider": "openai", "sources": ["memory", "sessions"], "extraPaths": ["/elsewhere"]}
+    search["experimental"] = {"sessionMemory": True}
     agents = {"list": [{"id": "ops", "default": True, "workspace": str(workspace)}]}
     own_file(db.with_name("ops.sqlite"), content(workspace))
     config.write_text(json.dumps({"agents": {**agents, "defaults": {"memorySearch": search}}}))

@@ -52,13 +52,8 @@ def test_the_prompt_has_the_notes_of_the_session(workspace, printed):
 
 
 def transcript(path, *said, **more):
-    path.write_text(
-        "".join(
-            json.dumps({"type": "message", "message": {"role": role, "content": text}, **more}) + "\n"
-            for role, text in said
-        )
-        + "not json\n"
-    )
+    records = [{"type": "message", "message": {"role": role, "content": text}, **more} for role, text in said]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records) + "not json\n")
     return path
 
 
@@ -91,11 +86,8 @@ def test_the_note_is_as_documented(tmp_path):
     again = session_note.save(tmp_path, EndedSession(at, "b"), "", write)
     assert again.name == "2026-03-14-0905-2.md"
     assert session_note.save(tmp_path, EndedSession(at, "c"), "x", write).name == "2026-03-14-0905-3.md"
-    assert sorted(p.name for p in (tmp_path / "memory").iterdir()) == [
-        "2026-03-14-0905-2.md",
-        "2026-03-14-0905-3.md",
-        "2026-03-14-0905.md",
-    ]
+    names = sorted(p.name for p in (tmp_path / "memory").iterdir())
+    assert names == ["2026-03-14-0905-2.md", "2026-03-14-0905-3.md", "2026-03-14-0905.md"]
 
 
 def writer(workspace, folder):

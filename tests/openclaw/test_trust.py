@@ -187,10 +187,8 @@ def test_a_linked_memory_file_is_ignored_by_openclaw(ledger, trust):
 def test_status_and_inbox_know_it(ledger, printed):
     (ledger.workspace / "MEMORY.md").write_bytes(b"- a person wrote this\n")
     found = json.loads(printed("status", "--json"))["trust"]
-    assert [(file["path"], file["state"]) for file in found["files"]] == [
-        ("MEMORY.md", "edited"),
-        ("memory/2026-11-20.md", "unrecorded"),
-    ]
+    states = [(file["path"], file["state"]) for file in found["files"]]
+    assert states == [("MEMORY.md", "edited"), ("memory/2026-11-20.md", "unrecorded")]
     with Engine.open(Options()) as engine:
         said = [one.reason for one in engine.inbox.examine().suggestions if one.kind == "trust"]
     assert said == ["OpenClaw's ledger says: agent, edited since: the agent's next write will make it untrusted."]

@@ -183,10 +183,8 @@ def test_what_one_process_met_is_known_to_all_of_its_workspace_and_to_no_other(p
     made, _ = chain(time=time, scope="here")
     play.usual = BUSY
     error = fails(made)
-    other, stays, elsewhere = (
-        chain(time=time, scope=scope, once=once)[0]
-        for scope, once in (("here", True), ("here", False), ("there", True))
-    )
+    homes = (("here", True), ("here", False), ("there", True))
+    other, stays, elsewhere = (chain(time=time, scope=scope, once=once)[0] for scope, once in homes)
     assert (other.state().error.message, states(elsewhere)) == (error.message, [("openai", "in use")])
     assert "asked again at" in fails(other).message
     play.usual = well

@@ -68,12 +68,8 @@ def test_no_output_log_or_file_of_ours_holds_a_key(play, chosen, reply, tmp_path
         printed += "".join(run(*command.split())[1:])
     assert any(KEY in str(request.headers) for request in play.asked)
     seen = printed + caplog.text + "".join(map(repr, caplog.records))
-    files = [
-        path
-        for root in (*tmp_path.glob("i.sqlite*"), Path.home())
-        for path in (root, *root.rglob("*"))
-        if path.is_file()
-    ]
+    roots = (*tmp_path.glob("i.sqlite*"), Path.home())
+    files = [path for root in roots for path in (root, *root.rglob("*")) if path.is_file()]
     assert any(path.suffix == ".sqlite" for path in files)
     for key in HIDDEN:
         assert key not in seen

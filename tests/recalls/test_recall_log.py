@@ -249,10 +249,8 @@ def test_a_replay_tells_then_from_now_and_what_changed_since(host, workspace):
     (workspace / "memory" / "2026-11-18.md").unlink()
     later = again(logged, options(workspace))
     assert (later.same, later.since) == (False, ("notes were indexed",))
-    assert {(c.path, c.place_then, c.place_now is None) for c in later.changes} >= {
-        ("memory/2026-11-18.md", 2, True),
-        ("memory/2026-11-19.md", None, False),
-    }
+    changes = {(c.path, c.place_then, c.place_now is None) for c in later.changes}
+    assert changes >= {("memory/2026-11-18.md", 2, True), ("memory/2026-11-19.md", None, False)}
     told = "\n".join(rerun.replayed(later))
     assert "Of 2 delivered hits 1 would come now, and 1 other.\nSince then: notes were indexed.\n" in told
     assert "  memory/2026-11-18.md#L1  then 2nd with " in told
@@ -275,9 +273,8 @@ def test_the_log_holds_what_was_delivered_after_the_cut(workspace, run):
     made.close()
     logged = logged_last(workspace)
     assert 0 < len(answer["results"]) < 6
-    assert [(hit.path, hit.start_line) for hit in logged.hits] == [
-        (hit["path"], hit["startLine"]) for hit in answer["results"]
-    ]
+    places = [(hit["path"], hit["startLine"]) for hit in answer["results"]]
+    assert [(hit.path, hit.start_line) for hit in logged.hits] == places
     assert (logged.ranked, logged.most_characters) == (6, 200)
     assert [hit.cut for hit in logged.hits][-1] is bool(answer["clamped"]["cut"])
     found = again(logged, options(workspace))

@@ -91,9 +91,8 @@ def test_a_line_that_any_passage_holds_is_sent(tmp_path, characters):
         lines[at] = f"Trombone {at} is kept in the attic."
     (tmp_path / "MEMORY.md").write_bytes("\r\n".join([*lines, ""]).encode())
     changes = (("query.maxCharacters", str(characters)), ("query.minScore", "0"))
-    with synced(
-        Options(workspace=str(tmp_path), index=str(tmp_path / "i"), provider="builtin", now=NOW, changes=changes)
-    ) as engine:
+    options = Options(workspace=str(tmp_path), index=str(tmp_path / "i"), provider="builtin", now=NOW, changes=changes)
+    with synced(options) as engine:
         trace, evidence = engine.search.ranked("trombone attic", engine.plan.settings)
         parts = excerpts(trace, evidence, characters)
         assert len(parts) > 2

@@ -206,13 +206,8 @@ def test_every_ranking_by_a_release_says_that_the_vectors_are_not_its_own(option
     labels.write_text(json.dumps(label) + "\n")
     where = ["--workspace", str(options.workspace), "--index", index, "--provider", "builtin"]
     for profile, says in (("openclaw-2026.3", True), ("recommended", False)):
-        for words in (
-            ["search", "router"],
-            ["search", "router", "--json"],
-            ["why", "router", "MEMORY.md:1", "--json"],
-            ["status"],
-            ["eval", "--labels", str(labels)],
-        ):
+        asks = [["search", "router"], ["search", "router", "--json"], ["why", "router", "MEMORY.md:1", "--json"]]
+        for words in (*asks, ["status"], ["eval", "--labels", str(labels)]):
             code, out, err = command(*where, "--profile", profile, *words)
             assert (code, NOT_THEIRS in " ".join((out + err).split())) == (0, says), (profile, words)
         changes = (("profile", profile),)

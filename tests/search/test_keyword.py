@@ -73,9 +73,8 @@ def test_the_lists_are_as_long_as_those_of_the_original():
 def unseen():
     """Questions that nobody recorded: sentences of the sample notes, and words of many lists in any order."""
     rng = random.Random(9)
-    listed = {
-        name: sorted({word for line in get_stop_words(name) for word in line.split()}) for name in AVAILABLE_LANGUAGES
-    }
+    words = {name: " ".join(get_stop_words(name)).split() for name in AVAILABLE_LANGUAGES}
+    listed = {name: sorted(set(each)) for name, each in words.items()}
     listed |= {f"own {name}": sorted(stop_words(name)) for name in THEIRS}
     notes = [path.read_text("utf-8") for path in sorted(Path(demo.__file__).parent.rglob("*.md"))]
     found = [line for text in notes for line in re.split("[\\n。？.]", text) if 5 < len(line) < 300]

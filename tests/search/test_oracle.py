@@ -116,9 +116,8 @@ def test_the_trace_has_the_numbers_of_the_original(asked):
 # Settings that nobody recorded, by a plain reading of the documented rules: a program with loops instead of arrays and
 # sqlite-vec for every distance, tests/support/openclaw_reference.py of commit f097ebeb, which gave the recorded answers
 # too. A line has index, profile and question; each answer the settings that lead to it, how many hits, the first five.
-READING = [
-    json.loads(line) for line in Path(__file__).with_name("openclaw_rules.jsonl").read_text("utf-8").splitlines()
-]
+RULES = Path(__file__).with_name("openclaw_rules.jsonl")
+READING = [json.loads(line) for line in RULES.read_text("utf-8").splitlines()]
 INDEXES: dict[str, dict[str, Any]] = {
     "notes": {},
     "words": {"provider": "none"},

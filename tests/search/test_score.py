@@ -154,10 +154,8 @@ def test_scores_of_recommended_run_from_0_to_1(cosines, weight, recency, boost, 
 
 def test_mmr_names_the_twin():
     texts = ["router vlan admin", "router vlan admin", "coffee machine"]
-    trace = rank(
-        evidence([0.9, 0.89, 0.8], {}, texts=texts),
-        settings(OPENCLAW, maxResults=2, **{"mmr.enabled": True, "mmr.lambda": 0.5}),
-    )
+    both = {"maxResults": 2, "mmr.enabled": True, "mmr.lambda": 0.5}
+    trace = rank(evidence([0.9, 0.89, 0.8], {}, texts=texts), settings(OPENCLAW, **both))
     assert [c.chunk.rowid for c in trace.recalled] == [0, 2]
     verdict = trace.lost[0].verdict
     assert isinstance(verdict, DisplacedByMmr)

@@ -67,10 +67,8 @@ def wrong(home):
 
 
 def take(connection, who, silent=600.0, recipe="r", index="i"):
-    row = connection.execute(
-        "select epoch from memory_tui.take('default', 'anna/laptop', %s, %s, %s, 's', 0, %s, %s, 0, 'x')",
-        (who, silent, recipe, index, uuid.uuid4()),
-    ).fetchone()
+    sql = "select epoch from memory_tui.take('default', 'anna/laptop', %s, %s, %s, 's', 0, %s, %s, 0, 'x')"
+    row = connection.execute(sql, (who, silent, recipe, index, uuid.uuid4())).fetchone()
     return row[0]
 
 
@@ -83,12 +81,9 @@ def test_an_epoch_that_has_passed_changes_nothing(server, team, laptop):
         now = take(connection, "a 1")
         assert now == old + 1
         before = server.run(state, team)
-        for call in (
-            "drop_file('default', 'anna/laptop', %s, 'memory/garden.md')",
-            "finish('default', 'anna/laptop', %s, 'x', true)",
-        ):
+        for call in ("drop_file(%s, %s, %s, 'memory/garden.md')", "finish(%s, %s, %s, 'x', true)"):
             with pytest.raises(psycopg.DatabaseError) as caught:
-                connection.execute(f"select memory_tui.{call}", (old,))
+                connection.execute(f"select memory_tui.{call}", ("default", "anna/laptop", old))
             assert caught.value.sqlstate == "MT001"
         assert server.run(state, team) == before
         connection.execute("select memory_tui.drop_file('default', 'anna/laptop', %s, 'memory/garden.md')", (now,))
@@ -283,9 +278,8 @@ def test_what_a_crash_of_the_server_takes_back_no_mirror_keeps(tmp_path):
             [run] = server.run("select publisher, 600.0, recipe, index_uuid from memory_tui.workspace", database)
             epoch = take(connection, *run)
             [before] = server.run(state, database)
-            connection.execute(
-                "select memory_tui.drop_file('default', 'anna/laptop', %s, 'memory/garden.md')", (epoch,)
-            )
+            sql = "select memory_tui.drop_file('default', 'anna/laptop', %s, 'memory/garden.md')"
+            connection.execute(sql, (epoch,))
             assert read_by(desk) == {"anna/laptop:memory/router.md"}
             server.kill()
         server.start()

@@ -150,10 +150,8 @@ def test_bob_learns_no_path_by_explain(server, team, laptop):
     server.run("analyze", team)
     asks = [f"select from memory_tui.{table} where path = %(p)s" for table in ("file", "chunk")]
     [(ws,)] = server.run("select ws from memory_tui.workspace", team)
-    asks += [
-        f"select from memory_tui.files('default', {ws}, 0) where path = %(p)s",
-        f"select from memory_tui.chunks('default', {ws}, array[%(p)s])",
-    ]
+    asks.append(f"select from memory_tui.files('default', {ws}, 0) where path = %(p)s")
+    asks.append(f"select from memory_tui.chunks('default', {ws}, array[%(p)s])")
     for ask in asks:
         there, none = explained(server, team, ask)
         assert there == none

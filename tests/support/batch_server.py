@@ -70,23 +70,16 @@ def answered(request: dict[str, Any]) -> dict[str, Any]:
     if "key" in request:
         return {"key": request["key"], "response": {"embedding": {"values": vector(text_of(request))}}}
     body = {"object": "list", "data": [{"object": "embedding", "index": 0, "embedding": vector(text_of(request))}]}
-    return {
-        "id": "r",
-        "custom_id": request["custom_id"],
-        "error": None,
-        "response": {"status_code": 200, "request_id": "q", "body": body},
-    }
+    response = {"status_code": 200, "request_id": "q", "body": body}
+    return {"id": "r", "custom_id": request["custom_id"], "error": None, "response": response}
 
 
 def refused(line: dict[str, Any], message: str = "too long") -> dict[str, Any]:
     """The result line of the same request when it went wrong."""
     if "key" in line:
         return {"key": line["key"], "error": {"code": 3, "message": message}}
-    return {
-        "custom_id": line["custom_id"],
-        "error": None,
-        "response": {"status_code": 400, "body": {"error": {"message": message}}},
-    }
+    response = {"status_code": 400, "body": {"error": {"message": message}}}
+    return {"custom_id": line["custom_id"], "error": None, "response": response}
 
 
 class BatchHandler(Handler):
@@ -135,10 +128,8 @@ class BatchHandler(Handler):
             case "POST /batches":
                 return self._create(json.loads(body))
             case "GET /batches" if last == "batches":
-                return 200, {
-                    "data": [shown(job) for job in reversed(play.jobs)],
-                    "operations": [shown_gemini(job) for job in reversed(play.jobs)],
-                }
+                jobs = [*reversed(play.jobs)]
+                return 200, {"data": [*map(shown, jobs)], "operations": [*map(shown_gemini, jobs)]}
             case "GET /batches":
                 return self._look(last)
             case "GET /files":

@@ -62,15 +62,9 @@ class CodingAgent:
 
     def run(self, *words: str) -> str:
         """What the host prints; a failure fails the test with all that it said."""
+        places = {"cwd": self.project, "env": self.environment, "stdin": subprocess.DEVNULL}
         done = subprocess.run(
-            [*self.words, *words],
-            check=False,
-            cwd=self.project,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_RUN_SECONDS,
+            [*self.words, *words], check=False, capture_output=True, text=True, timeout=_RUN_SECONDS, **places
         )
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         return done.stdout

@@ -49,9 +49,8 @@ class HostLedger:
 
     def row(self, path: str) -> dict[str, Any] | None:
         with closing(apsw.Connection(str(self.database))) as connection:
-            found = connection.execute(
-                "SELECT value_json FROM plugin_state_entries WHERE entry_key = ?", (self.key(path),)
-            ).fetchone()
+            sql = "SELECT value_json FROM plugin_state_entries WHERE entry_key = ?"
+            found = connection.execute(sql, (self.key(path),)).fetchone()
         return None if found is None else dict(json.loads(str(found[0])))
 
     def recalled(self, number: int, event: dict[str, Any] | str) -> None:
@@ -66,10 +65,8 @@ class HostLedger:
     def put(self, path: str, value: dict[str, Any] | str) -> None:
         text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
         with closing(apsw.Connection(str(self.database))) as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO plugin_state_entries VALUES (?, ?, ?, ?, 1, NULL)",
-                (PLUGIN, NAMESPACE, self.key(path), text),
-            )
+            sql = "INSERT OR REPLACE INTO plugin_state_entries VALUES (?, ?, ?, ?, 1, NULL)"
+            connection.execute(sql, (PLUGIN, NAMESPACE, self.key(path), text))
 
     def agent_writes(self, path: str, after: bytes, at: float = 1_795_000_000.0) -> str:
         """The agent writes `after`; returns the class that the file has then, by the documented rule."""

@@ -43,9 +43,8 @@ class Wire(Pipes):
     """The bare pipes of a server that `command` starts."""
 
     def __init__(self, arguments: list[str], command: list[str] = PROGRAM) -> None:
-        self.process = subprocess.Popen(
-            [*command, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        self.process = subprocess.Popen([*command, *arguments], **pipes)
         STARTED.append(self.process)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -57,9 +56,8 @@ class Wire(Pipes):
         assert self.process.returncode == 0
 
     def greet(self) -> Self:
-        greeting = self.ask(
-            0, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "bare", "version": "1"}
-        )
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bare", "version": "1"}}
+        greeting = self.ask(0, "initialize", **client)
         assert greeting["result"]["serverInfo"]["name"] == "memory-tui"
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return self

@@ -57,14 +57,9 @@ def installed(name: str, packages: Mapping[str, str], overrides: Mapping[str, st
         (folder / "package.json").write_text(json.dumps(wanted))
         flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-retries=1"]
         try:
-            run = subprocess.run(
-                ["npm", "install", *flags],
-                check=False,
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                timeout=_INSTALL_SECONDS,
-            )
+            words = ["npm", "install", *flags]
+            more = {"capture_output": True, "text": True, "timeout": _INSTALL_SECONDS}
+            run = subprocess.run(words, check=False, cwd=folder, **more)
         except subprocess.TimeoutExpired:
             pytest.skip(f"{name} is not installed: npm took more than {_INSTALL_SECONDS} seconds")
         if run.returncode != 0:

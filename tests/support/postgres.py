@@ -134,15 +134,8 @@ class Server:
 
     def _run(self, program: str, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         command = [*self._as, str(self._binaries / program), *words]
-        done = subprocess.run(
-            command,
-            check=False,
-            cwd=self.folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=LONG,
-        )
+        pipes = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+        done = subprocess.run(command, check=False, cwd=self.folder, timeout=LONG, **pipes)
         assert not check or done.returncode == 0, f"{program}: {done.stdout}{done.stderr}"
         return done
 

@@ -89,12 +89,8 @@ class OpenClaw:
         """Write an openclaw.json that knows of no memory plug-in, with the section `plugins`."""
         free = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0}
         scripted = {"id": MODEL, "name": MODEL, "contextWindow": 200_000, "maxTokens": 8192, "input": ["text"]}
-        provider = {
-            "baseUrl": self.model.url,
-            "apiKey": "none",
-            "api": "openai-completions",
-            "models": [{**scripted, "reasoning": False, "cost": free}],
-        }
+        models = [{**scripted, "reasoning": False, "cost": free}]
+        provider = {"baseUrl": self.model.url, "apiKey": "none", "api": "openai-completions", "models": models}
         tree = {
             "gateway": {
                 "mode": "local",
@@ -117,15 +113,8 @@ class OpenClaw:
         self.config_path.write_text(json.dumps(tree, indent=2))
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*openclaw(self.version), *words],
-            check=False,
-            env=self.environment,
-            cwd=self.home,
-            capture_output=True,
-            text=True,
-            timeout=2 * LONG,
-        )
+        places = {"env": self.environment, "cwd": self.home, "timeout": 2 * LONG}
+        return subprocess.run([*openclaw(self.version), *words], check=False, capture_output=True, text=True, **places)
 
     @contextmanager
     def gateway(self) -> Iterator[Gateway]:

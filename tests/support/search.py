@@ -29,9 +29,8 @@ def evidence(
     n = len(texts) if texts is not None else len(cosines) if cosines is not None else max(bm25, default=-1) + 1
     order = sorted(bm25, key=lambda row: (bm25[row], row))
     plan = QueryPlan(("word",), (), '"word"')
-    side = KeywordSide(
-        plan, Postings(np.array(order, dtype=np.int64), np.array([bm25[row] for row in order])), {"word": 1}
-    )
+    postings = Postings(np.array(order, dtype=np.int64), np.array([bm25[row] for row in order]))
+    side = KeywordSide(plan, postings, {"word": 1})
     cosine = None if cosines is None else np.array(cosines, dtype=np.float64)
     nearest = np.empty(0, dtype=np.int64) if cosine is None else np.argsort(-cosine, kind="stable")[:200]
     days = np.array([np.nan] * n if ages is None else ages, dtype=np.float64)
@@ -40,9 +39,8 @@ def evidence(
     dates = [str(i) if np.isnan(day) else str(today - dt.timedelta(days=int(day))) for i, day in enumerate(days)]
     paths = [f"memory/{date}.md" for date in dates]
     lines = np.ones(n, dtype=np.int32), np.full(n, 5, dtype=np.int32)
-    refs = Chunks(
-        numbers, numbers.astype(np.int32), *lines, np.array([f"id{i}" for i in range(n)], object), paths, ["memory"] * n
-    )
+    ids = np.array([f"id{i}" for i in range(n)], object)
+    refs = Chunks(numbers, numbers.astype(np.int32), *lines, ids, paths, ["memory"] * n)
     return Evidence(
         query="word",
         now=NOW,

@@ -42,11 +42,8 @@ class Home:
     ) -> None:
         self.notes, self.name = folder / "notes", name
         (self.notes / "memory").mkdir(parents=True)
-        self.options = Options(
-            workspace=str(self.notes),
-            config=config(folder, url, name, beside, **more),
-            index=str(folder / "index.sqlite"),
-        )
+        places = {"workspace": str(self.notes), "index": str(folder / "index.sqlite")}
+        self.options = Options(**places, config=config(folder, url, name, beside, **more))
 
     def write(self, **notes: str) -> None:
         for name, text in notes.items():

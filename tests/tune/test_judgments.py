@@ -152,18 +152,12 @@ def test_the_numbers_are_those_of_the_scorer(judge):
     compared = 0
     for asked in judge.load_queries("en"):
         evidence = [*asked["evidence"], {"path": asked["evidence"][0]["path"], "line": rng.randint(1, 30)}]
-        answers = [
-            hit(rng.choice(evidence)["path"], start, start + rng.randint(0, 12))
-            for start in rng.choices(range(1, 25), k=rng.randint(0, 25))
-        ]
+        starts = rng.choices(range(1, 25), k=rng.randint(0, 25))
+        answers = [hit(rng.choice(evidence)["path"], start, start + rng.randint(0, 12)) for start in starts]
         answers += [hit("memory/other.md", 1, 9)] * rng.randint(0, 4)
         rng.shuffle(answers)
-        theirs = judge.judge(
-            "en",
-            {**asked, "evidence": evidence},
-            [{"path": ref.path, "startLine": ref.start_line, "endLine": ref.end_line} for ref in answers],
-            700,
-        )
+        hits = [{"path": ref.path, "startLine": ref.start_line, "endLine": ref.end_line} for ref in answers]
+        theirs = judge.judge("en", {**asked, "evidence": evidence}, hits, 700)
         query = Query(asked["question"], tuple(Label(e["path"], e["line"]) for e in evidence))
         ours = measure(Query(query.text, tuple(dict.fromkeys(query.labels))), answers)
         for name in ("recall@1", "recall@6", "recall@10", "recall@20", "mrr@10", "ndcg@10"):
