@@ -81,8 +81,7 @@ def test_a_file_that_cannot_be_read_is_no_agreement(approvals, text):
 def test_the_agreement_of_another_workspace_put_into_its_place_is_none(approvals, tmp_path):
     approvals.approve("openai", "api.openai.com", "index --yes")
     (file,) = approvals.folder.iterdir()
-    fields = json.loads(file.read_text())
-    file.write_text(json.dumps({**fields, "workspace": str(tmp_path)}))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "workspace": str(tmp_path)}))
     assert approvals.find("openai", "api.openai.com") is None
 
 

@@ -76,8 +76,7 @@ def test_a_process_number_used_again_is_not_the_holder():
 def test_a_lock_file_that_was_cut_off_stops_nobody(tmp_path, text):
     lock_path(tmp_path / "index").write_text(text)
     assert holder(tmp_path / "index") is None
-    lock = WriterLock.acquire(tmp_path / "index")
-    lock.release()
+    WriterLock.acquire(tmp_path / "index").release()
 
 
 @pytest.mark.parametrize("role", ["lock", "keeper"])

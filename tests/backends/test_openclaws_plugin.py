@@ -134,23 +134,22 @@ def test_a_search_a_deleted_index_and_a_mode_without_models(bench, printed):
     words += ["--provider", "none", "--set", f"qmd.command={qmd()}", "--set", "qmd.limits.timeoutMs=60000", "--json"]
 
     def run(*more, mode="search"):
-        found: dict[str, object] = json.loads(printed(*words, "--set", f"qmd.searchMode={mode}", *more))
-        return found
+        return json.loads(printed(*words, "--set", f"qmd.searchMode={mode}", *more))
 
     first = run("search", "Router VLAN")
     assert first["backend"] == "qmd"
-    assert [(hit["path"], hit["startLine"], hit["endLine"]) for hit in first["results"]] == [("MEMORY.md", 3, 4)]  # type: ignore[attr-defined]
+    assert [(hit["path"], hit["startLine"], hit["endLine"]) for hit in first["results"]] == [("MEMORY.md", 3, 4)]
     for side in ("", "-wal", "-shm"):
         bench.qmd_index.with_name(f"index.sqlite{side}").unlink(missing_ok=True)
     second = run("search", "Router VLAN")
     assert second["backend"] == "builtin"
     assert second["results"]
-    assert "empty or stale" in second["fallback"]["reason"]  # type: ignore[index]
-    assert run("status")["fallback"]["from"] == "qmd"  # type: ignore[index]
+    assert "empty or stale" in second["fallback"]["reason"]
+    assert run("status")["fallback"]["from"] == "qmd"
     run("qmd", "update")
     assert run("search", "Router VLAN")["backend"] == "qmd"
     third = run("search", "Router VLAN", mode="query")
-    assert "embeddinggemma-300M-Q8_0.gguf" in third["fallback"]["reason"]  # type: ignore[index]
+    assert "embeddinggemma-300M-Q8_0.gguf" in third["fallback"]["reason"]
 
 
 @pytest.mark.skipif(not MODEL.is_file(), reason="the shared GGUF file is not here")

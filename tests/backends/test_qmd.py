@@ -394,8 +394,7 @@ def run(bench, command):
 
 
 def data(answer):
-    found: dict[str, Any] = json.loads(answer[1])
-    return found
+    return json.loads(answer[1])
 
 
 def test_each_action_answers_in_json_and_in_words(run, bench):

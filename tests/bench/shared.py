@@ -87,8 +87,7 @@ def mirrored(desk: Home, engine: Engine, indexing: Cost, run: Callable[[], objec
         fills = []
         for _ in range(3):
             fills.append(cost_of(lambda: other.scopes.fill("anna/laptop")))
-            path = other.scopes.mirror("anna/laptop")[0]
-            shutil.rmtree(path.parent)
+            shutil.rmtree(other.scopes.mirror("anna/laptop")[0].parent)
         first = share(fills, 0.5)
         show("first mirror", first, f"wall {ratio(first.wall, indexing.wall, 'indexing')}, goal <= .6")
         other.scopes.fill("anna/laptop")
@@ -97,8 +96,7 @@ def mirrored(desk: Home, engine: Engine, indexing: Cost, run: Callable[[], objec
         engine.index.sync()
         run()
         show("a delta of 50 changed and 3 deleted notes", cost_of(lambda: other.scopes.fill("anna/laptop")))
-        mirror = other.of_scope("anna/laptop")[0]
-        alike(engine, mirror, 60)
+        alike(engine, other.of_scope("anna/laptop")[0], 60)
 
 
 def team(server: Server, place: Path, args: argparse.Namespace) -> None:

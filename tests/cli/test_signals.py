@@ -107,11 +107,9 @@ def test_ctrl_c_stops_indexing_and_the_next_run_goes_on(tmp_path):
         )
         assert "Traceback" not in terminal.text()
     ran = subprocess.run([*command, "index", "--json", *index], capture_output=True, check=True)
-    done = json.loads(ran.stdout)
-    assert 0 < done["indexed"] < MANY
+    assert 0 < json.loads(ran.stdout)["indexed"] < MANY
     assert all(b"ctrl+c stops" in line for line in ran.stderr.splitlines()), "a pipe gets lines of progress alone"
-    asked = [*command, "status", "--json", *index]
-    status = subprocess.run(asked, capture_output=True, check=True)
+    status = subprocess.run([*command, "status", "--json", *index], capture_output=True, check=True)
     assert json.loads(status.stdout)["freshness"]["fresh"] == MANY
 
 

@@ -111,8 +111,7 @@ def test_inserting_adds_members_and_removes_no_byte(text, members):
 def test_replacing_changes_no_byte_outside_the_value(text, value):
     node = parse_json5(SourceText(Path("x"), text))
     for key, child in node.children():
-        one = json5.replace(child, value)
-        after = json5.spliced(text, [one])
+        after = json5.spliced(text, [json5.replace(child, value)])
         assert after.startswith(text[: child.start])
         assert after.endswith(text[child.end :])
         assert parse_json5(SourceText(Path("x"), after)).plain() == {**node.plain(), key: value}
@@ -150,8 +149,7 @@ def test_an_agents_own_section_is_the_place_of_its_values(write, tmp_path):
     ],
 )
 def test_the_layout_that_is_there_is_kept(content, place, write):
-    found = plan_of(write(content), ("query.minScore", "0.1"))
-    node = json.loads(text_of(found))
+    node = json.loads(text_of(plan_of(write(content), ("query.minScore", "0.1"))))
     for name in place:
         node = node[name]
     assert node["query"] == {"minScore": 0.1}
@@ -189,8 +187,7 @@ def test_values_of_our_own_rules_go_into_our_own_file_and_hold_there(commented):
     assert commented.read_bytes() == before
     ours = plan.choose(Options(config=str(commented), changes=(("profile", "recommended"),)))
     assert ours.settings.number("recency.weight") == 0.1
-    theirs = plan.choose(Options(config=str(commented)))
-    assert theirs.settings.number("recency.weight") == 0.02
+    assert plan.choose(Options(config=str(commented))).settings.number("recency.weight") == 0.02
 
 
 @pytest.mark.parametrize(
@@ -223,8 +220,7 @@ def test_included_files_are_patched_where_the_value_is(write):
     path = write('{ agents: { defaults: { memorySearch: { $include: "./search.json5" } } } }')
     included = path.parent / "search.json5"
     included.write_text("{ query: { minScore: 0.4 } } // mine\n")
-    found = plan_of(path, ("query.minScore", "0.3"))
-    [file] = found.files
+    [file] = plan_of(path, ("query.minScore", "0.3")).files
     assert (file.path, file.then.decode()) == (included, "{ query: { minScore: 0.3 } } // mine\n")
 
 

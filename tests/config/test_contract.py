@@ -121,8 +121,7 @@ def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(asked
         tree["models"]["providers"]["openai"]["headers"] = {"X-Team": "notes"}
         options = asked(tree)
         with Engine.open(options) as engine:
-            found = engine.providers.forecast()
-            assert found.host == play.url.removeprefix("http://")
+            assert engine.providers.forecast().host == play.url.removeprefix("http://")
             assert play.asked == []
             assert engine.index.sync().error == ""
         headers = play.asked[0].headers
@@ -159,8 +158,7 @@ def test_a_key_and_an_address_that_everything_shares_are_used_and_forecast(asked
 def test_a_provider_with_a_known_wire_answers_by_its_documented_name(search, providers, served, asked):
     with serving(Play()) as play:
         text = f"{{models: {{providers: {{{providers}}}}}, memory: {{search: {{{search}}}}}}}"
-        options = asked(text.replace("URL", play.url))
-        with Engine.open(options) as engine:
+        with Engine.open(asked(text.replace("URL", play.url))) as engine:
             assert engine.index.sync().error == ""
             assert engine.search.search("router").mode == "hybrid"
         assert {one.body["model"] for one in play.asked} == {served}
@@ -185,8 +183,7 @@ def test_the_order_of_keys_is_openclaws(asked, tmp_path, monkeypatch):
     def key(section):
         tree = json.loads(json.dumps(PROXY))
         tree["agents"]["defaults"]["memorySearch"].update(section)
-        found = settings(asked(tree)).with_shared("openai")
-        wire = registry.wire(registry.row("openai"), found)
+        wire = registry.wire(registry.row("openai"), settings(asked(tree)).with_shared("openai"))
         return wire.auth[0]["Authorization"].removeprefix("Bearer ") if wire.auth else ""
 
     assert key({}) == "sk-of-the-proxy"
@@ -229,8 +226,7 @@ def test_a_sandbox_that_may_not_write_is_not_flushed(sandbox, per_agent, key, fl
     tree: dict[str, Any] = {"agents": {"defaults": {"sandbox": sandbox}, "list": [{"id": "main"}]}}
     if per_agent:
         tree["agents"]["list"][0]["sandbox"] = per_agent
-    found = load.parse(json.dumps(tree), tmp_path / "openclaw.json")
-    assert flush.writable(found, key) is flushes
+    assert flush.writable(load.parse(json.dumps(tree), tmp_path / "openclaw.json"), key) is flushes
 
 
 OFF = {"agents": {"defaults": {"memorySearch": {"enabled": False}}}}
@@ -276,8 +272,7 @@ def test_a_server_without_memory_search_does_not_tell_its_agent_to_search(asked)
     wire = Wire(where(asked(OFF)))
     try:
         client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bare", "version": "1"}}
-        greeting = wire.ask(0, "initialize", **client)
-        said = greeting["result"]["instructions"]
+        said = wire.ask(0, "initialize", **client)["result"]["instructions"]
         assert "enabled is false" in said
         assert "search the memory files" not in said
         wire.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
@@ -309,8 +304,7 @@ def test_a_day_is_the_users_day(asked, tmp_path):
         tree = {"agents": {"defaults": {"userTimezone": zone}}, "memory": {"search": {"provider": "none"}}}
         with Engine.open(asked(tree, now=now, changes=(("profile", "recommended"),))) as engine:
             engine.index.sync()
-            trace = engine.search.search("bread today")
-            hit = trace.recalled[0]
+            hit = engine.search.search("bread today").recalled[0]
             assert hit.chunk.path == f"memory/2026-11-{today}.md"
             assert hit.age_days == pytest.approx(old, abs=1e-6)
             plan = engine.notes.curator.plan

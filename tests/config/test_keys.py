@@ -299,8 +299,7 @@ def test_archived_transcripts_are_read_when_they_are_asked_for(house):
     put(sessions, "old.jsonl.reset.2026-01-01T00-00-00Z", "gone.jsonl.deleted.2026-01-01", text=json.dumps(said) + "\n")
     talks = {(SEARCH, "sources"): ["memory", "sessions"], (SEARCH, "experimental.sessionMemory"): True}
     for asked, count in ((), 0), ((("sessions.archives", "true"),), 2):
-        options = replace(house.options(talks), changes=asked)
-        with synced(options) as engine:
+        with synced(replace(house.options(talks), changes=asked)) as engine:
             archived = [row for row in engine.notes.files() if ".jsonl." in row.path and row.source == "sessions"]
             assert len([row for row in archived if row.state == "fresh"]) == count
             if count:

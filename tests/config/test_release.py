@@ -124,8 +124,7 @@ def test_a_retired_key_in_the_new_section_is_named_once_with_its_line(key):
 def test_the_command_names_what_2026_9_took_away(write, printed):
     path = write("{agents: {defaults: {\n memorySearch: {chunking: {tokens: 300}}}}}")
     before = path.read_bytes()
-    shown = printed("config")
-    assert "Retired in 2026.9: chunks are 400 tokens with 80 repeated." in shown
+    assert "Retired in 2026.9: chunks are 400 tokens with 80 repeated." in printed("config")
     found = json.loads(printed("config", "--json"))
     assert next(row for row in found["values"] if row["key"] == "store.path")["retired"]
     assert path.read_bytes() == before

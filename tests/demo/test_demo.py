@@ -195,7 +195,7 @@ def answers(workspaces, queries, index, profile, results=20, now=AFTER_THE_LAST_
 
 
 def measured(judge, name, found):
-    return judge.mean(judge.evaluate(name, found))  # type: ignore[no-any-return]
+    return judge.mean(judge.evaluate(name, found))
 
 
 # The scorer is somebody else's script and leaves its files for the garbage collector to close.

@@ -209,5 +209,4 @@ def test_memories_are_listed_where_transcripts_and_configurations_make_no_sense(
     put(home / ".openclaw" / "openclaw.json", "{")
     for path in (home / ".claude" / "projects").glob("*/*.jsonl"):
         path.write_bytes(b'\xff\n[]\n{"cwd": 7}\n{"cwd": "a\\u0000"}\n')
-    memories = [each.host for each in machine.memories()]
-    assert memories == ["Claude Code", "Claude Code", "Codex"]
+    assert [each.host for each in machine.memories()] == ["Claude Code", "Claude Code", "Codex"]

@@ -121,8 +121,7 @@ def test_its_hash_and_its_scope_are_the_documented_ones(place, play):
             (row,) = store.chunks_of(path)
             assert row.hash == hashlib.sha256(entry.encode()).hexdigest()
             assert store.texts([row.rowid]) == {row.rowid: f"Image file: {path}"}
-        plan = engine.plan
-        assert plan.roots.media == MediaRules(("image", "audio"), 2000)
+        assert engine.plan.roots.media == MediaRules(("image", "audio"), 2000)
     scope = '{"extraPaths":["/p"],"multimodal":{"enabled":true,"modalities":["audio","image"],"maxFileBytes":7}}'
     assert database.scope_hash(["/p"], (), MediaRules(most_bytes=7)) == hashlib.sha256(scope.encode()).hexdigest()
 

@@ -88,8 +88,7 @@ def test_what_a_person_takes_for_none_is_none_for_inbox_mask_and_provider(play, 
         assert text == f"# Bot\n\n- The bot token: {TOKEN}, password: ***\n"
         engine.index.sync()
         assert f"{TOKEN}, password: ***" in sent(play)
-        forecast = engine.providers.forecast()
-        assert forecast.flagged == ()
+        assert engine.providers.forecast().flagged == ()
 
 
 def test_everything_that_speaks_of_the_chunk_says_why(play, agreed, run):
@@ -100,8 +99,7 @@ def test_everything_that_speaks_of_the_chunk_says_why(play, agreed, run):
         row = next(row for row in engine.notes.files() if row.path == chunk.path)
         assert (row.state, row.detail) == ("fresh", f"lines 1-4 {why}")
         assert why in engine.notes.why_file(chunk.path).index
-        verdict = engine.search.why(engine.search.gather("omada"), chunk.path, 3)
-        assert why in str(verdict.fate)
+        assert why in str(engine.search.why(engine.search.gather("omada"), chunk.path, 3).fate)
     out = run("status")[1]
     assert f"not sent: memory/2026-01-02.md:1-4  {why}" in out
     assert json.loads(run("status", "--json")[1])["withheld"][0]["kind"] == "GitHub Token"

@@ -95,8 +95,7 @@ def agree(engine, who):
     answer = memory_search(engine, {"query": QUESTION}).answer
     assert answer["mode"] == {"hybrid": "hybrid", "keywords only": "fts-only"}[who.mode]
     assert told(answer.get("fallback")) == told(who.instead)
-    said = [notice.message for notice in engine.notices()]
-    assert (who.sentence in said) == (not who.fine)
+    assert (who.sentence in [notice.message for notice in engine.notices()]) == (not who.fine)
     assert any(notice.startswith(who.sentence) for notice in answer.get("notices", ())) == (not who.fine)
     wanted = [check for check in CHECKS if check.key in ("provider", "vectors")]
     found = {result.check: result for result in examine(engine, wanted)}

@@ -183,8 +183,7 @@ def small(tmp_path):
     ],
 )
 def test_nothing_untrue_is_said_of_odd_notes(small, profile, provider):
-    world = small(profile, provider)
-    counts = run(world)
+    counts = run(small(profile, provider))
     assert sum(counts.values()) > 50
     assert len(counts) >= 2
 
@@ -223,8 +222,7 @@ def opened(notes, tmp_path):
 def test_a_word_that_was_left_out_says_why(notes, opened):
     for day in range(1, 11):
         (notes / "memory" / f"2026-11-{day:02}.md").write_text(f"anna and the router, ticket{day}\n")
-    engine = opened("recommended", "builtin")
-    trace = engine.search.search("did anna change the router for ticket3")
+    trace = opened("recommended", "builtin").search.search("did anna change the router for ticket3")
     text = "anna and the router, ticket3\n"
     said = wording.terms_line(text, trace).detail
     assert "anna, router (in over half of the chunks: counted with others)" in said

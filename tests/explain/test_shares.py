@@ -110,8 +110,7 @@ def check_detail(line: ScoreLine) -> None:
         total, _, result = detail.partition(", best at")[0].rpartition(" = ")
         assert near(sum(map(float, total.split(" + "))), result), detail
     if line.value is not None and (found := re.search(rf"x {NUMBER}(?:  |$)", detail)) and "counts 0" not in detail:
-        before = detail[: found.start()]
-        score = re.findall(rf"(?:= |cosine |always |path |^){NUMBER}", before)[-1]
+        score = re.findall(rf"(?:= |cosine |always |path |^){NUMBER}", detail[: found.start()])[-1]
         assert near(float(score) * float(found[1]), line.figure.replace("- ", "-").lstrip("+x= ")), detail
     if found := re.search(rf"(?:^|  ){NUMBER} d old.*half-life {NUMBER} d", detail):
         left = re.match(rf"{NUMBER} x ", detail)

@@ -130,8 +130,7 @@ def _no_word(_: Any, case: Case) -> None:
 
 @checks("not_matched")
 def _not_matched(claim: Any, case: Case) -> None:
-    side = why_not.side_of(case.evidence, case.settings)
-    assert case.row not in side.postings.rows
+    assert case.row not in why_not.side_of(case.evidence, case.settings).postings.rows
     assert claim.absent
     for word in claim.hidden:
         assert is_held(case.text, word), word

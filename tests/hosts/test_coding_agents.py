@@ -126,7 +126,7 @@ def codex(tmp_path, model):
 def test_claude_code_asks_the_memory_and_leaves_a_note(tmp_path, model, notes):
     host = claude_code(tmp_path, model)
     made = memory_tui(host, "connect", "claude-code", "--yes", "--workspace", str(notes))
-    assert made["proof"]["profile"] == "recommended"  # type: ignore[index]
+    assert made["proof"]["profile"] == "recommended"
     assert "memory: " in (listed := host.run("mcp", "list"))
     assert "Connected" in listed
 
@@ -162,7 +162,7 @@ def test_codex_asks_the_memory_and_leaves_a_note(tmp_path, model, notes):
     config = host.home / ".codex" / "config.toml"
     before = config.read_bytes()
     made = memory_tui(host, "connect", "codex", "--yes", "--workspace", str(notes))
-    assert made["proof"]["profile"] == "recommended"  # type: ignore[index]
+    assert made["proof"]["profile"] == "recommended"
 
     trusting = ("exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", "--json")
     events = [json.loads(line) for line in host.run(*trusting, QUESTION).splitlines() if line.startswith("{")]
@@ -181,7 +181,7 @@ def test_codex_asks_the_memory_and_leaves_a_note(tmp_path, model, notes):
     assert "environment_context" not in note
 
     told = memory_tui(host, "disconnect", "codex", "--yes")
-    assert {file["ending"] for file in told["files"]} == {"restored", "removed"}  # type: ignore[union-attr,index]
+    assert {file["ending"] for file in told["files"]} == {"restored", "removed"}
     assert config.read_bytes() == before
     assert not (config.parent / "hooks.json").exists()
 

@@ -82,16 +82,15 @@ def test_there_and_back(name, scope, home, run):
     made = run("connect", name, *scope, "--yes")
     assert {**planned, "written": True, "proof": made["proof"]} == made
     said = made["proof"]
-    assert isinstance(said, dict)
     proof = (said["server"], said["profile"], said["hits"], said["first"])
     assert proof == ("memory-tui", "recommended", 1, "MEMORY.md:1")
     assert (files(home) == before) == bool(scope)
     assert (home / ".claude.json").stat().st_mode & 0o777 == 0o640
-    [row] = run("connect", name, "--status")["hosts"]  # type: ignore[misc]
+    [row] = run("connect", name, "--status")["hosts"]
     assert row["connected"]
     assert row["proof"]["hits"] == 1
     told = run("disconnect", name, *scope, "--yes")
-    assert {file["ending"] for file in told["files"]} <= {"restored", "removed"}  # type: ignore[union-attr,index]
+    assert {file["ending"] for file in told["files"]} <= {"restored", "removed"}
     assert files(home) == before
     assert list(Path.cwd().iterdir()) == []
     gone = {"host": name, "title": registry.host(name).title, "connected": False}
@@ -124,8 +123,7 @@ def test_a_dry_run_tells_in_words_what_would_be_and_that_nothing_was_written(hom
 
 @pytest.mark.usefixtures("unasked")
 def test_the_log_is_of_the_server_alone_and_status_names_the_last_query(home, run, tmp_path):
-    made = run("connect", "codex", "--yes", "--log-recalls")
-    assert made["log"]
+    assert run("connect", "codex", "--yes", "--log-recalls")["log"]
     server = tomllib.loads((home / ".codex" / "config.toml").read_text())["mcp_servers"]["memory"]
     assert "--log-recalls" in server["args"]
     assert "--log-recalls" not in (home / ".codex" / "hooks.json").read_text()
@@ -134,7 +132,7 @@ def test_the_log_is_of_the_server_alone_and_status_names_the_last_query(home, ru
         hit = recall_log.LoggedHit("MEMORY.md", 1, 3, 1.0, 1.0, 0.0)
         entry = recall_log.RecallEntry("memory_search", query, 1.8e9, client, mode="hybrid", hits=(hit,), ms=12.0)
         recall_log.append_recall(place, entry)
-    [row] = run("connect", "codex", "--status")["hosts"]  # type: ignore[misc]
+    [row] = run("connect", "codex", "--status")["hosts"]
     assert row["log"]
     assert (row["lastQuery"]["query"], row["lastQuery"]["hits"], row["lastError"]) == ("port of Omada", 1, None)
     assert not run("connect", "codex", "--yes")["log"], "without the switch nothing is written down"
@@ -170,7 +168,7 @@ def test_a_later_edit_elsewhere_stays(home, run):
     path = home / ".claude.json"
     path.write_text(json.dumps({**json.loads(path.read_bytes()), "numStartups": 4}))
     told = run("disconnect", "claude-code", "--yes")
-    assert [file["ending"] for file in told["files"]] == ["changes taken out", "removed"]  # type: ignore[union-attr,index]
+    assert [file["ending"] for file in told["files"]] == ["changes taken out", "removed"]
     assert json.loads(path.read_bytes()) == {**json.loads(CLAUDE), "numStartups": 4}
 
 
@@ -181,9 +179,9 @@ def test_an_edited_entry_prevents_it_and_is_named(home, run):
     path.write_bytes(path.read_bytes().replace(b'"recommended"', b'"openclaw-2026.9"'))
     there = files(home)
     said = run("disconnect", "claude-code", "--yes", code=2)["error"]
-    assert "mcpServers.memory was edited after memory-tui wrote it" in said["message"]  # type: ignore[index]
+    assert "mcpServers.memory was edited after memory-tui wrote it" in said["message"]
     assert files(home) == there
-    [row] = run("connect", "claude-code", "--status", code=1)["hosts"]  # type: ignore[misc]
+    [row] = run("connect", "claude-code", "--status", code=1)["hosts"]
     assert "lost mcpServers.memory" in row["error"]
 
 
@@ -242,8 +240,7 @@ def test_a_file_that_cannot_be_written_leaves_every_file(name, file, call, numbe
             raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(durable, "calls", Disk(fail))
-    error = run(step, name, "--yes", code=1)["error"]
-    assert os.strerror(number) in error["message"]  # type: ignore[index]
+    assert os.strerror(number) in run(step, name, "--yes", code=1)["error"]["message"]
     after = files(home.parent)
     assert {path: after[path] for path in after if "/backups/" not in path} == {
         path: before[path] for path in before if "/backups/" not in path
@@ -268,7 +265,7 @@ def test_what_cannot_be_put_back_has_its_record_still(theirs, home, run, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(durable, "calls", Disk(fail))
         error = run("connect", "codex", "--yes", code=1)["error"]
-    assert "config.toml cannot be put back" in error["message"]  # type: ignore[index]
+    assert "config.toml cannot be put back" in error["message"]
     assert "[mcp_servers.memory]" in config.read_text()
     run("disconnect", "codex", "--yes")
     assert config.read_text() == CODEX + theirs
@@ -312,8 +309,7 @@ def test_a_host_that_writes_its_own_file_meanwhile_loses_nothing(when, code, hom
 
 def test_a_server_without_an_answer_is_not_connected(home, run, monkeypatch):
     monkeypatch.setattr(wiring, "command", lambda: ("/bin/false",))
-    error = run("connect", "codex", "--yes", code=1)["error"]
-    assert "Nothing was written" in error["message"]  # type: ignore[index]
+    assert "Nothing was written" in run("connect", "codex", "--yes", code=1)["error"]["message"]
     assert files(home) == {}
 
 

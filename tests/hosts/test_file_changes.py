@@ -101,8 +101,7 @@ def test_comments_and_layout_come_back(change, text, newline):
     assert after != before
     for comment in (b"// mine", b"// counted", b"/* theirs */", b"// first"):
         assert after.count(comment) == before.count(comment)
-    again = reverted(FileEdit(JSON, made), after)
-    assert again == before
+    assert reverted(FileEdit(JSON, made), after) == before
 
 
 def test_a_value_that_stood_there_comes_back():
@@ -143,8 +142,7 @@ TOMLS = [
 def test_a_table_comes_and_goes(text, theirs, newline):
     before, added = (part.replace("\n", newline).encode() for part in (text, theirs))
     after, made = applied(FileEdit(TOML, (TABLE,)), before)
-    data = tomllib.loads(after.decode())
-    assert data["mcp_servers"]["memory"] == SERVER
+    assert tomllib.loads(after.decode())["mcp_servers"]["memory"] == SERVER
     assert b"\r\n" not in before or b"\n" not in after.replace(b"\r\n", b"")
     assert after.startswith(before)
     end = "" if text.endswith("\n") or not text else "\n"

@@ -33,7 +33,7 @@ def note(text, path="MEMORY.md", day=None):
 
 def found(*notes, **more):
     by_kind: dict[str, list[Suggestion]] = {}
-    inputs = InboxInputs(notes, TODAY, more.pop("exists", lambda _: True), **more)  # type: ignore[arg-type]
+    inputs = InboxInputs(notes, TODAY, more.pop("exists", lambda _: True), **more)
     for one in examine(inputs, kinds=BY_KIND).suggestions:
         by_kind.setdefault(one.kind, []).append(one)
     return by_kind
@@ -106,8 +106,7 @@ def test_a_masked_difference_has_the_same_lines_without_the_secret():
     before = f"# x\n- wifi password: hunter2hunter2X9\n{key}tea\n"
     longer = f"{before}more\n".replace("# x", "# y").encode()
     files = (FileChange("a.md", before.encode(), longer), FileChange("b.md", None, b"password: hunter3hunter3X9\n"))
-    change = Change("edit", "x", files)
-    text = "\n".join(map(str, diff_lines(change, 9)))
+    text = "\n".join(map(str, diff_lines(Change("edit", "x", files), 9)))
     assert " - wifi password: [secret]" in text
     assert "+password: [new secret]" in text
     assert "+# y" in text

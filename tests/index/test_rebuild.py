@@ -39,8 +39,7 @@ def test_the_old_index_answers_until_the_new_one_is_whole(memory):
             seen.append({path: row.chunks for path, row in reader.indexed().items()})
             assert corpus.refresh(reader) is corpus
 
-    report = memory.sync(listener=look)
-    assert report.rebuilt
+    assert memory.sync(listener=look).rebuilt
     assert seen
     assert all(rows == old for rows in seen)
     new = {path: row.chunks for path, row in reader.indexed().items()}
@@ -127,8 +126,7 @@ def test_a_new_index_that_is_not_whole_is_never_published(memory, monkeypatch):
 def test_while_the_provider_fails_the_old_index_stays_and_follows_the_disk(memory):
     memory.provider.broken = "offline"
     memory.write("memory/new.md", "a zebra")
-    report = memory.sync()
-    assert report.postponed == "offline"
+    assert memory.sync().postponed == "offline"
     assert memory.store.recipe().chunk_tokens == 400
     assert memory.store.words.match(["zebra"], "plain", "all")[0].size == 1
     memory.provider = Counting()

@@ -116,8 +116,7 @@ def test_a_stopped_sync_keeps_whole_notes_and_says_so(memory):
     done = memory.store.indexed()
     assert 0 < len(done) < 30
     assert all(row.state == "ok" and row.chunks == len(memory.store.chunks_of(path)) for path, row in done.items())
-    report = memory.sync()
-    assert report.cancelled
+    assert memory.sync().cancelled
     assert memory.events[-1].error == "stopped"
     memory.cancel.clear()
     assert memory.sync().indexed == 30 - len(done)
@@ -209,8 +208,7 @@ def test_odd_text_is_indexed_with_a_remark(memory):
     memory.write("memory/b.md", "")
     memory.write("memory/c.md", " \n\t\n")
     memory.write("memory/d.md", "\U0001f600" * 900)
-    report = memory.sync()
-    assert report.failed == ()
+    assert memory.sync().failed == ()
     detail = memory.store.file("memory/a.md").detail
     assert "not UTF-8" in detail
     assert "NUL" in detail
@@ -254,8 +252,7 @@ def test_when_the_provider_fails_words_still_work_and_vectors_come_later(memory)
 def test_a_wrong_answer_of_the_provider_is_never_stored(memory, answer):
     memory.provider = Answering(answer)
     memory.write("MEMORY.md", "one")
-    report = memory.sync()
-    assert "scripted answered" in report.error
+    assert "scripted answered" in memory.sync().error
     assert memory.store.counts().cached == 0
     assert memory.store.counts().chunks == 1
 

@@ -199,8 +199,7 @@ FIGURES = json.loads(RECORD.read_text("utf-8"))
 
 
 def test_the_table_of_the_manual_is_that_of_the_recorded_run() -> None:
-    page = (ROOT / "memory_tui/manual/profiles.md").read_text("utf-8")
-    assert table(FIGURES) in page
+    assert table(FIGURES) in (ROOT / "memory_tui/manual/profiles.md").read_text("utf-8")
 
 
 def test_each_figure_of_the_readme_is_that_of_the_recorded_run() -> None:

@@ -49,8 +49,7 @@ def test_entries_are_listed_by_what_they_are_annotated_with(memory):
 
 
 def test_hits_show_no_markers_and_name_the_time_of_their_note(memory, workspace):
-    found = ask(memory, "search", query="omada router")
-    first = found["results"][0]
+    first = ask(memory, "search", query="omada router")["results"][0]
     assert first["path"] == "MEMORY.md"
     assert "<!--" not in first["snippet"]
     assert first["observedAt"] == (workspace / "MEMORY.md").stat().st_mtime_ns // 1_000_000

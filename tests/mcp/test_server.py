@@ -183,8 +183,7 @@ def test_a_dozen_words_of_fifty_thousand_letters_at_once_take_little_memory(work
     wire = Wire([*over(workspace), "--set", setting]).greet()
     wire.search(1)
     for number in range(12):
-        arguments = {"query": word[number:]}
-        params = {"name": "memory_search", "arguments": arguments}
+        params = {"name": "memory_search", "arguments": {"query": word[number:]}}
         wire.send({"jsonrpc": "2.0", "id": 2 + number, "method": "tools/call", "params": params})
     assert all("result" in wire.read() for _ in range(12))
     if sys.platform == "linux":
@@ -251,8 +250,7 @@ def test_a_line_of_many_megabytes_is_answered(greeted):
 def test_the_server_ends_with_its_input_and_leaves_nobody_behind(arguments):
     wire = Wire(arguments).greet()
     assert wire.search(1)["result"]["structuredContent"]["results"]
-    own = psutil.Process(wire.process.pid)
-    assert own.children(recursive=True) == []
+    assert psutil.Process(wire.process.pid).children(recursive=True) == []
     out, err = wire.process.communicate(timeout=LONG)
     assert (wire.process.returncode, out, err) == (0, b"", b"")
 

@@ -120,8 +120,7 @@ def test_the_effect_of_a_change_is_a_sentence():
         " needs room, too)."
     )
     assert "lines" in effect(b"x", b"x\n" * 300, CLAUDE_CODE)
-    in_one = measure(b"x" * 119, host).cut
-    assert in_one.lines == "a part of line 1"
+    assert measure(b"x" * 119, host).cut.lines == "a part of line 1"
 
 
 NEWER = "{agents: {defaults: {bootstrapMaxChars: %d, bootstrapTotalMaxChars: %d}}, memory: {search: {}}}"

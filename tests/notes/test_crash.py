@@ -136,8 +136,7 @@ def test_a_change_on_its_way_is_not_settled_by_another_process(tmp_path, monkeyp
 def test_the_next_change_settles_what_was_cut_off_first(tmp_path):
     notes = notes_of(tmp_path)
     cut_off(notes, "edits", "exchange")
-    one = curator(notes)
-    one.apply(put("memory/new.md", None, b"new\n"))
+    curator(notes).apply(put("memory/new.md", None, b"new\n"))
     assert texts_of(notes) == {**BEFORE, "memory/new.md": b"new\n"}
     assert hidden(notes) == []
 

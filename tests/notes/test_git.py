@@ -131,8 +131,7 @@ def test_other_working_trees_and_shallow_copies_are_read(folder, tmp_path):
     side = History(tmp_path / "side")
     assert side.made(side.moves(0.0)[-1], change)
     git(tmp_path, "clone", "-q", "--depth", "1", folder.as_uri(), "copy")
-    copy = History(tmp_path / "copy")
-    assert copy.root() == git(tmp_path / "copy", "rev-parse", "HEAD").strip()
+    assert History(tmp_path / "copy").root() == git(tmp_path / "copy", "rev-parse", "HEAD").strip()
 
 
 def test_a_workspace_below_the_top(folder):

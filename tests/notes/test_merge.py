@@ -91,8 +91,8 @@ def test_spans_turn_one_sequence_into_the_other(before, after):
 @given(TEXT, TEXT, TEXT)
 def test_large_merges_keep_every_line_as_small_ones_do(base, mine, theirs):
     with mock.patch.object(merging, "_SMALL", 0):
-        test_no_line_that_anybody_added_is_lost.hypothesis.inner_test(base, mine, theirs)  # type: ignore[attr-defined]
-        test_one_change_alone_is_that_change.hypothesis.inner_test(base, mine)  # type: ignore[attr-defined]
+        test_no_line_that_anybody_added_is_lost.hypothesis.inner_test(base, mine, theirs)
+        test_one_change_alone_is_that_change.hypothesis.inner_test(base, mine)
 
 
 def steps(work):

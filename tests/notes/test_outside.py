@@ -43,8 +43,7 @@ def test_a_real_editor_is_one_change_and_survives_a_restart(folder, monkeypatch)
         "open(path, 'wb').write(open(path + '~', 'rb').read()); os.remove(path + '~')",
     )
     told = []
-    done = lend_and_edit(curator(folder, changed=told.append))
-    assert done is not None
+    assert lend_and_edit(curator(folder, changed=told.append)) is not None
     assert told == [(PATH,)]
     after = ODD.replace(b"caf", b"CAF") + b" now"
     assert note.read_bytes() == after
@@ -91,8 +90,7 @@ def test_what_an_agent_wrote_meanwhile_is_part_of_the_change_and_what_it_wrote_s
     agent(note, 20).communicate(timeout=LONG)
     an_editor(monkeypatch, "data = open(path, 'rb').read(); open(path, 'wb').write(data.replace(b'- a', b'- A', 1))")
     assert run_editor(command(edit.absolute, 1, os.environ)) == ""
-    done = one.finish_external_edit(edit, "vim")
-    (file,) = done.change.files
+    (file,) = one.finish_external_edit(edit, "vim").change.files
     assert (file.before, file.after) == (b"- a\n- b\n", note.read_bytes())
     assert (file.after or b"").count(b"agent") == 20
     with note.open("ab") as late:

@@ -136,8 +136,7 @@ def test_promotions_are_deleted_together_and_undone_as_one(ledger):
         one, *_ = promoted(engine)
         assert one.reason.startswith("OpenClaw promoted it on 2026-11-18")
         curator = engine.notes.curator
-        gone = changes(promoted(engine), "delete", curator)
-        curator.apply(gone)
+        curator.apply(changes(promoted(engine), "delete", curator))
         assert memory.read_text() == "# Facts\n\n- a fact\n"
         curator.undo()
         assert memory.read_text() == PROMOTED

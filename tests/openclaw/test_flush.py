@@ -139,7 +139,7 @@ def test_all_sessions_are_listed_with_what_their_host_keeps(home, write, printed
 
 def entry(triggers="tea", text="- tea", **more):
     project = str(more.pop("project", ""))
-    return CuratedEntry("MEMORY.md", 1, 1, text, Annotations(0, triggers, project), **more)  # type: ignore[arg-type]
+    return CuratedEntry("MEMORY.md", 1, 1, text, Annotations(0, triggers, project), **more)
 
 
 @pytest.mark.parametrize(

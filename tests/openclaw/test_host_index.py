@@ -401,7 +401,7 @@ def test_an_index_that_never_rests_is_read_in_one_go_or_not_at_all(workspace, db
         def write_and_count(connection):
             def count():
                 ((number,),) = connection.execute("SELECT count(*) FROM files").fetchall()
-                return number  # type: ignore[no-any-return]
+                return number
 
             first = count()
             other.execute("INSERT INTO files VALUES(hex(randomblob(8)), 'memory', '', 0, 0)")
@@ -434,7 +434,7 @@ def test_a_file_that_is_written_while_it_is_read_without_locks(workspace, db):
             with closing(apsw.Connection(str(db))) as other:
                 other.execute("DELETE FROM memory_index_sources")
         ((count,),) = connection.execute("SELECT count(*) FROM memory_index_sources").fetchall()
-        return count  # type: ignore[no-any-return]
+        return count
 
     assert open_foreign.read_foreign(db, disturbed) == (0, False)
     assert asked == 2

@@ -271,8 +271,7 @@ def test_a_session_has_one_note_that_goes_on(workspace, tmp_path, hook):
     os.mkfifo(workspace / "memory" / "pipe.md")
     [name] = notes_of(workspace)
     note = workspace / "memory" / name
-    text = note.read_text()
-    assert text.startswith("---\nsession: abc\nwritten: ")
+    assert note.read_text().startswith("---\nsession: abc\nwritten: ")
     seen = note.stat().st_mtime_ns
     end(*first)
     assert note.stat().st_mtime_ns == seen, "nothing new was said"

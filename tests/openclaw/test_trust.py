@@ -53,8 +53,7 @@ def edit(curator, text, path="MEMORY.md"):
 
 
 def state(trust, path="MEMORY.md"):
-    found = trust.of(path)
-    return found.state
+    return trust.of(path).state
 
 
 def digest(path):
@@ -74,10 +73,10 @@ def test_which_files_the_ledger_covers(paths, known):
 
 
 def test_the_four_classes_in_words(ledger, trust):
-    assert trust.of("memory/2026-11-20.md").words == "not recorded yet"  # type: ignore[union-attr]
+    assert trust.of("memory/2026-11-20.md").words == "not recorded yet"
     assert state(trust) == "agent"
     (ledger.workspace / "MEMORY.md").write_bytes(b"- a person wrote this\n")
-    words = trust.of("MEMORY.md").words  # type: ignore[union-attr]
+    words = trust.of("MEMORY.md").words
     assert words == "agent, edited since: the agent's next write will make it untrusted"
     assert ledger.agent_writes("MEMORY.md", b"- more\n") == "untrusted"
     found = trust.of("MEMORY.md")
@@ -123,8 +122,7 @@ def test_undo_brings_the_text_back_that_openclaw_knows(ledger, trust, curator):
 
 def test_lines_that_move_between_notes_say_it_of_both(ledger, curator):
     ledger.agent_writes("memory/2026-11-20.md", b"- the wlan is on\n")
-    spot = curator.plan.spot("memory/2026-11-20.md", 1, 1)
-    notes = curator.plan.promote(spot, move=True).notes
+    notes = curator.plan.promote(curator.plan.spot("memory/2026-11-20.md", 1, 1), move=True).notes
     assert [note for note in notes if "will make it untrusted" in note and "memory/2026-11-20.md" in note]
     assert [note for note in notes if "will make it untrusted" in note and "MEMORY.md" in note]
     assert not any("Trust:" in note for note in curator.plan.remember("x").notes), "it has none to lose"
@@ -205,8 +203,7 @@ def test_a_hit_has_the_class_of_the_ledger(ledger, monkeypatch):
     with Engine.open(Options(now=the_day_after, changes=(("profile", "openclaw-2026.9"),))) as engine:
         engine.index.sync()
         assert origins(engine) == {"MEMORY.md": "agent", "memory/2026-11-20.md": "agent"}
-        row = {**(ledger.row("MEMORY.md") or {}), "originClass": "untrusted"}
-        ledger.put("MEMORY.md", row)
+        ledger.put("MEMORY.md", {**(ledger.row("MEMORY.md") or {}), "originClass": "untrusted"})
         with monkeypatch.context() as watched:
             reads, read = [], open_foreign.read_foreign
             watched.setattr(open_foreign, "read_foreign", lambda *args: (reads.append(args), read(*args))[1])
@@ -270,8 +267,7 @@ def test_the_real_program_agrees(home, tmp_path):
 
     assert agent_appends(b"- by the agent\n") == "agent"
     trust = Trust(workspace, state_database())
-    curator = curate.curator(workspace, trust=trust)
-    edit(curator, "- by the agent\n- by a person: caf\u00e9\n")
+    edit(curate.curator(workspace, trust=trust), "- by the agent\n- by a person: caf\u00e9\n")
     assert state(trust) == "edited"
     assert agent_appends(b"- by the agent again\n") == "untrusted"
     assert state(trust) == "untrusted"

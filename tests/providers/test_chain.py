@@ -20,8 +20,7 @@ def states(chain):
 
 
 def embed(chain, kind="document"):
-    provider = chain.provider()
-    return provider.embed(["a note"], kind)
+    return chain.provider().embed(["a note"], kind)
 
 
 def fails(chain, kind="document"):

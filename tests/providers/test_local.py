@@ -220,8 +220,7 @@ def test_the_small_model_answers_across_languages_by_its_two_prefixes(small):
 )
 def test_no_text_ends_the_small_model(small, text):
     """The first one overwrites the engine's memory as it stands."""
-    vector = small.embed([text], "document")[0]
-    assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-6)
+    assert np.linalg.norm(small.embed([text], "document")[0]) == pytest.approx(1.0, abs=1e-6)
 
 
 def test_what_follows_a_zero_is_read(small):

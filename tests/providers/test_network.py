@@ -75,7 +75,7 @@ def encrypting(tmp_path, play, handler):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
 
-    class Encrypted(handler):  # type: ignore[valid-type, misc]
+    class Encrypted(handler):
         def setup(self):
             self.request = context.wrap_socket(self.request, server_side=True)
             super().setup()

@@ -146,7 +146,7 @@ def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name, play, model)
     member = ChainMember(name, "chosen", chosen, lambda member, error, known: False)
     space, provider = member.expected(), registry.create(name, chosen)
     for kind in ("document", "query"):
-        vectors = provider.embed(TEXTS, kind)  # type: ignore[arg-type]
+        vectors = provider.embed(TEXTS, kind)
         assert (vectors.shape, vectors.dtype) == ((3, provider.identity.dims), np.float32)
         assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 1], abs=1e-5)
         assert ((vectors[0] == vectors[2]).all(), (vectors[0] != vectors[1]).any()) == (True, True)

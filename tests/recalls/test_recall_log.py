@@ -180,8 +180,7 @@ def test_failures_and_reads_are_logged_too(host, workspace):
 
 
 def test_a_log_that_cannot_be_written_costs_no_answer(host, workspace, capsys):
-    place = recall_log.recall_log_path(workspace)
-    place.mkdir(parents=True)
+    recall_log.recall_log_path(workspace).mkdir(parents=True)
     assert ask(host, query="omada")["results"]
     assert "memory-tui: The recall log cannot be written: " in capsys.readouterr().err
 
@@ -394,8 +393,7 @@ def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path, c
     host = ServedMemory(lambda: Engine.open(options), ServerOptions(log=True))
     answer = host.answer(SEARCH, {"query": "omada router closet"}, Caller("a client", {}, Stop()))
     host.close()
-    place = recall_log.recall_log_path(folder)
-    (entry,) = recall_log.read(place).entries
+    (entry,) = recall_log.read(recall_log.recall_log_path(folder)).entries
     went = [(row["path"], row["startLine"], row["endLine"]) for row in answer["results"]]
     for hit, (path, first, last), row in zip(entry.hits, went, answer["results"], strict=True):
         assert hit.path == path

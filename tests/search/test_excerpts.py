@@ -106,6 +106,5 @@ def test_a_line_that_any_passage_holds_is_sent(tmp_path, characters):
 
 def test_without_a_second_stage_they_are_the_snippets(engine):
     evidence = engine.search.gather("router")
-    settings = engine.plan.with_profile("openclaw-2026.3")
-    trace = engine.search.rank(evidence, settings)
+    trace = engine.search.rank(evidence, engine.plan.with_profile("openclaw-2026.3"))
     assert [one.text for one in excerpts(trace, evidence, 2100)] == [hit.snippet for hit in trace.recalled]

@@ -82,8 +82,7 @@ def test_a_language_the_table_does_not_know_is_searched_by_words_alone(place, qu
     assert all(not hit.vector_points for hit in found.recalled) or not language
     if language == "Chinese":
         assert paths(found)[0] == "memory/书.md"
-        shown = wording.explain(found.recalled[0], found)
-        assert "does not know this language" in shown[0].detail
+        assert "does not know this language" in wording.explain(found.recalled[0], found)[0].detail
     assert theirs.mode == "hybrid", "a release counts the vector whatever the language"
     assert not any(notice.kind == "language_unknown" for notice in theirs.notices)
 
@@ -93,8 +92,7 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
     """Fault row 37: another model, of the same or of other dimensions."""
     with opened(place) as engine:
         engine.index.sync()
-        before = engine.search.search("router vlan")
-        assert before.mode == "hybrid"
+        assert engine.search.search("router vlan").mode == "hybrid"
     other = Identity("scripted", "other", fingerprint(provider="scripted", model="other"), dims)
     monkeypatch.setattr(Scripted, "identity", other)
     monkeypatch.setattr(Scripted, "known", other)
@@ -187,8 +185,7 @@ def test_the_command_line_tells_them_only_where_the_arithmetic_is_asked_for(opti
 
 def test_faults_of_2026_9_are_named_and_not_copied(options, tmp_path):
     put(tmp_path / "notes", "memory/open.md", text="- the router stands in the hall <!-- project: house\n")
-    newest = replace(options, changes=(("profile", "openclaw-2026.9"),))
-    with synced(newest) as engine:
+    with synced(replace(options, changes=(("profile", "openclaw-2026.9"),))) as engine:
         trace = engine.search.rank(engine.search.gather("router"), engine.plan.settings)
     told = {notice.code: notice.message for notice in trace.notices}
     assert told["zero_vector"].endswith("OpenClaw 2026.9.6 loses its whole vector side by one of them.")

@@ -109,8 +109,7 @@ def test_a_question_weighs_words_by_lucenes_idf(made):
         common = 0
         for _ in range(60):
             question = " ".join(rng.choices([*WORDS, "absent"], k=rng.randint(1, 5)))
-            matcher = Matcher(store.words, corpus, None, store.words.cut())
-            side = matcher.recommended(question, None)
+            side = Matcher(store.words, corpus, None, store.words.cut()).recommended(question, None)
             plan = side.plan
             common += bool(plan.counted)
             expected: dict[int, float] = {}

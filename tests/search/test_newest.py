@@ -9,7 +9,6 @@ import pytest
 
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
-from memory_tui.notices import Notice
 from memory_tui.plan import Options
 from memory_tui.search.question import holds_value, lately_in, newer_values, newness, value_asked, words_for_now
 from memory_tui.search.trace import Trace
@@ -158,7 +157,6 @@ def test_copies_take_one_place_and_openclaw_gives_them_all(tmp_path, profile):
         evidence = engine.search.gather(trace.query)
         for path in ASIDE:
             fate = engine.search.why(evidence, path, 3).fate
-            assert isinstance(fate, Notice)
             assert (fate.kind, fate.fields["citation"]) == ("copy_of", f"{LOG}#L1-L3")
 
 
@@ -174,7 +172,6 @@ def test_a_sentence_that_many_logs_repeat_takes_one_place(tmp_path):
         assert [hit.chunk.path for hit in trace.recalled] == [f"memory/{days[-1]}.md", "memory/club.md"]
         assert trace.recalled[0].also == "also in 299 other notes"
         fate = engine.search.why(evidence, f"memory/{days[1]}.md", 4).fate
-        assert isinstance(fate, Notice)
         assert (fate.kind, fate.fields["citation"]) == ("copy_of", f"memory/{days[-1]}.md#L1-L4")
         assert fate.fields["what"] == "line", "the rest of the note stands there alone"
     with opened(tmp_path, "openclaw-2026.3") as engine:

@@ -8,7 +8,6 @@ import json
 import time
 from collections import Counter
 from contextlib import closing
-from typing import Any
 
 import numpy as np
 import pytest
@@ -37,8 +36,7 @@ def lines(path):
 
 
 def configuration(name):
-    found: dict[str, Any] = json.loads((RELEASE / name / "config.json").read_text("utf-8"))
-    return found
+    return json.loads((RELEASE / name / "config.json").read_text("utf-8"))
 
 
 def opened(name, workspaces, place):

@@ -83,8 +83,7 @@ mañana por la mañana = 2026-03-21 ; du 3 au 10 mars = 2026-03-03 to 2026-03-10
 @pytest.mark.parametrize("row", re.split(r" ; |\n", SPANS.strip()))
 def test_the_span_that_is_meant(row):
     question, span = row.split(" = ")
-    found = time_in(f"{question} ?", TODAY)
-    assert found.spelled == span
+    assert time_in(f"{question} ?", TODAY).spelled == span
 
 
 NO_TIME = """

@@ -223,7 +223,7 @@ def every(trace):
 
 @given(any_evidence, any_settings)
 def test_every_candidate_has_one_verdict_that_holds(found, chosen):
-    trace = rank(found, chosen)  # type: ignore[arg-type]
+    trace = rank(found, chosen)
     limit = chosen.whole("query.maxResults")
     rows = [c.chunk.rowid for c in every(trace)]
     assert len(rows) == len(set(rows)) == trace.funnel.candidates

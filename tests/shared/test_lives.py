@@ -68,8 +68,7 @@ def wrong(home):
 
 def take(connection, who, silent=600.0, recipe="r", index="i"):
     sql = "select epoch from memory_tui.take('default', 'anna/laptop', %s, %s, %s, 's', 0, %s, %s, 0, 'x')"
-    row = connection.execute(sql, (who, silent, recipe, index, uuid.uuid4())).fetchone()
-    return row[0]
+    return connection.execute(sql, (who, silent, recipe, index, uuid.uuid4())).fetchone()[0]
 
 
 def test_an_epoch_that_has_passed_changes_nothing(server, team, laptop):

@@ -42,8 +42,7 @@ def test_a_pool_of_transactions_publishes_mirrors_and_is_looked_at_now_and_then(
 def test_a_replica_is_mirrored_with_how_far_it_is_behind_and_not_published_to(server, team, laptop, desk):
     replica = Server(primary=server)
     try:
-        url = replica.url(team, "bob")
-        configure(desk, url=url)
+        configure(desk, url=replica.url(team, "bob"))
         assert standing(desk, "all").words == ("live",)
         replica.run("select pg_wal_replay_pause()")
         server.run("update memory_tui.workspace set heard = now()", team)

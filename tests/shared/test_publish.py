@@ -75,8 +75,7 @@ def test_nothing_leaves_without_consent_and_memory_only_by_name(server, team, tm
 def test_a_passage_that_looks_like_a_secret_never_leaves(server, team, laptop):
     key = "AKIA" + "IOSFODNN7QQXMPLE"
     laptop.write(keys=f"# Keys\n\nThe key of the bucket is {key}\n", headed=f"# password: hunter2{key}\n\nbelow\n")
-    report = laptop.publish()
-    assert report.withheld == 2
+    assert laptop.publish().withheld == 2
     whole = server.run(
         "select string_agg(text::text || prefix::text || annotations, '') from memory_tui.chunk", team
     ) + server.run("select string_agg(title::text || detail, '') from memory_tui.file", team)

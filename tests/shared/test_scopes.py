@@ -37,8 +37,7 @@ def run(desk, command):
 
 def configure(home, **shared):
     path = Path(home.options.config)
-    place = json.loads(path.read_text())
-    path.write_text(json.dumps({"shared": place["shared"] | shared}))
+    path.write_text(json.dumps({"shared": json.loads(path.read_text())["shared"] | shared}))
 
 
 def standing(home, scope):

@@ -57,8 +57,7 @@ class Wire(Pipes):
 
     def greet(self) -> Self:
         client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bare", "version": "1"}}
-        greeting = self.ask(0, "initialize", **client)
-        assert greeting["result"]["serverInfo"]["name"] == "memory-tui"
+        assert self.ask(0, "initialize", **client)["result"]["serverInfo"]["name"] == "memory-tui"
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         return self
 

@@ -74,5 +74,5 @@ def evidence(
 def settings(profile: str, **changes: object) -> Settings:
     from memory_tui.settings import find_knob
 
-    chosen = {find_knob(name).key: Value(value, "test") for name, value in changes.items()}  # type: ignore[arg-type]
+    chosen = {find_knob(name).key: Value(value, "test") for name, value in changes.items()}
     return compose(profile, {}, chosen)

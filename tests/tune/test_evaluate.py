@@ -5,7 +5,6 @@ import json
 import random
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec import to_builtins
@@ -53,8 +52,7 @@ def usual(run, place):
     kept = place / "usual.json"
     if not kept.exists():
         kept.write_text(json.dumps(measured(run, place)), "utf-8")
-    found: dict[str, Any] = json.loads(kept.read_text("utf-8"))
-    return found
+    return json.loads(kept.read_text("utf-8"))
 
 
 def test_the_numbers_are_those_of_real_searches(usual, place):
@@ -181,7 +179,7 @@ def test_a_planted_optimum_is_found(weight):
     now = settings(OPENCLAW, vectorWeight=weight, textWeight=1 - weight, maxResults=3, candidateMultiplier=20)
     found = tune([planted(number) for number in range(40)], now)
     assert isinstance(found, Better)
-    assert 0.36 < found.changes[WEIGHT] < 0.62  # type: ignore[operator]
+    assert 0.36 < found.changes[WEIGHT] < 0.62
     assert found.held_out.low > 0.3
     assert found.after["ndcg@10"] > found.before["ndcg@10"] + 0.4
     assert found.after["ndcg@10"] > 0.9
@@ -194,8 +192,7 @@ def test_random_labels_give_no_evidence():
         outcome = tune(accidental(seed), settings("openclaw-2026.2", minScore=0.7), seed=seed)
         assert isinstance(outcome, NoEvidence)
         assert outcome.reason in ("within chance", "nothing better")
-        said = ask.verdict(outcome)
-        assert "this needs" not in said
+        assert "this needs" not in ask.verdict(outcome)
 
 
 def test_neither_more_hits_nor_fewer_are_a_gain_beyond_chance():

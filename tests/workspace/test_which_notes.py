@@ -30,8 +30,8 @@ def test_facts_beside_their_index_are_all_notes(tmp_path):
     put(tmp_path, "project_deploy.md", "feedback_testing.md", "old/unlisted.md")
     put(tmp_path, "MEMORY.md", text="# Memory index\n- [Deploy](project_deploy.md) — how we deploy\n")
     seen = scan(planned(tmp_path))
-    paths = [note.path for note in seen.notes]
-    assert paths == ["MEMORY.md", "feedback_testing.md", "old/unlisted.md", "project_deploy.md"]
+    indexed = [note.path for note in seen.notes]
+    assert indexed == ["MEMORY.md", "feedback_testing.md", "old/unlisted.md", "project_deploy.md"]
     assert seen.left_out == ()
     put(tmp_path, "AGENTS.md")
     assert paths(planned(tmp_path)) == ["MEMORY.md"], "in a workspace of OpenClaw they are none"
