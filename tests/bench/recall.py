@@ -71,11 +71,7 @@ def asked_in(
         config=given.config,
         now=day_after(workspace),
         read_only=True,
-        changes=(
-            ("profile", given.profile),
-            ("query.maxResults", "20"),
-            ("sync.watch", "false"),
-        ),
+        changes=(("profile", given.profile), ("query.maxResults", "20"), ("sync.watch", "false")),
     )
     with Engine.open(options) as engine:
         if error := engine.index.sync().error:

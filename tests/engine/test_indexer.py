@@ -167,10 +167,7 @@ def test_the_first_question_begins_the_first_index(engine):
 
 @pytest.mark.parametrize(
     ("reason", "changes"),
-    [
-        ("interval", (("sync.watch", "off"), ("sync.onSearch", "off"), ("sync.intervalMinutes", "1"))),
-        ("sweep", ()),
-    ],
+    [("interval", (("sync.watch", "off"), ("sync.onSearch", "off"), ("sync.intervalMinutes", "1"))), ("sweep", ())],
 )
 def test_the_clock_finds_what_no_watcher_announced(options, heard, workspace, monkeypatch, reason, changes):
     monkeypatch.setattr("memory_tui.engine.index._MINUTE", 0.01)

@@ -119,10 +119,7 @@ _ANYBODY += "security definer as 'select ws from memory_tui.workspace where tena
         (_EVERYBODY, {*_READING}),
         (_ANYBODY, {"take", "allow", "leave"}),
         ("grant owner to bob", {"become the owner"}),
-        (
-            "grant execute on function memory_tui.forget_chunks to memory_tui_member",
-            {"forget"},
-        ),
+        ("grant execute on function memory_tui.forget_chunks to memory_tui_member", {"forget"}),
     ],
 )
 def test_each_guard_is_needed(guard, noticed, server, team, laptop):
