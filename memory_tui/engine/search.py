@@ -138,8 +138,8 @@ class Search:
             # Under the lock: of two threads the one that comes later must not have the older state.
             with self._lock:
                 stack.enter_context(store.snapshot())
-                fits = (latest := self._latest) and (once or latest.is_whole)
-                corpus = latest.refresh(store) if latest and fits else Corpus.opened(store, once=once)
+                fits = (latest := self._latest) is not None and (once or latest.is_whole)
+                corpus = latest.refresh(store) if latest is not None and fits else Corpus.opened(store, once=once)
                 self._latest = corpus
             yield corpus
 

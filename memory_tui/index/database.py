@@ -609,7 +609,8 @@ class Database:
         finally:
             self._meta = None
             if not self.connection.get_autocommit():
-                self.connection.execute("ROLLBACK")
+                # A rollback would take the tables of tokens, and have SQLite read its whole schema again.
+                self.connection.execute("COMMIT")
 
 
 def _connect(path: Path) -> apsw.Connection:

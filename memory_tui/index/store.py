@@ -278,14 +278,10 @@ class FullText:
         return [word[:_MOST_TRIGRAMS] for word in words]
 
     def _look_at_tokens(self, table: str) -> None:
-        """Make the table of the tokens of a full-text table; again each time, because a snapshot's end takes it."""
+        """Make the table of the tokens of a full-text table, once a connection."""
         self._index.query(
             f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_row USING fts5vocab(main, '{table}', 'row')"
         )
-
-    def size(self, form: Form) -> int:
-        """Count the chunks of that form."""
-        return int(self._index.value(f"SELECT count(*) FROM {_TABLES[form]}_docsize"))
 
     def frequency(self, words: Sequence[str], form: Form) -> list[int]:
         """Count the chunks that hold each word, a lone CJK character as the beginning of a token."""

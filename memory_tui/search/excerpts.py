@@ -37,11 +37,6 @@ def head(text: str) -> Snippet:
     return Snippet(jsstring.utf16_head(text, LENGTH), 0)
 
 
-def _cut(text: str, length: int) -> str:
-    """Return the first `length` UTF-16 units, no half of a line end among them."""
-    return jsstring.utf16_head(text, length).removesuffix("\r")
-
-
 def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
     """Return where the words of `weights` stand in `text`, as (character, word) in order; words match by stem."""
     stem_of = {stem: word for word in weights for stem in tokens.word_stems(word)}
@@ -60,31 +55,34 @@ _WITHIN_WORD = re.compile(r"[^\W\u2e80-\uffff]{2}")
 
 
 def window(text: str, weights: Mapping[str, float], length: int = LENGTH) -> Snippet:
-    """`length` UTF-16 units around the words that say most: the window with the greatest sum of distinct weights."""
-    units = jsstring.utf16_places(text)
-    result = [(units[at], word) for at, word in matches(text, weights)] if units[-1] > length else []
-    if not result:
-        return Snippet(_cut(text, length), 0)
-    ends = [at + jsstring.utf16_len(word) for at, word in result]
-    best, span, end, inside = -1.0, (0, 0), 0, Counter[str]()
-    for i, (start, first) in enumerate(result):
+    """Return `length` UTF-16 units around the words that say most, no half of a line end at their end."""
+    units, start = jsstring.utf16_places(text), 0
+    if units[-1] > length and (words := matches(text, weights)):
+        first, last = _densest([(units[at], units[at] + jsstring.utf16_len(word), word) for at, word in words], weights)
+        room = length - (last - first)
+        start = text.rfind("\n", 0, bisect_left(units, first)) + 1
+        # Begin with the line of the first word when it is near, otherwise where the room allows.
+        if first - units[start] > room:
+            start = bisect_left(units, max(0, min(first - room // 2, units[-1] - length)))
+        if start and _WITHIN_WORD.match(text, start - 1):
+            start = next((at + 1 for at in range(start, bisect_left(units, first)) if text[at].isspace()), start)
+    return Snippet(jsstring.utf16_head(text[start:], length).removesuffix("\r"), text.count("\n", 0, start))
+
+
+def _densest(words: Sequence[tuple[int, int, str]], weights: Mapping[str, float]) -> tuple[int, int]:
+    """Return where the window of LENGTH begins and ends whose distinct `words` (start, end, word) weigh most."""
+    best, bounds, end, inside = -1.0, (0, 0), 0, Counter[str]()
+    for at, (start, _, first) in enumerate(words):
         # The window moves along the words: each enters it once and leaves it once.
-        while end < len(result) and (end < i or ends[end] <= start + LENGTH):
-            inside[result[end][1]] += 1
+        while end < len(words) and (end < at or words[end][1] <= start + LENGTH):
+            inside[words[end][2]] += 1
             end += 1
         # A repeated word counts a little, so that of two windows with the same words the denser one wins.
-        value = sum(weights[word] for word, count in inside.items() if count) + 0.01 * (end - i)
+        value = sum(weights[word] for word, count in inside.items() if count) + 0.01 * (end - at)
         if value > best:
-            best, span = value, (start, ends[end - 1] if end > i else start)
-        inside[first] -= end > i
-    room = length - (span[1] - span[0])
-    line = text.rfind("\n", 0, bisect_left(units, span[0])) + 1
-    # Begin with the line of the first word when it is near, otherwise where the room allows.
-    middle = max(0, min(span[0] - room // 2, units[-1] - length))
-    start = line if span[0] - units[line] <= room else bisect_left(units, middle)
-    if start and _WITHIN_WORD.match(text, start - 1):
-        start = next((at + 1 for at in range(start, bisect_left(units, span[0])) if text[at].isspace()), start)
-    return Snippet(_cut(text[start:], length), text.count("\n", 0, start))
+            best, bounds = value, (start, words[end - 1][1] if end > at else start)
+        inside[first] -= end > at
+    return bounds
 
 
 # --- excerpts ------------------------------------------------------------------------------------------------------

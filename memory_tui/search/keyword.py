@@ -25,7 +25,7 @@ from memory_tui.errors import ProviderError
 from memory_tui.index.store import Form, FullText
 from memory_tui.providers.builtin import static_table
 from memory_tui.search.corpus import Corpus, distinct
-from memory_tui.search.question import ALIKE, NEWEST, Time, asks, question_parts, value_asked, without, words_for_now
+from memory_tui.search.question import ALIKE, NEWEST, ParsedQuery, asks, question_parts
 from memory_tui.search.trace import Correction, Flags, Floats, QueryPlan, Rows
 
 Join = Literal["AND", "OR", ""]
@@ -107,66 +107,54 @@ class Matcher(Struct, frozen=True):
             frequency = {word: len(self.words.containing(word)) if word in inside else 0 for word in counted}
             matched = [word for word in counted if word not in inside]
             frequency |= zip(matched, self.words.frequency(matched, "plain"), strict=True)
-        plan = QueryPlan(
-            unique,
-            (),
-            " AND ".join(
-                (*map(tokens.quoted, needed), *(f"text LIKE {tokens.quoted(f'%{word}%')}" for word in inside))
-            ),
-            inside=self.cut != "unicode61",
-        )
+        expressions = *map(tokens.quoted, needed), *(f"text LIKE {tokens.quoted(f'%{word}%')}" for word in inside)
+        plan = QueryPlan(unique, (), " AND ".join(expressions), inside=self.cut != "unicode61")
         return KeywordSide(plan, postings, frequency)
 
     def matches(self, query: str) -> bool:
         """Return whether full-text search is asked for any word of `query`, and not the texts alone."""
         return any(not self._is_looked_through(word) for word in tokens.WORD.findall(query))
 
-    def recommended(
-        self, query: str, time: Time | None, *, reads_time: bool = True, spells: bool = True, in_parts: bool = True
-    ) -> KeywordSide:
-        """Return the chunks that hold any word of `query` that says something, by stems, but for those of its `time`.
+    def recommended(self, query: ParsedQuery, *, spells: bool = True) -> KeywordSide:
+        """Return the chunks that hold any word of `query` that says something, by stems, but for those of its time.
 
-        Where it `spells`, words that no chunk holds are corrected; `in_parts` a query that asks several things is taken
-        apart, and for the word of one that asks for a value lines with such a value come first.
+        Where it `spells`, words that no chunk holds are corrected.
         """
-        named = ("", "") if time is None else (time.spelled, query[time.start : time.end])
-        rest = without(query, time)
-        alone = time is not None and rest == query
         frequency: dict[str, int] = {}
 
         def count(words: Sequence[str]) -> Sequence[int]:
-            if fresh := [word for word in words if word not in frequency]:
-                frequency.update(zip(fresh, self.words.frequency(fresh, _STEMMED), strict=True))
-            return [frequency[word] for word in words]
+            counts = self.words.frequency(words, _STEMMED)
+            frequency.update(zip(words, counts, strict=True))
+            return counts
 
-        for_now = "" if time or not reads_time else words_for_now(query)
-        count(every := tokens.split(rest))
+        count(every := tokens.split(query.rest))
         terms = tokens.terms(every, frequency, len(self.corpus))
         searched = *terms.searched, *terms.common
         corrected: tuple[Correction, ...] = ()
         # Words are found whole. Where nothing is matched, only words that no chunk holds are told.
-        spells = spells and self.cut == "unicode61" and not alone
-        if spells and (self.join != "AND" or not rest.isascii() or not all(count(searched))):
-            corrected = corrections(rest, searched, lambda word: count([word])[0], self._vocabulary)
+        spells = spells and self.cut == "unicode61" and not query.time_alone
+        if spells and (self.join != "AND" or not query.rest.isascii() or not all(count(searched))):
+            corrected = corrections(query.rest, searched, lambda word: count([word])[0], self._vocabulary)
         chosen = _searched(terms.searched, corrected) if corrected else terms.searched
         # A word that was not counted would weigh as if no chunk held it.
-        count((*chosen, *tokens.syllable_pairs(query)))
+        count((*chosen, *tokens.syllable_pairs(query.text)))
         dropped, matched, newest = terms.stops + terms.common, _NOTHING, _NOTHING[0]
         if chosen and self.join != "AND":
-            matched = self._by_any(chosen, terms.common)
-            newest = self._newest_of_same((*chosen, *terms.common)) if for_now else newest
+            matched = self._by_any(chosen, terms.common, frequency)
+            newest = self._newest_of_same((*chosen, *terms.common)) if query.for_now else newest
         plan = QueryPlan(
             chosen,
             dropped,
             tokens.or_query(chosen),
-            *named,
-            common=tokens.left_out(terms.common, rest),
+            query.time.spelled if query.time else "",
+            query.time_words,
+            common=tokens.left_out(terms.common, query.rest),
             counted=terms.common,
             corrections=corrected,
-            parts=question_parts(rest, (*chosen, *terms.common), corrected) if in_parts else (),
-            time_alone=alone,
-            for_now=for_now,
-            value="" if time or for_now or not in_parts else value_asked(query),
+            parts=question_parts(query.parts, (*chosen, *terms.common), corrected),
+            time_alone=query.time_alone,
+            for_now=query.for_now,
+            value=query.value,
         )
         return KeywordSide(plan, self._postings(matched), frequency, newest=newest)
 
@@ -174,15 +162,14 @@ class Matcher(Struct, frozen=True):
         """Return the words of the index, read when a query first needs them."""
         return self.corpus.once("vocabulary", lambda: Vocabulary(self.words.vocabulary()))
 
-    def _by_any(self, words: Sequence[str], common: Sequence[str]) -> tuple[Rows, Floats]:
+    def _by_any(self, words: Sequence[str], common: Sequence[str], frequency: Mapping[str, int]) -> tuple[Rows, Floats]:
         """Return the chunks that hold any of `words`, with their bm25 by Lucene's idf, to which `common` words add.
 
         That of FTS5 gives a word of half the chunks no weight: so a name that many notes hold tells none from another.
         """
-        every, form = (*words, *common), _STEMMED
-        chunks = self.words.size(form)
-        factors = [lucene_idf(n, chunks) / fts5_idf(n, chunks) for n in self.words.frequency(every, form)]
-        each = [self.words.match([word], form, "any") for word in every]
+        every, chunks = (*words, *common), len(self.corpus)
+        factors = [lucene_idf(frequency[word], chunks) / fts5_idf(frequency[word], chunks) for word in every]
+        each = [self.words.match([word], _STEMMED, "any") for word in every]
         rowids = distinct(np.concatenate([item.rowids for item in each[: len(words)]]))
         bm25 = np.zeros(len(rowids))
         for item, factor in zip(each, factors, strict=True):
@@ -240,11 +227,12 @@ class Matcher(Struct, frozen=True):
         if not len(rowids):
             return Postings()
         rows = self.corpus.rows_of(rowids)
-        if rows.min() < 0:
-            firsts = self.words.originals(rowids[rows < 0])
-            rows = self.corpus.rows_of([firsts.get(rowid, rowid) for rowid in rowids.tolist()])
-        is_row = rows >= 0 if self.eligible is None else (rows >= 0) & self.eligible[rows]
-        rows, bm25 = rows[is_row], bm25[is_row]
+        if (outside := rows < 0).any():
+            # A repeat has no row of its own.
+            firsts = self.words.originals(rowids[outside])
+            rows[outside] = self.corpus.rows_of([firsts.get(rowid, rowid) for rowid in rowids[outside].tolist()])
+        inside = rows >= 0 if self.eligible is None else (rows >= 0) & self.eligible[rows]
+        rows, bm25 = rows[inside], bm25[inside]
         # Of equal ones that which stands first in the corpus is better.
         best = np.argsort(bm25, kind="stable")
         return Postings(rows[best], bm25[best])

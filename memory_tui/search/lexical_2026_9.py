@@ -25,7 +25,7 @@ from memory_tui import tokens as core_tokens
 from memory_tui.index.database import TOKENIZERS
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus, distinct
-from memory_tui.search.keyword import KeywordSide, Matcher, is_keyword, pieces
+from memory_tui.search.keyword import KeywordSide, Matcher, keywords
 from memory_tui.search.trace import ChunkRef, Floats, QueryPlan
 from memory_tui.tokens import lowered, words_of
 from memory_tui.workspace.annotations import INVALID_PROJECT, Annotations
@@ -101,8 +101,7 @@ class Lexical(Struct, frozen=True):
 def fallback_terms(query: str, *, trigram: bool) -> tuple[str, ...]:
     """Return the keywords that are looked for one by one where the whole question finds too little (6.7, 6.8)."""
     whole = jsstring.trim(query).lower()
-    result = (word for word in pieces(query, trigram=trigram) if is_keyword(word))
-    return tuple(word for word in dict.fromkeys(result) if word != whole)[:MOST_TERMS]
+    return tuple(word for word in keywords(query, trigram=trigram) if word != whole)[:MOST_TERMS]
 
 
 def path_words(text: str) -> list[str]:
@@ -241,18 +240,15 @@ def _both(item: Hit, other: Hit) -> Hit:
 
 
 def limited(hits: Sequence[Hit]) -> list[Hit]:
-    """Return `hits`, in order K, cut to 200 a kind (6.6)."""
-    exact: list[Hit] = []
-    bodies, paths = 0, set[str]()
+    """Return `hits`, in order K, cut (6.6): 200 texts and 200 paths of named notes, and 200 chunks of others."""
+    named, texts, paths = list[Hit](), 0, set[str]()
     for hit in hits:
-        if not hit.level or (hit.body and bodies >= LIMIT):
-            continue
-        if hit.ref.path not in paths and len(paths) >= LIMIT:
-            continue
-        bodies += hit.body
-        paths.add(hit.ref.path)
-        exact.append(hit)
-    return exact + [hit for hit in hits if not hit.level][:LIMIT]
+        has_room = (texts < LIMIT or not hit.body) and (len(paths) < LIMIT or hit.ref.path in paths)
+        if hit.level and has_room:
+            named.append(hit)
+            texts += hit.body
+            paths.add(hit.ref.path)
+    return named + [hit for hit in hits if not hit.level][:LIMIT]
 
 
 # --- factors (7.2, 7.3) --------------------------------------------------------------------------------------------
@@ -458,21 +454,11 @@ def _by_text(
 ) -> list[Hit]:
     """Return what one search found in texts, with their boosts (6.2)."""
     scores = np.where(np.isnan(findings.bm25), 0.0, saturated(np.array(findings.bm25))).tolist()
-    return [
-        Hit(
-            row,
-            corpus.refs[row],
-            levels.get(int(corpus.refs.file_of[row]), 0),
-            True,
-            boosted(score, gains[row]),
-            score,
-            0.0,
-            bm25,
-            gains[row],
-            term,
-        )
-        for row, bm25, score in zip(findings.rows, findings.bm25, scores, strict=True)
-    ]
+    hits = []
+    for row, bm25, score in zip(findings.rows, findings.bm25, scores, strict=True):
+        level, gain = levels.get(int(corpus.refs.file_of[row]), 0), gains[row]
+        hits.append(Hit(row, corpus.refs[row], level, True, boosted(score, gain), score, 0.0, bm25, gain, term))
+    return hits
 
 
 def _by_path(matcher: Matcher, scores: Mapping[int, float], levels: Mapping[int, int], term: int) -> list[Hit]:

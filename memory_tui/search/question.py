@@ -105,6 +105,43 @@ class Time(Struct, frozen=True):
         return f"{self.first.isoformat()} to {self.last.isoformat()}"
 
 
+class ParsedQuery(Struct, frozen=True):
+    """What the `text` of a query says by itself, before any note is looked at.
+
+    `time` is the time that it names, `rest` the text without the words for it, `for_now` its words that ask how things
+    are now, `value` its word for the value that it asks for, and `parts` what it asks one by one.
+    """
+
+    text: str
+    rest: str
+    time: Time | None = None
+    for_now: str = ""
+    value: str = ""
+    parts: tuple[str, ...] = ()
+
+    @property
+    def time_words(self) -> str:
+        """Return the words that name the time; empty for none."""
+        return self.text[self.time.start : self.time.end] if self.time else ""
+
+    @property
+    def time_alone(self) -> bool:
+        """Return whether the query asks nothing but this time."""
+        return self.time is not None and self.rest == self.text
+
+
+def parse(text: str, today: dt.date, *, reads_time: bool = True, in_parts: bool = True) -> ParsedQuery:
+    """Read a query on the day `today`; no time where not `reads_time`, neither parts nor a value where not `in_parts`.
+
+    What names a time does not ask for now, and what does either does not ask for a value.
+    """
+    time = (time_in(text, today) or lately_in(text, today)) if reads_time else None
+    for_now = words_for_now(text) if reads_time and time is None else ""
+    value = value_asked(text) if in_parts and time is None and not for_now else ""
+    rest = without(text, time)
+    return ParsedQuery(text, rest, time, for_now, value, parts_of(rest) if in_parts else ())
+
+
 def time_in(question: str, today: dt.date) -> Time | None:
     """The time that `question` speaks of, counted from `today`; None when it names none, or a day that does not exist.
 
@@ -208,8 +245,8 @@ def _differ(a: Statement, b: Statement) -> bool:
     """Return whether two lines state the same with different values: they share much, or both are figures."""
     if a.value <= b.value or b.value <= a.value:
         return False
-    shared, figures = len(a.words & b.words) / len(a.words | b.words), re.compile(r"\d")
-    return shared >= SHARED or all(figures.search(" ".join(each.value)) for each in (a, b))
+    shared = len(a.words & b.words) / len(a.words | b.words)
+    return shared >= SHARED or all(any(map(str.isdecimal, "".join(each.value))) for each in (a, b))
 
 
 def newer_values(lines: Sequence[str], ages: Sequence[float | None], words: Sequence[str]) -> list[int]:
@@ -309,11 +346,12 @@ def parts_of(question: str) -> tuple[str, ...]:
     return tuple(question[a:b].strip() for a, b in parts) if 1 < len(parts) <= _MOST_PARTS else (question,)
 
 
-def question_parts(query: str, words: Sequence[str], corrected: Sequence[Correction]) -> tuple[QuestionPart, ...]:
-    """Return the parts of `query` with their `words`; none where fewer than two have any but function words."""
+def question_parts(
+    parts: Sequence[str], words: Sequence[str], corrected: Sequence[Correction]
+) -> tuple[QuestionPart, ...]:
+    """Return the `parts` of a question with their `words`; none where fewer than two have any but function words."""
     result = []
-    pieces = parts_of(query)
-    for part in pieces if len(pieces) > 1 else ():
+    for part in parts if len(parts) > 1 else ():
         stems = {stem for _, _, stem in spans(part)}
         meant = {word for item in corrected if item.asked.lower() in part.lower() for word in item.searched}
         part_words = tuple(

@@ -20,11 +20,12 @@ from msgspec.structs import replace
 from memory_tui import jsstring, tokens
 from memory_tui.notices import Notice, notice, other_vectors
 from memory_tui.search import lexical_2026_9, trace
-from memory_tui.search.excerpts import Snippet, head, window
+from memory_tui.search.excerpts import head, window
 from memory_tui.search.keyword import KeywordSide
 from memory_tui.search.question import newer_values
 from memory_tui.search.retrieve import MOST_CANDIDATES, Evidence
 from memory_tui.search.score import (
+    CANDIDATE,
     SCORED,
     Candidates,
     Rules,
@@ -363,6 +364,10 @@ def groups(levels: Rows, scored: Table, lead: Floats) -> list[tuple[Rows, Floats
     return ordered
 
 
+_Entry = dict[str, Any]
+"""The numbers of one candidate, by column."""
+
+
 class Ranking(Struct, frozen=True):
     """One ranking of `candidates`, which are in their final order, those that pass the gate first."""
 
@@ -377,6 +382,8 @@ class Ranking(Struct, frozen=True):
     look."""
     floor: float
     relaxed: bool
+    weights: Mapping[str, float]
+    """What each word of the question counts in a snippet."""
     keeps_back: bool = False
     """Whether the level of the answer keeps its hits back."""
 
@@ -418,7 +425,10 @@ class Ranking(Struct, frozen=True):
         table["twin"], table["beside"] = place[table["twin"]], place[table["beside"]]
         texts = [candidates.texts[at] for at in order.tolist()] if candidates.texts else ()
         candidates = replace(candidates, table=table[order], texts=texts)
-        return cls(evidence, side, rules, candidates, candidates.table, _measured(candidates), floor, relaxed)
+        chunks, frequency = len(evidence.refs), side.frequency
+        weights = {word: np.log1p(chunks / (1 + frequency.get(word, 0))) for word in side.plan.words}
+        measured = _measured(candidates)
+        return cls(evidence, side, rules, candidates, candidates.table, measured, floor, relaxed, weights)
 
     def fresh(self) -> int:
         """Count those that were stopped and would reach minScore without age."""
@@ -428,34 +438,37 @@ class Ranking(Struct, frozen=True):
             fresh = score(self.candidates, [replace(self.rules, decay=False, recency=0.0)])["score"][0]
         return int(np.count_nonzero(~self.table["passed"] & (fresh >= self.rules.min_score)))
 
-    def verdict(self, at: int) -> trace.Verdict:
-        """Return what became of the candidate at `at`."""
-        entry, limit = self.table[at], self.rules.results
-        place, relaxed = int(entry["place"]), bool(self.relaxed and entry["keyword"])
+    def _verdict(self, entry: _Entry) -> trace.Verdict:
+        """Return what became of a candidate."""
+        place, limit, relaxed = entry["place"], self.rules.results, self.relaxed and entry["keyword"]
         if place > limit and entry["displaced"] and entry["twin"] >= 0:
-            twin = self.evidence.refs[int(self.table["row"][entry["twin"]])]
-            return trace.DisplacedByMmr(twin, float(entry["similarity"]), place, limit)
+            return trace.DisplacedByMmr(self._ref(entry["twin"]), entry["similarity"], place, limit)
         if place > limit:
             return trace.BeyondLimit(place, limit)
         if place:
-            return trace.Recalled(place, self.relaxed, bool(entry["rescued"]), self.keeps_back)
-        bar = float(entry["bar"])
-        margin = bar - float(entry["score"])
+            return trace.Recalled(place, self.relaxed, entry["rescued"], self.keeps_back)
+        margin = entry["bar"] - entry["score"]
         if entry["faded"]:
-            return trace.LoweredByDecay(bar, margin, float(entry["age_days"]), float(entry["age_factor"]), relaxed)
-        return trace.BelowMinScore(bar, margin, relaxed)
+            return trace.LoweredByDecay(entry["bar"], margin, entry["age_days"], entry["age_factor"], relaxed)
+        return trace.BelowMinScore(entry["bar"], margin, relaxed)
+
+    def _ref(self, at: int) -> ChunkRef:
+        """Return where the candidate at `at` stands."""
+        return self.evidence.refs[int(self.table["row"][at])]
 
     def candidate(self, at: int) -> Candidate:
         """Write out the candidate at `at` with all that made its score."""
-        evidence, rules, entry = self.evidence, self.rules, self.table[at]
-        row, verdict = int(entry["row"]), self.verdict(at)
+        evidence, rules = self.evidence, self.rules
+        entry: _Entry = dict(zip(CANDIDATE.names or (), self.table[at].item(), strict=True))
+        row, verdict = entry["row"], self._verdict(entry)
         ref = evidence.refs[row]
         text = evidence.texts[ref.rowid]
-        snippet = self._snippet(text, isinstance(verdict, trace.Recalled))
+        is_head = not isinstance(verdict, trace.Recalled) or rules.profile.snippet == "head"
+        snippet = head(text) if is_head else window(text, self.weights)
         annotations = evidence.lexical.annotations.get(row, NOTHING_SAID)
         copies = np.flatnonzero(evidence.shown == row).tolist() if rules.profile.one_place else ()
-        second = self._second(at)
-        columns: list[Any] = [None if value != value else value for value in entry[list(_NUMBERS)].item()]
+        second = self._second(at, entry)
+        columns: list[Any] = [None if (value := entry[name]) != value else value for name in _NUMBERS]
         factors = {"importance": str(annotations.importance or ""), "project": annotations.project}
         return Candidate(
             *columns,
@@ -467,10 +480,10 @@ class Ranking(Struct, frozen=True):
             vector_weight=rules.vector_weight,
             text_weight=rules.text_weight,
             first_share=rules.share(self.candidates.dated) * (1.0 - rules.second_weight if second else 1.0),
-            age_basis=ages_of(evidence, rules.profile).basis(int(entry["file"])) if rules.decay else "off",
+            age_basis=ages_of(evidence, rules.profile).basis(entry["file"]) if rules.decay else "off",
             mmr=self._choice(entry) if entry["chosen"] else None,
             factors=tuple(
-                trace.Factor(term, float(entry[term]), factors[term])
+                trace.Factor(term, entry[term], factors[term])
                 for term in ("importance", "project")
                 if term in rules.profile.terms
             ),
@@ -481,17 +494,17 @@ class Ranking(Struct, frozen=True):
             copies=tuple(evidence.refs[copy].shown(evidence.texts) for copy in copies if copy != row),
         )
 
-    def _second(self, at: int) -> trace.SecondPart | None:
+    def _second(self, at: int, entry: _Entry) -> trace.SecondPart | None:
         """Return what the second stage made of the candidate at `at`; None where none ran."""
-        candidates, rules, entry, refs = self.candidates, self.rules, self.table[at], self.evidence.refs
+        candidates, rules = self.candidates, self.rules
         if not candidates.stages or not rules.second_weight > 0:
             return None
-        weight, lost = rules.share(candidates.dated) * rules.second_weight, float(entry["lost"])
+        weight, lost = rules.share(candidates.dated) * rules.second_weight, entry["lost"]
         if not entry["inside"]:
             return trace.SecondPart(weight, 0.0, 0.0)
-        stages, part, row = candidates.stages[1:] or candidates.stages, max(0, int(entry["part"])), int(entry["row"])
-        line, window = stages[part].places(row)
-        first, values = refs[row].start_line, self.measured[part]
+        stages, part = candidates.stages[1:] or candidates.stages, max(0, entry["part"])
+        line, window = stages[part].places(entry["row"])
+        first, values = entry["first_line"], self.measured[part]
         columns = values[at].tolist(), values.max(axis=0).tolist(), stages[part].weights.tolist()
         measures = tuple(
             trace.MeasurePart(
@@ -502,20 +515,20 @@ class Ranking(Struct, frozen=True):
         )
         return trace.SecondPart(
             weight,
-            float(entry["second"]),
-            weight * float(entry["second"]),
+            entry["second"],
+            weight * entry["second"],
             measures,
             lost,
-            refs[int(self.table["row"][entry["beside"]])] if lost else None,
+            self._ref(entry["beside"]) if lost else None,
             first + line,
             (first + window[0], first + window[1]),
             stages[part].query if len(stages) > 1 else "",
-            bool(entry["leads"]),
+            entry["leads"],
         )
 
-    def _choice(self, entry: np.void) -> trace.MmrPart:
-        twin = self.evidence.refs[int(self.table["row"][entry["twin"]])] if entry["twin"] >= 0 else None
-        return trace.MmrPart(float(entry["relevance"]), float(entry["similarity"]), twin, int(entry["chosen"]))
+    def _choice(self, entry: _Entry) -> trace.MmrPart:
+        twin = self._ref(entry["twin"]) if entry["twin"] >= 0 else None
+        return trace.MmrPart(entry["relevance"], entry["similarity"], twin, entry["chosen"])
 
     def _provenance(self, row: int, ref: ChunkRef) -> trace.Provenance | None:
         # Where the index was cut by the rules of another release, its lexical search did not run.
@@ -532,12 +545,6 @@ class Ranking(Struct, frozen=True):
         term = self.evidence.lexical.searches[hit.term].term if hit.term else ""
         score = hit.text_score if np.isnan(hit.bm25) else float(lexical_2026_9.saturated(np.array(hit.bm25)))
         return trace.LexicalPart(term, hit.body, score, hit.text_score, hit.path_score, hit.level, *hit.gain)
-
-    def _snippet(self, text: str, recalled: bool) -> Snippet:
-        if not recalled or self.rules.profile.snippet == "head":
-            return head(text)
-        chunks, frequency = len(self.evidence.refs), self.side.frequency
-        return window(text, {word: np.log1p(chunks / (1 + frequency.get(word, 0))) for word in self.side.plan.words})
 
 
 _NUMBERS = trace.Numbers.__struct_fields__

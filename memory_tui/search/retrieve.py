@@ -28,7 +28,7 @@ from memory_tui.search import lexical_2026_9
 from memory_tui.search.corpus import Corpus, Files, cosines, distinct, exact_cosines, products, vectors_of
 from memory_tui.search.keyword import Join, KeywordSearch, KeywordSide, Matcher, lucene_idf
 from memory_tui.search.lexical_2026_9 import Lexical
-from memory_tui.search.question import ALIKE, Time, asks, lately_in, time_in
+from memory_tui.search.question import ALIKE, Time, asks, parse
 from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.search.trace import Chunks, Flags, Floats, NearestBy, Rows
 from memory_tui.settings import Settings
@@ -204,14 +204,12 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         laps, text, vector = [time.perf_counter()], question.text, question.vector
         eligible = _of_source(corpus, source) if source else None
         today = dt.datetime.fromtimestamp(now, dt.UTC).astimezone(question.zone).date()
-        named_time = (time_in(text, today) or lately_in(text, today)) if question.reads_time else None
+        query = parse(text, today, reads_time=question.reads_time, in_parts=question.in_parts)
         matcher = Matcher(store.words, corpus, eligible, store.words.cut(), question.join)
-        reads = {"reads_time": question.reads_time, "spells": question.spells, "in_parts": question.in_parts}
-        recommended = matcher.recommended(text, named_time, **reads)
-        openclaw, keywords, lexical, read = _openclaw(store, matcher, text, by_words=vector is None)
+        recommended = matcher.recommended(query, spells=question.spells)
+        openclaw, keywords, lexical, texts = _openclaw(store, matcher, text, by_words=vector is None)
         laps.append(time.perf_counter())
-        of_time, of_days = _of_time(corpus, named_time, recommended, eligible, question.most)
-        texts = dict(read)
+        of_time, of_days = _of_time(corpus, query.time, recommended, eligible, question.most)
         shown = _fold(matcher, recommended, of_time, lambda rows: _texts(store, corpus, rows, texts))
         sides = openclaw, *(keywords.each if keywords else ())
         matched = first_shown(shown, recommended.postings.rows, question.most).tolist()
@@ -268,7 +266,7 @@ def first_shown(shown: Rows, rows: Rows, most: int) -> Rows:
 
 def _openclaw(
     store: Store, matcher: Matcher, text: str, *, by_words: bool
-) -> tuple[KeywordSide, KeywordSearch | None, Lexical, Mapping[int, str]]:
+) -> tuple[KeywordSide, KeywordSearch | None, Lexical, dict[int, str]]:
     """Return what OpenClaw's words find, where its profiles rank, or words alone; and the texts that were read for it.
 
     Its newest release finds chunks that are cut as it cuts them.
@@ -386,7 +384,10 @@ def _said_again(corpus: Corpus, first: Rows, idf: Mapping[str, float], read: Cal
     Each holds most of what any line holds of the question, by the `idf` of its stems.
     """
     lines, files = list(map(_lines, read(first))), corpus.refs.file_of[first].tolist()
-    repeated = [line for line, count in Counter(chain.from_iterable(map(set, lines))).items() if count > 1]
+    every, repeated = set[str](), set[str]()
+    for each in map(set, lines):
+        repeated |= every & each
+        every |= each
     said = [line for line in repeated if len(line.split()) >= FEWEST_SAID and line[0] != "#"]
     # Neighbours in a note have lines in common.
     said = [line for line in said if len({file for file, each in zip(files, lines, strict=True) if line in each}) > 1]

@@ -244,10 +244,11 @@ def _text_scores(profile: Profile, bm25: Floats, best: float) -> Floats:
     return clamped(bm25) if profile.text_score == "clamped" else lexical_2026_9.saturated(bm25)
 
 
-def _ranks(pool: Rows, rows: Rows) -> Rows:
+def _ranks(pool: Rows, rows: Rows, chunks: int) -> Rows:
     """Return the 1-based place of each of `rows` in `pool`, 0 when it is not there; of two places the first."""
-    place = dict(zip(pool[::-1].tolist(), range(len(pool), 0, -1), strict=True))
-    return np.array([place.get(row, 0) for row in rows.tolist()], dtype=np.int64)
+    place = np.zeros(chunks, np.int64)
+    place[pool[::-1]] = np.arange(len(pool), 0, -1)
+    return place[rows]
 
 
 def ages_of(evidence: Evidence, profile: Profile) -> Ages:
@@ -282,7 +283,7 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
     table = np.zeros(len(rows), CANDIDATE)
     table["row"], table["file"] = rows, refs.file_of[rows]
     table["first_line"], table["last_line"] = refs.first_lines[rows], refs.last_lines[rows]
-    table["vector_rank"], table["text_rank"] = _ranks(nearest, rows), _ranks(matched, rows)
+    table["vector_rank"], table["text_rank"] = (_ranks(pool, rows, len(refs)) for pool in (nearest, matched))
 
     compared = evidence.cosine if compares(evidence, profile) else None
     table["cosine"] = np.nan if compared is None else compared[rows]
@@ -301,7 +302,8 @@ def candidates_of(evidence: Evidence, side: KeywordSide, rules: Rules) -> Candid
         table["text"] = np.where(counted, _text_scores(profile, np.where(counted, bm25, -1.0), text_scale), 0.0)
 
     table["age_days"] = ages_of(evidence, profile).days(table["file"])
-    table["named"] = [evidence.of_named_time.get(file, 0.0) for file in table["file"].tolist()]
+    if evidence.of_named_time:
+        table["named"] = [evidence.of_named_time.get(file, 0.0) for file in table["file"].tolist()]
     table["importance"] = table["project"] = 1.0
     if profile.exact_paths:
         table["level"] = [evidence.lexical.levels.get(file, 0) for file in table["file"].tolist()]

@@ -20,8 +20,8 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, reduce
-from itertools import chain, compress, pairwise
-from typing import Any, Literal, NamedTuple
+from itertools import accumulate, chain, compress, pairwise
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,7 @@ REMEMBERED = 2_000
 """Texts whose passages are remembered, about 6 KB each: those of a hundred different questions."""
 
 Codes = npt.NDArray[np.unsignedinteger[Any]]
+Number = TypeVar("Number", bound=np.generic)
 
 
 class Passages(NamedTuple):
@@ -85,8 +86,8 @@ class Joined(NamedTuple):
 
 def joined(texts: Sequence[Passages]) -> Joined:
     """Put the passages of some texts one behind the other, to be measured at once."""
-    lines_from = np.cumsum([0, *(len(item.lines) for item in texts)])
-    windows_from = np.cumsum([0, *(len(item.window_norm) for item in texts)])
+    lines_from = _bounds([len(item.lines) for item in texts])
+    windows_from = _bounds([len(item.window_norm) for item in texts])
     whole = Passages(*(np.concatenate(column) for column in zip(*texts, strict=True)))
     whole = whole._replace(window_from=whole.window_from + np.repeat(lines_from[:-1], np.diff(windows_from)))
     return Joined(whole, lines_from, windows_from, np.cumsum([len(item.letters) for item in texts]))
@@ -196,7 +197,7 @@ def spelled_alike(words: Flags, grams: tuple[Rows, Rows], passages: Passages) ->
     (asked, word), shared = np.divmod(pairs[first], len(lengths)), np.diff(first, append=len(pairs))
     dice = np.minimum(2.0 * shared / np.maximum(words.sum(axis=1)[asked] + lengths[word], 1), 1.0)
     near = dice >= LEAST_ALIKE
-    starts = np.concatenate([[0], np.cumsum(passages.letter_counts)])[passages.window_from]
+    starts = _bounds(passages.letter_counts)[passages.window_from]
     alike = np.zeros((len(words), len(starts)))
     np.maximum.at(alike, (asked[near], np.searchsorted(starts, begins[word[near]], side="right") - 1), dice[near])
     return alike
@@ -283,49 +284,64 @@ def cut(texts: Sequence[str], table: StaticTable | None, window: int = WINDOW) -
     """
     if not texts:
         return []
-    whole, split = "\n".join(texts), [text.split("\n") for text in texts]
-    lines = [[at for at, line in enumerate(rows) if line.strip()] or [0] for rows in split]
-    begins = np.cumsum([0, *map(len, split)]).tolist()
-    used = np.array([begin + at for begin, numbers in zip(begins, lines, strict=False) for at in numbers], np.int64)
-    (stems, stem_counts), (ids, id_counts) = ((numbers, counts[used]) for numbers, counts in _words(table).of(whole))
-    stems_from, ids_from = (np.concatenate([[0], np.cumsum(counts)]) for counts in (stem_counts, id_counts))
+    rows = [text.split("\n") for text in texts]
+    lines = [[at for at, line in enumerate(each) if line.strip()] or [0] for each in rows]
+    begins = accumulate(map(len, rows), initial=0)
+    # A blank line has no token, so that what is left of the others stands one behind the other.
+    filled = np.array([begin + at for begin, each in zip(begins, lines, strict=False) for at in each], np.int64)
+    (stems, stem_counts), (ids, id_counts) = (
+        (numbers, counts[filled]) for numbers, counts in _words(table).of("\n".join(texts))
+    )
+    stems_from, ids_from = _bounds(stem_counts), _bounds(id_counts)
+    lines_from = _bounds([len(each) for each in lines])
+    windows = [_windows(counts.tolist(), window) for counts in _parts(stem_counts, lines_from)]
+    windows_from = _bounds([len(each) for each in windows])
     with one_blas_thread():
-        sums = table.sums(ids, ids_from) if table is not None else np.zeros((len(used), 1), np.float32)
-    result, first = [], 0
-    for text, rows, numbers in zip(texts, split, lines, strict=True):
-        last, starts, filled = first + len(numbers), [0], 0
-        for at, count in enumerate(stem_counts[first:last].tolist()):
-            if filled and filled + count > window:
-                starts.append(at)
-                filled = 0
-            filled += count
-        of_lines = sums[first:last]
-        line_norm, window_norm = (
-            np.sqrt(np.einsum("ij,ij->i", part, part, dtype=np.float64))
-            for part in (of_lines, np.add.reduceat(of_lines, starts, axis=0))
+        sums = table.sums(ids, ids_from) if table is not None else np.zeros((len(filled), 1), np.float32)
+    window_starts = np.concatenate(windows) + np.repeat(lines_from[:-1], np.diff(windows_from))
+    line_norm, window_norm = (
+        np.sqrt(np.einsum("ij,ij->i", part, part, dtype=np.float64))
+        for part in (sums, np.add.reduceat(sums, window_starts, axis=0))
+    )
+    columns = (
+        *((stems, stems_from[lines_from]), (stem_counts, lines_from)),
+        *((ids.astype(np.int32), ids_from[lines_from]), (id_counts, lines_from)),
+        *((line_norm, lines_from), (window_norm, windows_from)),
+    )
+    parts = (_parts(column, bounds) for column, bounds in columns)
+    return [
+        Passages._make(
+            (np.array(numbers, np.int64), *own, *_codes_of(text, numbers), _under([each[at] for at in numbers]))
         )
-        result.append(
-            Passages(
-                np.array(numbers, np.int64),
-                np.array(starts, np.int64),
-                stems[stems_from[first] : stems_from[last]].copy(),
-                stem_counts[first:last].copy(),
-                ids[ids_from[first] : ids_from[last]].astype(np.int32),
-                id_counts[first:last].copy(),
-                line_norm,
-                window_norm,
-                *_codes_of(text, numbers),
-                _under([rows[at] for at in numbers]),
-            )
-        )
-        first = last
-    return result
+        for text, each, numbers, *own in zip(texts, rows, lines, windows, *parts, strict=True)
+    ]
+
+
+def _bounds(counts: Sequence[int] | Rows) -> Rows:
+    """Return where each of some groups begins that stand one behind the other, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
+def _parts(column: npt.NDArray[Number], bounds: Rows) -> list[npt.NDArray[Number]]:
+    """Return copies of `column` from each of `bounds` to the next: what is remembered must not hold all of it."""
+    return [column[first:last].copy() for first, last in pairwise(bounds.tolist())]
+
+
+def _windows(counts: Sequence[int], most: int) -> Rows:
+    """Return the first line of each window: lines that have `counts` of words fill one up to `most`."""
+    starts, used = [0], 0
+    for at, count in enumerate(counts):
+        if used and used + count > most:
+            starts.append(at)
+            used = 0
+        used += count
+    return np.array(starts, np.int64)
 
 
 def _under(lines: Sequence[str]) -> Rows:
     """Return how many lines below its heading each line stands, as `Passages` has it."""
     at = np.arange(len(lines))
-    last = np.maximum.accumulate(np.where([heading_on(line) is not None for line in lines], at, -1))
+    last = np.maximum.accumulate(np.where(["#" in line and heading_on(line) is not None for line in lines], at, -1))
     return np.where(last < 0, -1, at - last)
 
 
@@ -491,7 +507,9 @@ class SecondStage:
         by_notes = _RAREST * self._idf / lucene_idf(0, chunks) * np.array(list(map(pair_weight, self._words)))
         self._share = np.where(self._known, rarity, by_notes)
         # An answer holds what was said, not that it was (MemoryBank, whose doubted fall by a fifth; chats).
-        says = np.array([word in tokens.words_by_use()["says"]["en"].split("|") for word in self._words], np.bool_)
+        saying = tokens.words_by_use()["says"]["en"].split("|")
+        # Of strings numpy's own `isin` would import masked arrays first, for 10 ms.
+        says = np.array([word in saying for word in self._words], np.bool_)
         self._share[says & ~says.all()] = 0.0
         self._share /= float(self._share.sum()) or 1.0
         self._syllables = _syllables_of(query, frequency, chunks)
@@ -657,7 +675,7 @@ class SecondStage:
         products[0, :-1] *= self._vocabulary.scale[used]
         products[1:, :-1] /= np.where(lengths > 0, lengths, 1.0)
         # Where a line or a window has no token, reduceat gives what stands there: another one's, or the 0 at the end.
-        at, bounds = np.append(place[ids], len(used)), np.concatenate([[0], np.cumsum(passages.id_counts)])
+        at, bounds = np.append(place[ids], len(used)), _bounds(passages.id_counts)
         dots = np.add.reduceat(products[0][at], bounds[:-1]).astype(np.float64)
         dots[passages.id_counts == 0] = 0.0
         like = np.maximum.reduceat(products[1:].take(at, axis=1), bounds[starts], axis=1).astype(np.float64)

@@ -70,14 +70,8 @@ class Chunks(Struct, frozen=True):
 
     def __getitem__(self, row: int) -> ChunkRef:
         file = int(self.file_of[row])
-        return ChunkRef(
-            int(self.rowids[row]),
-            self.ids[row],
-            self.paths[file],
-            self.sources[file],
-            int(self.first_lines[row]),
-            int(self.last_lines[row]),
-        )
+        lines = int(self.first_lines[row]), int(self.last_lines[row])
+        return ChunkRef(int(self.rowids[row]), self.ids[row], self.paths[file], self.sources[file], *lines)
 
     def take(self, rows: npt.NDArray[np.int64]) -> Chunks:
         """Return those at `rows`."""

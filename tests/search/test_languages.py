@@ -10,6 +10,7 @@ import pytest
 from memory_tui import tokens
 from memory_tui.search.corpus import Corpus
 from memory_tui.search.keyword import Matcher
+from memory_tui.search.question import ParsedQuery
 from tests.support.provider_server import Play, serving, shaped, vector
 from tests.support.stores import Made, cut_note, vectors_for
 from tests.support.workspace import options_in, put_all, synced
@@ -109,12 +110,13 @@ def test_a_question_weighs_words_by_lucenes_idf(made):
         common = 0
         for _ in range(60):
             question = " ".join(rng.choices([*WORDS, "absent"], k=rng.randint(1, 5)))
-            side = Matcher(store.words, corpus, None, store.words.cut()).recommended(question, None)
+            query = ParsedQuery(question, question)
+            side = Matcher(store.words, corpus, None, store.words.cut()).recommended(query)
             plan = side.plan
             common += bool(plan.counted)
             expected: dict[int, float] = {}
             for number, word in enumerate((*plan.words, *plan.counted)):
-                holding, chunks = store.words.frequency([word], "stemmed")[0], store.words.size("stemmed")
+                holding, chunks = store.words.frequency([word], "stemmed")[0], len(corpus)
                 by_fts5 = max(math.log((chunks - holding + 0.5) / (holding + 0.5)), 1e-6)
                 by_lucene = math.log(1 + (chunks - holding + 0.5) / (holding + 0.5))
                 found = store.words.match([word], "stemmed", "any")
