@@ -27,7 +27,7 @@ from msgspec import Struct
 from memory_tui import jsstring
 from memory_tui.config.model import Config
 from memory_tui.errors import Unreadable
-from memory_tui.providers import registry
+from memory_tui.providers import registry, request_formats
 from memory_tui.workspace.scan import MAX_BYTES, NoteFile
 
 _ATTEMPTS = 3
@@ -236,9 +236,9 @@ class MediaRules(Struct, frozen=True):
 
 def media_rules(config: Config, provider: str) -> MediaRules | None:
     """Return which media `config` asks for; None where it asks for none, or `provider` or its fallback takes none."""
-    model = registry.gemini_model(config.model or registry.row("gemini").model)
+    model = request_formats.gemini_model(config.model or registry.row("gemini").model)
     alone = (provider, config.provider) == ("gemini", "gemini") and config.value("fallback") in (None, "", "none")
-    if config.value("multimodal.enabled") is not True or not alone or model not in registry.MEDIA:
+    if config.value("multimodal.enabled") is not True or not alone or model not in request_formats.MEDIA:
         return None
     every, names, most = MediaRules(), config.value("multimodal.modalities"), config.value("multimodal.maxFileBytes")
     named = names if isinstance(names, tuple) else ()

@@ -15,7 +15,7 @@ from memory_tui.providers import local, registry
 from memory_tui.providers.base import Cause, ProviderFailure
 from memory_tui.providers.chain import ChainMember
 from memory_tui.providers.options import ProviderSettings, Secret, on_this_machine
-from memory_tui.providers.registry import wire
+from memory_tui.providers.request_formats import wire
 from tests.support.embed import KEY, settings_for
 from tests.support.local_model import STAND_IN
 from tests.support.provider_server import status, vector
