@@ -24,9 +24,9 @@ from memory_tui.cli.output import dumps, print_lines, say, show, waiting
 from memory_tui.config import config_patch
 from memory_tui.config.config_patch import patch, summary
 from memory_tui.config.model import rows
-from memory_tui.engine import providers
+from memory_tui.engine import sending
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.providers import Forecast, ProviderChoice, Providers
+from memory_tui.engine.sending import Forecast, ProviderChoice, Providers
 from memory_tui.engine.status import Status, VectorSearch, WordSearch
 from memory_tui.errors import ConfigError, IndexRefused, IndexUnavailable, MemoryTuiError, ProviderError, SettingError
 from memory_tui.explain.trace_json import plain
@@ -48,7 +48,7 @@ def _add(args: argparse.Namespace) -> int:
     """Set up the provider that `args` describes. Returns the exit code."""
     choices, chosen = plan.choose(engine_options(args)), _chosen(args)
     with waiting(f"Asking {chosen.address or chosen.row.name}"):
-        patch, trial = setup = providers.prepare(choices, chosen)
+        patch, trial = setup = sending.prepare(choices, chosen)
     lines = [setup.answer, "", *(patch.diff().splitlines() or [f"{patch.target} says so already."])]
     may = agreed(args, lines, f"Write to {patch.target}?" if patch.files else "")
     require_written(may or not patch.files)
@@ -68,8 +68,8 @@ def _chosen(args: argparse.Namespace) -> ProviderChoice:
     if not row.shape:
         return ProviderChoice(row)
     address = row.base_url if args.address is None else args.address
-    variable = providers.usual_variable(row, address) if args.key_variable is None else args.key_variable
-    return providers.choice(row.name, address, variable, row.model if args.model is None else args.model)
+    variable = sending.usual_variable(row, address) if args.key_variable is None else args.key_variable
+    return sending.choice(row.name, address, variable, row.model if args.model is None else args.model)
 
 
 _MAY = {

@@ -26,8 +26,8 @@ from memory_tui.config import places
 from memory_tui.config.keys import BACKEND
 from memory_tui.engine import status
 from memory_tui.engine.index import Index
-from memory_tui.engine.providers import Providers
 from memory_tui.engine.search import Backend, Search, notices_of, with_provider_notice
+from memory_tui.engine.sending import Providers
 from memory_tui.engine.status import Status
 from memory_tui.errors import IndexUnavailable, MemoryTuiError, ProviderError
 from memory_tui.events import Channel, Listener

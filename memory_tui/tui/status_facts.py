@@ -9,7 +9,7 @@ from memory_tui import events
 from memory_tui.approval import Approval
 from memory_tui.doctor import Result, checks_of, examine
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.providers import Forecast
+from memory_tui.engine.sending import Forecast
 from memory_tui.engine.status import Status
 from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import minute, one_line, plural

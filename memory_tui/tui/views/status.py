@@ -19,9 +19,9 @@ from textual.worker import get_current_worker
 
 from memory_tui.approval import Approval
 from memory_tui.config import config_patch
-from memory_tui.engine import providers
+from memory_tui.engine import sending
 from memory_tui.engine.engine import Engine
-from memory_tui.engine.providers import ProviderSetup
+from memory_tui.engine.sending import ProviderSetup
 from memory_tui.errors import MemoryTuiError
 from memory_tui.events import Event
 from memory_tui.formatting import one_line, plural
@@ -280,7 +280,7 @@ class SetUp(Dialog[ProviderSetup]):
         row = registry.row(self.kind)
         self.query_one(".dialog").set_class(bool(row.shape), "-form")
         self.query_one(".dialog").border_title = Content(f"Set up a provider: {self.kind}")
-        usual = (row.base_url, "" if row.keyless else providers.usual_variable(row, row.base_url), row.model)
+        usual = (row.base_url, "" if row.keyless else sending.usual_variable(row, row.base_url), row.model)
         for (id_, _, _), value in zip(FIELDS, usual, strict=True):
             self.query_one(f"#{id_}", Input).value = self.view.session.typed.get((self.kind, id_), value)
         self.query_one("#model", Input).placeholder = FIELDS[-1][-1] if row.model else "its name, as the server has it"
@@ -326,8 +326,8 @@ class SetUp(Dialog[ProviderSetup]):
             return
         outcome: ProviderSetup | MemoryTuiError
         try:
-            chosen = providers.choice(self.kind, address, variable, model)
-            outcome = providers.prepare(engine.plan, chosen)
+            chosen = sending.choice(self.kind, address, variable, model)
+            outcome = sending.prepare(engine.plan, chosen)
         except MemoryTuiError as error:
             outcome = error
         if not get_current_worker().is_cancelled:

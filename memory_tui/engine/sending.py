@@ -1,4 +1,4 @@
-"""The provider of an index run is tested before it replaces the one in use."""
+"""What is sent to providers: the forecast of an index run, a person's approval, and the test of a new one."""
 
 from __future__ import annotations
 
