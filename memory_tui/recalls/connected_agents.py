@@ -61,9 +61,8 @@ def wiring_of(plan: Plan, row: Host, scope: wiring.Scope, project: Path, *, log:
     """What `row` is to start to get this memory, ranked as agents get it. Raises MemoryTuiError."""
     changes = {"profile": OWN_PROFILE, **dict(plan.options.changes)}
     query = replace(plan.options, workspace=str(plan.workspace), changes=tuple(changes.items()))
-    profile = changes["profile"]
-    words = openclaw.arguments(profile) if row.name == "openclaw" else tuple(wiring.words_of(query))
-    return wiring.Wiring(scope, project, wiring.command(), words, profile, log)
+    words = tuple(wiring.words_of(query)) if row.name != "openclaw" else openclaw.arguments(changes["profile"])
+    return wiring.Wiring(scope, project, wiring.command(), words, changes["profile"], log)
 
 
 def _row(row: Host, made: connection.HostConnection | None, plan: Plan) -> AgentProgram:
