@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memory_tui.cancel import Stop as Stop
+from memory_tui.config.settings import Settings as Settings
 from memory_tui.engine.engine import Engine as Engine
 from memory_tui.engine.engine import open_memory as open_memory
 from memory_tui.errors import Cancelled as Cancelled
@@ -27,4 +28,3 @@ from memory_tui.events import SyncFinished as SyncFinished
 from memory_tui.events import SyncProgress as SyncProgress
 from memory_tui.plan import Options as Options
 from memory_tui.search.trace import Trace as Trace
-from memory_tui.settings import Settings as Settings

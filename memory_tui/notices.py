@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from memory_tui.config.settings import OWN_PROFILE, Settings, profile_named
 from memory_tui.formatting import one_line, plural
-from memory_tui.settings import OWN_PROFILE, Settings, profile_named
 
 Template = str | Callable[..., str]
 """A text with fields in braces, or a function of the fields."""

@@ -20,11 +20,12 @@ from msgspec.structs import replace
 from memory_tui.approval import Approvals
 from memory_tui.config import keys, model, places
 from memory_tui.config import load as configuration
+from memory_tui.config import settings as knobs
 from memory_tui.config.model import Agent, Config
+from memory_tui.config.settings import NEWEST_OPENCLAW, OWN_PROFILE, Knob, Profile, Settings, Value
 from memory_tui.errors import ConfigError, IndexRefused, SettingError, WorkspaceError
 from memory_tui.providers import registry
 from memory_tui.providers.options import BatchOptions, ProviderSettings, RequestLimits
-from memory_tui.settings import NEWEST_OPENCLAW, OWN_PROFILE, Knob, Profile, Settings, Value, compose, find_knob, parse
 from memory_tui.state_db import ScopedRecords, Table
 from memory_tui.workspace.annotations import project_key
 from memory_tui.workspace.notes import media_rules
@@ -194,7 +195,7 @@ def choose(options: Options) -> Plan:
             backend_values[key.path] = configuration.typed(key, text)
             continue
         knob = _knob(name)
-        chosen[knob.key] = Value(parse(knob, text), "the command line")
+        chosen[knob.key] = Value(knobs.parse(knob, text), "the command line")
     if options.backend:
         backend_values[keys.BACKEND] = configuration.typed(keys.BY_PATH[keys.BACKEND], options.backend)
     # The knobs of our own configuration: of `config` where it is that, else beside OpenClaw's.
@@ -233,7 +234,7 @@ def choose(options: Options) -> Plan:
 def _knob(name: str) -> Knob:
     """Return the knob called `name`. Raises SettingError, for a documented setting that is none with how it is set."""
     try:
-        return find_knob(name)
+        return knobs.find_knob(name)
     except SettingError:
         key = keys.find(name)
         if key is None:
@@ -314,7 +315,7 @@ def _compose(name: str, config: Config, rules: dict[str, Value], chosen: dict[st
     profile = meaning.profile
     # What a person wrote for this program holds under any profile, or beside OpenClaw's file under our own rules.
     mine = rules if config.kind == "own" or profile == OWN_PROFILE else {}
-    settings = compose(profile, config.values, {**mine, **chosen})
+    settings = knobs.compose(profile, config.values, {**mine, **chosen})
     if meaning.reason:
         concluded = Value(profile, f"auto: {meaning.reason}")
         settings = Settings({**settings.values, "profile": concluded})

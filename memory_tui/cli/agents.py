@@ -11,6 +11,7 @@ from msgspec import to_builtins
 from memory_tui import plan
 from memory_tui.cli.context import agreed, confirmed, engine_options, names_a_memory, opened, passed_on, require_written
 from memory_tui.cli.output import print_lines, show, waiting
+from memory_tui.config.settings import OWN_PROFILE
 from memory_tui.engine import machine
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingError
@@ -24,7 +25,6 @@ from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry, moment
 from memory_tui.recalls.rerun import Rerun
 from memory_tui.search.corpus import DAY_SECONDS
-from memory_tui.settings import OWN_PROFILE
 from memory_tui.workspace.roots import named_lines
 
 # --- connect -------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.cli.commands import at_least
 from memory_tui.cli.context import opened, planned
 from memory_tui.cli.output import dumps, print_json, print_lines, say, show, waiting
+from memory_tui.config.settings import TUNE_KEYS, Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import LabelError, MemoryTuiError, QueryError, SettingError
 from memory_tui.explain import hit_text, trace_json, why_not, wording
@@ -27,7 +28,6 @@ from memory_tui.formatting import one_line, plural, safe, signed
 from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import Trace
-from memory_tui.settings import TUNE_KEYS, Settings
 from memory_tui.shared.scope import Standing, workspace_of
 from memory_tui.tune import evaluate as measures
 from memory_tui.tune import judgments

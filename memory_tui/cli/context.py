@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from memory_tui import plan as plans
 from memory_tui.cli.commands import COMMANDS
 from memory_tui.cli.output import Progress, print_lines, say
+from memory_tui.config.settings import by_option
 from memory_tui.errors import ApprovalMissing, ConfigError, EditRefused, SettingError
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code, codex, wiring
 from memory_tui.notices import without_effect
 from memory_tui.plan import Options, Plan
-from memory_tui.settings import by_option
 
 if TYPE_CHECKING:
     from memory_tui.engine.engine import Engine

@@ -23,10 +23,10 @@ from memory_tui.config.json5 import Node, SourceText, parse_json5
 from memory_tui.config.keys import OWN_KEYS
 from memory_tui.config.model import Config, release_meant
 from memory_tui.config.places import own_path
+from memory_tui.config.settings import BY_KEY, OWN_PROFILE, Scalar, Settings, profile_named, show
 from memory_tui.errors import ConfigError, ConfigUnsaved
 from memory_tui.secrets import Discreet
 from memory_tui.secrets.finder import redact
-from memory_tui.settings import BY_KEY, OWN_PROFILE, Scalar, Settings, profile_named, show
 
 _OURS_ALONE = frozenset(key.path for key in OWN_KEYS)
 _NO_PROFILE = "beside OpenClaw's configuration it is asked for at each start: --profile NAME"

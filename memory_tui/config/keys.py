@@ -14,9 +14,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui.config.settings import OPENCLAW_KNOBS, OWN_KNOBS, OWN_PROFILE, PROFILES, Knob
 from memory_tui.providers import registry
 from memory_tui.providers.base import MOST_DIMS
-from memory_tui.settings import OPENCLAW_KNOBS, OWN_KNOBS, OWN_PROFILE, PROFILES, Knob
 
 Kind = Literal[
     "knob", "switch", "whole", "choice", "choices", "text", "path", "paths", "secret", "headers", "size", "zone", "any"

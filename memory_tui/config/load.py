@@ -22,9 +22,9 @@ from memory_tui.config.json5 import Node, SourceText, parse_json5, read_json5, w
 from memory_tui.config.keys import BY_PATH, FILE, OF_AGENT, OWN_KEYS, PROVIDERS, SEARCH, Key, retired
 from memory_tui.config.model import MAIN, Agent, Config, ConfigValue, Environment, Position, Problem, only_agent, zone
 from memory_tui.config.places import ExtraPath, default_workspace, expand, openclaw_path, own_path, state_folder
+from memory_tui.config.settings import BY_KEY, check
 from memory_tui.errors import ConfigError, SettingError
 from memory_tui.providers import registry
-from memory_tui.settings import BY_KEY, check
 
 MAX_BYTES = 16 << 20
 """A larger file is not taken for a configuration."""

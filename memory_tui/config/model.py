@@ -22,12 +22,7 @@ from msgspec import Struct, field
 from memory_tui.config.json5 import Node, read_json5, word_of
 from memory_tui.config.keys import BACKEND, BY_PATH, FILE, OWN_KEYS, PROVIDERS, QMD, SEARCH, Key, retired
 from memory_tui.config.places import ExtraPath, agent_database, default_workspace, expand, state_folder
-from memory_tui.durable import open_regular
-from memory_tui.errors import ConfigError
-from memory_tui.providers import registry
-from memory_tui.providers.options import Secret, Shared
-from memory_tui.secrets import Discreet
-from memory_tui.settings import (
+from memory_tui.config.settings import (
     BY_KEY,
     NEWEST_OPENCLAW,
     OLDER_OPENCLAW,
@@ -37,6 +32,11 @@ from memory_tui.settings import (
     Value,
     profile_named,
 )
+from memory_tui.durable import open_regular
+from memory_tui.errors import ConfigError
+from memory_tui.providers import registry
+from memory_tui.providers.options import Secret, Shared
+from memory_tui.secrets import Discreet
 
 _REFERENCE = re.compile(r"(\$?)\$\{([A-Z_][A-Z0-9_]*)\}")
 _SHORT = re.compile(

@@ -21,13 +21,13 @@ from pathlib import Path
 
 from memory_tui import durable, locks
 from memory_tui.config.places import journal_folder
+from memory_tui.config.settings import OWN_PROFILE, TUNE_KEYS, compose
 from memory_tui.errors import EditRefused, IndexUnavailable, WorkspaceError
 from memory_tui.notes.journal import Journal
 from memory_tui.notices import ordinal
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import LoggedHit
-from memory_tui.settings import OWN_PROFILE, TUNE_KEYS, compose
 from memory_tui.tune import judgments
 from memory_tui.tune.judgments import Query
 

@@ -24,6 +24,7 @@ from memory_tui.cancel import Stop, call_after
 from memory_tui.config import load as configuration
 from memory_tui.config import places
 from memory_tui.config.keys import BACKEND
+from memory_tui.config.settings import profile_named
 from memory_tui.engine import status
 from memory_tui.engine.index import Index
 from memory_tui.engine.search import Backend, Search, notices_of, with_provider_notice
@@ -37,7 +38,6 @@ from memory_tui.notices import Notice, other_vectors
 from memory_tui.openclaw.trust import TrustReport, of_plan
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain, ServingProvider
-from memory_tui.settings import profile_named
 from memory_tui.shared.scope import OWN, Record, Scope, Standing, workspace_of
 from memory_tui.workspace.roots import reachable
 

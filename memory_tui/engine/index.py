@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from memory_tui import events, locks
 from memory_tui.approval import cleared
 from memory_tui.cancel import Stop
+from memory_tui.config.settings import Settings
 from memory_tui.errors import (
     Cancelled,
     IndexBusy,
@@ -42,7 +43,6 @@ from memory_tui.plan import Plan
 from memory_tui.providers import registry
 from memory_tui.providers.base import Identity, Provider
 from memory_tui.providers.chain import NONE, Chain, ChainMember, ServingProvider, who
-from memory_tui.settings import Settings
 from memory_tui.shared import team_vectors
 from memory_tui.workspace.roots import reachable, scan
 from memory_tui.workspace.scan import Scan

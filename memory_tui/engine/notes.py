@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.config.keys import MEMORY_GET
+from memory_tui.config.settings import NEWEST_OPENCLAW, OWN_PROFILE, profile_named
 from memory_tui.engine.index import Index
 from memory_tui.engine.search import Backend, Search
 from memory_tui.errors import EditRefused, QueryError, SettingError, Unreadable
@@ -32,7 +33,6 @@ from memory_tui.openclaw.trust import FileTrust
 from memory_tui.plan import Plan
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.agent_turns import AgentTurn, SessionTurns
-from memory_tui.settings import NEWEST_OPENCLAW, OWN_PROFILE, profile_named
 from memory_tui.workspace.annotations import CURATED, Annotations
 from memory_tui.workspace.notes import Document, NoteLines, date_of, note_lines, span
 from memory_tui.workspace.roots import NoteMissing, PathVerdict, Roots, document, note, reachable, scan, why_path

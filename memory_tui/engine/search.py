@@ -25,6 +25,7 @@ from memory_tui.backends import qmd
 from memory_tui.backends.qmd import QmdAnswer, QmdClient, QmdFailure, QmdRemark
 from memory_tui.cancel import Stop
 from memory_tui.config import keys
+from memory_tui.config.settings import Settings
 from memory_tui.engine.index import Index
 from memory_tui.engine.status import Status
 from memory_tui.errors import IndexBusy, IndexDamaged, IndexUnavailable, QueryError
@@ -46,7 +47,6 @@ from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets.labels import Known
-from memory_tui.settings import Settings
 from memory_tui.workspace.notes import Document
 
 Outcome = TypeVar("Outcome")

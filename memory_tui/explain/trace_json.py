@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui.config.settings import OWN_PROFILE
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import NO_QUESTIONS, Change, Flips, Rephrasings
 from memory_tui.explain.why_not import Account, Fate, WhyNot
@@ -17,7 +18,6 @@ from memory_tui.formatting import camel
 from memory_tui.notices import Notice, as_notice, why_empty
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.trace import Candidate, ChunkRef, Trace
-from memory_tui.settings import OWN_PROFILE
 from memory_tui.workspace.annotations import Annotations, overtaken_in
 
 

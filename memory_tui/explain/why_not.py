@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import tokens
+from memory_tui.config.settings import Settings, profile_named
 from memory_tui.errors import PathRefused, Unreadable
 from memory_tui.index.store import Store
 from memory_tui.index.sync import state_of
@@ -22,7 +23,6 @@ from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import Rules, tuned
 from memory_tui.search.trace import Candidate, ChunkRef, QueryPlan, Recalled, Trace, Verdict
-from memory_tui.settings import Settings, profile_named
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace.roots import NoteMissing, Roots, named_lines, scan, why_path
 from memory_tui.workspace.scan import NoteFile

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import tokens
+from memory_tui.config.settings import BY_KEY, profile_named, show
 from memory_tui.explain.counterfactuals import WEIGHT, Change, Rephrased, Turn
 from memory_tui.explain.why_not import Fate, holds
 from memory_tui.formatting import one_line, plural
@@ -25,7 +26,6 @@ from memory_tui.providers import registry
 from memory_tui.search.keyword import FEWEST_LETTERS
 from memory_tui.search.score import decay_factor
 from memory_tui.search.trace import Candidate, ChunkRef, MeasurePart, Mode, QueryPlan, Recalled, Trace
-from memory_tui.settings import BY_KEY, profile_named, show
 
 
 def label(fate: Fate) -> str:

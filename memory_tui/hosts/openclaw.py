@@ -13,11 +13,11 @@ import platformdirs
 from memory_tui.config import places
 from memory_tui.config.json5 import SourceText, parse_json5
 from memory_tui.config.model import PLUGIN, Config, installed_release, release_by_files
+from memory_tui.config.settings import NEWEST_OPENCLAW
 from memory_tui.durable import read_regular
 from memory_tui.errors import ConfigError
 from memory_tui.hosts.wiring import FileEdit, HostChange, Wiring
 from memory_tui.plan import Options, Plan, plan
-from memory_tui.settings import NEWEST_OPENCLAW
 
 _DREAMING = (
     "memory-core goes on dreaming at night and may write MEMORY.md. It counts the recalls of its own tool alone, "

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from memory_tui import events
 from memory_tui.cancel import Stop
+from memory_tui.config.settings import Settings
 from memory_tui.durable import unmoved
 from memory_tui.errors import Cancelled, MemoryTuiError, ProviderError, Unreadable
 from memory_tui.events import Listener
@@ -31,7 +32,6 @@ from memory_tui.index.embedding import BATCH, HERE, BatchJobs, Embedder, Embeddi
 from memory_tui.index.index_write import NewFile, cut, remarks
 from memory_tui.index.store import CHANGED, DEVICES, IndexedNote, Store
 from memory_tui.providers.base import Identity, Provider
-from memory_tui.settings import Settings
 from memory_tui.workspace import roots, transcripts
 from memory_tui.workspace.chunking import MAX_INPUT_BYTES, sealed, windows
 from memory_tui.workspace.notes import ChangedWhileRead

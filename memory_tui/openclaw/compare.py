@@ -17,11 +17,11 @@ from msgspec.structs import replace
 
 from memory_tui.config import places
 from memory_tui.config.model import Config
+from memory_tui.config.settings import Settings
 from memory_tui.errors import Unreadable
 from memory_tui.index.database import APPLICATION_ID, RECIPE, scope_hash
 from memory_tui.openclaw import open_foreign
 from memory_tui.openclaw.agent_sessions import record_of
-from memory_tui.settings import Settings
 from memory_tui.workspace.roots import REPAIRED, ROOT_NOTES_2026_9, Roots, read, scan
 from memory_tui.workspace.scan import LeftOut, NoteFile
 

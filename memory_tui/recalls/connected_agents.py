@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import plan as plans
+from memory_tui.config.settings import BY_KEY, OWN_PROFILE, TUNE_KEYS, Settings
 from memory_tui.errors import MemoryTuiError
 from memory_tui.hosts import connection, openclaw, wiring
 from memory_tui.hosts.registry import HOSTS, Host, host
@@ -17,7 +18,6 @@ from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.plan import Options, Plan
 from memory_tui.recalls import recall_log
 from memory_tui.recalls.recall_log import RecallEntry
-from memory_tui.settings import BY_KEY, OWN_PROFILE, TUNE_KEYS, Settings
 
 _NAMED = 3
 """Settings that are named where two rankings differ; the rest is counted."""

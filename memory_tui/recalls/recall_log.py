@@ -24,11 +24,11 @@ from msgspec.structs import replace
 
 from memory_tui import durable, jsstring, locks
 from memory_tui.config.places import private_name
+from memory_tui.config.settings import Scalar
 from memory_tui.errors import IndexBusy, IndexUnavailable
 from memory_tui.formatting import plural
 from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
 from memory_tui.secrets.finder import MASK, masked, redact
-from memory_tui.settings import Scalar
 
 
 def log_path(workspace: Path, kind: str) -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui.config.settings import TUNE_KEYS, Scalar, Settings
 from memory_tui.errors import SettingError
 from memory_tui.explain.trace_json import answer, plain
 from memory_tui.formatting import one_line, plural
@@ -18,7 +19,6 @@ from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import ChunkRef, Trace
-from memory_tui.settings import TUNE_KEYS, Scalar, Settings
 
 _AGENT = "the agent"
 """The origin of settings that an agent gave with its question."""

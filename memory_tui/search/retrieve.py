@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui import jsstring, tokens
+from memory_tui.config.settings import Settings
 from memory_tui.errors import ProviderError, QueryError
 from memory_tui.index.store import Store
 from memory_tui.index.sync import FileState
@@ -31,7 +32,6 @@ from memory_tui.search.lexical_2026_9 import Lexical
 from memory_tui.search.question import ALIKE, Time, asks, parse
 from memory_tui.search.second_stage import CANDIDATES
 from memory_tui.search.trace import Chunks, Flags, Floats, NearestBy, Rows
-from memory_tui.settings import Settings
 from memory_tui.tokens import word_stems
 from memory_tui.workspace.chunking import AT_ENTRIES
 from memory_tui.workspace.notes import span

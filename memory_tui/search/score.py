@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
+from memory_tui.config.settings import TUNE_KEYS, Profile, Scalar, Settings, profile_named
 from memory_tui.search import lexical_2026_9, second_stage
 from memory_tui.search.corpus import Ages, by_own_rule, distinct
 from memory_tui.search.keyword import KeywordSearch, KeywordSide, Postings
@@ -16,7 +17,6 @@ from memory_tui.search.question import LOOKED_AT, asks, holds_value, newness
 from memory_tui.search.retrieve import Evidence, candidate_limit, first_shown
 from memory_tui.search.second_stage import CANDIDATES, SecondStage
 from memory_tui.search.trace import Flags, Floats, Mode, QueryPlan, Rows, Table
-from memory_tui.settings import TUNE_KEYS, Profile, Scalar, Settings, profile_named
 from memory_tui.workspace.annotations import NOTHING_SAID
 from memory_tui.workspace.notes import note_date, note_date_2026_9
 

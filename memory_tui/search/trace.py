@@ -13,10 +13,10 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memory_tui.config.settings import Settings
 from memory_tui.index.sync import FileState
 from memory_tui.notices import Notice, notice, quoted
 from memory_tui.providers.chain import ServingProvider
-from memory_tui.settings import Settings
 from memory_tui.workspace.annotations import Annotations, overtaken_in
 from memory_tui.workspace.roots import MEMORY
 

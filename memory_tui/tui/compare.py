@@ -14,13 +14,13 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from memory_tui.cancel import Stop
+from memory_tui.config.settings import PROFILES, Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import wording
 from memory_tui.formatting import one_line
 from memory_tui.search.rank import can_rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import ChunkRef, Trace
-from memory_tui.settings import PROFILES, Settings
 from memory_tui.tui import knobs
 from memory_tui.tui.dialogs import Dialog
 from memory_tui.tui.hits import BAR, MUTED, Row, bar, fit, rows, short_reason

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from memory_tui.config.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, profile_named, show
 from memory_tui.explain.counterfactuals import TEXT, WEIGHT
-from memory_tui.settings import BY_KEY, TUNE_KEYS, Knob, Scalar, Settings, profile_named, show
 
 ORIGIN = "tried on screen"
 RESULTS, FLOOR, PROFILE = "query.maxResults", "query.minScore", "profile"

@@ -12,9 +12,9 @@ from textual.message import Message
 from textual.widgets.option_list import Option
 
 from memory_tui.config.config_patch import Patch, summary
+from memory_tui.config.settings import BY_KEY, Settings
 from memory_tui.explain.counterfactuals import WEIGHT
 from memory_tui.formatting import one_line, safe
-from memory_tui.settings import BY_KEY, Settings
 from memory_tui.tui import knobs
 from memory_tui.tui.facts import WARN, coloured
 from memory_tui.tui.hits import MUTED, fit

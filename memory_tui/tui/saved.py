@@ -16,6 +16,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
 
+from memory_tui.config.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled
 from memory_tui.explain.counterfactuals import TEXT
@@ -23,7 +24,6 @@ from memory_tui.explain.wording import MatchedWords
 from memory_tui.formatting import one_line, plural
 from memory_tui.notices import ordinal
 from memory_tui.search.trace import ChunkRef, Trace
-from memory_tui.settings import Settings
 from memory_tui.tui import knobs
 from memory_tui.tui.dialogs import Confirm, Dialog, Page
 from memory_tui.tui.hits import MUTED, Row, fit

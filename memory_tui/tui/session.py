@@ -13,12 +13,12 @@ from memory_tui.events import Event, Listener
 
 if TYPE_CHECKING:
     from memory_tui.config.config_patch import ConfigWrite
+    from memory_tui.config.settings import Settings
     from memory_tui.engine.engine import Engine
     from memory_tui.engine.notes import FileRow
     from memory_tui.engine.status import Status
     from memory_tui.notes.journal import JournalEntry
     from memory_tui.plan import Options
-    from memory_tui.settings import Settings
 
 OpenEngine: TypeAlias = "Callable[[Listener], Engine]"
 """Opens the engine on a worker thread. Raises MemoryTuiError."""

@@ -15,13 +15,13 @@ from typing import Literal
 import numpy as np
 from msgspec import Struct
 
+from memory_tui.config.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
 from memory_tui.errors import LabelError
 from memory_tui.explain.counterfactuals import TEXT, Ask, spread, turned
 from memory_tui.search.rank import Reranking, rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef
-from memory_tui.settings import BY_KEY, TUNE_KEYS, Scalar, Settings
 from memory_tui.tune.judgments import WRONG, Notebook, Query
 
 _SAME = 1e-9

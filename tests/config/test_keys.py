@@ -15,13 +15,13 @@ from memory_tui.backends.qmd import QmdOptions
 from memory_tui.config import keys, model
 from memory_tui.config.keys import LANCEDB, QMD
 from memory_tui.config.model import rows
+from memory_tui.config.settings import BY_KEY, PROFILES, TUNE_KEYS, Value, compose, find_knob, parse
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import ConfigError, SettingError
 from memory_tui.notes import budget
 from memory_tui.openclaw import compare, flush, prompt
 from memory_tui.plan import Options
 from memory_tui.providers import registry
-from memory_tui.settings import BY_KEY, PROFILES, TUNE_KEYS, Value, compose, find_knob, parse
 from tests.support.workspace import put, put_all, synced
 
 pytest_plugins = ("tests.support.config",)

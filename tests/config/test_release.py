@@ -6,8 +6,8 @@ import pytest
 
 from memory_tui.config import load, model
 from memory_tui.config.keys import RETIRED
+from memory_tui.config.settings import NEWEST_OPENCLAW, OLDER_OPENCLAW
 from memory_tui.plan import Options, choose
-from memory_tui.settings import NEWEST_OPENCLAW, OLDER_OPENCLAW
 from tests.support.config_text import parsed
 
 pytest_plugins = ("tests.support.config",)

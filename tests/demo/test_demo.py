@@ -15,11 +15,11 @@ from memory_tui.backends.memories import folder_of
 from memory_tui.cli.main import main
 from memory_tui.config import places
 from memory_tui.config.config_patch import patch
+from memory_tui.config.settings import OWN_PROFILE, TUNE_KEYS, compose
 from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, labelled_queries, materialize, own_folder
 from memory_tui.errors import WorkspaceError
 from memory_tui.explain import trace_json
 from memory_tui.recalls import recall_log
-from memory_tui.settings import OWN_PROFILE, TUNE_KEYS, compose
 from tests.demo import demo_log
 from tests.support.workspace import options_of, synced
 

@@ -8,6 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from memory_tui.cancel import Stop
+from memory_tui.config.settings import TUNE_KEYS, Scalar, Settings, compose
 from memory_tui.errors import Cancelled
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import (
@@ -25,7 +26,6 @@ from memory_tui.explain.counterfactuals import (
 from memory_tui.search.rank import Reranking, rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import tuned
-from memory_tui.settings import TUNE_KEYS, Scalar, Settings, compose
 from tests.search.test_score import any_evidence, any_settings
 from tests.support.search import evidence as made
 from tests.support.search import settings as chosen

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from memory_tui.cli.main import parsed
 from memory_tui.config.model import PLUGIN
+from memory_tui.config.settings import PROFILES
 from memory_tui.hosts import claude_code
 from memory_tui.hosts.wiring import options_of, words_of
 from memory_tui.mcp.schemas import recorded
 from memory_tui.plan import Options
-from memory_tui.settings import PROFILES
 from tests.support.paths import ROOT
 from tests.support.waiting import LONG
 

@@ -10,11 +10,11 @@ import pytest
 
 from memory_tui import events
 from memory_tui.cancel import Stop
+from memory_tui.config.settings import OLDER_OPENCLAW, OWN_PROFILE
 from memory_tui.index import index_write
 from memory_tui.index.index_write import headings_of
 from memory_tui.index.store import CHANGED, Store
 from memory_tui.index.sync import compare
-from memory_tui.settings import OLDER_OPENCLAW, OWN_PROFILE
 from memory_tui.workspace.roots import scan
 from tests.support.index import Answering, Counting, Memory, integrity, text_of
 from tests.support.workspace import needs_inodes, unprivileged_folder

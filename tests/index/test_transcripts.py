@@ -5,9 +5,9 @@ import json
 import pytest
 from msgspec.structs import replace
 
+from memory_tui.config.settings import Settings
 from memory_tui.index.sync import SyncRun, compare, sync, waits
 from memory_tui.jsstring import sha256_hex
-from memory_tui.settings import Settings
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, scan
 from tests.support.index import Memory

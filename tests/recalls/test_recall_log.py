@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui.cancel import Stop
+from memory_tui.config.settings import Settings
 from memory_tui.engine.engine import Engine
 from memory_tui.mcp.server import ServedMemory, ServerOptions
 from memory_tui.mcp.wire import Caller
@@ -19,7 +20,6 @@ from memory_tui.openclaw.prompt import GET, SEARCH
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log, rerun
 from memory_tui.recalls.recall_log import LoggedHit, RecallEntry
-from memory_tui.settings import Settings
 from tests.support.waiting import LONG
 from tests.support.workspace import FACTS, needs_inodes, options_in, put_all, synced
 

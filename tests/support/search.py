@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from memory_tui.config.settings import Settings, Value, compose
 from memory_tui.search.corpus import Files
 from memory_tui.search.keyword import KeywordSearch, KeywordSide, Postings
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import Chunks, QueryPlan
-from memory_tui.settings import Settings, Value, compose
 from memory_tui.workspace.notes import date_of
 
 DAY = 86_400.0
@@ -72,7 +72,7 @@ def evidence(
 
 
 def settings(profile: str, **changes: object) -> Settings:
-    from memory_tui.settings import find_knob
+    from memory_tui.config.settings import find_knob
 
     chosen = {find_knob(name).key: Value(value, "test") for name, value in changes.items()}
     return compose(profile, {}, chosen)

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from memory_tui.config.settings import PROFILES, profile_named
 from memory_tui.engine.engine import Engine
 from memory_tui.explain import hit_text, wording
 from memory_tui.explain.counterfactuals import WEIGHT, Change, flips, that_send
 from memory_tui.explain.why_not import row_of
 from memory_tui.plan import Options
 from memory_tui.search.trace import BelowMinScore
-from memory_tui.settings import PROFILES, profile_named
 from memory_tui.tui import any_line, compare, hits, knobs, ranking, saved
 from memory_tui.tui.rows import short_path
 from memory_tui.tune.evaluate import NAMES, NoEvidence

@@ -28,6 +28,7 @@ from memory_tui.backends.qmd import QmdAnswer, QmdHit
 from memory_tui.cancel import Stop
 from memory_tui.config import config_patch
 from memory_tui.config.config_patch import Patch
+from memory_tui.config.settings import PROFILES, TUNE_KEYS, Settings, profile_named
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Cancelled, MemoryTuiError
 from memory_tui.events import Event, IndexChanged, SyncFinished
@@ -42,7 +43,6 @@ from memory_tui.search.rank import Reranking, can_rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import tuned
 from memory_tui.search.trace import ChunkRef, Trace
-from memory_tui.settings import PROFILES, TUNE_KEYS, Settings, profile_named
 from memory_tui.shared.scope import ALL, OWN, MirrorFilling, Standing, workspace_of
 from memory_tui.tui import hits, knobs, ranking, saved
 from memory_tui.tui.any_line import AnyLine, Place
