@@ -8,7 +8,7 @@ import pytest
 
 from memory_tui import plan as plans
 from memory_tui.approval import Approvals
-from memory_tui.config import keys, load
+from memory_tui.config import keys
 from memory_tui.config.keys import BY_PATH
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import SettingError
@@ -17,6 +17,7 @@ from memory_tui.openclaw import flush
 from memory_tui.plan import Options
 from memory_tui.providers import registry, request_formats
 from memory_tui.tui.note_facts import today_of
+from tests.support.config_text import parsed
 from tests.support.mcp import Wire, end_all
 from tests.support.provider_server import Play, serving
 from tests.support.workspace import put
@@ -222,11 +223,11 @@ def test_set_says_of_every_listed_key_that_it_does_not_take_how_it_is_set(key, t
         ({"mode": "non-main", "workspaceAccess": "ro"}, {}, "agent:main:telegram:group:1", False),
     ],
 )
-def test_a_sandbox_that_may_not_write_is_not_flushed(sandbox, per_agent, key, flushes, tmp_path):
+def test_a_sandbox_that_may_not_write_is_not_flushed(sandbox, per_agent, key, flushes):
     tree: dict[str, Any] = {"agents": {"defaults": {"sandbox": sandbox}, "list": [{"id": "main"}]}}
     if per_agent:
         tree["agents"]["list"][0]["sandbox"] = per_agent
-    assert flush.writable(load.parse(json.dumps(tree), tmp_path / "openclaw.json"), key) is flushes
+    assert flush.writable(parsed(json.dumps(tree)), key) is flushes
 
 
 OFF = {"agents": {"defaults": {"memorySearch": {"enabled": False}}}}

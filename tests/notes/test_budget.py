@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.config import load
 from memory_tui.jsstring import WHITESPACE
 from memory_tui.notes.budget import CLAUDE_CODE, Cut, HostLimit, effect, hosts, in_prompt, measure, shares
+from tests.support.config_text import parsed
 from tests.support.npm import CACHE, node
 from tests.support.waiting import LONG
 from tests.support.workspace import put_all
@@ -85,7 +85,7 @@ def test_newer_releases_never_give_more_than_the_limit(limit, more):
 
 def test_the_configuration_names_the_limit():
     def found(text):
-        return hosts(load.parse(text, Path("openclaw.json")), Path("workspace"))[0]
+        return hosts(parsed(text), Path("workspace"))[0]
 
     assert found("{}") == HostLimit("openclaw", 20_000, False, "OpenClaw's default")
     named = found("{agents: {defaults: {bootstrapMaxChars: 12000, memorySearch: {}}}}")
@@ -98,7 +98,7 @@ def test_the_configuration_names_the_limit():
 def test_openclaw_reads_by_its_own_file_whatever_file_the_search_goes_by(tmp_path, monkeypatch):
     file = tmp_path / "openclaw.json"
     monkeypatch.setenv("OPENCLAW_CONFIG_PATH", str(file))
-    own, workspace = load.parse("{}", tmp_path / "config.json"), tmp_path / "notes"
+    own, workspace = parsed("{}", name="config.json"), tmp_path / "notes"
 
     def limit(of):
         return hosts(own, of)[0].limit
@@ -129,7 +129,7 @@ NEWER = "{agents: {defaults: {bootstrapMaxChars: %d, bootstrapTotalMaxChars: %d}
 def left(folder, files, limits):
     """What OpenClaw reads of MEMORY.md beside `files`."""
     put_all(folder, files)
-    return hosts(load.parse(NEWER % limits, folder / "openclaw.json"), folder)[0]
+    return hosts(parsed(NEWER % limits), folder)[0]
 
 
 def test_the_files_of_the_prompt_share_one_limit_and_memory_md_is_the_last(tmp_path):
