@@ -19,7 +19,7 @@ import msgspec
 import watchfiles
 from msgspec import MsgspecError, Struct
 
-from memory_tui.backends.memories import TableMissing
+from memory_tui.backends.lancedb import TableMissing
 from memory_tui.config.model import PLUGIN, SLOT, Config, is_agents_memory
 from memory_tui.config.places import expand
 from memory_tui.engine.engine import Engine

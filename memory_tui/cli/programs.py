@@ -13,9 +13,9 @@ from msgspec import to_builtins
 
 from memory_tui import plan
 from memory_tui.approval import Approvals
-from memory_tui.backends import memories
+from memory_tui.backends import lancedb
 from memory_tui.backends import qmd as qmd_backend
-from memory_tui.backends.memories import Memories, MemoryEntry, TableMissing
+from memory_tui.backends.lancedb import Memories, MemoryEntry, TableMissing
 from memory_tui.backends.qmd import APPROVED_AS, QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.cli.context import confirmed, engine_options, opened
@@ -193,15 +193,15 @@ def _list(opened: Memories, args: argparse.Namespace) -> Answer:
 
 
 def _search(opened: Memories, args: argparse.Namespace) -> Answer:
-    least = memories.COMMAND_MIN if args.min_score is None else args.min_score
-    hits = opened.search(_words(args, "QUERY"), args.limit or memories.LIMIT, least)
+    least = lancedb.COMMAND_MIN if args.min_score is None else args.min_score
+    hits = opened.search(_words(args, "QUERY"), args.limit or lancedb.LIMIT, least)
     lines = [f"{hit.score:.3f}  (distance {hit.distance:.3f})  {_line(hit.entry)}" for hit in hits]
     data = {"query": " ".join(args.words), "minScore": least, "results": [item.as_dict() for item in hits]}
     return data, lines or [f"No entry reaches the score {least:g}."]
 
 
 def _store(opened: Memories, args: argparse.Namespace) -> Answer:
-    importance = memories.IMPORTANCE if args.importance is None else args.importance
+    importance = lancedb.IMPORTANCE if args.importance is None else args.importance
     done = opened.store(_words(args, "TEXT"), importance, args.category)
     data = {"action": done.action, "entry": done.entry.as_dict(), "score": round(done.score, 6)}
     if done.action == "created":
@@ -212,7 +212,7 @@ def _store(opened: Memories, args: argparse.Namespace) -> Answer:
 def _forget(opened: Memories, args: argparse.Namespace) -> Answer:
     text = _words(args, "ID or QUERY")
     entry = opened.named(text)
-    done = opened.forget([entry.id]) if entry else opened.forget_by_query(text, memories.COMMAND_MIN)
+    done = opened.forget([entry.id]) if entry else opened.forget_by_query(text, lancedb.COMMAND_MIN)
     data = {
         "action": "deleted" if done.entries else "candidates",
         "deleted": [item.as_dict() for item in done.entries],
@@ -237,7 +237,7 @@ def _approve_memories(opened: Memories, _args: argparse.Namespace) -> Answer:
 
 
 def _revoke_memories(opened: Memories, _args: argparse.Namespace) -> Answer:
-    hosts = [approval.host for approval in opened.approvals.revoke(memories.WRITES)]
+    hosts = [approval.host for approval in opened.approvals.revoke(lancedb.WRITES)]
     return {"revoked": hosts}, [f"Approval withdrawn: {item}" for item in hosts] or ["There was no approval."]
 
 

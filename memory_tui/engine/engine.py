@@ -42,7 +42,7 @@ from memory_tui.shared.scope import OWN, Record, Scope, Standing, workspace_of
 from memory_tui.workspace.roots import reachable
 
 if TYPE_CHECKING:
-    from memory_tui.backends.memories import Memories
+    from memory_tui.backends.lancedb import Memories
     from memory_tui.engine.notes import Inbox, Notes
     from memory_tui.shared.connection import Access
     from memory_tui.shared.mirror import Mirror
@@ -100,7 +100,7 @@ class Engine:
     @cached_property
     def memories(self) -> Memories:
         """Return the long-term memories in LanceDB, opened when first used, on a worker thread."""
-        from memory_tui.backends.memories import Memories
+        from memory_tui.backends.lancedb import Memories
 
         return Memories(self.plan, self.providers.approvals, self.providers.chain)
 

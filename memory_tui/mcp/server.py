@@ -32,7 +32,7 @@ from memory_tui.mcp.wire import INVALID_PARAMS, Caller, Connection, Pipes, Refus
 from memory_tui.openclaw.prompt import FORGET, GET, RECALL, SEARCH, STORE, Mode, disabled_rule, mode_of, recall_rule
 
 if TYPE_CHECKING:
-    from memory_tui.backends.memories import ToolAnswer
+    from memory_tui.backends.lancedb import ToolAnswer
     from memory_tui.engine.engine import Engine
     from memory_tui.events import Event
     from memory_tui.mcp.tools import AnswerRules

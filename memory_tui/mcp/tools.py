@@ -12,8 +12,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memory_tui import jsstring
-from memory_tui.backends import memories
-from memory_tui.backends.memories import ToolAnswer
+from memory_tui.backends import lancedb
+from memory_tui.backends.lancedb import ToolAnswer
 from memory_tui.backends.qmd import QmdAnswer
 from memory_tui.cancel import Stop
 from memory_tui.engine.engine import Engine
@@ -527,7 +527,7 @@ def _entry_tool(memory: Engine, call: Call) -> ToolAnswer:
     """Answer memory_recall, memory_store or memory_forget."""
     request = arguments(call.tool, call.args)
     try:
-        answer = memories.answer(memory.memories, call.tool, request)
+        answer = lancedb.answer(memory.memories, call.tool, request)
     except MemoryTuiError as error:
         if call.tool == RECALL and not isinstance(error, QueryError):
             call.log(call.entry(memory, request["query"], error.message))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from memory_tui.backends.memories import TableMissing
+from memory_tui.backends.lancedb import TableMissing
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import Unreadable
 from memory_tui.formatting import one_line, plural

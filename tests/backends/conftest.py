@@ -9,7 +9,7 @@ import pytest
 
 from memory_tui import plan
 from memory_tui.approval import Approvals
-from memory_tui.backends.memories import Memories
+from memory_tui.backends.lancedb import Memories
 from memory_tui.plan import Options
 from memory_tui.providers.chain import Chain
 from memory_tui.providers.options import ProviderSettings

@@ -7,8 +7,8 @@ import pytest
 from memory_tui import plan
 from memory_tui.approval import Approvals
 from memory_tui.backends import qmd as backend
-from memory_tui.backends.memories import Memories
-from memory_tui.backends.memories import answer as answer_tool
+from memory_tui.backends.lancedb import Memories
+from memory_tui.backends.lancedb import answer as answer_tool
 from memory_tui.backends.qmd import QmdFailure
 from memory_tui.cancel import Stop
 from memory_tui.plan import Options

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.approval import Approvals
-from memory_tui.backends.memories import Memories
+from memory_tui.backends.lancedb import Memories
 from memory_tui.backends.qmd import QmdOptions
 from memory_tui.config import keys, model
 from memory_tui.config.keys import LANCEDB, QMD

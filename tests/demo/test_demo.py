@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory_tui import demo, plan
-from memory_tui.backends.memories import folder_of
+from memory_tui.backends.lancedb import folder_of
 from memory_tui.cli.main import main
 from memory_tui.config import places
 from memory_tui.config.config_patch import patch

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memory_tui.backends import memories as rules
-from memory_tui.backends.memories import EntryRefused, MemoriesUnavailable, OtherVectors
+from memory_tui.backends import lancedb as rules
+from memory_tui.backends.lancedb import EntryRefused, MemoriesUnavailable, OtherVectors
 from memory_tui.doctor import checks_of, examine
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError
@@ -242,15 +242,15 @@ WRITER = """
 import random, sys
 from memory_tui import plan
 from memory_tui.approval import Approvals
-from memory_tui.backends import memories
+from memory_tui.backends import lancedb
 from memory_tui.plan import Options
 
 # Nobody is turned away, however busy the machine is: what counts is that each waits for the others.
-memories._LOCK_SECONDS = 600
+lancedb._LOCK_SECONDS = 600
 place, texts, seed = sys.argv[1], sys.argv[2].split("|"), int(sys.argv[3])
 random.Random(seed).shuffle(texts)
 choices = plan.choose(Options(workspace=sys.argv[4], memories=place))
-opened = memories.Memories(choices, Approvals(choices.workspace))
+opened = lancedb.Memories(choices, Approvals(choices.workspace))
 print("ready", flush=True)
 sys.stdin.readline()
 for text in texts:

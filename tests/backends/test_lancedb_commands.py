@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from memory_tui.backends.memories import EntryRefused, answer
+from memory_tui.backends.lancedb import EntryRefused, answer
 from memory_tui.mcp.server import Handlers, ServedMemory, ServerOptions
 from memory_tui.recalls import recall_log
 from tests.backends.conftest import TEXTS
