@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from memory_tui.config.keys import BY_PATH
+from tests.support.workspace import put
 
 pytest_plugins = ("tests.support.config",)
 
@@ -22,9 +23,7 @@ def run(home, command, monkeypatch):
 def fleet(home, write):
     """Two agents with notes of their own; the second one has its own settings, the third one no memory search."""
     for name in ("workspace", "workspace-coder", "workspace-mute"):
-        folder = home / ".openclaw" / name
-        folder.mkdir(parents=True)
-        (folder / "MEMORY.md").write_text(f"# Notes of {name}\nThe router is an Omada ER605\n")
+        put(home / ".openclaw" / name, "MEMORY.md", text=f"# Notes of {name}\nThe router is an Omada ER605\n")
     return write("""// kept
 {agents: {
   defaults: {memorySearch: {provider: "none", query: {minScore: 0.2}}},
@@ -88,25 +87,14 @@ def test_the_listing_for_people_names_agents_problems_and_values(run, write):
 def test_secrets_are_never_printed(run, write, monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     monkeypatch.setenv("MY_URL", f"https://{KEY}@host")
+    remote = {"apiKey": KEY, "headers": {"Authorization": f"Bearer {KEY}", "x": "${MY_KEY}"}}
+    remote["baseUrl"] = f"https://me:{KEY}@host/v1?api-key={KEY}&a=1"
+    search = {"provider": "none", "query": {"minScore": 7}, "remote": remote}
+    other = {"remote": {"apiKey": 7, "headers": [KEY], "baseUrl": "${MY_URL}"}}
+    agents = [{"id": "main"}, {"id": "b", "memorySearch": other}]
     write(
         {
-            "agents": {
-                "defaults": {
-                    "memorySearch": {
-                        "provider": "none",
-                        "query": {"minScore": 7},
-                        "remote": {
-                            "apiKey": KEY,
-                            "headers": {"Authorization": f"Bearer {KEY}", "x": "${MY_KEY}"},
-                            "baseUrl": f"https://me:{KEY}@host/v1?api-key={KEY}&a=1",
-                        },
-                    }
-                },
-                "list": [
-                    {"id": "main"},
-                    {"id": "b", "memorySearch": {"remote": {"apiKey": 7, "headers": [KEY], "baseUrl": "${MY_URL}"}}},
-                ],
-            },
+            "agents": {"defaults": {"memorySearch": search}, "list": agents},
             "memory": {"qmd": {"scope": {"secret": KEY}}},
             "plugins": {"entries": {"active-memory": {"config": {"apiKey": KEY}}}},
         }

@@ -15,6 +15,7 @@ from memory_tui import __version__
 from memory_tui.cli import main
 from memory_tui.cli.commands import COMMANDS, EXIT_CODES, GLOBAL
 from memory_tui.inbox.checks import BY_KIND
+from tests.support.commands import alone
 from tests.support.workspace import put_all
 
 
@@ -353,8 +354,7 @@ def test_version_needs_neither_numpy_nor_a_screen():
         "try: main()\nexcept SystemExit: pass\n"
         "print(sorted({'numpy', 'textual', 'rich', 'apsw', 'tokenizers', 'json5'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["memory-tui", __version__, "[]"]
+    assert alone(code).split() == ["memory-tui", __version__, "[]"]
 
 
 @pytest.mark.parametrize("arguments", [["status"], ["search", "router"]])
@@ -363,9 +363,8 @@ def test_a_command_loads_only_what_it_needs(run, workspace, tmp_path, arguments)
     run("index")
     words = [*arguments, "--workspace", str(workspace), "--index", str(tmp_path / "index.sqlite")]
     heavy = {"numpy.ma", "rapidfuzz", "shtab", "watchfiles", "memory_tui.doctor", "memory_tui.demo", "memory_tui.notes"}
-    code = f"import sys\nfrom memory_tui.cli import main\nmain.main({words})\nsys.exit(str({heavy} & {{*sys.modules}}))"
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
-    assert done.stderr.strip() == "set()"
+    code = f"import sys\nfrom memory_tui.cli import main\nmain.main({words})\nprint({heavy} & {{*sys.modules}})"
+    assert alone(code).endswith("\nset()\n")
 
 
 def test_a_reader_that_has_seen_enough_and_an_ascii_terminal_are_no_errors_and_a_full_disk_is(workspace, tmp_path):

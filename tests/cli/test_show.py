@@ -15,6 +15,7 @@ from memory_tui.cli.commands import COMMANDS, GLOBAL, SHARED, named
 from memory_tui.errors import SettingError
 from memory_tui.explain.hit_text import wrapped
 from memory_tui.formatting import cells
+from tests.support.commands import alone
 from tests.support.waiting import LONG
 from tests.support.workspace import put_all
 
@@ -183,8 +184,7 @@ def test_only_the_module_of_the_command_is_imported(arguments, module):
         f"    main({arguments!r})\n"
         "print(json.dumps([name for name in sys.modules if name.startswith('memory_tui.cli.')]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = {name.rpartition(".")[2] for name in json.loads(done.stdout)} & MODULES
+    loaded = {name.rpartition(".")[2] for name in json.loads(alone(code))} & MODULES
     assert loaded - {"main"} == ({module} if module else set())
 
 

@@ -15,6 +15,7 @@ from memory_tui.plan import Options
 from tests.support.terminal import Terminal, in_front
 from tests.support.tui import sample
 from tests.support.waiting import LONG
+from tests.support.workspace import put_all
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither these signals nor this terminal")
 
@@ -124,9 +125,7 @@ def test_ctrl_c_stops_indexing_and_the_next_run_goes_on(tmp_path):
     ],
 )
 def test_a_signal_ends_a_command_in_one_line(tmp_path, command, number):
-    notes = tmp_path / "notes"
-    notes.mkdir()
-    (notes / "MEMORY.md").write_text("# M\n\n- the router\n")
+    notes = put_all(tmp_path / "notes", {"MEMORY.md": "# M\n\n- the router\n"})
     started = subprocess.Popen(
         in_front([sys.executable, "-m", "memory_tui", *command.split(), "--workspace", str(notes)]),
         stdin=subprocess.PIPE,

@@ -9,6 +9,7 @@ from memory_tui.config.keys import RETIRED
 from memory_tui.config.settings import NEWEST_OPENCLAW, OLDER_OPENCLAW
 from memory_tui.plan import Options, choose
 from tests.support.config_text import parsed
+from tests.support.workspace import put
 
 pytest_plugins = ("tests.support.config",)
 
@@ -103,8 +104,7 @@ def test_openclaws_index_is_the_agents_database_from_2026_8_on(home, write):
 def test_projects_are_compared_as_openclaw_writes_them(home):
     from memory_tui.plan import plan
 
-    (home / "notes").mkdir()
-    (home / "notes" / "MEMORY.md").write_text("x\n")
+    put(home / "notes", "MEMORY.md")
     asked = Options(workspace=str(home / "notes"), projects=(" GitHub.com/Me/Site ", "path:/Home/Me"))
     assert plan(asked).projects == {"github.com/Me/Site", "path:/Home/Me"}
 

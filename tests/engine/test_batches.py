@@ -7,6 +7,7 @@ import json
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from tests.support.batch_server import BatchHandler, BatchPlay, Made, refused, t
 from tests.support.embed import KEY, Time, configure, options
 from tests.support.provider_server import Reply, hang, reset, serving, status
 from tests.support.waiting import LONG, until
+from tests.support.workspace import put
 
 DATA = Path(__file__).parent / "data"
 
@@ -52,9 +54,7 @@ class World:
     events: list[Event] = field(default_factory=list)
 
     def write(self, count, name="MEMORY.md"):
-        note = self.folder / "notes" / name
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text("".join(f"fact {i:03} {name} word{i}\n" for i in range(count)))
+        put(self.folder / "notes", name, text="".join(f"fact {i:03} {name} word{i}\n" for i in range(count)))
 
     def open(self, *, once=False):
         batch = {"enabled": True, "pollIntervalMs": 10, **self.batch}
@@ -89,24 +89,18 @@ def world(tmp_path, monkeypatch):
     (tmp_path / "notes").mkdir()
     with serving(BatchPlay(), BatchHandler) as play:
         found = World(play, tmp_path)
-        monkeypatch.setattr(
-            plan,
-            "settings",
-            lambda choices, approvals: replace(
-                usual(choices, approvals),
-                clock=found.time.clock(),
-                jobs=replace(usual(choices, approvals).jobs, least=found.least),
-            ),
-        )
+
+        def settings(*args):
+            made = usual(*args)
+            return replace(made, clock=found.time.clock(), jobs=replace(made.jobs, least=found.least))
+
+        monkeypatch.setattr(plan, "settings", settings)
         yield found
 
 
 def cached(world):
-    store = Store.open(world.index, read_only=True)
-    try:
+    with closing(Store.open(world.index, read_only=True)) as store:
         return store.counts().cached
-    finally:
-        store.close()
 
 
 def lacking(engine):
@@ -124,7 +118,6 @@ def test_jobs_of_an_earlier_version_are_followed_and_paid_once(world, monkeypatc
     world.play.sent |= flight["sent"]
     ((job, file, body),) = flight["jobs"]
     world.play.jobs.append(Made(job, file, body, deque(["completed"])))
-    (world.folder / "notes" / "memory").mkdir()
     world.write(6)
     world.write(4, "memory/later.md")
     with world.open() as engine:
@@ -157,8 +150,7 @@ def test_what_looks_like_a_secret_is_in_no_job(world, monkeypatch, when):
     world.tokens = 16
     world.write(12)
     secret = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
-    (world.folder / "notes" / "memory").mkdir()
-    (world.folder / "notes" / "memory" / "forge.md").write_text(f"forge {secret}\n")
+    put(world.folder / "notes", "memory/forge.md", text=f"forge {secret}\n")
     if when != "always":
         world.withhold = "false"
         leave(world, "POST /files")

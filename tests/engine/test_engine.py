@@ -2,8 +2,6 @@
 
 import datetime as dt
 import random
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -13,6 +11,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import PathRefused
 from memory_tui.explain import trace_json
 from memory_tui.plan import Options
+from tests.support.commands import alone
 from tests.support.waiting import LONG
 from tests.support.workspace import FACTS, options_in, put_all, synced
 
@@ -107,7 +106,7 @@ def test_neither_engine_nor_command_line_loads_a_screen_or_a_providers_software(
         "print(sorted({'textual', 'rich', 'openai', 'google', 'mcp', 'tokenizers', 'watchfiles'}"
         " & set(sys.modules)))"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert alone(code) == "[]\n"
 
 
 QUERIES = ("garden roses", "oak", "who planted the tomato beside the garden", "zebra")

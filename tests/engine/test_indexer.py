@@ -18,6 +18,7 @@ from memory_tui.errors import IndexUnavailable
 from memory_tui.index import connections, database
 from memory_tui.index.database import rebuild_of
 from memory_tui.index.store import Store
+from tests.support.index import run_sql
 from tests.support.waiting import LONG
 from tests.support.workspace import options_in, options_of, put_all, synced
 
@@ -333,9 +334,7 @@ def test_an_index_of_an_older_version_is_made_anew_by_who_reads_it(options):
     index = Path(options.index or "")
     with Engine.open(options) as first:
         first.index.sync()
-    connection = apsw.Connection(str(index))
-    connection.execute("DROP TABLE annotations; PRAGMA user_version = 5")
-    connection.close()
+    run_sql(index, "DROP TABLE annotations; PRAGMA user_version = 5")
     heard: list[events.Event] = []
     with Engine.open(with_changes(options, ("sync.onSearch", "false")), heard.append) as later:
         assert later.search.search("gardens").recalled

@@ -14,7 +14,7 @@ from memory_tui.index import database
 from memory_tui.workspace import roots
 from memory_tui.workspace.notes import MediaRules
 from tests.support.provider_server import Play, serving, shaped, vector
-from tests.support.workspace import options_of, synced
+from tests.support.workspace import options_of, put_all, synced
 
 PNG, OGG = b"\x89PNG\r\n\x1a\n", b"OggS"
 DIMS = 256
@@ -49,13 +49,8 @@ def play():
 
 @pytest.fixture
 def place(tmp_path):
-    (tmp_path / "notes/memory").mkdir(parents=True)
-    (tmp_path / "notes/MEMORY.md").write_text("The router is an Omada\n")
-    (tmp_path / "notes/memory/beside.png").write_bytes(PNG)
-    for name, data in FILES.items():
-        path = tmp_path / "pictures" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+    put_all(tmp_path / "notes", {"MEMORY.md": "The router is an Omada\n", "memory/beside.png": PNG})
+    put_all(tmp_path / "pictures", FILES)
     return tmp_path
 
 

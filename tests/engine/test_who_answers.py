@@ -25,7 +25,7 @@ from tests.support.embed import KEY, configure, options
 from tests.support.provider_server import Reply, hang, refusing, status, well
 from tests.support.tui import NOW, SMALL, Window, make_app
 from tests.support.waiting import LONG
-from tests.support.workspace import options_of, synced
+from tests.support.workspace import options_of, put_all, synced
 
 pytest_plugins = ("tests.support.provided",)
 
@@ -173,9 +173,8 @@ def test_while_the_index_is_still_of_the_first_choice_the_fallback_only_starts(p
 
 def test_an_index_of_another_model_is_told_before_anybody_is_asked(play, notes, tmp_path, time):
     configure(tmp_path, play.url)
-    with Engine.open(options(tmp_path)) as engine:
-        engine.index.sync()
-    configure(tmp_path, play.url, model="large")
+    with synced(options(tmp_path)):
+        configure(tmp_path, play.url, model="large")
     with Engine.open(options(tmp_path, changes=(("profile", "recommended"), ("sync.onSearch", "false")))) as engine:
         who = engine.providers.who()
         assert (who.standing, who.mode, who.answers) == ("other model", "keywords only", "")
@@ -204,12 +203,12 @@ def test_a_test_call_that_works_ends_the_pause_of_every_process(play, notes, tmp
     configure(tmp_path, play.url, fallback=fallback)
     assert run("index")[0] == 0
     back = Event()
+
+    def is_back(event):
+        return isinstance(event, ProviderChanged) and event.name == "openai" and event.ok
+
     with Engine.open(options(tmp_path)) as engine:
-        engine.listen(
-            lambda event: (
-                back.set() if isinstance(event, ProviderChanged) and event.name == "openai" and event.ok else None
-            )
-        )
+        engine.listen(lambda event: is_back(event) and back.set())
         # Its clock asks again for a sync that met another process at its writing.
         engine.start()
         play.usual = refusal(401, "Incorrect API key provided")
@@ -313,11 +312,9 @@ UNKNOWN = "the embedding model knows no word of the query"
 
 @pytest.fixture
 def bilingual(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Facts\n\n- 喜欢读书\n- the router is an Omada\n")
-    (folder / "memory" / "2026-03-19.md").write_text("# Thursday\n\n- vlan for the printer\n- 喜欢乌龙茶\n")
-    return folder
+    day = "# Thursday\n\n- vlan for the printer\n- 喜欢乌龙茶\n"
+    facts = "# Facts\n\n- 喜欢读书\n- the router is an Omada\n"
+    return put_all(tmp_path / "notes", {"MEMORY.md": facts, "memory/2026-03-19.md": day})
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import datetime as dt
 import json
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,8 @@ from memory_tui.hosts.claude_code import ClaudeFact, fact_of
 from memory_tui.notes.links import LinkIndex
 from memory_tui.plan import Options
 from tests.support import coding_agents
+from tests.support.curate import git
+from tests.support.workspace import put, put_all
 
 
 @pytest.fixture
@@ -37,10 +38,6 @@ def test_a_repository_has_one_memory_for_all_its_folders(home, tmp_path):
     name = os.path.realpath(root).replace("/", "-").replace(".", "-").replace("_", "-")
     assert claude_code.auto_memory(inside) == claude_code.auto_memory(root) == home / "projects" / name / "memory"
     assert alone != claude_code.auto_memory(inside)
-
-
-def git(folder, *words):
-    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=folder, check=True)
 
 
 def repository(folder):
@@ -80,9 +77,8 @@ def settings_of(home, root, folder):
     }
 
 
-def put(file, named):
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"autoMemoryDirectory": named}))
+def move(file, named):
+    put(file.parent, file.name, text=json.dumps({"autoMemoryDirectory": named}))
 
 
 def test_each_setting_moves_it_and_an_own_one_counts_more(home, tmp_path, monkeypatch):
@@ -94,18 +90,17 @@ def test_each_setting_moves_it_and_an_own_one_counts_more(home, tmp_path, monkey
     monkeypatch.setattr(claude_code, "_managed", lambda: managed)
     unmoved = claude_code.auto_memory(root)
     for name, file in settings_of(home, root, root / "src").items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("{")
-        put(file, f"~/{name}")
+        put(file.parent, file.name, text="{")
+        move(file, f"~/{name}")
         assert claude_code.auto_memory(root / "src") == tmp_path / name
         assert claude_code.is_auto_memory(tmp_path / name / "MEMORY.md")
     # What the folder src shares counts there alone; a file of one's own at the root counts in the whole repository.
     assert claude_code.auto_memory(root) == tmp_path / "root"
     managed.append(tmp_path / "managed.json")
-    put(managed[0], str(tmp_path / "managed"))
+    move(managed[0], str(tmp_path / "managed"))
     assert claude_code.auto_memory(root) == tmp_path / "managed"
     for wrong in ("relative/folder", "~", "~/", "~/../other", "/", "", "/a\0b"):
-        put(managed[0], wrong)
+        move(managed[0], wrong)
         assert claude_code.auto_memory(root) == unmoved, "the others do not count then"
     assert not claude_code.is_auto_memory(tmp_path / "elsewhere" / "MEMORY.md")
 
@@ -134,10 +129,10 @@ def test_claude_code_itself_keeps_it_there(tmp_path, monkeypatch):
         for folder in (root / "src", tmp_path / "tree", long):
             is_told(folder)
         for name, file in settings_of(home / ".claude", root, root / "src").items():
-            put(file, str(tmp_path / f"moved-{name}"))
+            move(file, str(tmp_path / f"moved-{name}"))
             assert claude_code.auto_memory(root / "src").name == f"moved-{name}"
             is_told(root / "src")
-        put(root / ".claude" / "settings.local.json", "relative")
+        move(root / ".claude" / "settings.local.json", "relative")
         is_told(root / "src")
 
 
@@ -148,15 +143,15 @@ NAME = re.compile(r"extensions/ad_hoc/notes/\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-
 @pytest.fixture
 def memory(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
-    folder = tmp_path / "codex" / "memories"
-    (folder / "rollout_summaries").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Task Group: release\n\n## Task 1: Tag\n\n- Tags begin with v.\n")
-    (folder / "memory_summary.md").write_text("# User profile\n\nPrefers the ferry from pier 3.\n")
-    (folder / "raw_memories.md").write_text("# Raw\n\nThe bassoon is in the attic.\n")
-    (folder / "rollout_summaries" / "2026-11-02T10-00-00-AbCd-router.md").write_text("# Router\n\nThe Omada moved.\n")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    return folder
+    facts = {
+        "MEMORY.md": "# Task Group: release\n\n## Task 1: Tag\n\n- Tags begin with v.\n",
+        "memory_summary.md": "# User profile\n\nPrefers the ferry from pier 3.\n",
+        "raw_memories.md": "# Raw\n\nThe bassoon is in the attic.\n",
+        "rollout_summaries/2026-11-02T10-00-00-AbCd-router.md": "# Router\n\nThe Omada moved.\n",
+    }
+    return put_all(tmp_path / "codex" / "memories", facts)
 
 
 def run(printed, *words):
@@ -220,16 +215,10 @@ def facts(tmp_path, monkeypatch):
     deep.mkdir(parents=True)
     (tmp_path / "repo" / ".git").mkdir()
     monkeypatch.chdir(deep)
-    folder = claude_code.auto_memory(deep)
-    folder.mkdir(parents=True)
-    (folder / "MEMORY.md").write_text(
-        "# Index\n\n- [Role](user_role.md) — who the user is\n- [Gone](project_gone.md) — a file that went\n"
-    )
-    (folder / "user_role.md").write_text(ROLE)
-    (folder / "feedback_testing.md").write_text(TESTING)
-    (folder / "memory").mkdir()
-    (folder / "memory" / "2026-11-20.md").write_text("# 2026-11-20\n\n- 10:15 The ferry leaves at 18:10 from pier 3.\n")
-    return folder
+    index = "# Index\n\n- [Role](user_role.md) — who the user is\n- [Gone](project_gone.md) — a file that went\n"
+    day = "# 2026-11-20\n\n- 10:15 The ferry leaves at 18:10 from pier 3.\n"
+    texts = {"MEMORY.md": index, "user_role.md": ROLE, "feedback_testing.md": TESTING, "memory/2026-11-20.md": day}
+    return put_all(claude_code.auto_memory(deep), texts)
 
 
 def opened(folder, tmp_path):

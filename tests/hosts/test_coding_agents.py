@@ -11,6 +11,7 @@ import pytest
 
 from tests.support import coding_agents
 from tests.support.coding_agents import CodingAgent
+from tests.support.workspace import put_all
 
 pytestmark = pytest.mark.real_host
 FACT = "The Omada controller runs on port 8043 in VLAN 20."
@@ -25,11 +26,8 @@ def model():
 
 @pytest.fixture
 def notes(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Memory\n\n- Tea, no coffee.\n")
-    (folder / "memory" / "network.md").write_text(f"# Network\n\n- {FACT}\n")
-    return folder
+    facts = {"MEMORY.md": "# Memory\n\n- Tea, no coffee.\n", "memory/network.md": f"# Network\n\n- {FACT}\n"}
+    return put_all(tmp_path / "notes", facts)
 
 
 def agent(package, tmp_path, model, **more):

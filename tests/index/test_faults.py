@@ -11,13 +11,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-import apsw
 import pytest
 
 from memory_tui import durable, events
 from memory_tui.engine.engine import Engine
 from memory_tui.index import connections
 from memory_tui.plan import Options
+from tests.support.index import run_sql
 from tests.support.paths import TESTS
 from tests.support.waiting import LONG
 from tests.support.workspace import options_of, put_all, synced
@@ -108,9 +108,7 @@ def test_what_happens_while_it_is_open_is_noticed_and_mended(opened, index, hear
     assert engine.index.writer.wait_idle(LONG)
     other = index.with_name("other")
     if how != "deleted":
-        now = apsw.Connection(str(index))
-        now.execute("VACUUM INTO ?", (str(other),))
-        now.close()
+        run_sql(index, "VACUUM INTO ?", str(other))
         BROKEN[how](other)
     # The file last: as soon as it is gone the engine may make another one, with a log that is not to be removed.
     for side in ("-wal", "-shm"):
@@ -285,9 +283,7 @@ def test_values_that_make_no_sense_are_damage_to_a_reader_and_mended(opened, ind
     with opened() as engine:
         engine.index.sync()
         before = [hit.chunk for hit in engine.search.search("number7 gardens").recalled]
-    connection = apsw.Connection(str(index))
-    connection.execute(SPOILED[what])
-    connection.close()
+    run_sql(index, SPOILED[what])
     index.with_name(f"{index.name}.seal").write_text(json.dumps([index.stat().st_size, index.stat().st_mtime_ns]))
     with opened(**{"sync.onSearch": "off"}) as engine:
         assert [hit.chunk for hit in engine.search.search("number7 gardens").recalled] == before
@@ -371,7 +367,6 @@ def test_what_is_not_ours_in_the_place_of_the_seal_stays(opened, index, tmp_path
 
 
 def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(opened, index, heard, monkeypatch):
-
     monkeypatch.setattr(durable, "shared", lambda path: "nfs4")
     engine = opened()
     engine.index.sync()
@@ -384,7 +379,6 @@ def test_on_a_file_system_of_other_machines_there_is_no_log_to_share(opened, ind
 
 @pytest.mark.parametrize(("point", "shared"), [("/", ""), ("/mnt/a b", "9p"), ("/mnt", "nfs4"), ("/host", "fakeowner")])
 def test_the_nearest_mount_tells_the_kind(tmp_path, monkeypatch, point, shared):
-
     mounts = tmp_path / "mountinfo"
     mounts.write_text(
         "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import apsw
 import pytest
 
 from memory_tui.errors import IndexDamaged, IndexUnavailable
@@ -16,19 +15,14 @@ from memory_tui.index.connections import Readers
 from memory_tui.index.store import Store
 from memory_tui.notices import Notice
 from memory_tui.providers.base import Cause, ProviderFailure
-from tests.support.index import Counting, Memory
+from tests.support.index import Counting, Memory, run_sql
 from tests.support.waiting import LONG
 
 Put = Callable[[Path], object]
 
 
 def made_by(script):
-    def put(path):
-        connection = apsw.Connection(str(path))
-        connection.execute(script)
-        connection.close()
-
-    return put
+    return lambda path: run_sql(path, script)
 
 
 def bytes_of(data):

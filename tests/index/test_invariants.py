@@ -212,13 +212,6 @@ def _utf8(path):
 WORDS = ["garden", "rose", "bread", "sourdough", "router", "咖啡", "!!!", ""]
 
 
-@pytest.fixture
-def memory(tmp_path):
-    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
-    yield memory
-    memory.store.close()
-
-
 def state(corpus):
     """Everything a corpus tells, by chunk; the order of files is not part of it."""
     return [

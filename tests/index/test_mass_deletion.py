@@ -13,14 +13,12 @@ from tests.support.index import Memory
 
 
 @pytest.fixture
-def memory(tmp_path):
-    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
+def memory(memory):
     for number in range(10):
         memory.write(f"memory/{number}.md", f"note {number}")
     memory.write("MEMORY.md", "facts")
     memory.sync()
-    yield memory
-    memory.store.close()
+    return memory
 
 
 def test_more_than_half_asks_first(memory):

@@ -2,7 +2,6 @@
 
 import os
 
-import apsw
 import pytest
 
 from memory_tui import events
@@ -10,18 +9,16 @@ from memory_tui.errors import IndexUnavailable
 from memory_tui.index.database import SIDES, rebuild_of
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus
-from tests.support.index import Counting, Memory, integrity, text_of
+from tests.support.index import Counting, integrity, run_sql, text_of
 
 
 @pytest.fixture
-def memory(tmp_path):
-    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
+def memory(memory):
     for number in range(12):
         memory.write(f"memory/{number}.md", text_of(60, f"n{number}"))
     memory.sync()
     memory.settings = memory.settings.set("chunking.tokens", 60, "test").set("chunking.overlap", 10, "test")
-    yield memory
-    memory.store.close()
+    return memory
 
 
 def leftovers(memory):
@@ -99,9 +96,7 @@ def test_what_is_not_ours_in_the_place_of_the_new_index_stays(memory, tmp_path, 
         case "text":
             beside_it.write_bytes(target.read_bytes())
         case "database":
-            other = apsw.Connection(str(beside_it))
-            other.execute("CREATE TABLE recipes(name)")
-            other.close()
+            run_sql(beside_it, "CREATE TABLE recipes(name)")
         case "folder":
             beside_it.mkdir()
         case "link":

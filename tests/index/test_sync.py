@@ -17,14 +17,7 @@ from memory_tui.index.store import CHANGED, Store
 from memory_tui.index.sync import compare
 from memory_tui.workspace.roots import scan
 from tests.support.index import Answering, Counting, Memory, integrity, text_of
-from tests.support.workspace import needs_inodes, unprivileged_folder
-
-
-@pytest.fixture
-def memory(tmp_path):
-    memory = Memory(tmp_path / "notes", tmp_path / "memory.sqlite")
-    yield memory
-    memory.store.close()
+from tests.support.workspace import needs_inodes, put, unprivileged_folder
 
 
 def test_a_second_sync_writes_nothing_and_embeds_nothing(memory):
@@ -277,8 +270,7 @@ def test_rows_of_a_cut_table_are_below_the_row_that_names_its_columns():
     assert above(3) == above(7) == ("Hosts",)
 
 
-def test_an_index_that_was_cut_by_another_rule_is_cut_anew(tmp_path):
-    memory = Memory(tmp_path / "notes", tmp_path / "index.sqlite")
+def test_an_index_that_was_cut_by_another_rule_is_cut_anew(memory):
     memory.write("memory/a.md", "# Pump\n" + "It runs.\n" * 120 + "## Valve\n" + "It shuts.\n" * 120)
 
     def begins():
@@ -387,8 +379,7 @@ def test_a_folder_that_may_not_be_listed_hides_notes_but_deletes_none():
 @needs_inodes
 def test_a_folder_that_becomes_a_link_while_it_is_looked_at_is_not_followed(memory, tmp_path, monkeypatch):
     memory.write("memory/deep/a.md", "one")
-    (tmp_path / "secret").mkdir()
-    (tmp_path / "secret" / "a.md").write_text("not for you")
+    put(tmp_path, "secret/a.md", text="not for you")
     real = os.open
 
     def swapped(path, *arguments, **named):
@@ -430,10 +421,8 @@ def asked(folder, *words):
 def test_many_notes_are_indexed_in_bounded_memory_and_then_left_alone(tmp_path, files):
     folder = tmp_path / "notes"
     for number in range(files):
-        path = folder / "memory" / f"{number // 200:03}" / f"note-{number}.md"
-        if number % 200 == 0:
-            path.parent.mkdir(parents=True)
-        path.write_text(f"# Note {number}\n\nabout gardens, coffee and number {number}\n")
+        text = f"# Note {number}\n\nabout gardens, coffee and number {number}\n"
+        put(folder, f"memory/{number // 200:03}/note-{number}.md", text=text)
     first, peak = asked(folder, "index")
     assert (first["found"], first["indexed"], first["embedded"], first["failed"]) == (files, files, files, [])
     assert 20 < peak <= MEGABYTES

@@ -14,6 +14,7 @@ from memory_tui.index import watch
 from memory_tui.index.watch import Watcher
 from memory_tui.workspace.roots import Roots
 from tests.support.waiting import LONG
+from tests.support.workspace import put, put_all
 
 QUIET = 0.1
 SOON = LONG
@@ -98,11 +99,7 @@ class Seen:
 
 @pytest.fixture
 def folder(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("one")
-    (folder / "memory" / "a.md").write_text("one")
-    return folder
+    return put_all(tmp_path / "notes", {"MEMORY.md": "one", "memory/a.md": "one"})
 
 
 def replaced(path, text):
@@ -125,14 +122,9 @@ def test_every_kind_of_save(folder):
 
 
 def test_folders_that_come_with_their_notes(folder, tmp_path):
-    def deep():
-        (folder / "memory/c/d/e").mkdir(parents=True)
-        (folder / "memory/c/d/e/x.md").write_text("deep")
-
-    (tmp_path / "ready").mkdir()
-    (tmp_path / "ready/y.md").write_text("moved")
+    put(tmp_path, "ready/y.md")
     with Seen(folder) as seen:
-        assert seen.notices(deep)
+        assert seen.notices(lambda: put(folder, "memory/c/d/e/x.md"))
         assert seen.notices(lambda: (folder / "memory/c/d/e/x.md").write_text("deeper"))
         assert seen.notices(lambda: (tmp_path / "ready").rename(folder / "memory/moved"))
         assert seen.notices(lambda: shutil.rmtree(folder / "memory/c"))
@@ -142,8 +134,7 @@ def test_memory_that_is_made_later_and_again(folder):
     shutil.rmtree(folder / "memory")
 
     def make():
-        (folder / "memory").mkdir()
-        (folder / "memory/a.md").write_text("new")
+        put(folder, "memory/a.md")
 
     with Seen(folder) as seen:
         assert seen.notices(make)

@@ -4,8 +4,6 @@ import datetime as dt
 import json
 import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +16,7 @@ from memory_tui.config import keys
 from memory_tui.demo import materialize
 from tests.bench.recall import RECORD, table
 from tests.support import coding_agents, real_openclaw
+from tests.support.commands import alone
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -106,8 +105,7 @@ def test_the_page_names_each_public_name_once_and_no_other():
 
 def test_importing_the_package_loads_nothing_of_it():
     code = "import sys, memory_tui; print(sorted(m for m in sys.modules if m.startswith('memory_tui.')))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"
+    assert alone(code) == "[]\n"
 
 
 FOLDER = Path(manual.__file__).parent

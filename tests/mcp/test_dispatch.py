@@ -1,8 +1,6 @@
 """The protocol as the official SDK speaks it: the same codes and results, in both eras, and no SDK at run time."""
 
 import json
-import subprocess
-import sys
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_tui.engine.engine import Engine
 from memory_tui.mcp import wire
 from memory_tui.plan import Options
+from tests.support.commands import alone
 from tests.support.mcp import Wire, end_all
 from tests.support.sdk_server import SdkServer
+from tests.support.workspace import put, synced
 
 CLIENT = {"name": "bare", "version": "1"}
 NEWER = wire.STATELESS
@@ -34,12 +33,10 @@ def _no_server_is_left_behind():
 
 @pytest.fixture
 def places(tmp_path):
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n")
+    put(tmp_path / "notes", "MEMORY.md", text="# Facts\n- Router: Omada ER605\n")
     found = (str(tmp_path / "notes"), str(tmp_path / "i.sqlite"))
-    with Engine.open(Options(workspace=found[0], index=found[1], provider="scripted")) as engine:
-        engine.index.sync()
-    return found
+    with synced(Options(workspace=found[0], index=found[1], provider="scripted")):
+        return found
 
 
 def ours(places, *more):
@@ -168,8 +165,7 @@ with ThreadPoolExecutor() as pool:
         connection.hear(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode())
 print(json.dumps([len(sent), sorted(HEAVY & set(sys.modules))]))
 """
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(ran.stdout) == [3, []]
+    assert json.loads(alone(code)) == [3, []]
 
 
 class NoThread(Executor):

@@ -15,6 +15,7 @@ import psutil
 import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
+from tests.support.commands import alone
 from tests.support.mcp import PROGRAM, STARTED, Wire, end_all, scripted
 from tests.support.provider_server import Play, hang, serving
 from tests.support.waiting import LONG, until
@@ -385,8 +386,7 @@ def test_what_a_hook_does_not_need_is_not_imported_for_it():
         "names = {'numpy', *(f'memory_tui.{name}' for name in heavy.split())}\n"
         "print(names & set(sys.modules))"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout == "set()\n"
+    assert alone(code) == "set()\n"
 
 
 def test_of_several_servers_over_one_index_one_indexes_and_all_answer_fresh(arguments, workspace):

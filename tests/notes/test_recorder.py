@@ -74,13 +74,8 @@ def test_every_version_is_kept_whoever_wrote_it_and_our_own_ones_once(memory):
     memory.recorder.see([])
     memory.write("memory/a.md", b"- back\n")
     assert memory.texts("memory/a.md") == [b"- a\n", b"- a\n- \xff b\r\n", b"- mine\n", None, b"- back\n"]
-    assert [edit.kind for edit in memory.journal.edits("memory/a.md")] == [
-        "others",
-        "others",
-        "edit",
-        "others",
-        "others",
-    ]
+    kinds = [edit.kind for edit in memory.journal.edits("memory/a.md")]
+    assert kinds == ["others", "others", "edit", "others", "others"]
     memory.recorder.see()
     assert len(memory.journal.edits()) == 5
 

@@ -14,7 +14,7 @@ from memory_tui.openclaw import agent_sessions, flush
 from memory_tui.openclaw.flush import FlushRules, Session, decide
 from memory_tui.openclaw.prompt import LINE, MOST, MOST_UNITS, CuratedEntry, triggered
 from memory_tui.workspace.annotations import Annotations
-from tests.support.workspace import put_all
+from tests.support.workspace import put, put_all
 
 pytest_plugins = ["tests.support.config"]
 
@@ -67,8 +67,7 @@ def test_the_larger_count_and_the_answer_are_counted(session, tokens):
 
 
 def lines(path, *records):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    put(path.parent, path.name, text="".join(json.dumps(record) + "\n" for record in records))
     return path
 
 

@@ -22,7 +22,9 @@ from memory_tui.openclaw import compare, open_foreign
 from memory_tui.openclaw.compare import HostProblem, IndexComparison
 from memory_tui.workspace.notes import MediaRules, read
 from memory_tui.workspace.roots import Roots, scan
+from tests.support.index import run_sql
 from tests.support.paths import oracles
+from tests.support.workspace import put_all
 
 MODEL = "text-embedding-3-small"
 
@@ -107,23 +109,14 @@ BOTH = pytest.mark.parametrize("write", [own_file, agent_database], ids=["own fi
 
 @pytest.fixture
 def workspace(tmp_path):
-    folder = tmp_path / "notes"
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("# Facts\n- Router: Omada ER605\n- 喜欢乌龙茶\n")
-    (folder / "memory" / "2026-11-18.md").write_text("".join(f"line {i} of the day, VLAN {i}\n" for i in range(200)))
-    (folder / "memory" / "empty.md").write_text("\n\n")
-    (folder / "memory" / "work.md").write_text("standup at ten\n")
-    return folder
+    day = "".join(f"line {i} of the day, VLAN {i}\n" for i in range(200))
+    notes = {"MEMORY.md": "# Facts\n- Router: Omada ER605\n- 喜欢乌龙茶\n", "memory/2026-11-18.md": day}
+    return put_all(tmp_path / "notes", notes | {"memory/empty.md": "\n\n", "memory/work.md": "standup at ten\n"})
 
 
 @pytest.fixture
 def db(tmp_path):
     return tmp_path / "state" / "memory" / "main.sqlite"
-
-
-def change(db, sql, *bindings):
-    with closing(apsw.Connection(str(db))) as connection:
-        return connection.execute(sql, bindings).fetchall()
 
 
 def against(workspace, db, wanted=None):
@@ -148,6 +141,9 @@ def traces(folder):
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+FORGET = "c.execute(\"DELETE FROM memory_index_sources WHERE path = 'memory/work.md'\")"
 
 
 @contextmanager
@@ -203,7 +199,7 @@ def test_a_note_that_waits_to_be_indexed_again_is_stale(workspace, db, write):
 
 def test_an_index_of_a_newer_release_is_remarked(workspace, db):
     own_file(db, content(workspace))
-    change(db, "ALTER TABLE files ADD COLUMN mood TEXT; PRAGMA user_version = 99")
+    run_sql(db, "ALTER TABLE files ADD COLUMN mood TEXT; PRAGMA user_version = 99")
     assert against(workspace, db).remarks == ("It was written by a newer OpenClaw than memory-tui knows.",)
 
 
@@ -223,9 +219,9 @@ def test_the_identity_is_held_against_the_configuration(workspace, db):
 )
 def test_a_record_that_makes_no_sense(workspace, db, record):
     own_file(db, content(workspace))
-    change(db, "DELETE FROM meta")
+    run_sql(db, "DELETE FROM meta")
     if record is not None:
-        change(db, "INSERT INTO meta VALUES('memory_index_meta_v1', ?)", record)
+        run_sql(db, "INSERT INTO meta VALUES('memory_index_meta_v1', ?)", record)
     found = against(workspace, db)
     readable = record is not None and record.startswith("{")
     assert (found.mismatches == ()) is readable, "without a wish a record is as good as another"
@@ -234,9 +230,9 @@ def test_a_record_that_makes_no_sense(workspace, db, record):
 
 def test_columns_that_hold_anything(workspace, db):
     own_file(db, content(workspace))
-    change(db, "UPDATE files SET hash = 3 WHERE path = 'MEMORY.md'")
-    change(db, "UPDATE files SET size = 'many', hash = 1e300 WHERE path = 'memory/work.md'")
-    change(db, "INSERT INTO files VALUES(NULL, 'memory', '', 0, 0)")
+    run_sql(db, "UPDATE files SET hash = 3 WHERE path = 'MEMORY.md'")
+    run_sql(db, "UPDATE files SET size = 'many', hash = 1e300 WHERE path = 'memory/work.md'")
+    run_sql(db, "INSERT INTO files VALUES(NULL, 'memory', '', 0, 0)")
     assert {"MEMORY.md", "memory/work.md", ""} <= set(differences(against(workspace, db)))
 
 
@@ -278,9 +274,9 @@ def test_what_is_no_database(tmp_path):
 
 def test_other_schemas_are_left_as_they_are(workspace, db, tmp_path):
     agent_database(db, content(workspace))
-    change(db, "ALTER TABLE memory_index_sources RENAME COLUMN hash TO digest")
+    run_sql(db, "ALTER TABLE memory_index_sources RENAME COLUMN hash TO digest")
     before = traces(db.parent)
-    change(tmp_path / "other.sqlite", "CREATE TABLE photos(name)")
+    run_sql(tmp_path / "other.sqlite", "CREATE TABLE photos(name)")
     (tmp_path / "empty.sqlite").touch()
     Store.open(tmp_path / "ours.sqlite").close()
     for path in (db, tmp_path / "other.sqlite", tmp_path / "empty.sqlite", tmp_path / "ours.sqlite"):
@@ -328,8 +324,7 @@ def test_a_link_and_odd_names_lead_to_the_same_index(workspace, db, tmp_path):
 
 def test_what_another_program_has_committed_is_seen_while_it_runs(workspace, db):
     agent_database(db, content(workspace))
-    forget = "c.execute(\"DELETE FROM memory_index_sources WHERE path = 'memory/work.md'\")"
-    with writer(db, forget):
+    with writer(db, FORGET):
         assert (db.parent / "main.sqlite-wal").stat().st_size > 0
         before = traces(db.parent)
         found = against(workspace, db)
@@ -341,11 +336,17 @@ def test_what_another_program_has_committed_is_seen_while_it_runs(workspace, db)
     assert traces(db.parent) == before
 
 
-def test_a_log_left_behind_is_read_in_a_copy(workspace, db):
+@pytest.fixture
+def crashed(workspace, db):
+    """A database with a log that a killed process left, which no shared memory tells of."""
     agent_database(db, content(workspace))
-    with writer(db, "c.execute(\"DELETE FROM memory_index_sources WHERE path = 'memory/work.md'\")"):
+    with writer(db, FORGET):
         pass
     (db.parent / "main.sqlite-shm").unlink()
+
+
+@pytest.mark.usefixtures("crashed")
+def test_a_log_left_behind_is_read_in_a_copy(workspace, db):
     before = traces(db.parent)
     found = against(workspace, db)
     assert "memory/work.md" in differences(found)
@@ -353,11 +354,8 @@ def test_a_log_left_behind_is_read_in_a_copy(workspace, db):
     assert traces(db.parent) == before
 
 
-def test_a_huge_file_that_a_crash_left_is_not_copied(workspace, db):
-    agent_database(db, content(workspace))
-    with writer(db, "c.execute(\"DELETE FROM memory_index_sources WHERE path = 'memory/work.md'\")"):
-        pass
-    (db.parent / "main.sqlite-shm").unlink()
+@pytest.mark.usefixtures("crashed")
+def test_a_huge_file_that_a_crash_left_is_not_copied(db):
     os.truncate(db, 2 << 30)
     sizes = {path.name: (path.stat().st_size, path.stat().st_mtime_ns) for path in db.parent.iterdir()}
     found = problem(db)
@@ -431,8 +429,7 @@ def test_a_file_that_is_written_while_it_is_read_without_locks(workspace, db):
         nonlocal asked
         asked += 1
         if asked == 1:
-            with closing(apsw.Connection(str(db))) as other:
-                other.execute("DELETE FROM memory_index_sources")
+            run_sql(db, "DELETE FROM memory_index_sources")
         ((count,),) = connection.execute("SELECT count(*) FROM memory_index_sources").fetchall()
         return count
 
@@ -466,7 +463,7 @@ def test_the_command_finds_the_index_of_the_default_agent(workspace, db, run):
     assert "4 same, 1 missing" in out
     assert "Missing:       memory/new.md" in out
     newer = db.parents[1] / "agents" / "main" / "agent" / "openclaw-agent.sqlite"
-    change(_parents(newer), "CREATE TABLE sessions(id)")
+    run_sql(_parents(newer), "CREATE TABLE sessions(id)")
     assert "before 2026.7" in run()[1], "an agent's database without a memory is not its index"
     newer.unlink()
     agent_database(newer, content(workspace))
@@ -516,7 +513,7 @@ def test_hostile_names_in_their_index_are_shown_and_obeyed_by_nobody(workspace, 
     made.files["memory/\x1b[2J\u202eevil\x9b.md"] = "", 0
     made.meta = {**made.meta, "model": "m\x1b]0;x\x07", "sources": ["\x1b[31m"]}
     own_file(db, made)
-    change(db, 'ALTER TABLE files ADD COLUMN "x\x1b[2J" TEXT')
+    run_sql(db, 'ALTER TABLE files ADD COLUMN "x\x1b[2J" TEXT')
     controls = {chr(n) for n in (*range(32), *range(0x7F, 0xA0), 0x202E)} - {"\n"}
     for arguments in ((), ("--json",)):
         _, out, err = run(*arguments)
@@ -563,9 +560,9 @@ def test_what_openclaw_does_with_it_and_which_command_mends_it(
 ):
     database = written("w1-default", tmp_path / "agent.sqlite")
     if fields:
-        ((text,),) = change(database, "SELECT value FROM memory_index_meta WHERE key = 'memory_index_meta_v1'")
+        ((text,),) = run_sql(database, "SELECT value FROM memory_index_meta WHERE key = 'memory_index_meta_v1'")
         record = {key: value for key, value in {**json.loads(text), **fields}.items() if value is not None}
-        change(database, "UPDATE memory_index_meta SET value = ? WHERE key LIKE '%meta%'", json.dumps(record))
+        run_sql(database, "UPDATE memory_index_meta SET value = ? WHERE key LIKE '%meta%'", json.dumps(record))
     found = against(oracle_workspaces["oracle"], database, wanted)
     assert ["newer OpenClaw" in remark for remark in found.remarks] == [True] * (fields.get("chunkingVersion") == 6)
     assert (found.standing, next((one.code for one in found.mismatches), "")) == (standing, code)
@@ -575,6 +572,6 @@ def test_what_openclaw_does_with_it_and_which_command_mends_it(
 
 def test_without_its_record_it_is_made_again(oracle_workspaces, tmp_path):
     database = written("w1-default", tmp_path / "agent.sqlite")
-    change(database, "DELETE FROM memory_index_meta")
+    run_sql(database, "DELETE FROM memory_index_meta")
     found = against(oracle_workspaces["oracle"], database)
     assert (found.standing, found.mismatches[0].code) == ("stale", "metadata_missing")

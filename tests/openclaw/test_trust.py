@@ -17,6 +17,7 @@ from tests.support import curate
 from tests.support.ledger import HostLedger
 from tests.support.npm import CACHE
 from tests.support.waiting import LONG
+from tests.support.workspace import put
 
 pytest_plugins = ("tests.support.config",)
 
@@ -27,11 +28,10 @@ NOW = 1_795_400_000.0
 def ledger(home):
     """A workspace whose MEMORY.md the agent has written, and OpenClaw's ledger of it."""
     workspace = home / ".openclaw" / "workspace"
-    (workspace / "memory").mkdir(parents=True)
-    (home / ".openclaw" / "openclaw.json").write_text('{memory: {search: {provider: "none"}}}')
+    put(home / ".openclaw", "openclaw.json", text='{memory: {search: {provider: "none"}}}')
+    put(workspace, "memory/2026-11-20.md", text="- the wlan is on\n")
     found = HostLedger.make(home / ".openclaw", workspace)
     found.agent_writes("MEMORY.md", b"- the router is an Omada\n")
-    (workspace / "memory" / "2026-11-20.md").write_text("- the wlan is on\n")
     assert state_database() == found.database
     return found
 

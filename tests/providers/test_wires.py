@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import subprocess
-import sys
 from importlib.machinery import ModuleSpec
 
 import numpy as np
@@ -16,6 +14,7 @@ from memory_tui.providers.base import Cause, ProviderFailure
 from memory_tui.providers.chain import ChainMember
 from memory_tui.providers.options import ProviderSettings, Secret, on_this_machine
 from memory_tui.providers.request_formats import wire
+from tests.support.commands import alone
 from tests.support.embed import KEY, settings_for
 from tests.support.local_model import STAND_IN
 from tests.support.provider_server import status, vector
@@ -83,8 +82,7 @@ def test_rows_and_chains_load_nothing_heavy():
         "provider.embed(['sch\u00f6n'], 'query')\n"
         "assert 'tokenizers' in sys.modules and not {'textual', 'rich'} & set(sys.modules)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
+    alone(code)
 
 
 def test_the_manual_lists_every_row():

@@ -21,6 +21,7 @@ from tests.support.transcripts import (
     openclaw_database,
     openclaw_said,
 )
+from tests.support.workspace import put
 
 STOPCOCK = "The stopcock is under the stairs behind the blue door."
 PUMP = "The pump of the cellar is switched on in April by hand."
@@ -35,8 +36,7 @@ ANSWER: Record = {"results": HITS, "mode": "fts-only", "answerLevel": {"level": 
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with a workspace that knows where the stopcock is."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "notes" / "memory").mkdir(parents=True)
-    (tmp_path / "notes" / "MEMORY.md").write_text(f"# House\n\n- {STOPCOCK}\n")
+    put(tmp_path / "notes", "MEMORY.md", text=f"# House\n\n- {STOPCOCK}\n")
     return tmp_path
 
 

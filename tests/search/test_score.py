@@ -189,32 +189,13 @@ any_evidence = st.integers(1, 12).flatmap(
         named=st.frozensets(st.integers(0, n - 1)),
     )
 )
-any_settings = st.builds(
-    lambda profile, vector, text, floor, results, decay, half, mmr, lam, hybrid: settings(
-        profile,
-        **{
-            "vectorWeight": vector,
-            "textWeight": text,
-            "minScore": floor,
-            "maxResults": results,
-            "temporalDecay.enabled": decay,
-            "halfLifeDays": half,
-            "mmr.enabled": mmr,
-            "mmr.lambda": lam,
-            "hybrid.enabled": hybrid,
-        },
-    ),
-    st.sampled_from(["recommended", OPENCLAW, "openclaw-2026.2"]),
-    st.floats(0, 1),
-    st.floats(0, 1),
-    st.floats(0, 1),
-    st.integers(1, 8),
-    st.booleans(),
-    st.integers(1, 400),
-    st.booleans(),
-    st.floats(0, 1),
-    st.booleans(),
-)
+KNOBS = {
+    **dict.fromkeys(("vectorWeight", "textWeight", "minScore", "mmr.lambda"), st.floats(0, 1)),
+    **dict.fromkeys(("temporalDecay.enabled", "mmr.enabled", "hybrid.enabled"), st.booleans()),
+    **{"maxResults": st.integers(1, 8), "halfLifeDays": st.integers(1, 400)},
+}
+any_profile = st.sampled_from(["recommended", OPENCLAW, "openclaw-2026.2"])
+any_settings = st.builds(lambda profile, knobs: settings(profile, **knobs), any_profile, st.fixed_dictionaries(KNOBS))
 
 
 def every(trace):

@@ -5,8 +5,6 @@ import json
 import random
 import re
 import string
-import subprocess
-import sys
 import time
 from itertools import pairwise
 
@@ -17,6 +15,7 @@ from hypothesis import strategies as st
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
 from memory_tui.secrets.finder import BASIC, TOKEN, redact, signs
+from tests.support.commands import alone
 from tests.support.secret_samples import (
     AROUND,
     BASE64,
@@ -352,5 +351,4 @@ def test_a_program_that_looks_for_no_secret_compiles_no_label():
         "before = set(seen); finder.find('password: hunter2-XY9!')\n"
         "name = 'memory_tui.secrets.labels'; print(name in before, name in seen)"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == "False True\n"
+    assert alone(code) == "False True\n"

@@ -21,6 +21,7 @@ from memory_tui.plan import plan
 from memory_tui.shared import mirror, publish
 from memory_tui.shared.connection import VERSION, SharedUnavailable
 from memory_tui.shared.scope import Record, Scope, workspace_of
+from tests.support.commands import alone
 from tests.support.shared_index import ROSES, Home
 from tests.support.waiting import LONG
 from tests.support.workspace import synced
@@ -102,14 +103,11 @@ def test_a_note_that_was_read_before_is_asked_for_again(run, server, laptop, des
     laptop.publish()
     code, out, err = run("get", note)
     assert (code, out, "There is no note" in err) == (2, "", True)
-    server.stop()
-    try:
+    with server.stopped():
         code, out, err = run("get", "anna/laptop:MEMORY.md")
         assert (code, "an Omada" in out, "store unreachable since" in err) == (0, True, True)
         answer = json.loads(run("get", "anna/laptop:MEMORY.md", "--json")[1])
         assert (answer["shared"]["state"], answer["shared"]["asOf"][:2]) == ("unreachable", "20")
-    finally:
-        server.start()
 
 
 def test_what_one_mirror_lost_the_right_to_no_other_one_serves_while_the_database_is_away(run, server, laptop):
@@ -117,13 +115,10 @@ def test_what_one_mirror_lost_the_right_to_no_other_one_serves_while_the_databas
         assert run("search", "who is Gertrude", "--scope", scope)[0] == 0
     publish.allow(laptop.access, "bob", reads=False)
     assert run("search", "who is Gertrude", "--scope", "all")[0] == 0
-    server.stop()
-    try:
+    with server.stopped():
         for words in (("get", "anna/laptop:MEMORY.md"), ("search", "Gertrude", "--scope", "anna/laptop")):
             code, out, err = run(*words)
             assert (code, out, "cannot be reached" in err) == (1, "", True)
-    finally:
-        server.start()
 
 
 def test_a_note_of_which_passages_are_withheld_says_so(run, laptop):
@@ -184,8 +179,7 @@ def test_who_configured_nothing_meets_no_word_of_it(tmp_path):
         f"    main([*words, '--workspace', {str(tmp_path)!r}, '--index', {str(tmp_path / 'i.sqlite')!r}])\n"
         "sys.exit('psycopg' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, '"shared":' in done.stdout) == (0, False), done.stderr
+    assert '"shared":' not in alone(code)
     with Engine.open(replace(Home(tmp_path / "h", "", "").options, config=None)) as engine, pytest.raises(QueryError):
         memory_search(engine, {"query": "kettle", "scope": "all"})
 
@@ -235,8 +229,7 @@ def test_a_scope_is_read_as_it_is_written():
 
 def test_a_stopped_server_is_told_the_mirror_answers_and_is_live_again(server, run):
     assert run("search", "Gertrude", "--scope", "all")[0] == 0
-    server.stop()
-    try:
+    with server.stopped():
         code, out, err = run("search", "Gertrude", "--scope", "all", "--json")
         answer = json.loads(out)
         assert (code, answer["shared"]["state"]) == (0, "unreachable")
@@ -249,8 +242,6 @@ def test_a_stopped_server_is_told_the_mirror_answers_and_is_live_again(server, r
         assert run("get", "anna/laptop:memory/2026-03-10.md")[1] == ROSES
         code, _, err = run("search", "Gertrude", "--scope", "anna/laptop")
         assert (code, "cannot be reached" in err) == (1, True)
-    finally:
-        server.start()
     began = time.monotonic()
     while json.loads(run("search", "Gertrude", "--scope", "all", "--json")[1])["shared"]["state"] != "live":
         assert time.monotonic() - began < 10
@@ -443,8 +434,7 @@ def test_a_workspace_is_there_whole_or_not_at_all(server, team, desk):
 
 def test_a_note_whose_vectors_came_later_keeps_its_place_and_windows_come_along(laptop, desk):
     before = _ids(desk)
-    with Engine.open(laptop.options) as engine:
-        engine.index.sync()
+    with synced(laptop.options) as engine:
 
         def change(store):
             with store.writing():

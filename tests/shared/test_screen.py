@@ -132,8 +132,7 @@ def test_a_scope_that_is_typed_wrong_is_told_with_what_to_write(window):
 
 def test_a_store_that_is_gone_is_told_above_the_answer_of_its_mirror(window, server):
     ask(window, "all")
-    server.stop()
-    try:
+    with server.stopped():
         window.ask("which router has anna")
         assert level(window).startswith(" Shared index, all: store unreachable since ")
         assert "$warning" in str(window.app.query_one("#level", Static).content.spans)
@@ -142,8 +141,6 @@ def test_a_store_that_is_gone_is_told_above_the_answer_of_its_mirror(window, ser
         assert "anna/laptop:MEMORY.md" in paths(window)
         window.resize(*SMALL)
         assert all(len(line) == SMALL[0] for line in window.lines)
-    finally:
-        server.start()
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Commands in forks of one process that has everything imported: a tenth of the time that a process of their own takes.
 
-What each leaves on disk, prints and exits with is its own; what a start-up costs, and what the end of an interpreter
-does, is tested where that is the point.
+What each leaves on disk, prints and exits with is its own; where the point is what a start-up loads or costs, `alone`
+runs code in a process of its own.
 """
 
 import json
@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tests.support.paths import ROOT
+from tests.support.waiting import LONG
 
 _RUNNER = """
 import json, os, sys, traceback
@@ -46,6 +47,13 @@ for line in sys.stdin:
         os._exit(status)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
+
+
+def alone(code: str) -> str:
+    """Return what a process prints that has imported nothing before it runs `code`."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LONG, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 class Commands:

@@ -1,7 +1,10 @@
 """A workspace with an index of its own, and providers that count, fail or answer wrongly."""
 
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import apsw
 import numpy as np
 
 from memory_tui import events
@@ -27,12 +30,9 @@ class Counting(Scripted):
 
     @property
     def identity(self) -> Identity:
-        real = super().identity
-        return (
-            Identity(real.provider, self._model, fingerprint(provider=real.provider, model=self._model), real.dims)
-            if self._model
-            else real
-        )
+        real, model = super().identity, self._model
+        key = fingerprint(provider=real.provider, model=model)
+        return Identity(real.provider, model, key, real.dims) if model else real
 
     @property
     def texts(self) -> list[str]:
@@ -81,22 +81,18 @@ class Memory:
         return note
 
     def sync(self, *, force: bool = False, listener: events.Listener | None = None, accept: bool = False) -> SyncReport:
-        return sync(
-            SyncRun(
-                self.store,
-                self.roots,
-                self.settings,
-                scan(self.roots),
-                provider=self.provider,
-                listener=listener or self.events.append,
-                stop=self.cancel,
-                force=force,
-                accept_shrink=accept,
-            )
-        )
+        more = {"provider": self.provider, "stop": self.cancel, "force": force, "accept_shrink": accept}
+        listener = listener or self.events.append
+        return sync(SyncRun(self.store, self.roots, self.settings, scan(self.roots), listener=listener, **more))
 
     def told(self, kind: type[events.Event]) -> list[events.Event]:
         return [event for event in self.events if isinstance(event, kind)]
+
+
+def run_sql(path: Path, sql: str, *bindings: Any) -> list[Any]:
+    """What the statements give in the file at `path`, over a connection of their own."""
+    with closing(apsw.Connection(str(path))) as connection:
+        return connection.execute(sql, bindings).fetchall()
 
 
 def text_of(lines: int, word: str = "line") -> str:

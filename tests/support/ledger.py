@@ -6,12 +6,11 @@ import hashlib
 import json
 import os
 import uuid
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import apsw
+from tests.support.index import run_sql
 
 PLUGIN, NAMESPACE = "core:memory-artifact-provenance", "workspace-files"
 SCHEMA = """
@@ -40,33 +39,29 @@ class HostLedger:
     def make(cls, state_folder: Path, workspace: Path) -> HostLedger:
         database = state_folder / "state" / "openclaw.sqlite"
         database.parent.mkdir(parents=True)
-        with closing(apsw.Connection(str(database))) as connection:
-            connection.execute(SCHEMA).fetchall()
-        return cls(database, workspace)
+        ledger = cls(database, workspace)
+        ledger.run(SCHEMA)
+        return ledger
 
     def key(self, path: str) -> str:
         return f"{sha(os.path.realpath(self.workspace))}:{sha(path)}"
 
     def row(self, path: str) -> dict[str, Any] | None:
-        with closing(apsw.Connection(str(self.database))) as connection:
-            sql = "SELECT value_json FROM plugin_state_entries WHERE entry_key = ?"
-            found = connection.execute(sql, (self.key(path),)).fetchone()
-        return None if found is None else dict(json.loads(str(found[0])))
+        found = self.run("SELECT value_json FROM plugin_state_entries WHERE entry_key = ?", self.key(path))
+        return dict(json.loads(str(found[0][0]))) if found else None
 
     def recalled(self, number: int, event: dict[str, Any] | str) -> None:
         """Write down a recall, as memory-core does: its journal stands in the same table."""
         value = {"kind": "event", "event": event, "recordedAt": 0, "sequence": number}
         text = event if isinstance(event, str) else json.dumps(value, separators=(",", ":"))
         key = f"{sha(os.path.realpath(self.workspace))[:24]}:event:1:{number:016}"
-        with closing(apsw.Connection(str(self.database))) as connection:
-            row = ("memory-core", "memory-host.events", key, text)
-            connection.execute("INSERT INTO plugin_state_entries VALUES (?, ?, ?, ?, 0, NULL)", row)
+        row = ("memory-core", "memory-host.events", key, text)
+        self.run("INSERT INTO plugin_state_entries VALUES (?, ?, ?, ?, 0, NULL)", *row)
 
     def put(self, path: str, value: dict[str, Any] | str) -> None:
         text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-        with closing(apsw.Connection(str(self.database))) as connection:
-            sql = "INSERT OR REPLACE INTO plugin_state_entries VALUES (?, ?, ?, ?, 1, NULL)"
-            connection.execute(sql, (PLUGIN, NAMESPACE, self.key(path), text))
+        sql = "INSERT OR REPLACE INTO plugin_state_entries VALUES (?, ?, ?, ?, 1, NULL)"
+        self.run(sql, PLUGIN, NAMESPACE, self.key(path), text)
 
     def agent_writes(self, path: str, after: bytes, at: float = 1_795_000_000.0) -> str:
         """The agent writes `after`; returns the class that the file has then, by the documented rule."""
@@ -89,6 +84,5 @@ class HostLedger:
         self.put(path, value)
         return str(value["originClass"])
 
-    def run(self, sql: str) -> None:
-        with closing(apsw.Connection(str(self.database))) as connection:
-            connection.execute(sql).fetchall()
+    def run(self, sql: str, *bindings: Any) -> list[Any]:
+        return run_sql(self.database, sql, *bindings)

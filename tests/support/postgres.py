@@ -148,6 +148,14 @@ class Server:
     def stop(self, how: str = "fast") -> None:
         self._run("pg_ctl", "-D", str(self.data), "-m", how, "-w", "stop")
 
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        self.stop()
+        try:
+            yield
+        finally:
+            self.start()
+
     def kill(self) -> None:
         os.kill(int((self.data / "postmaster.pid").read_text().split("\n", 1)[0]), signal.SIGKILL)
 

@@ -19,19 +19,16 @@ from memory_tui.index.watch import RootWatch, Watcher
 from memory_tui.mcp.tools import AnswerRules, memory_search
 from memory_tui.plan import Options
 from memory_tui.workspace.roots import Roots, scan
-from tests.support.waiting import LONG, Heard
-from tests.support.workspace import options_of, put, synced
+from tests.support.waiting import LONG, Heard, until
+from tests.support.workspace import options_of, put, put_all, synced
 
 ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not ROOT, reason="only root may mount a file system, or give up its rights")
 
 
 def notes(folder, count=3):
-    (folder / "memory").mkdir(parents=True)
-    (folder / "MEMORY.md").write_text("the printer stands in the hall\n")
-    for number in range(count):
-        (folder / "memory" / f"{number}.md").write_text(f"note {number} about gardens and coffee\n")
-    return folder
+    texts = {f"memory/{number}.md": f"note {number} about gardens and coffee\n" for number in range(count)}
+    return put_all(folder, texts | {"MEMORY.md": "the printer stands in the hall\n"})
 
 
 @pytest.fixture
@@ -51,14 +48,9 @@ class Life:
 
     def __init__(self, workspace, *extra):
         self.heard = Heard()
-        self.options = options_of(
-            workspace,
-            workspace.parent / "i" / "index.sqlite",
-            ("sync.watchDebounceMs", "50"),
-            provider="scripted",
-            extra=tuple(map(str, extra)),
-        )
-        self.engine = Engine.open(self.options, self.heard)
+        index, soon = workspace.parent / "i" / "index.sqlite", ("sync.watchDebounceMs", "50")
+        options = options_of(workspace, index, soon, provider="scripted", extra=tuple(map(str, extra)))
+        self.engine = Engine.open(options, self.heard)
 
     def __enter__(self):
         self.engine.start()
@@ -84,12 +76,7 @@ class Life:
 
     def comes_back(self, path, fresh):
         self.becomes(path, "there")
-        end = threading.Event()
-        for _ in range(int(LONG * 20)):
-            if self.fresh() == fresh and self.state(path) == "there":
-                return
-            end.wait(0.05)
-        raise AssertionError(f"fresh: {self.fresh()}")
+        until(lambda: self.fresh() == fresh and self.state(path) == "there")
 
 
 ALL = {"MEMORY.md", "memory/0.md", "memory/1.md", "memory/2.md"}

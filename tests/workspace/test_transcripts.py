@@ -20,37 +20,26 @@ def said(role, content):
     return json.dumps({"type": "message", "message": {"role": role, "content": content}}, ensure_ascii=False)
 
 
-CONVERSATION = (
-    "\n".join(
-        (
-            json.dumps({"type": "session", "id": "abc"}),
-            said("user", "Where  is\nthe\u3000router?"),
-            "",
-            "{half a li",
-            said(
-                "assistant",
-                [
-                    {"type": "thinking", "text": "hm"},
-                    {"type": "text", "text": " In the\n\n cellar. "},
-                    {"type": "text", "text": "\t"},
-                    {"type": "text", "text": "Second shelf."},
-                ],
-            ),
-            said("toolResult", "ls -la"),
-            said("user", [{"type": "image", "data": "..."}]),
-            said("user", "token=abcdefghijklmnopqrstuvwxyz"),
-            "[1, 2]",
-        )
-    )
-    + "\n"
+TEXTS = (" In the\n\n cellar. ", "\t", "Second shelf.")
+RECORDS = (
+    json.dumps({"type": "session", "id": "abc"}),
+    said("user", "Where  is\nthe\u3000router?"),
+    "",
+    "{half a li",
+    said("assistant", [{"type": "thinking", "text": "hm"}, *({"type": "text", "text": text} for text in TEXTS)]),
+    said("toolResult", "ls -la"),
+    said("user", [{"type": "image", "data": "..."}]),
+    said("user", "token=abcdefghijklmnopqrstuvwxyz"),
+    "[1, 2]",
 )
+CONVERSATION = "".join(f"{record}\n" for record in RECORDS)
 LINES = ("User: Where is the router?", "Assistant: In the cellar. Second shelf.", "User: token=abcdef…wxyz")
 
 
 @pytest.fixture
 def roots(tmp_path):
-    (tmp_path / "ws" / "memory").mkdir(parents=True)
-    (tmp_path / "ws" / "MEMORY.md").write_text("note\n")
+    put(tmp_path / "ws", "MEMORY.md")
+    (tmp_path / "ws" / "memory").mkdir()
     folder = tmp_path / "sessions"
     put(folder, "a.jsonl", text=CONVERSATION)
     return Roots.open(tmp_path / "ws", sources=("memory", "sessions"), sessions=folder)

@@ -104,8 +104,8 @@ def vast(tmp_path, monkeypatch):
         for other in range(10):
             (folder / f"d{number}" / f"{other}.txt").touch()
     (folder / "note.md").write_text("zebrafish\n")
-    (tmp_path / "notes" / "memory").mkdir(parents=True)
-    (tmp_path / "notes" / "MEMORY.md").write_text("tea\n")
+    put(tmp_path / "notes", "MEMORY.md", text="tea\n")
+    (tmp_path / "notes" / "memory").mkdir()
     put(tmp_path / "small", "other.md", text="coffee\n")
     return folder
 
