@@ -21,7 +21,7 @@ from memory_tui.hosts.transcripts import HostSession, Said, ToolUse
 from memory_tui.openclaw.agent_sessions import answer_in
 from memory_tui.openclaw.prompt import GET, SEARCH, citation
 from memory_tui.recalls import connected_agents, recall_log
-from memory_tui.recalls.recall_log import Log, LoggedHit, RecallEntry, is_partial, shortened
+from memory_tui.recalls.recall_log import IN_PART, Log, LoggedHit, RecallEntry, is_partial, shortened
 from memory_tui.recalls.rerun import replied
 
 _RUN = 4
@@ -177,6 +177,7 @@ def _entry(session: HostSession, use: ToolUse, result: Mapping[str, Any], hits: 
     is_search = use.name.endswith(SEARCH)
     query = str(use.args.get("query" if is_search else "path") or "")
     level, mode = result.get("answerLevel"), result.get("mode")
+    name = str(level.get("level") or "") if isinstance(level, dict) else ""
     lines = f"lines {hits[0].start_line} to {hits[0].end_line}" if hits else "nothing was read"
     outcome = "" if use.succeeded else shortened(use.text)
     return RecallEntry(
@@ -186,7 +187,8 @@ def _entry(session: HostSession, use: ToolUse, result: Mapping[str, Any], hits: 
         session.host,
         session.agent,
         hits=tuple(hits) if is_search else (),
-        level=str(level.get("level") or "") if isinstance(level, dict) else "",
+        # That it is in part, the sentence of the level alone tells an agent.
+        level=IN_PART if IN_PART in str(level).lower() else name,
         mode=(mode if isinstance(mode, str) else "by its transcript") if use.succeeded else "",
         outcome=outcome if is_search or outcome else lines,
         ms=(use.end - use.at) * 1000,

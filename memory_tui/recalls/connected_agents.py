@@ -88,7 +88,7 @@ def newest(row: Host, workspace: Path) -> tuple[RecallEntry | None, RecallEntry 
     """
     log = recall_log.read(recall_log.recall_log_path(workspace))
     mine = [entry for entry in reversed(log.entries) if entry.tool == SEARCH and entry.client.startswith(row.client)]
-    return next(iter(mine), None), next((entry for entry in mine if entry.reply == "no answer"), None)
+    return next(iter(mine), None), next((entry for entry in mine if entry.reply == "failed"), None)
 
 
 def workspace_of(made: connection.HostConnection) -> Path:

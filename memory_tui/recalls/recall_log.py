@@ -45,9 +45,7 @@ def clear_log(path: Path) -> bool:
         try:
             durable.remove_file(path)
         except OSError as error:
-            raise IndexUnavailable(
-                f"{path} cannot be deleted: {error.strerror}.", "Check the file and its folder."
-            ) from None
+            raise IndexUnavailable(f"{path} cannot be deleted: {error.strerror}.", _CHECK) from None
     return True
 
 
@@ -59,6 +57,7 @@ def _locked(path: Path) -> locks.WriterLock:
         raise IndexUnavailable(f"Another process keeps {path} locked.", "See which memory-tui still runs.") from None
 
 
+_CHECK = "Check the file and its folder."
 MOST_BYTES = 2 << 20
 MOST_QUERY = 10_000
 """Characters of a question that are kept; a longer one ends with an ellipsis."""
@@ -67,17 +66,19 @@ _LINES_READ = re.compile(r"lines \d+ to \d+")
 NONE_NEAR = "No memory was near enough."
 """The outcome of a memory_recall that found nothing."""
 
-Reply = Literal["found", "nearby only", "nothing", "no answer", "no level"]
-"""How well a question was answered: by the level of its answer, with nothing at all, not at all, or nobody knows.
+Reply = Literal["found", "found in part", "perhaps not answered", "not answered", "failed", "no level"]
+"""How well a question was answered, in the words that people read: by the level of its answer, not at all, or unknown.
 
 There is no level in a log of an older release, of an answer of QMD or of the long-term memories, and under a profile
 that tells none.
 """
 REPLIES: tuple[Reply, ...] = get_args(Reply)
+IN_PART = "found in part"
+"""The level of an answer that is found, and whose best lines lack words that weigh much."""
 NOTHING = "nothing holds these words"
 """The level at which an agent gets no hit, unless it asks for the nearest."""
 LOG_RECALLS = "Run memory-tui connect AGENT --log-recalls, or start memory-tui mcp --log-recalls, to have them logged."
-BY_LEVEL: Mapping[str, Reply] = {"found": "found", "nearby only": "nearby only", NOTHING: "nothing"}
+BY_LEVEL: Mapping[str, Reply] = dict(zip(("found", IN_PART, "nearby only", NOTHING), REPLIES, strict=False))
 
 
 class LoggedHit(Struct, frozen=True):
@@ -125,7 +126,7 @@ class RecallEntry(Struct, frozen=True):
     `ranked` that were recalled (0: not logged), because snippets may have `most_characters` in all (0: any).
     `by_words` tells that there was no time to ask for meaning. `backend` is qmd where QMD answered, builtin where the
     index stood in for it, empty where QMD was not chosen. `level` is that of the answer
-    (`memory_tui/search/rank.py`), empty where none was told or logged.
+    (`rerun.level_of`), empty where none was told or logged.
 
     `id` is given by `append`; `outcome` says why nothing came back, and is empty where something did. For memory_get
     `query` is the path, and lines `first_line` to `last_line` were delivered.
@@ -181,18 +182,19 @@ class RecallEntry(Struct, frozen=True):
         # Without a mode nothing was searched, but QMD and the long-term memories log none; hits that were ranked and
         # did not go out came too late.
         searched = self.mode or self.backend or self.outcome == NONE_NEAR
-        return "nothing" if searched and not (self.ranked and self.outcome) else "no answer"
+        return "not answered" if searched and not (self.ranked and self.outcome) else "failed"
 
     @property
-    def best(self) -> float | None:
-        """The highest score that was delivered; None without a hit."""
-        return max((hit.score for hit in self.hits), default=None)
+    def best(self) -> str:
+        """The highest score that was delivered; empty without a hit, and where it would deny the level."""
+        telling = self.reply in ("found", IN_PART, "no level") and self.hits
+        return f"best score {max(hit.score for hit in self.hits):.2f}" if telling else ""
 
     @property
     def got(self) -> str:
         """What came back, in a few words; empty where the log says nothing of it."""
         if not self.hits:
-            return self.outcome or ("" if self.tool == GET else "no hit")
+            return self.outcome
         if self.tool != SEARCH:
             return plural(len(self.hits), "memory")
         return plural(len(self.hits), "hit") + {"qmd": " of QMD", "builtin": " in QMD's place"}.get(self.backend, "")
@@ -230,6 +232,12 @@ class Log(Struct, frozen=True):
         counted = Counter(entry.reply for entry in self.entries)
         return {reply: counted[reply] for reply in REPLIES if counted[reply]}
 
+    @property
+    def tally(self) -> str:
+        """How many questions were answered how well, such as `20 found, 2 not answered`; empty for no question."""
+        words: Mapping[str, str] = {"no level": "under a ranking that does not say whether notes answer"}
+        return ", ".join(f"{times:,} {words.get(reply, reply)}" for reply, times in self.replies.items())
+
 
 def recall_log_path(workspace: Path) -> Path:
     """Where the log of a workspace is; two names of one folder share it."""
@@ -261,7 +269,7 @@ def read(path: Path) -> Log:
     except FileNotFoundError:
         return Log((), 0)
     except OSError as error:
-        raise IndexUnavailable(f"{path} cannot be read: {error.strerror}.", "Check the file and its folder.") from None
+        raise IndexUnavailable(f"{path} cannot be read: {error.strerror}.", _CHECK) from None
 
 
 @lru_cache(maxsize=2)

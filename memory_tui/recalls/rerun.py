@@ -14,7 +14,7 @@ from memory_tui.explain.trace_json import answer, plain
 from memory_tui.formatting import one_line, plural
 from memory_tui.notices import ordinal
 from memory_tui.openclaw.prompt import GET, SEARCH, citation
-from memory_tui.recalls.recall_log import LOG_RECALLS, NOTHING, Log, LoggedHit, RecallEntry, Reply, moment
+from memory_tui.recalls.recall_log import BY_LEVEL, IN_PART, LOG_RECALLS, NOTHING, Log, LoggedHit, RecallEntry, moment
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import Evidence
@@ -23,8 +23,6 @@ from memory_tui.search.trace import ChunkRef, Trace
 _AGENT = "the agent"
 """The origin of settings that an agent gave with its question."""
 _QUERY_CELLS = 60
-_COUNTED: Mapping[Reply, str] = {"no answer": "without an answer", "no level": "without a level"}
-"""How many there were of a reply, where that is not said by its own word."""
 _KNOBS = {"profile": "", "query.maxResults": "results ", "query.minScore": "minScore "}
 
 
@@ -77,8 +75,9 @@ class Rerun(Struct, frozen=True):
 
 
 def level_of(trace: Trace) -> str:
-    """Return the level that an agent is told with an answer; empty where it is told none."""
-    return trace.level.level if trace.level is not None and trace.recalled else ""
+    """Return the level that an agent is told with an answer, as it is logged; empty where it is told none."""
+    level = trace.level if trace.recalled else None
+    return "" if level is None else IN_PART if level.in_part else level.level
 
 
 def with_trace(entry: RecallEntry, trace: Trace, delivered: Sequence[Excerpt], *, is_cut: bool = False) -> RecallEntry:
@@ -173,18 +172,9 @@ def _since(entry: RecallEntry, now: Trace) -> Iterator[str]:
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
-def tally(log: Log) -> str:
-    """Return how many questions were answered how well, such as `22 questions: 20 found, 2 nothing`."""
-    counts = [f"{times:,} {_COUNTED.get(reply, reply)}" for reply, times in log.replies.items()]
-    return f"{plural(sum(log.replies.values()), 'question')}: {', '.join(counts)}" if counts else ""
-
-
 def replied(entry: RecallEntry) -> str:
     """Return how well a recall was answered, where that is known, its best score and what came back."""
-    level = "" if entry.reply in ("", "no answer", "no level") else entry.reply
-    best = f"best {entry.best:.2f}" if entry.best is not None and entry.reply else ""
-    came = "" if (level, entry.got) == ("nothing", "no hit") else entry.got
-    return ", ".join(filter(None, (level, best, came)))
+    return ", ".join(filter(None, (entry.reply.removeprefix("no level"), entry.best, entry.got)))
 
 
 def listing(entries: Iterable[RecallEntry], log: Log, place: object) -> Iterator[str]:
@@ -199,7 +189,7 @@ def listing(entries: Iterable[RecallEntry], log: Log, place: object) -> Iterator
         yield f"No recall is logged. {LOG_RECALLS}"
     else:
         yield f"{plural(len(log.entries), 'recall')} in {place}"
-        yield from [f"{counts}." for counts in [tally(log)] if counts]
+        yield from [f"{plural(sum(log.replies.values()), 'question')}: {log.tally}."] if log.tally else []
     if log.unread:
         yield f"{plural(log.unread, 'line')} of it could not be read."
 
@@ -218,8 +208,8 @@ def delivered(entry: RecallEntry, path: str, line: int | None) -> tuple[int | No
     return None, said or "By the log it was not delivered."
 
 
-def replayed(again: Rerun, words: Callable[[str], str] = str) -> Iterator[str]:
-    """Yield what an agent got, and what it would get now; `words` name levels that a view calls by others."""
+def replayed(again: Rerun) -> Iterator[str]:
+    """Yield what an agent got, and what it would get now."""
     entry, level = again.entry, level_of(again.now)
     yield f"{entry.id}  {moment(entry.at)}  {one_line(entry.client)}".rstrip()
     yield f"Asked: {one_line(entry.query)}"
@@ -231,9 +221,9 @@ def replayed(again: Rerun, words: Callable[[str], str] = str) -> Iterator[str]:
         yield f"Outcome: {one_line(entry.outcome)}"
     if entry.level or level:
         part = again.now.level.in_part if again.now.level is not None and level else ""
-        then, now = words(entry.level), words(level)
+        then, now = BY_LEVEL.get(entry.level, entry.level), BY_LEVEL.get(level, level)
         # The log does not keep in which part, so that is none of what changed.
-        both = "then and now" if then == now else f"then, {now or 'none told'}{f' in part, {part},' * bool(part)} now"
+        both = "then and now" if then == now else f"then, {now or 'none told'}{f' ({part})' * bool(part)} now"
         yield f"Level of the answer: {then or 'none logged'} {both}."
     if entry.ranked > len(entry.hits):
         bound = f" fit in {entry.most_characters:,} characters" if entry.most_characters else " were delivered"

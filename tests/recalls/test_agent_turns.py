@@ -53,6 +53,14 @@ def turns(home: Path, at: float) -> list[agent_turns.SessionTurns]:
     return sessions
 
 
+def test_a_transcript_tells_that_an_answer_was_found_in_part(home):
+    at = time.time() + 1
+    level = {"level": "found", "sentence": 'Found in part ("water", not "stopcock"): the best window holds 60%.'}
+    asked(home, at, "Where is the stopcock?", "No idea.", {**ANSWER, "answerLevel": level})
+    [session] = turns(home, at)
+    assert [recall.entry.reply for turn in session.turns for recall in turn.recalls] == ["found in part"]
+
+
 def test_three_hosts_tell_what_was_asked_and_what_came_back(home):
     at, cwd = time.time() + 1, str(home / "notes")
     asked(home, at, "Where do I turn the water off?", "Behind the blue door, under the stairs.")

@@ -193,17 +193,18 @@ HIT = LoggedHit("MEMORY.md", 1, 2, 0.5, 0.4, 0.3)
     ("logged", "reply"),
     [
         (entry(level="found", mode="hybrid", hits=(HIT,), ranked=1), "found"),
-        (entry(level="nearby only", mode="hybrid", hits=(HIT,), ranked=1), "nearby only"),
-        (entry(level=NOTHING, mode="hybrid", ranked=6), "nothing"),
+        (entry(level="nearby only", mode="hybrid", hits=(HIT,), ranked=1), "perhaps not answered"),
+        (entry(level="found in part", mode="hybrid", hits=(HIT,), ranked=1), "found in part"),
+        (entry(level=NOTHING, mode="hybrid", ranked=6), "not answered"),
         (entry(mode="hybrid", hits=(HIT,)), "no level"),
-        (entry(mode="hybrid", outcome="Nothing matched."), "nothing"),
-        (entry(mode="hybrid", ranked=6, outcome="This answer came too late."), "no answer"),
-        (entry(outcome="The index cannot be read."), "no answer"),
+        (entry(mode="hybrid", outcome="Nothing matched."), "not answered"),
+        (entry(mode="hybrid", ranked=6, outcome="This answer came too late."), "failed"),
+        (entry(outcome="The index cannot be read."), "failed"),
         (entry(backend="qmd", hits=(HIT,), ranked=1), "no level"),
-        (entry(backend="qmd", outcome="QMD found nothing."), "nothing"),
+        (entry(backend="qmd", outcome="QMD found nothing."), "not answered"),
         (RecallEntry("memory_recall", "tea", 1.0, hits=(HIT,)), "no level"),
-        (RecallEntry("memory_recall", "tea", 1.0, outcome=recall_log.NONE_NEAR), "nothing"),
-        (RecallEntry("memory_recall", "tea", 1.0, outcome="No table."), "no answer"),
+        (RecallEntry("memory_recall", "tea", 1.0, outcome=recall_log.NONE_NEAR), "not answered"),
+        (RecallEntry("memory_recall", "tea", 1.0, outcome="No table."), "failed"),
         (RecallEntry("memory_get", "MEMORY.md", 1.0), ""),
         (RecallEntry("memory_get", "none.md", 1.0, outcome="There is no such note."), ""),
     ],
@@ -219,15 +220,17 @@ def test_the_level_that_the_agent_was_told_is_logged(host, workspace):
     entries = recall_log.read(recall_log.recall_log_path(workspace)).entries
     assert [one.level for one in entries] == [*(one["level"] for one in told), ""]
     assert {"found", NOTHING} <= {one.level for one in entries}
-    assert entries[-1].reply == "no answer"
+    assert entries[-1].reply == "failed"
 
 
 def test_counts_are_of_questions_alone():
     found, old = entry(level="found", mode="hybrid", hits=(HIT,)), entry(mode="hybrid", hits=(HIT,))
     failed, read = entry(outcome="No index."), RecallEntry("memory_get", "MEMORY.md", 1.0)
     log = recall_log.Log((found, old, read, found, failed), 0)
-    assert rerun.tally(log) == "4 questions: 2 found, 1 without an answer, 1 without a level"
-    assert rerun.tally(recall_log.Log((read,), 0)) == ""
+    assert log.tally == "2 found, 1 failed, 1 under a ranking that does not say whether notes answer"
+    assert recall_log.Log((read,), 0).tally == ""
+    assert (found.best, old.best) == ("best score 0.50", "best score 0.50")
+    assert not entry(level="nearby only", mode="hybrid", hits=(HIT,)).best, "it is the best of what may not answer"
 
 
 def again(logged, chosen):
@@ -302,12 +305,13 @@ def test_what_was_kept_back_then_may_come_now(host, workspace):
     later = again(logged, options(workspace))
     assert (still.same, later.same) == (True, False)
     told = "\n".join(rerun.replayed(later))
-    assert f"Level of the answer: {NOTHING} then, found now." in told
+    assert "Level of the answer: not answered then, found now." in told
     assert "would come now, where none was delivered" in told
     ask(host, query="omada router price")
     part = again(logged_last(workspace), options(workspace))
     assert part.now.level.in_part
-    assert "Level of the answer: found then and now." in rerun.replayed(part)
+    assert part.entry.reply == "found in part", "as Search says"
+    assert "Level of the answer: found in part then and now." in rerun.replayed(part)
 
 
 def test_an_answer_that_came_too_late_was_not_delivered(host, workspace):
@@ -326,7 +330,7 @@ def test_an_answer_that_came_too_late_was_not_delivered(host, workspace):
     entry_ = logged_last(workspace)
     assert entry_.hits == ()
     assert "too late" in entry_.outcome
-    assert (entry_.level, entry_.reply) == ("", "no answer")
+    assert (entry_.level, entry_.reply) == ("", "failed")
 
 
 def test_knobs_that_are_not_accepted_any_more_are_left_as_they_are():
@@ -351,15 +355,15 @@ def test_the_command_lists_shows_explains_and_clears(run, host, workspace):
     host.close()
     code, out, _ = run("recall-log")
     assert code == 0
-    assert "omada router  found, best 1.00, 1 hit  " in out
-    assert out.endswith("2 questions: 1 found, 1 nothing.\n")
+    assert "omada router  found, best score 1.00, 1 hit  " in out
+    assert out.endswith("2 questions: 1 found, 1 not answered.\n")
     assert "read MEMORY.md" in out
     assert "\x1b" not in out
     listed = json.loads(run("recall-log", "--json", "-n", "3")[1])
     assert listed["total"] == 3
-    assert listed["replies"] == {"found": 1, "nothing": 1}
+    assert listed["replies"] == {"found": 1, "not answered": 1}
     replies = [(one["reply"], one["level"]) for one in listed["recalls"]]
-    assert replies == [("found", "found"), ("nothing", NOTHING), (None, "")]
+    assert replies == [("found", "found"), ("not answered", NOTHING), (None, "")]
     name = listed["recalls"][0]["id"]
     told = run("recall-log", name)[1]
     assert "The same would come now" in told

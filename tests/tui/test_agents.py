@@ -98,17 +98,17 @@ def test_what_agents_asked_stands_there_the_newest_first_behind_its_verdict(aske
         assert "\x1b" not in asked.text
         facts = asked.app.query_one("#agents-list", Facts).facts
         rows = [fact.words for fact in facts if fact.key.startswith("recall:")]
-        assert rows == ["read: MEMORY.md", "not answered: aardvark", "answered: omada router"]
+        assert rows == ["read: MEMORY.md", "not answered: aardvark", "found: omada router"]
 
 
 def test_enter_says_why_and_asks_again_with_the_knobs_of_then(asked):
     asked.press("colon", *"agents asked", "enter")
     rows = asked.app.query_one("#agents-list", Facts)
     asked.until(lambda: rows.fact is not None and rows.fact.words == "read: MEMORY.md")
-    assert "Asked, and how it was answered then: 1 answered, 1 not answered" in asked.text
+    assert "Asked, and how it was answered then: 1 found, 1 not answered" in asked.text
     go(asked, "omada router").press("enter")
     assert "Knobs" in asked.text
-    assert "Level of the answer: answered then and now." in asked.text
+    assert "Level of the answer: found then and now." in asked.text
     asked.press("y").until(lambda: asked.app.view.NAME == "search")
     asked.until(lambda: "omada router" in asked.text)
     settings = asked.app.session.settings
@@ -132,7 +132,11 @@ def test_a_read_opens_the_note(asked):
 
 @pytest.mark.parametrize(
     ("level", "hits", "words", "mark"),
-    [("nearby only", 0, "perhaps not answered", WARN), ("nothing holds these words", 0, "not answered", BAD)],
+    [
+        ("found in part", 0, "found in part", WARN),
+        ("nearby only", 0, "perhaps not answered", WARN),
+        ("nothing holds these words", 0, "not answered", BAD),
+    ],
 )
 def test_a_question_that_was_answered_poorly_is_marked(level, hits, words, mark):
     row = question(RecallEntry("memory_search", "where is it", NOW, level=level, id="1"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -36,14 +36,14 @@ _MACHINE = Fact("Every memory on this machine", "machine", does="other agents an
 _OPENCLAW = Fact("What OpenClaw keeps", "openclaw", does="trust, what its dreaming wrote, sessions, its index")
 _ENTRIES = 100
 """Logged recalls that are listed."""
-ANSWERED: Mapping[Reply, tuple[str, str]] = {
-    "found": ("answered", GOOD),
-    "nearby only": ("perhaps not answered", WARN),
-    "nothing": ("not answered", BAD),
-    "no answer": ("failed", BAD),
-    "no level": ("", MUTED),
+_MARKS: Mapping[Reply | Literal[""], str] = {
+    "found": GOOD,
+    "found in part": WARN,
+    "perhaps not answered": WARN,
+    "not answered": BAD,
+    "failed": BAD,
 }
-"""How well a question was answered, with its colour."""
+"""The colour of how well a question was answered, where that is known."""
 
 
 def program_key(row: AgentProgram) -> str:
@@ -84,9 +84,8 @@ def questions(log: Log, *, is_sample: bool = False) -> Iterator[Fact]:
     if not log.entries:
         yield Fact("No question is logged yet. A connection with a log writes down what an agent asks.", style=MUTED)
         return
-    counts = ", ".join(f"{times:,} {ANSWERED[reply][0] or reply}" for reply, times in log.replies.items())
     made = "in this sample, no agent of yours" if is_sample else "and how it was answered then"
-    yield heading(f"Asked, {made}: {counts or plural(len(log.entries), 'recall')}")
+    yield heading(f"Asked, {made}: {log.tally or plural(len(log.entries), 'recall')}")
     yield from map(question, log.entries[: -_ENTRIES - 1 : -1])
     if len(log.entries) > _ENTRIES:
         yield Fact(f"{len(log.entries) - _ENTRIES:,} older; memory-tui recall-log lists them.", style=MUTED)
@@ -103,7 +102,7 @@ def turns(sessions: Sequence[SessionTurns], problems: Sequence[str]) -> Iterator
                 verdict = f"should have asked, {one_line(turn.knew)} answers it: "
             yield Fact(f"{verdict}{one_line(turn.said, 200)}", key, mark, minute(turn.at)[5:], 1, most=2)
             for place, recall in enumerate(turn.recalls):
-                mark = ANSWERED[recall.entry.reply][1] if recall.entry.reply else MUTED
+                mark = _MARKS.get(recall.entry.reply, MUTED)
                 yield Fact(recall_words(recall), f"recall:{number}:{at}:{place}", mark, indent=3)
     yield from map(Fact, agent_turns.by_note(sessions))
     if not sessions:
@@ -113,11 +112,10 @@ def turns(sessions: Sequence[SessionTurns], problems: Sequence[str]) -> Iterator
 
 def question(entry: RecallEntry) -> Fact:
     """Return one recall as a row."""
-    words, mark = ANSWERED[entry.reply] if entry.reply else ("read" if entry.delivered else "not read", MUTED)
-    best = f"best {entry.best:.2f}" if entry.best is not None else ""
-    told = ", ".join(filter(None, (best, one_line(entry.client or entry.agent, 24))))
+    words = entry.reply.removeprefix("no level") if entry.reply else "read" if entry.delivered else "not read"
+    told = ", ".join(filter(None, (entry.best, one_line(entry.client or entry.agent, 24))))
     asked = f"{words}: {one_line(entry.query, 200)}" if words else one_line(entry.query, 200)
-    return Fact(asked, f"recall:{entry.id}", mark, minute(entry.at)[5:], does=told, most=2)
+    return Fact(asked, f"recall:{entry.id}", _MARKS.get(entry.reply, MUTED), minute(entry.at)[5:], does=told, most=2)
 
 
 def changed(files: Sequence[PlannedFile], words: str, where: str = "") -> list[str]:
@@ -311,8 +309,7 @@ class AgentsView(View):
         elif entry.subject != "notes":
             self.post_message(ReadNote(entry.query, max(1, entry.first_line)))
         elif again := self.attempt(lambda engine: rerun.replay(entry, engine.plan.settings, engine.search.gather)):
-            words = {level: ANSWERED[reply][0] for level, reply in recall_log.BY_LEVEL.items()}
-            text = Content("\n".join(map(safe, rerun.replayed(again, lambda level: words.get(level, level)))))
+            text = Content("\n".join(map(safe, rerun.replayed(again))))
             title = one_line(entry.query, 60)
             verb = "See why in Search, with the knobs of then"
             self.post_message(self.Asks(title, text, verb, lambda _engine: "", lambda: self.ask_again(entry)))
