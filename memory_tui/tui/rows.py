@@ -16,12 +16,14 @@ from textual.widgets.option_list import Option, OptionDoesNotExist
 
 from memory_tui.tui.keys import bindings
 
-_REVERSE, _PLAIN = Style(reverse=True), Style()
-
 
 def short_path(path: str, width: int = 24) -> str:
-    """Return a path of notes, without its folders where it has more than `width` letters: its end tells notes apart."""
-    return path if len(path) <= width or "/" not in path else f"…/{path.rpartition('/')[2]}"
+    """Return a path of notes, without its folders where it has more than `width` letters: its end tells notes apart.
+
+    Whose note it is stays before it.
+    """
+    folders, slash, name = path.rpartition("/")
+    return f"{folders[: folders.find(':') + 1]}…/{name}" if slash and len(path) > width else path
 
 
 class Rows(OptionList):
@@ -47,8 +49,8 @@ class Rows(OptionList):
             kept = self.position(now.id) if now is not None and now.id else None
             # An empty row holds no cursor.
             able, near = [n for n, row in enumerate(rows) if not row.disabled], default if at is None else at
-            last = max((n for n in able if n <= near), default=able[0] if able else None)
-            self.highlighted = kept if kept is not None else last
+            last = max((n for n in able if n <= near), default=next(iter(able), None))
+            self.highlighted = last if kept is None else kept
 
     def position(self, id_: str) -> int | None:
         """Return where the row of an id stands; None where there is none."""
@@ -61,10 +63,10 @@ class Rows(OptionList):
         """Return a line of the list; under the cursor a mark stands in its first cell, reversed without colours."""
         strip = super().render_line(y)
         # As Textual finds the row under the mouse.
-        style = next((segment.style for segment in strip if segment.style), _PLAIN)
+        style = next((segment.style for segment in strip if segment.style), Style.null())
         if self.highlighted is None or style.meta.get("option") != self.highlighted:
             return strip
         if strip.text[:1] == " ":
             first, rest = strip.divide([1, strip.cell_length])
             strip = Strip.join([Strip([Segment("▌", segment.style) for segment in first]), rest])
-        return strip.apply_style(_REVERSE) if self.app.no_color else strip
+        return strip.apply_style(Style(reverse=True)) if self.app.no_color else strip

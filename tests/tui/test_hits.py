@@ -158,7 +158,8 @@ def test_the_line_above_says_first_whether_the_notes_answer(trace):
         assert line.cell_length <= width
         assert line.plain.startswith(" ✓ Its words are in your notes." if width >= 100 else " ✓ Words found.")
         assert "6 of" in line.plain
-        assert line.plain.endswith("ranking: recommended ") == (width >= 80)
+        assert ("ranking: recommended " in line.plain) == (width >= 80)
+        assert line.plain.endswith("c compares ") == (width >= 100)
 
 
 def test_an_answer_that_lacks_a_word_claims_no_more_than_it_has(engine):
@@ -251,6 +252,8 @@ def test_a_part_that_the_second_look_makes_more_than_its_weight_says_so(evidence
 def test_a_deep_path_keeps_its_end(rows):
     assert short_path("projects/infrastructure-and-network/deploy-runbook-staging") == "…/deploy-runbook-staging"
     assert short_path("work/deploy-runbook") == "work/deploy-runbook"
+    assert short_path("anna/laptop:memory/2026-03-10", 20) == "anna/laptop:…/2026-03-10"
+    assert short_path("infrastructure/deploy-runbook.md:7-9", 20) == "…/deploy-runbook.md:7-9"
 
 
 @pytest.mark.parametrize("width", [57, 79])
