@@ -74,7 +74,7 @@ def lines_holding(engine: Engine, typed: str) -> list[Place]:
 class AnyLine(Dialog[Place]):
     """Asks which line is meant; answers with it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("down", "app.focus_next", "Lines")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("down", "lines", "Lines")]
     FOCUS = "Input"
 
     def __init__(self, view: View, engine: Engine) -> None:
@@ -111,6 +111,11 @@ class AnyLine(Dialog[Place]):
             name = f" {safe(place.path.removeprefix('memory/'))}:{place.line}  "
             options.append(Option(fit(Content.assemble((name, MUTED), one_line(place.words)), width), id=str(at)))
         rows.refill(options or [Option(Content(" No indexed line holds all these words."), disabled=True)])
+
+    def action_lines(self) -> None:
+        """Go to the second line: the first is the one that enter takes from the box."""
+        self.set_focus(rows := self.query_one("#lines", Rows))
+        rows.action_cursor_down()
 
     @on(Input.Submitted)
     async def submit(self, event: Input.Submitted) -> None:

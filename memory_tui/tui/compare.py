@@ -183,7 +183,7 @@ class Sides(Rows):
     ]
 
 
-class Compare(Dialog[ReadNote]):
+class Compare(Dialog[None]):
     """Compares the ranking in force with another one, which left and right change; enter reads a passage."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("knob")
@@ -263,4 +263,5 @@ class Compare(Dialog[ReadNote]):
             self.query_one("#head", Static).update("The other index is made and asked ...  esc stops")
             self.compare(self.at, make=True)
         elif (row := self.pairs[event.option_index].row) is not None:
-            self.dismiss(ReadNote(row.hit.chunk.path, row.line))
+            self.dismiss(None)
+            self.view.post_message(ReadNote(row.hit.chunk.path, row.line))

@@ -39,8 +39,8 @@ BAR, AGE_CELLS, LEAD = 8, 9, 8
 """Cells of a row: its bar, its age, and what stands before the bar."""
 MUTED = "$foreground-muted"
 """In a Content `$text-muted` is white, not muted."""
-OLDER = "older value · "
-"""What leads the text of a row of which a newer line states another value."""
+OLDER, UNSENT = "older value · ", "not sent: "
+"""What leads the text of a row of which a newer line states another value, or whose line the agent does not get."""
 LONGEST = 160
 """Characters of a row's text."""
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
@@ -149,17 +149,18 @@ class Row:
         return self.made[shape]
 
     def _prompt(self, width: int, lines: int) -> Content:
-        grade = GRADES[min(2, self.grade)] if self.grade is not None else ""
+        grade = GRADES[min(2, self.grade)] if self.grade is not None else " "
         weak = self.hit.verdict if isinstance(self.hit.verdict, BelowMinScore | LoweredByDecay) else None
         # What is too weak must not seem to reach the limit; a third digit takes a cell of the bar.
         score = under(self.hit.score, weak.floor)[:4] if weak else figure(self.hit.score)
-        front = Content.assemble(f" {self.place or '–':>2}{grade} ", (score, "bold"), " ")
+        front = Content.assemble(f" {self.place or '–':>2}{grade}", (score, "bold"), " ")
         drawn, cells = bar(self.sums, BAR, self.scale), LEAD + BAR - front.cell_length
         lead = Content.assemble(front, drawn.truncate(cells), " ")
         # The age of a note of a later day is longer.
         age = Content.styled(f" {self.age:>{AGE_CELLS}}", MUTED)
         room = width - lead.cell_length - age.cell_length
-        older, body = (OLDER if self.hit.newer else "", "$warning"), marked(self.body, self.marks)
+        remarks = OLDER * bool(self.hit.newer) + UNSENT * bool(self.passage and self.passage.leaves_out(self.line))
+        older, body = (remarks, "$warning"), marked(self.body, self.marks)
         if lines == 1:
             return Content.assemble(lead, fit(Content.assemble(older, f"{self.name} · ", body), room), age)
         title = fit(Content.styled(self.name, "bold" if self.sent else ""), room)
@@ -214,18 +215,16 @@ def heading(trace: Trace) -> str:
 
 
 def divider(trace: Trace) -> str:
-    """Return what parts the passages that are sent from the others."""
+    """Return what parts the passages that are sent from the others; a reason only where it is that of them all."""
     if trace.keeps_back:
         return "your agent gets none of these: probably no note answers"
-    first = trace.lost[0].verdict if trace.lost else None
-    match first:
-        case BelowMinScore() | LoweredByDecay():
-            reason = f"they score under {figure(first.floor)}"
-        case DisplacedByMmr():
-            reason = "they say much the same"
-        case _:
-            reason = f"it takes {trace.settings.whole(knobs.RESULTS)}"
-    return f"your agent does not get these: {reason}"
+    # No score reaches what stands for a verdict without a floor.
+    reason, floors = "", {getattr(hit.verdict, "floor", float("inf")) for hit in trace.lost}
+    if all(isinstance(hit.verdict, BeyondLimit) for hit in trace.lost):
+        reason = f": it takes {trace.settings.whole(knobs.RESULTS)}"
+    elif len(floors) == 1 and all(hit.score >= max(floors) for hit in trace.recalled):
+        reason = f": they score under {figure(max(floors))}"
+    return f"your agent does not get these{reason}"
 
 
 # --- the line above -------------------------------------------------------------------------------------------------
@@ -412,16 +411,16 @@ def long_sum(row: Row, trace: Trace, text: str, width: int) -> Content:
 
 
 def reads(row: Row, line: int, width: int) -> Content:
-    """Return the line above the text: where the agent reads it, and whether that leaves out the `line` asked about."""
+    """Return the line above the text: whether the agent does not get `line`, and where it reads what it gets."""
     chunk, part = row.hit.chunk, row.passage
     whole = f"{chunk.start_line}-{row.hit.last_line}"
     head = Content.styled("The agent reads  " if part else "What it says  ", "bold")
     of = "" if part is None or part.is_whole else f"  of {whole}"
-    out = f"  not line {line}" if part is not None and part.leaves_out(line) else ""
-    place = f"{safe(chunk.path)}:{whole if part is None else '-'.join(map(str, part.lines))}"
-    place = short_path(place, width - head.cell_length - len(of + out))
     # What a person acts on is not what a long name cuts off.
-    return Content.assemble(head, place, (out, "$warning"), (of, MUTED))
+    if part is not None and part.leaves_out(line):
+        head, of = Content.styled(f"Line {line} is not sent, but  ", "bold $warning"), ""
+    place = f"{safe(chunk.path)}:{whole if part is None else '-'.join(map(str, part.lines))}"
+    return Content.assemble(head, short_path(place, width - head.cell_length - len(of)), (of, MUTED))
 
 
 # --- answers of QMD -------------------------------------------------------------------------------------------------

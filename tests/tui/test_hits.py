@@ -13,7 +13,7 @@ from memory_tui.explain import hit_text, wording
 from memory_tui.explain.counterfactuals import WEIGHT, Change, flips, that_send
 from memory_tui.explain.why_not import row_of
 from memory_tui.plan import Options
-from memory_tui.search.trace import BelowMinScore
+from memory_tui.search.trace import BelowMinScore, DisplacedByMmr
 from memory_tui.tui import any_line, compare, hits, knobs, ranking, saved
 from memory_tui.tui.rows import short_path
 from memory_tui.tune.evaluate import NAMES, NoEvidence
@@ -111,7 +111,9 @@ def test_a_row_that_is_too_weak_does_not_seem_to_reach_the_limit(rows, score, sh
 
 def test_a_row_shows_what_a_person_said_of_it(evidence, trace):
     judged = hits.rows(evidence, trace, 0, lambda _: 2)
-    assert all(row.drawn(79, 1).plain[3:5] == "✓ " for row in judged)
+    plain = hits.rows(evidence, trace, 0)
+    for row, other in zip(judged, plain, strict=True):
+        assert row.drawn(79, 1).plain == f"{other.drawn(79, 1).plain[:3]}✓{other.drawn(79, 1).plain[4:]}"
 
 
 def test_a_row_with_an_older_value_says_so_first_and_its_verdict_names_the_newer(tmp_path):
@@ -150,6 +152,17 @@ def test_the_line_below_what_is_sent_says_why_the_others_are_not(engine, evidenc
     assert trace.level is not None
     kept_back = replace(trace, level=replace(trace.level, level="nothing holds these words"))
     assert "no note answers" in hits.divider(kept_back)
+    weak, *others = trace.lost
+    weak = replace(weak, verdict=BelowMinScore(0.35, 0.01))
+    assert hits.divider(replace(trace, lost=[weak, *others])) == "your agent does not get these", (
+        "not the reason of all"
+    )
+    twin = [replace(hit, verdict=DisplacedByMmr(hit.chunk, 0.9, 7, 6)) for hit in trace.lost]
+    assert hits.divider(replace(trace, lost=twin)).endswith("these")
+    rescued = replace(trace.recalled[-1], score=0.3)
+    every = [replace(hit, verdict=BelowMinScore(0.35, 0.01)) for hit in trace.lost]
+    assert hits.divider(replace(trace, lost=every)).endswith("they score under .35")
+    assert hits.divider(replace(trace, recalled=[*trace.recalled, rescued], lost=every)).endswith("these")
 
 
 def test_the_line_above_says_first_whether_the_notes_answer(trace):
@@ -184,9 +197,14 @@ def test_the_lines_that_are_sent_are_named_and_so_is_one_that_is_not(engine, evi
     first, last = part.lines
     place, of = f":{first}-{last}", f"  of 1-{row.hit.last_line}"
     assert hits.reads(row, first, 79).plain == f"The agent reads  {chunk.path}{place}{of}"
-    assert hits.reads(row, last + 1, 40).plain == (
-        f"The agent reads  …/{chunk.path.rpartition('/')[2]}{place}  not line {last + 1}{of}"
+    assert hits.reads(row, last + 1, 44).plain == (
+        f"Line {last + 1} is not sent, but  …/{chunk.path.rpartition('/')[2]}{place}"
     )
+    assert row.drawn(55, 2).split("\n")[1].plain.strip().startswith("Ben asked")
+    second = replace(row.hit.second, line=last + 1)
+    unsent = dataclasses.replace(row, hit=replace(row.hit, second=second), made={})
+    assert unsent.drawn(55, 2).split("\n")[1].plain.strip().startswith("not sent: ")
+    assert "not sent: " in unsent.drawn(79, 1).plain
     assert part.leaves_out(last) == ""
     assert part.leaves_out(last + 1).startswith(f"Line {last + 1} is not sent: ")
 

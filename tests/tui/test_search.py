@@ -210,7 +210,7 @@ def test_the_keys_over_the_remedies_are_those_that_try_one_from_there(screen):
     screen.press("right_square_bracket", "s", "escape")
     assert "] then enter tries it" in screen.text
     screen.press("right_square_bracket")
-    assert "It would be sent with   enter tries it" in screen.text
+    assert f"Line {view(screen).row.line} would be sent with   enter tries it" in screen.text
     assert "▌7 results" in screen.text
     assert view(screen).row.place == 7
     screen.press("enter")
@@ -306,7 +306,12 @@ def test_a_saved_question_is_asked_again_and_forgotten(screen):
     screen.press("enter").until(lambda: "not judged" in screen.text)
     screen.press("escape").ask("where is the stopcock").press("S", "end", "enter")
     assert screen.app.query_one("#query", Input).value == QUESTION
-    screen.press("S", "x", "y").until(lambda: "not judged" not in screen.text)
+    screen.press("t", "down", "S", "end", "enter")
+    assert view(screen).hits.has_focus
+    assert not view(screen).knobs.display, "who asks another question turns no knob"
+    screen.press("t", "slash", "enter", "t")
+    assert view(screen).knobs.has_focus
+    screen.press("escape").press("S", "x", "y").until(lambda: "not judged" not in screen.text)
     assert "Find better knobs" not in screen.text
 
 
@@ -354,6 +359,26 @@ def test_a_copy_says_how_another_line_is_copied(screen):
     )
     screen.press("tab", "down", "y")
     assert screen.notices[-1].rstrip().endswith(f"#L{row.line + 1}")
+
+
+def test_a_question_that_is_asked_again_begins_with_its_first_passage(reader):
+    reader.ask().press("down", "down", "slash", "enter")
+    assert view(reader).row.place == 1
+
+
+def test_a_passage_that_a_knob_takes_from_the_list_leaves_the_cursor_on_the_first(screen):
+    screen.ask().press("end", "up", "t", "down", *["left"] * 9)
+    assert view(screen).row.place == 1
+    screen.press("u", "escape")
+    assert view(screen).row.place == 1
+    assert "Why it is 1st" in screen.text
+
+
+def test_down_goes_from_the_words_of_a_line_to_the_second_one(reader):
+    reader.ask().press("W").type("omada").press("down")
+    rows = reader.app.screen.query_one("#lines", OptionList)
+    assert (rows.has_focus, rows.highlighted) == (True, 1)
+    reader.press("escape")
 
 
 def test_a_line_that_is_sent_is_named_and_shown_as_sent(screen):

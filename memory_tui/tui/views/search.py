@@ -312,7 +312,8 @@ class SearchView(View):
         """Go to the passages."""
         event.stop()
         self.box.remember()
-        self.screen.set_focus(self.hits)
+        self.hits.action_first()
+        self.action_back()
         if self.is_going:
             self.rerank()
 
@@ -489,14 +490,15 @@ class SearchView(View):
             return
         with self.app.batch_update():
             self.filling = True
+            if self.why.has_class("-turning"):
+                # What a turn moves stands at the top: the first, and the line below what is sent.
+                self.hits.highlighted = self.hits.highlighted if self.row is not None else None
+                self.call_after_refresh(self.hits.scroll_home, animate=False)
             if self.shape[0] > 0:
                 self.hits.refill(self.options(answer))
             if self.wanted and (at := self.hits.position(str(self.wanted))) is not None:
                 self.hits.highlighted, self.wanted = at, 0
             self.filling = False
-            if self.why.has_class("-turning"):
-                # What a turn moves stands at the top: the first, and the line below what is sent.
-                self.call_after_refresh(self.hits.scroll_home, animate=False)
             self.entitle(self.hits, "What QMD gives your agent" if answer.qmd else hits.heading(answer.trace))
             self.moved()
             self.draw_ranking()
@@ -679,8 +681,7 @@ class SearchView(View):
     def entitle_remedies(self) -> None:
         """Say over the remedies which keys try one, from where the focus is."""
         keys = "enter tries it" if self.query_one(Remedies).has_focus else "] then enter tries it"
-        row, (rowid, line) = self.row, self.line_asked
-        what = f"Line {line}" if row is not None and row.hit.chunk.rowid == rowid else "It"
+        what = f"Line {self.line_of(self.row)}" if self.row is not None else "It"
         title = Content.assemble((f"{what} would be sent with", "bold"), (f"   {keys}" if self.remedies else "", MUTED))
         self.write("#remedies-title", title)
 
@@ -694,7 +695,6 @@ class SearchView(View):
         elif row is not None:
             place = Place(row.hit.chunk.path, self.line_of(row), "")
             self.steps.append((remedy.text, partial(self.put, self.box.value, place)))
-            self.action_back()
             self.put(remedy.remedy.query, place)
             self.notify(f"Asked with {remedy.text}. u takes it back.", markup=False)
         self.action_back()
@@ -853,7 +853,7 @@ class SearchView(View):
             if self.is_of_then:
                 self.action_own_ranking()
             self.put(message.query)
-            self.screen.set_focus(self.hits)
+            self.action_back()
         own, then = self.session.settings, message.settings
         if own is not None and then is not None and not knobs.same(own, then):
             self.then = message.query, then
@@ -939,7 +939,7 @@ class SearchView(View):
 
     def unfold(self, name: str, part: str) -> bool:
         """Show `part` in the place of others and return True, or fold it."""
-        if self.why.has_class(name):
+        if self.query_one(part).has_focus:
             self.action_back()
             return False
         self.why.remove_class("-turning", "-sum").add_class(name)
@@ -978,15 +978,10 @@ class SearchView(View):
 
     async def action_compare(self) -> None:
         """Compare the ranking in force with another one."""
-
-        def chosen(place: ReadNote | None) -> None:
-            if place is not None:
-                self.post_message(place)
-
         if (answer := self.answer) is not None and answer.request.standing is not None:
             self.notify("Rankings are compared on this workspace's own index. u searches it again.", markup=False)
         elif answer is not None:
-            await self.app.push_screen(Compare(self, answer.evidence, answer.request.settings), chosen)
+            await self.app.push_screen(Compare(self, answer.evidence, answer.request.settings))
 
     async def action_saved(self) -> None:
         """Show the saved questions."""
@@ -996,7 +991,7 @@ class SearchView(View):
             self.learn()
             if query:
                 self.put(query)
-                self.screen.set_focus(self.hits)
+                self.action_back()
 
         await self.app.push_screen(SavedQuestions(self, question, self.cases, self.try_settings), chosen)
 
