@@ -356,8 +356,7 @@ def _corrections(run: Examination) -> Iterator[Suggestion]:
         if is_overtaken(old.text):
             continue
         finding = notice("opposes", twin=twin) if pair.opposite else notice("overtakes", twin=twin)
-        older = run.passage(old.path, old.number, old.number)
-        row = _found_at(run, new.path, new.number, new.number, finding, older)
+        row = _found_at(run, new.path, new.number, new.number, finding, run.passage(old.path, old.number, old.number))
         yield replace(row, actions=("keep",), family=twin) if pair.opposite else row
 
 
@@ -385,9 +384,8 @@ def _over_budget(run: Examination) -> Iterator[Suggestion]:
 
 
 def _too_long(run: Examination) -> Iterator[Suggestion]:
-    for note in run.notes:
-        if note.unexamined:
-            yield _of_note(note.path, notice("beginning_examined", lines=note.text.count("\n")))
+    long = (note for note in run.notes if note.unexamined)
+    return (_of_note(note.path, notice("beginning_examined", lines=note.text.count("\n"))) for note in long)
 
 
 def _never_recalled(run: Examination) -> Iterator[Suggestion]:

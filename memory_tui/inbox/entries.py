@@ -79,10 +79,15 @@ class Suggestion(Struct, frozen=True):
         return self.finding.message
 
     @property
+    def seen(self) -> str:
+        """Return the digest for which a decision holds; empty where that is about the note, whatever its lines say."""
+        return "" if self.kind in ("over budget", "copied file") else self.digest
+
+    @property
     def id(self) -> str:
         """Identify the finding: 12 hex digits, independent of its line number."""
         nth = (str(self.occurrence),) if self.occurrence else ()
-        parts = (self.kind, self.place.path, self.digest, self.other.path if self.other else "", self.new_name, *nth)
+        parts = (self.kind, self.place.path, self.seen, self.other.path if self.other else "", self.new_name, *nth)
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
@@ -236,9 +241,8 @@ class Decisions:
     def hidden(self, suggestions: Sequence[Suggestion], now: float) -> dict[str, float]:
         """Return id -> end of snooze (epoch seconds, infinite if dismissed) of each suggestion hidden at `now`."""
         data = self._records.read()
-        ends = {row.id: data[row.id] for row in suggestions if row.id in data}
-        numbers = {id_: end if isinstance(end, int | float) else math.inf for id_, end in ends.items()}
-        return {id_: end for id_, end in numbers.items() if now < end}
+        found = ((row.id, data[row.id]) for row in suggestions if row.id in data)
+        return {id_: end for id_, at in found if now < (end := at if isinstance(at, int | float) else math.inf)}
 
     def decided(self) -> frozenset[str]:
         """Return the ids of all dismissed or snoozed suggestions, due again or not."""

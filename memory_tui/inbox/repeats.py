@@ -49,7 +49,7 @@ _ASIDE = re.compile(r"\W*$|\s*>|[\s*_+\d.)-]*(?:\[\[|\[[^\]]*\]\(|https?://\S+\s
 _FIELD = re.compile(r"\W*([^\W\d][^:：|]{0,40})[:：]")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2}|[^\W\d_]{2,}")
 _ROLE = re.compile(r"\W{0,4}(?:user|assistant|human)\W{0,2}: ", re.IGNORECASE)
-_DAY_AT_HEAD = re.compile(r"(?<!\d)(?:19|20)\d\d-\d\d-\d\d(?!\d)")
+_DAY_AT_HEAD = re.compile(r"(?<!\d)(?:19|20)\d\d-\d\d-\d\d(?!\d|\.md)")
 _LOG = re.compile(r"(?:^|[/_. -])(?:change|work)?(?:log|journal|diary|heartbeat)s?\b[^/]*$", re.IGNORECASE)
 _ENTRY = re.compile(r"#{1,6} .*?(?:(?<!\d)(?:19|20)\d\d[-/.年]\d|(?<!\d)\d{1,2}:\d\d(?!\d))")
 """A heading with a day or a time, as logs have them."""

@@ -345,8 +345,10 @@ def block_at(texts: Sequence[str], line: int) -> tuple[int, int]:
 
 # --- the diff --------------------------------------------------------------------------------------------------------
 
-SECRET, NEW_SECRET = "[secret]", "[new secret]"
-"""What stands for a secret, and for one that the note did not hold before; a mask that it holds stays as it is."""
+SECRET, NEW_SECRET, EARLIER_SECRET = "[secret]", "[new secret]", "[earlier secret]"
+"""What stands for a secret, and for one that the note did not hold just before, or that comes back.
+
+A mask that it holds stays as it is."""
 
 
 class DiffLine(Struct, frozen=True):
@@ -380,7 +382,7 @@ def diff_lines(change: Change, context: int = 3) -> tuple[DiffLine, ...]:
         if file.path in names:
             rows.append(DiffLine("file", f"{names[file.path]} becomes {file.path}, its text stays as it is"))
         elif file.path not in names.values():
-            rows += _diff_of(file, context)
+            rows += _diff_of(file, context, EARLIER_SECRET if change.kind in ("undo", "restore") else NEW_SECRET)
     return tuple(rows)
 
 
@@ -394,15 +396,15 @@ def brought_back(change: Change) -> tuple[str, ...]:
     if change.kind != "restore" or not any(MASK.encode() in (file.before or b"") for file in change.files):
         return ()
     rows = diff_lines(change, 0)
-    count = sum(row.text.count(NEW_SECRET) for row in rows if row.kind == "new")
+    count = sum(row.text.count(EARLIER_SECRET) for row in rows if row.kind == "new")
     masks = any(MASK in row.text for row in rows if row.kind == "gone")
     return (f"This brings back {plural(count, 'secret')} in the place of masks.",) if count and masks else ()
 
 
-def _diff_of(file: FileChange, context: int) -> Iterator[DiffLine]:
+def _diff_of(file: FileChange, context: int, mark: str) -> Iterator[DiffLine]:
     before, after = _split(file.before), _split(file.after)
     marks: dict[str, str] = {}
-    shown, new_shown = _masked_lines(file.before, SECRET, marks), _masked_lines(file.after, NEW_SECRET, marks)
+    shown, new_shown = _masked_lines(file.before, SECRET, marks), _masked_lines(file.after, mark, marks)
     yield DiffLine("file", f"--- {file.path if file.before is not None else 'nothing'}")
     yield DiffLine("file", f"+++ {file.path if file.after is not None else 'nothing'}")
     hunks: list[list[tuple[int, int, int, int]]] = []

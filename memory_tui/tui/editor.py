@@ -322,9 +322,8 @@ def run_editor(words: Sequence[str]) -> str:
 
 def edit_outside(view: View, path: str, line: int, then: Callable[[], object]) -> None:
     """Give the terminal to the user's editor, then keep what it made of the note in the journal."""
-    engine = view.session.engine
     begun = view.attempt(lambda engine: engine.notes.curator.begin_external_edit(path))
-    if engine is None or begun is None:
+    if begun is None:
         return
     words = command(begun.absolute, line, os.environ)
     try:
@@ -342,10 +341,9 @@ def _keep_outside(view: View, begun: ExternalEdit, name: str, then: Callable[[],
     def finish(engine: Engine) -> tuple[AppliedChange | None]:
         return (engine.notes.curator.finish_external_edit(begun, name),)
 
-    reply = view.attempt(finish)
-    done = reply[0] if reply is not None else None
-    if done is not None:
-        view.call_later(changes.finish, view, done, lambda _: then())
-    elif reply is not None:
-        quick = f"{name} does not wait for its window: what is saved there is not in the journal."
-        view.notify(quick if name in _AT_ONCE else f"{one_line(begun.path)} is as it was.", markup=False)
+    match view.attempt(finish):
+        case (None,):
+            quick = f"{name} does not wait for its window: what is saved there is not in the journal."
+            view.notify(quick if name in _AT_ONCE else f"{one_line(begun.path)} is as it was.", markup=False)
+        case (done,):
+            view.call_later(changes.finish, view, done, lambda _: then())

@@ -132,7 +132,7 @@ def test_no_difference_shows_a_secret_and_what_brings_one_back_says_so(shell):
     assert not any(secret in text for text in printed)
     assert secret in note.read_text()
     assert "-- wifi password: [secret]\n+- wifi password: ***" in shown
-    assert "-- wifi password: ***\n+- wifi password: [new secret]" in preview
+    assert "-- wifi password: ***\n+- wifi password: [earlier secret]" in preview
     assert "This brings back 1 secret in the place of masks." in preview
 
 

@@ -5,6 +5,7 @@ import pytest
 from memory_tui.cli import main
 from memory_tui.engine.engine import Engine
 from memory_tui.inbox import checks, repeats
+from memory_tui.inbox.entries import DatedNote
 from memory_tui.mcp import tools
 from memory_tui.plan import Options
 from memory_tui.secrets import instructions
@@ -91,6 +92,14 @@ def test_a_note_that_holds_more_than_its_twin_is_no_copy():
     findings = checks.examine(inputs(note))
     assert findings.groups == ()
     assert findings.quiet == {"notes that hold most of another, and more": 1}
+
+
+def test_a_note_that_names_the_file_of_a_day_is_not_of_that_day():
+    texts = {"README.md": "# Notes\nThe logs are such as `memory/2023-04-27.md`.\n", "x.md": "# 2023-04-27 Talk\n"}
+    assert {path: repeats.is_dated(DatedNote(path, text, None)) for path, text in texts.items()} == {
+        "README.md": False,
+        "x.md": True,
+    }
 
 
 def test_what_is_often_wrong_is_looked_for_by_its_name_alone():

@@ -288,6 +288,23 @@ def test_what_is_kept_or_put_off_is_not_shown_until_it_is_due(engine):
     assert one.id in {s.id for s in engine.inbox.examine(kinds=BY_KIND).suggestions}
 
 
+def test_what_is_kept_of_a_note_stays_kept_when_its_lines_move_and_what_is_kept_of_a_line_while_it_stands():
+    def ids(text, last):
+        kinds = found(note(f"- token: hunter2hunter2X{text}9\n- a\n- b\n"), over={"MEMORY.md": (2, last)})
+        return [kinds[kind][0].id for kind in ("over budget", "secret")]
+
+    whole, line = ids("", 3)
+    assert ids("", 2) == [whole, line]
+    assert ids("Y", 3)[0] == whole
+    assert ids("Y", 3)[1] != line
+    copy = "".join(f"- the {thing} behind the mill is older than the road that leads to it\n" for thing in "abcdefgh")
+
+    def of_copy(text):
+        return found(note(copy, "memory/mill.md"), note(text, "memory/archive/mill.md"))["copied file"][0].id
+
+    assert of_copy(copy) == of_copy(copy.replace("- the a", "* the a")) == of_copy(copy.partition("\n")[2])
+
+
 @pytest.fixture
 def run(workspace, tmp_path, command):
     where = ["--workspace", str(workspace), "--index", str(tmp_path / "c.sqlite"), "--provider", "scripted"]

@@ -2,11 +2,14 @@
 
 import math
 import threading
+import time
 
 import pytest
+from msgspec.structs import replace
 from textual.widgets import Tab
 
 from memory_tui.engine.notes import Inbox
+from memory_tui.events import SyncFinished
 from memory_tui.tui.facts import Facts
 from memory_tui.tui.views.inbox import InboxView, listed, until
 from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
@@ -167,10 +170,12 @@ def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox
     go(inbox, "links to a file that is").press("z", "enter")
     assert "3 kept or put off" in inbox.text
     go(inbox, "kept or put off").press("enter")
-    assert "kept for good" in inbox.text
+    assert "kept until changed" in inbox.text
     inbox.press("u")
     assert "links to a file that is" in inbox.text
+    assert any(said.startswith("Taken back: 1 finding put off until ") for said in inbox.notices)
     inbox.press("u")
+    assert "Taken back: 2 findings kept until changed." in inbox.notices
     assert "2 lines of 2 notes look like they hold a secret" in " ".join(inbox.text.split())
     assert texts(workspace) == before
 
@@ -181,7 +186,7 @@ def test_enter_offers_what_can_be_done_about_a_line_and_that_no_secret_stands_th
         "put ***",
         "move it to the trash",
         "this is harmless",
-        "never ask again",
+        "leave it as it is, kept until changed",
         "ask again later",
         "read the",
     ):
@@ -211,6 +216,49 @@ def test_nothing_is_changed_where_notes_are_only_read(workspace):
     assert texts(workspace) == before
 
 
-def test_the_words_of_a_decision(workspace):
-    assert until(math.inf) == "kept for good"
-    assert until(0.0).startswith("put off until ")
+def test_the_words_of_a_decision_say_for_how_long_it_holds(inbox):
+    item = view(inbox).groups[0].suggestions[0]
+    assert until(math.inf, item) == "kept until changed"
+    assert until(math.inf, replace(item, kind="over budget")) == "kept for good"
+    assert until(math.inf, replace(item, kind="lost", change=7)) == "kept for good"
+    assert until(0.0, item).startswith("put off until ")
+
+
+def test_what_changed_while_a_look_went_on_is_looked_at_and_the_title_says_so_until_then(inbox, monkeypatch):
+    began, known, examine = threading.Semaphore(0), threading.Semaphore(0), Inbox.examine
+
+    def blocked(*args, **named):
+        began.release()
+        assert known.acquire(timeout=LONG)
+        return examine(*args, **named)
+
+    monkeypatch.setattr(Inbox, "examine", blocked)
+    changed = SyncFinished(0.0, "", 1, 0, 0, 0, 0.0, "")
+    inbox.app.call_later(view(inbox).examine)
+    inbox.until(lambda: began.acquire(blocking=False))
+    inbox.app.call_later(setattr, view(inbox), "seconds", 1e6)
+    inbox.app.call_later(view(inbox).events_arrived, (changed,))
+    inbox.until(lambda: "checking what changed" in inbox.text)
+    known.release()
+    inbox.until(lambda: view(inbox).look.is_finished and view(inbox).seconds < 1e6)
+    assert "checking what changed" in inbox.text, "its look began before the change"
+    inbox.app.call_later(view(inbox).examine)
+    inbox.until(lambda: began.acquire(blocking=False))
+    known.release()
+    inbox.until(lambda: "checking what changed" not in inbox.text)
+
+
+def test_a_look_that_waits_is_not_put_off_by_further_changes_nor_by_a_machine_that_is_busy(inbox, monkeypatch):
+    due = []
+    monkeypatch.setattr(view(inbox), "set_timer", lambda seconds, _: due.append(seconds))
+    for _ in range(3):
+        inbox.app.call_later(view(inbox).events_arrived, (SyncFinished(0.0, "", 1, 0, 0, 0, 0.0, ""),))
+    inbox.until(lambda: due)
+    begun, known, examine = time.monotonic(), threading.Event(), Inbox.examine
+    monkeypatch.setattr(Inbox, "examine", lambda *args, **named: known.wait(LONG) and examine(*args, **named))
+    inbox.app.call_later(view(inbox).examine)
+    inbox.until(lambda: time.monotonic() > begun + 1)
+    known.set()
+    inbox.until(lambda: "checking what changed" not in inbox.text)
+    assert len(due) == 1
+    assert view(inbox).seconds < 1

@@ -15,7 +15,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, VerticalScroll
 from textual.content import Content
-from textual.timer import Timer
 from textual.widgets import OptionList, Static
 from textual.worker import Worker, get_current_worker
 
@@ -66,10 +65,10 @@ CHANGES: Mapping[str, str] = {
 """What each action that changes notes does."""
 DECISIONS: Mapping[str, str] = {
     "none": "this is harmless; learn that",
-    "keep": "keep it as it is, never ask again",
+    "keep": "leave it as it is, {}",
     "snooze": "ask again later",
 }
-"""What each other action does."""
+"""What each other action does, with room for how long."""
 
 
 def listed(
@@ -105,7 +104,7 @@ def _quiet(findings: Findings, hidden: Mapping[str, float], unfolded: set[str]) 
     if kept:
         yield Fact(f"{len(kept):,} kept or put off", QUIET, style=MUTED, does="enter shows them")
     for item in kept if QUIET in unfolded else ():
-        yield Fact(f"{line(item)}  {until(hidden[item.id])}", f"line:{item.id}", indent=2, style=MUTED, most=1)
+        yield Fact(f"{until(hidden[item.id], item)}: {line(item)}", f"line:{item.id}", indent=2, style=MUTED, most=1)
     if silent:
         yield Fact(f"{silent:,} more that need nothing", SILENT, style=MUTED, does="enter shows why")
     for reason, count in findings.quiet.items() if SILENT in unfolded else ():
@@ -128,9 +127,10 @@ def is_same(item: Suggestion, other: Suggestion) -> bool:
     return (item.kind, item.place.text) == (other.kind, other.place.text)
 
 
-def until(end: float) -> str:
-    """Return how long something is left alone."""
-    return "kept for good" if math.isinf(end) else f"put off until {datetime.fromtimestamp(end):%Y-%m-%d %H:%M}"
+def until(end: float, item: Suggestion) -> str:
+    """Return how long a finding is left alone."""
+    kept = "kept until changed" if item.seen and not item.change else "kept for good"
+    return kept if math.isinf(end) else f"put off until {datetime.fromtimestamp(end):%Y-%m-%d %H:%M}"
 
 
 def explained(group: Group, change: Change | str | None, width: int = 0, *, is_quiet: bool = False) -> Content:
@@ -185,13 +185,12 @@ class InboxView(View):
         self.hidden: dict[str, float] = {}
         self.unfolded: set[str] = set()
         self.planned: dict[str, Change | str] = {}
-        self.steps: list[_Decision | None] = []
+        self.steps: list[tuple[str, _Decision] | None] = []
         """What was done here, the last step last; None for a change of notes, which the app takes back."""
-        self.checking = False
-        """Whether notes changed that were not looked at since."""
+        self.checking = self.due = False
+        """Whether notes changed that were not looked at since, and whether a look at them waits for its time."""
         self.seconds = 0.0
-        """How long the last look took."""
-        self.due: Timer | None = None
+        """How long the last look computed."""
         self.look: Worker[None] | None = None
         self.beside: Sequence[Suggestion] = ()
         """What stood in notes that a change touched, and was not what it was about."""
@@ -213,40 +212,51 @@ class InboxView(View):
     def state_changed(self) -> None:
         """Look through the notes once the engine is open; a look that is under way goes on."""
         if self.findings is None and (self.look is None or self.look.is_finished):
-            self.look = self.examine()
+            self.examine()
 
     def events_arrived(self, events: Sequence[Event]) -> None:
         """Look again when the index has followed a change of the notes."""
         if any(isinstance(event, SyncFinished) and (event.indexed or event.removed) for event in events):
-            if self.due is not None:
-                self.due.stop()
             self.checking = True
             self.draw()
-            self.due = self.set_timer(max(_AGAIN_SECONDS, _SHARE * self.seconds), self.examine)
+            if not self.due:
+                # One that waits is not put off: who writes again and again would never see it.
+                self.due = True
+                self.set_timer(max(_AGAIN_SECONDS, _SHARE * self.seconds), self.examine)
 
-    @work(thread=True, exclusive=True, group="inbox")
     def examine(self) -> None:
         """Look through the notes on a worker thread; what was found stays until then."""
+        self.due, self.look = False, self.look_through()
+
+    @work(thread=True, exclusive=True, group="inbox")
+    def look_through(self) -> None:
+        """Find out what needs a decision; the screen's thread alone knows whether notes changed meanwhile."""
         worker = get_current_worker()
 
         def look(engine: Engine) -> tuple[Findings, dict[str, float], float]:
-            begun = time.monotonic()
+            begun = time.thread_time()
             findings = engine.inbox.examine(
                 stopped=lambda: worker.is_cancelled, every=True, kinds=frozenset(self.unfolded)
             )
             hidden = engine.inbox.decisions.hidden(findings.suggestions, engine.plan.clock())
-            return findings, hidden, time.monotonic() - begun
+            return findings, hidden, time.thread_time() - begun
 
         found = self.attempt(look)
-        if not worker.is_cancelled:
-            self.checking = False
-            self.post_message(self.Done(partial(self.examined, *found) if found else self.draw))
+        self.post_message(self.Done(partial(self.examined, worker, found)))
 
-    def examined(self, findings: Findings, hidden: dict[str, float], seconds: float) -> None:
-        """Show what was found, and say what went with a change that was about something else."""
-        self.findings, self.hidden, self.seconds = findings, hidden, seconds
-        self.planned.clear()
+    def examined(self, look: Worker[None], found: tuple[Findings, dict[str, float], float] | None) -> None:
+        """Show what the last look found, and say what went with a change that was about something else."""
+        if look is not self.look:
+            return
+        # What changed while it went on waits for the next one.
+        self.checking = self.due
+        if found is not None:
+            self.findings, self.hidden, self.seconds = found
+            self.planned.clear()
         self.draw()
+        if found is None:
+            return
+        findings = found[0]
         if gone := [item for item in self.beside if not any(is_same(item, other) for other in findings.suggestions)]:
             silent = ((reason, row) for reason, rows in findings.silent.items() for row in rows)
             reason = next((f", now among {reason}" for reason, row in silent if is_same(gone[0], row)), "")
@@ -338,7 +348,8 @@ class InboxView(View):
     async def offer(self, group: Group) -> None:
         """Let a person choose what is done about a group or a line."""
         first, many = group.suggestions[0], len(group.suggestions) > 1
-        offers: list[tuple[str, str]] = [(action, {**CHANGES, **DECISIONS}[action]) for action in group.actions]
+        kept, words = until(math.inf, first), {**CHANGES, **DECISIONS}
+        offers: list[tuple[str, str]] = [(action, words[action].format(kept)) for action in group.actions]
         if first.id in self.hidden:
             offers = [("open", "ask about it again")]
         show = f"show all {len(group.suggestions):,}" if group.id not in self.unfolded else "show fewer"
@@ -391,7 +402,7 @@ class InboxView(View):
         self.checking = True
         self.planned.clear()
         self.draw()
-        self.look = self.examine()
+        self.examine()
 
     def action_edit(self) -> None:
         """Read the note at the line, where it can be edited."""
@@ -421,16 +432,17 @@ class InboxView(View):
         With `none` they are harmless, which is learnt.
         """
         ends = {item.id: end for item in group.suggestions}
-        became = "taken for none" if none else until(end) if end else "open again"
-        words = f"{plural(len(ends), 'finding')} {became}; u takes it back."
-        self.perform(lambda engine: self.put(engine, ends, none=none) or words, lambda: self.record(ends, none=none))
+        became = "taken for none" if none else until(end, group.suggestions[0]) if end else "open again"
+        words, then = f"{plural(len(ends), 'finding')} {became}", "; u takes it back."
+        self.perform(
+            lambda engine: self.put(engine, ends, none=none) or words + then,
+            lambda: self.record(words, ends, none=none),
+        )
 
-    def record(self, ends: _Decision, *, none: bool) -> None:
-        """Remember how findings were put off before, and show them where they belong now."""
-        self.steps.append({id_: self.hidden.get(id_, 0.0) for id_ in ends})
-        self.hide(ends)
-        if none:
-            self.examine()
+    def record(self, words: str, ends: _Decision, *, none: bool) -> None:
+        """Remember what was done and how findings were put off before, and show them where they belong now."""
+        self.steps.append((words, {id_: self.hidden.get(id_, 0.0) for id_ in ends}))
+        self.hide(ends, again=none)
 
     def put(self, engine: Engine, ends: _Decision, *, none: bool = False) -> str:
         """Write down until when findings are left alone. Raises EditRefused."""
@@ -445,23 +457,19 @@ class InboxView(View):
                 decisions.snooze(findings[id_], end)
         return ""
 
-    def hide(self, ends: _Decision) -> None:
-        """Show findings where they belong with their new ends."""
+    def hide(self, ends: _Decision, *, again: bool) -> None:
+        """Show findings where they belong with their new ends; look `again` where more may have changed."""
         self.hidden = {id_: end for id_, end in {**self.hidden, **ends}.items() if end}
         self.draw()
+        if again:
+            self.examine()
 
     def undo(self) -> bool:
         """Take the last decision back; a change of notes is the app's to take back."""
-        last = self.steps.pop() if self.steps else None
-        if last is None:
-            return False
-
-        def then() -> None:
-            self.hide(last)
-            self.examine()
-
-        self.perform(lambda engine: self.put(engine, last) or "They are as they were.", then)
-        return True
+        if last := self.steps.pop() if self.steps else None:
+            words, ends = f"Taken back: {last[0]}.", last[1]
+            self.perform(lambda engine: self.put(engine, ends) or words, partial(self.hide, ends, again=True))
+        return last is not None
 
 
 VIEW = InboxView

@@ -170,22 +170,18 @@ class NotesView(View):
             return
         letters = self.query_one("#notes-filter", Input).value
         every = tui.note_facts.ordered(self.session.files)
-        files = [row for row in every if tui.note_facts.matches(row, letters, self.use(row.path))]
+        uses = {row.path: self.use(row.path) for row in every}
+        files = [row for row in every if tui.note_facts.matches(row, letters, uses[row.path])]
         width = rows.scrollable_content_region.width or 30
-        shown = [(row.path, row.state, row.detail, row.title, self.use(row.path)) for row in files]
+        shown = [(row.path, row.state, row.detail, row.title, uses[row.path]) for row in files]
         key = shown, width, frozenset(self.marked)
         if key == self.listed:
             return
         self.listed = key
-        today = tui.note_facts.today_of(engine.plan)
+        draw = partial(tui.note_facts.list_row, today=tui.note_facts.today_of(engine.plan), width=width)
         with self.prevent_reading():
-            rows.refill(
-                Option(
-                    tui.note_facts.list_row(row, today, width, marked=row.path in self.marked, use=self.use(row.path)),
-                    id=row.path,
-                )
-                for row in files
-            )
+            drawn = (draw(row, marked=row.path in self.marked, use=uses[row.path]) for row in files)
+            rows.refill(Option(content, id=row.path) for row, content in zip(files, drawn, strict=True))
             if self.path and (at := rows.position(self.path)) is not None:
                 rows.highlighted = at
         count = f"{len(files)} of {len(self.session.files)}" if letters else f"{len(files)}"
@@ -351,9 +347,8 @@ class NotesView(View):
 
     def action_miss(self) -> None:
         """Go on to the next passage of the answer that is not sent."""
-        self.post_message(
-            tui.palette.Chosen(next(command for command in tui.palette.TABLE if command.target == "search.miss"))
-        )
+        command = next(command for command in tui.palette.TABLE if command.target == "search.miss")
+        self.post_message(tui.palette.Chosen(command))
 
     def action_line(self) -> None:
         """Ask why the line under the cursor comes, or does not, for the last question."""
@@ -551,9 +546,8 @@ class NotesView(View):
             if text:
                 tui.changes.make(self, lambda curator: curator.remember(text), self.show_change)
 
-        await self._ask_line(
-            tui.dialogs.Line("Add to today's log", "What is worth remembering? It goes to the end."), typed
-        )
+        line = tui.dialogs.Line("Add to today's log", "What is worth remembering? It goes to the end.")
+        await self._ask_line(line, typed)
 
     async def action_new(self) -> None:
         """Begin a note about a subject."""
