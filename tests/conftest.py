@@ -32,6 +32,7 @@ import pytest  # noqa: E402 - after the environment is set
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from memory_tui.cli import main  # noqa: E402
+from tests.support.mcp import end_all  # noqa: E402
 from tests.support.paths import SHARED, oracles  # noqa: E402
 from tests.support.waiting import LONG, Heard  # noqa: E402
 
@@ -99,6 +100,24 @@ def _private_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
 def _a_patient_goodbye(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who closes an engine finds its index closed, however busy the machine is; the app leaves the writer behind."""
     monkeypatch.setattr("memory_tui.engine.index._GOODBYE_SECONDS", LONG)
+
+
+@pytest.fixture(autouse=True)
+def _no_server_is_left_behind() -> Iterator[None]:
+    yield
+    end_all()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of two megabytes; skips the test where this user may mount none."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=2m,nr_inodes=2000", "tmpfs", str(folder)]
+    if subprocess.run(words, capture_output=True, check=False).returncode:
+        pytest.skip("this user may not mount a small file system")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 @pytest.fixture

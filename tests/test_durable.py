@@ -98,9 +98,6 @@ class Stage:
         shutil.copytree(self.folder / "first", self.folder / str(self.number), symlinks=True)
         return self.folder / str(self.number) / "notes"
 
-    def done(self, notes):
-        shutil.rmtree(notes.parent)
-
 
 def healed(stage, notes, *allowed):
     """The next start settles it, the journal agrees with the notes, and the change can be made once."""
@@ -147,7 +144,7 @@ def under(stage, fault, at):
     if fault == "short":
         assert error is None, error
     healed(stage, notes, *((stage.old, stage.new) if isinstance(error, Unfinished) else (now,)))
-    stage.done(notes)
+    shutil.rmtree(notes.parent)
 
 
 @pytest.mark.parametrize("every", STEPS)
@@ -164,8 +161,36 @@ def _config(folder):
     return folder / "config" / "openclaw.json"
 
 
+def _read_config(folder):
+    return config_patch.read(_config(folder))
+
+
 def _write_config(folder):
-    return config_patch.write(_config(folder), config_patch.read(_config(folder)), b'{"b": 2}')
+    return config_patch.write(_config(folder), _read_config(folder), b'{"b": 2}')
+
+
+def _approvals(folder):
+    return Approvals(folder, folder / "consent")
+
+
+def _approve(folder):
+    _approvals(folder).approve("openai", "api.openai.com", "--yes")
+
+
+def _hosts(folder):
+    return [made.host for made in _approvals(folder).every()]
+
+
+def _log_of(folder):
+    return folder / "log" / "one.jsonl"
+
+
+def _log(folder, query):
+    recall_log.append_recall(_log_of(folder), RecallEntry(SEARCH, query, 1.0))
+
+
+def _logged(folder):
+    return [entry.query for entry in recall_log.read(_log_of(folder)).entries]
 
 
 def _labels(folder):
@@ -185,82 +210,49 @@ def _typing(folder):
     return journal.Typing(journal_of(folder), "MEMORY.md")
 
 
+def _type(folder):
+    _typing(folder).keep(1, "first", b"old")
+
+
+def _typed(folder):
+    return [one.text for one in journal.left(journal_of(folder))]
+
+
 Write = Callable[[Path], object]
 WRITES: dict[str, tuple[Write | None, Write, Callable[[Path], object]]] = {
-    "an agreement": (
-        None,
-        lambda at: Approvals(at, at / "consent").approve("openai", "api.openai.com", "--yes"),
-        lambda at: [made.host for made in Approvals(at, at / "consent").every()],
-    ),
-    "an agreement taken back": (
-        lambda at: Approvals(at, at / "consent").approve("openai", "api.openai.com", "--yes"),
-        lambda at: Approvals(at, at / "consent").revoke(),
-        lambda at: [made.host for made in Approvals(at, at / "consent").every()],
-    ),
+    "an agreement": (None, _approve, _hosts),
+    "an agreement taken back": (_approve, lambda at: _approvals(at).revoke(), _hosts),
     "a label": (lambda at: _label(at, "first?"), _label, lambda at: judgments.load(_labels(at))),
-    "a configuration": (None, _write_config, lambda at: config_patch.read(_config(at))),
-    "a configuration changed": (
-        lambda at: config_patch.write(_config(at), None, b"{}"),
-        _write_config,
-        lambda at: config_patch.read(_config(at)),
-    ),
-    "a configuration taken back": (
-        _write_config,
-        lambda _: config_patch.undo(config_patch.last()),
-        lambda at: config_patch.read(_config(at)),
-    ),
-    "a line of a log": (
-        lambda at: recall_log.append_recall(at / "log" / "one.jsonl", RecallEntry(SEARCH, "1", 1.0)),
-        lambda at: recall_log.append_recall(at / "log" / "one.jsonl", RecallEntry(SEARCH, "2", 1.0)),
-        lambda at: [entry.query for entry in recall_log.read(at / "log" / "one.jsonl").entries],
-    ),
-    "a log deleted": (
-        lambda at: recall_log.append_recall(at / "log" / "one.jsonl", RecallEntry(SEARCH, "1", 1.0)),
-        lambda at: recall_log.clear_log(at / "log" / "one.jsonl"),
-        lambda at: [entry.query for entry in recall_log.read(at / "log" / "one.jsonl").entries],
-    ),
-    "what is typed": (
-        lambda at: _typing(at).keep(1, "first", b"old"),
-        lambda at: _typing(at).keep(1, "second", b"old"),
-        lambda at: [one.text for one in journal.left(journal_of(at))],
-    ),
-    "what was typed dropped": (
-        lambda at: _typing(at).keep(1, "first", b"old"),
-        lambda at: _typing(at).drop(1),
-        lambda at: [one.text for one in journal.left(journal_of(at))],
-    ),
+    "a configuration": (None, _write_config, _read_config),
+    "a configuration changed": (lambda at: config_patch.write(_config(at), None, b"{}"), _write_config, _read_config),
+    "a configuration taken back": (_write_config, lambda _: config_patch.undo(config_patch.last()), _read_config),
+    "a line of a log": (lambda at: _log(at, "1"), lambda at: _log(at, "2"), _logged),
+    "a log deleted": (lambda at: _log(at, "1"), lambda at: recall_log.clear_log(_log_of(at)), _logged),
+    "what is typed": (_type, lambda at: _typing(at).keep(1, "second", b"old"), _typed),
+    "what was typed dropped": (_type, lambda at: _typing(at).drop(1), _typed),
 }
-
-
-@pytest.fixture
-def state(tmp_path, monkeypatch):
-    """Where backups and logs of configurations lie."""
-    monkeypatch.setattr(config_patch, "backups", lambda: _STAGE[0] / "backups")
-    return tmp_path
-
-
-_STAGE = [Path()]
-
-
-def prepared(folder, first):
-    folder.mkdir()
-    _STAGE[0] = folder
-    if first is not None:
-        first(folder)
-    return folder
 
 
 @pytest.mark.parametrize("fault", ERRORS)
 @pytest.mark.parametrize("name", WRITES)
-def test_any_other_write_under_a_fault_of_each_call(state, name, fault):
+def test_any_other_write_under_a_fault_of_each_call(tmp_path, monkeypatch, name, fault):
     first, write, read = WRITES[name]
-    at_first = prepared(state / "first", first)
+
+    def prepared(name):
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.setattr(config_patch, "backups", lambda: folder / "backups")
+        if first is not None:
+            first(folder)
+        return folder
+
+    at_first = prepared("first")
     old = read(at_first)
     calls = count(lambda: write(at_first))
     new = read(at_first)
     assert new != old
     for at in range(len(calls)):
-        here = prepared(state / str(at), first)
+        here = prepared(str(at))
         with on(Failing(fault, at)) as disk:
             try:
                 write(here)
@@ -301,7 +293,7 @@ def cut_at(stage, at, *, names):
             whole = False
     disk.lose(names=names)
     healed(stage, notes, *([stage.new] if whole else [stage.old, stage.new]))
-    stage.done(notes)
+    shutil.rmtree(notes.parent)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="what was not flushed is found through /proc")

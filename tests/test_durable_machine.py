@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from tests.support.faults import small_disk
 from tests.support.workspace import put_all, texts_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits, capabilities and mounts are those of Linux")
@@ -91,18 +90,12 @@ def test_what_may_not_be_read_is_named(notes):
 
 
 @pytest.fixture
-def read_only(tmp_path):
+def read_only(disk):
     """A file system that is mounted read-only, with notes and an empty folder."""
-    disk = tmp_path / "disk"
-    if not small_disk(disk):
-        pytest.skip("only root can mount a small file system here")
-    try:
-        put_all(disk / "notes", NOTES)
-        (disk / "index").mkdir()
-        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        yield disk
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+    put_all(disk / "notes", NOTES)
+    (disk / "index").mkdir()
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    return disk
 
 
 def test_notes_on_a_read_only_disk_are_searched_and_not_changed(read_only):

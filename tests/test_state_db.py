@@ -18,7 +18,7 @@ from memory_tui.errors import StateUnavailable
 from memory_tui.inbox.entries import Decisions, Passage, Suggestion
 from memory_tui.notices import notice
 from memory_tui.state_db import Table
-from tests.support.faults import fill, small_disk
+from tests.support.faults import fill
 from tests.support.waiting import LONG
 from tests.support.workspace import needs_inodes
 
@@ -172,26 +172,20 @@ def test_a_fault_of_the_disk_is_said_and_leaves_what_was_there(path, monkeypatch
 
 
 @needs_inodes
-def test_a_full_disk_costs_nothing_that_was_there(tmp_path):
-    disk = tmp_path / "disk"
-    if not small_disk(disk):
-        pytest.skip("this user may not mount a small disk")
-    try:
-        path = disk / "state" / "state.sqlite"
-        records(path).put("a", "first")
-        fill(disk, 1)
-        refused = 0
-        for number in range(50):
-            try:
-                records(path).put(str(number), "x" * 5000)
-            except StateUnavailable:
-                refused += 1
-        assert refused
-        (disk / "ballast").unlink()
-        assert records(path).read()["a"] == "first"
-        records(path).put("after", 1)
-    finally:
-        subprocess.run(["umount", str(disk)], check=True)
+def test_a_full_disk_costs_nothing_that_was_there(disk):
+    path = disk / "state" / "state.sqlite"
+    records(path).put("a", "first")
+    fill(disk, 1)
+    refused = 0
+    for number in range(50):
+        try:
+            records(path).put(str(number), "x" * 5000)
+        except StateUnavailable:
+            refused += 1
+    assert refused
+    (disk / "ballast").unlink()
+    assert records(path).read()["a"] == "first"
+    records(path).put("after", 1)
 
 
 def test_a_change_that_fails_in_the_middle_changes_nothing(path):

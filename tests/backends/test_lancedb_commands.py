@@ -9,7 +9,7 @@ from memory_tui.backends.lancedb import EntryRefused, answer
 from memory_tui.mcp.server import Handlers, ServedMemory, ServerOptions
 from memory_tui.recalls import recall_log
 from tests.backends.conftest import TEXTS
-from tests.support.mcp import Wire, end_all
+from tests.support.mcp import Wire
 from tests.support.provider_server import Play, serving
 
 
@@ -17,12 +17,6 @@ from tests.support.provider_server import Play, serving
 def run(tmp_path, command, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return lambda *words, place=None: command(*(["--memories", str(place)] if place else []), *words)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def servers():
-    yield
-    end_all()
 
 
 def data(answer):

@@ -57,7 +57,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "garbage": ({"search": {"print": "what a day\n"}}, "cannot be read"),
     "300,000 characters": ({"search": {"print": "x" * 1000, "times": 300}}, "more than 200,000"),
     "exit status": ({"search": {"error": "Error: boom\n", "status": 1}}, "boom"),
-    "unknown collection": ({"search": {"error": "Collection not found: nope", "status": 1}}, "not found"),
     "broken configuration": (
         {"search": {"error": "YAMLParseError: bad index.yml\n    at parse (x.js:1)\n", "status": 1}},
         "YAMLParseError: bad index.yml.*Move the folder away",
@@ -72,7 +71,6 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no address": (row(file="/etc/passwd"), "row 1"),
     "a link out of the collection": (row(file="qmd://memory-dir-main/link.md"), "row 1"),
     "no snippet": (row(snippet=None), "row 1"),
-    "text as a score": (row(score="0.5"), "row 1"),
     "no number": (row(score=float("nan")), "row 1"),
     "version 0.9": ({"version": "qmd 0.9.0"}, "0.9.0 is not supported.*npm install --global @tobilu/qmd@2.8.3"),
     "another program": ({"version": "QMD is a band"}, "is no QMD"),

@@ -21,8 +21,6 @@ from tests.support.tui import sample
 from tests.support.waiting import LONG
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the app in a browser needs POSIX signals")
-
-
 ECHO = """
 import os, sys
 os.write(1, b"__GANGLION__\\n")

@@ -126,13 +126,9 @@ def test_ctrl_c_stops_indexing_and_the_next_run_goes_on(tmp_path):
 )
 def test_a_signal_ends_a_command_in_one_line(tmp_path, command, number):
     notes = put_all(tmp_path / "notes", {"MEMORY.md": "# M\n\n- the router\n"})
-    started = subprocess.Popen(
-        in_front([sys.executable, "-m", "memory_tui", *command.split(), "--workspace", str(notes)]),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    with started:
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    words = [sys.executable, "-m", "memory_tui", *command.split(), "--workspace", str(notes)]
+    with subprocess.Popen(in_front(words), **pipes) as started:
         started.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "query": "router"}\n')
         started.stdin.flush()
         assert started.stdout.readline()

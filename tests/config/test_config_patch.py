@@ -120,17 +120,9 @@ def test_replacing_changes_no_byte_outside_the_value(text, value):
 def test_an_agents_own_section_is_the_place_of_its_values(write, tmp_path):
     for name in ("one", "two"):
         (tmp_path / name / "memory").mkdir(parents=True)
-    path = write(
-        {
-            "agents": {
-                "defaults": {"memorySearch": {"query": {"minScore": 0.4}}},
-                "list": [
-                    {"id": "one", "default": True, "workspace": str(tmp_path / "one")},
-                    {"id": "two", "workspace": str(tmp_path / "two"), "memorySearch": {"sources": ["memory"]}},
-                ],
-            }
-        }
-    )
+    one = {"id": "one", "default": True, "workspace": str(tmp_path / "one")}
+    two = {"id": "two", "workspace": str(tmp_path / "two"), "memorySearch": {"sources": ["memory"]}}
+    path = write({"agents": {"defaults": {"memorySearch": {"query": {"minScore": 0.4}}}, "list": [one, two]}})
     after = json.loads(text_of(plan_of(path, ("query.minScore", "0.1"), agent="two")))
     assert after["agents"]["list"][1]["memorySearch"] == {"sources": ["memory"], "query": {"minScore": 0.1}}
     assert after["agents"]["defaults"]["memorySearch"] == {"query": {"minScore": 0.4}}

@@ -146,18 +146,9 @@ def test_an_agent_that_nobody_knows_is_refused_with_those_there_are(write, home)
 
 
 def test_variables_are_replaced_in_openclaws_order(home, write, monkeypatch):
-    write(
-        {
-            "env": {"vars": {"A": "env-vars", "B": "env-vars", "C": "env-vars", "D": "env-vars"}, "E": "env"},
-            "agents": {
-                "defaults": {
-                    "memorySearch": {
-                        "extraPaths": ["${A}", "${B}/${C}", "${D}", "${E}", "$${A}", "${lower}", "$A", "${A", "~/x"]
-                    }
-                }
-            },
-        }
-    )
+    paths = ["${A}", "${B}/${C}", "${D}", "${E}", "$${A}", "${lower}", "$A", "${A", "~/x"]
+    variables = {"vars": dict.fromkeys("ABCD", "env-vars"), "E": "env"}
+    write({"env": variables, "agents": {"defaults": {"memorySearch": {"extraPaths": paths}}}})
     env = '# mine\nB=from-file # why\nexport C=\'quoted # text\'\nD="dou\\"ble"\nA=file\n=broken\nD2\n'
     (home / ".openclaw" / ".env").write_text(env)
     monkeypatch.setenv("A", "process")

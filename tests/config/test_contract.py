@@ -18,7 +18,7 @@ from memory_tui.plan import Options
 from memory_tui.providers import registry, request_formats
 from memory_tui.tui.note_facts import today_of
 from tests.support.config_text import parsed
-from tests.support.mcp import Wire, end_all
+from tests.support.mcp import Wire
 from tests.support.provider_server import Play, serving
 from tests.support.workspace import put
 
@@ -257,10 +257,8 @@ def test_a_prompt_holds_what_the_budget_says_that_hosts_read(layout, limit, aske
     host = budget.hosts(plans.choose(options).config, tmp_path)[0]
     cut = budget.measure(text.encode(), host).cut
     assert file["cut"] is True
-    assert (
-        f"kept {budget.shares(len(text.encode('utf-16-le')) // 2 - 1, limit, 'MEMORY.md', newer=host.newer)[0]}+"
-        in (file["text"])
-    )
+    kept = budget.shares(len(text.encode("utf-16-le")) // 2 - 1, limit, "MEMORY.md", newer=host.newer)[0]
+    assert f"kept {kept}+" in file["text"]
     lines = text.split("\n")
     head = "\n".join([*lines[: cut.line - 1], lines[cut.line - 1][: cut.column - 1]])
     assert file["text"].startswith(head + "\n\n[...truncated, read MEMORY.md")
@@ -271,17 +269,14 @@ def test_a_prompt_holds_what_the_budget_says_that_hosts_read(layout, limit, aske
 
 def test_a_server_without_memory_search_does_not_tell_its_agent_to_search(asked):
     wire = Wire(where(asked(OFF)))
-    try:
-        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bare", "version": "1"}}
-        said = wire.ask(0, "initialize", **client)["result"]["instructions"]
-        assert "enabled is false" in said
-        assert "search the memory files" not in said
-        wire.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        note = wire.ask(3, "tools/call", name="memory_get", arguments={"path": "MEMORY.md"})
-        for answer in (wire.search(2), note):
-            assert answer["result"]["structuredContent"]["disabled"] is True
-    finally:
-        end_all()
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bare", "version": "1"}}
+    said = wire.ask(0, "initialize", **client)["result"]["instructions"]
+    assert "enabled is false" in said
+    assert "search the memory files" not in said
+    wire.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    note = wire.ask(3, "tools/call", name="memory_get", arguments={"path": "MEMORY.md"})
+    for answer in (wire.search(2), note):
+        assert answer["result"]["structuredContent"]["disabled"] is True
 
 
 def test_a_difference_of_the_file_shows_no_key_of_any_provider(asked, tmp_path, printed):

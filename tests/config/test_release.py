@@ -39,7 +39,6 @@ def found(home):
 @pytest.mark.parametrize(
     ("version", "profile"),
     [
-        ("2026.9.6", "openclaw-2026.9"),
         ("2027.1.3", "openclaw-2026.9"),
         ("2026.7.9", "openclaw-2026.3"),
         ("2026.3.7", "openclaw-2026.3"),

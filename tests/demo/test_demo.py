@@ -6,7 +6,6 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-import apsw
 import pytest
 from msgspec.structs import replace
 
@@ -21,6 +20,7 @@ from memory_tui.errors import WorkspaceError
 from memory_tui.explain import trace_json
 from memory_tui.recalls import recall_log
 from tests.demo import demo_log
+from tests.support.index import run_sql
 from tests.support.workspace import options_of, synced
 
 TODAY = dt.date(2026, 3, 14)
@@ -122,11 +122,9 @@ def kept_of_demo(state):
     files = [path for path in state.rglob("*") if path.is_file() and path.name != "state.sqlite"]
     if not (state / "memory-tui" / "state.sqlite").exists():
         return list(files)
-    connection = apsw.Connection(str(state / "memory-tui" / "state.sqlite"))
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")} & {"note_change", "note_blob"}
-    rows = [row for table in tables for row in connection.execute(f"SELECT * FROM {table}")]
-    connection.close()
-    return [*files, *rows]
+    database = state / "memory-tui" / "state.sqlite"
+    tables = {name for (name,) in run_sql(database, "SELECT name FROM sqlite_schema")} & {"note_change", "note_blob"}
+    return [*files, *(row for table in tables for row in run_sql(database, f"SELECT * FROM {table}"))]
 
 
 def test_the_log_of_the_demo_is_what_the_server_answers(tmp_path):

@@ -6,10 +6,10 @@ import threading
 import pytest
 
 from memory_tui.engine.engine import Engine
-from memory_tui.index.store import Store
 from memory_tui.providers import base
 from tests.support import embed
 from tests.support.embed import KEY, configure
+from tests.support.index import run_sql
 from tests.support.provider_server import hang, status, well
 from tests.support.waiting import LONG
 from tests.support.workspace import synced
@@ -24,16 +24,8 @@ def options(tmp_path, play, fallback="none", **more):
 
 
 def spaces(tmp_path):
-    store = Store.open(tmp_path / "i.sqlite", read_only=True)
-    try:
-        return {
-            row[0]
-            for row in store.query(
-                "SELECT DISTINCT e.provider FROM chunks c JOIN embedding_cache e ON e.id = c.embedding_id"
-            )
-        }
-    finally:
-        store.close()
+    sql = "SELECT DISTINCT e.provider FROM chunks c JOIN embedding_cache e ON e.id = c.embedding_id"
+    return {provider for (provider,) in run_sql(tmp_path / "i.sqlite", sql)}
 
 
 @pytest.mark.parametrize("first", [0, 2])

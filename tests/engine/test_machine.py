@@ -16,7 +16,7 @@ from memory_tui.tui.machine import Chooser
 from tests.support.curate import git
 from tests.support.transcripts import claude_said, write
 from tests.support.tui import Window, go, make_app, sample
-from tests.support.workspace import own_home
+from tests.support.workspace import own_home, put
 
 
 @pytest.fixture
@@ -24,26 +24,21 @@ def home(tmp_path, monkeypatch):
     """A home with an agent of OpenClaw, two projects of Claude Code, one in a repository, and Codex."""
     own_home(monkeypatch, tmp_path, tmp_path)
     clawed = tmp_path / ".openclaw" / "workspace"
-    put(clawed / "MEMORY.md", "- the agent's\n")
+    put(clawed, "MEMORY.md", text="- the agent's\n")
     agents = {"list": [{"id": "main", "workspace": str(clawed)}]}
-    put(tmp_path / ".openclaw" / "openclaw.json", json.dumps({"agents": agents}))
-    put(tmp_path / ".codex" / "memories" / "MEMORY.md", "- of Codex\n")
+    put(tmp_path / ".openclaw", "openclaw.json", text=json.dumps({"agents": agents}))
+    put(tmp_path / ".codex" / "memories", "MEMORY.md", text="- of Codex\n")
     for name in ("boat", "shed"):
         (tmp_path / name).mkdir()
         memory = claude_code.auto_memory(tmp_path / name)
         talk = [{"type": "summary"}, claude_said("user", "Hello.", 1.0, str(tmp_path / name))]
         write(memory.parent / "s1.jsonl", talk)
-        put(memory / "MEMORY.md", f"- about the {name}\n")
+        put(memory, "MEMORY.md", text=f"- about the {name}\n")
     git(tmp_path / "boat", "init")
-    put(tmp_path / "boat" / "hull.txt", "oak\n")
+    put(tmp_path / "boat", "hull.txt", text="oak\n")
     git(tmp_path / "boat", "add", ".")
     git(tmp_path / "boat", "commit", "-m", "one")
     return tmp_path
-
-
-def put(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
 
 
 def listed():
@@ -51,7 +46,7 @@ def listed():
 
 
 def test_memories_of_every_host_are_listed(home):
-    put(home / "plain" / "MEMORY.md", "- mine\n")
+    put(home / "plain", "MEMORY.md", text="- mine\n")
     machine.remember(home / "plain")
     machine.remember(home / "boat-that-sank")
     memories = listed()
@@ -62,7 +57,7 @@ def test_memories_of_every_host_are_listed(home):
 
 
 def test_a_memory_with_an_index_says_how_many_decisions_wait_and_another_was_not_examined(home, printed):
-    put(home / "plain" / "MEMORY.md", "- mine\n")
+    put(home / "plain", "MEMORY.md", text="- mine\n")
     (home / "plain" / "MEMORY.md").write_bytes(b"- a caf\xe9 by the lake\n")
     machine.remember(home / "plain")
     printed("index", "--workspace", str(home / "plain"))
@@ -77,15 +72,16 @@ def test_a_worktree_and_a_moved_folder_of_memory_are_followed(home):
     git(home / "boat", "worktree", "add", str(home / "boat-two"))
     (home / ".claude" / "projects" / "-boat-two").mkdir()
     write(home / ".claude/projects/-boat-two/s2.jsonl", [claude_said("user", "Hi.", 1.0, str(home / "boat-two"))])
-    put(home / "elsewhere" / "MEMORY.md", "- moved\n")
-    put(home / "shed" / ".claude" / "settings.local.json", json.dumps({"autoMemoryDirectory": str(home / "elsewhere")}))
+    put(home / "elsewhere", "MEMORY.md", text="- moved\n")
+    moved = json.dumps({"autoMemoryDirectory": str(home / "elsewhere")})
+    put(home / "shed" / ".claude", "settings.local.json", text=moved)
     memories = [each for each in machine.memories() if each.host == "Claude Code"]
     assert {each.folder for each in memories} == {claude_code.auto_memory(home / "boat"), home / "elsewhere"}
     assert len(memories) == 2
 
 
 def test_a_memory_that_the_host_does_not_read_whole_says_so(home):
-    put(claude_code.auto_memory(home / "boat") / "MEMORY.md", "- a line\n" * 300)
+    put(claude_code.auto_memory(home / "boat"), "MEMORY.md", text="- a line\n" * 300)
     (finding,) = listed()["Claude Code boat"].findings
     assert finding == (
         "Claude Code reads lines up to 200; the note has 300; it cuts out from line 201 on: 100 lines are not read."
@@ -138,7 +134,7 @@ def test_a_memory_is_not_laid_over_another(home, printed):
     machine.memories()
     (home / "boat").rename(home / "ship")
     memory = listed()["Claude Code boat"]
-    put(claude_code.auto_memory(home / "ship") / "MEMORY.md", "- newer\n")
+    put(claude_code.auto_memory(home / "ship"), "MEMORY.md", text="- newer\n")
     with pytest.raises(ConfigError, match="not empty"):
         machine.move(memory.folder, memory.moved_to)
     assert (memory.folder / "MEMORY.md").read_text() == "- about the boat\n"
@@ -166,7 +162,7 @@ def test_a_move_that_was_cut_off_behind_its_rename_is_taken_back(home, monkeypat
 
 def test_a_large_memory_is_not_examined_and_the_others_are(home):
     for name, lines in (("large", 40_000), ("small", 1)):
-        put(home / name / "MEMORY.md", "- wifi password: Tr0ub4dor-3x\n" + "- a line like any other\n" * lines)
+        put(home / name, "MEMORY.md", text="- wifi password: Tr0ub4dor-3x\n" + "- a line like any other\n" * lines)
         machine.remember(home / name)
         assert main(["index", "--workspace", str(home / name)]) == 0
     facts = {each.folder.name: each.facts for each in machine.memories()}
@@ -180,7 +176,7 @@ def test_a_project_that_is_gone_or_was_copied_by_name_alone_is_no_match(home):
     shutil.rmtree(home / "shed")
     (home / "ship").mkdir()
     git(home / "ship", "init")
-    put(home / "ship" / "hull.txt", "steel\n")
+    put(home / "ship", "hull.txt", text="steel\n")
     git(home / "ship", "add", ".")
     git(home / "ship", "commit", "-m", "another")
     memories = listed()
@@ -206,7 +202,7 @@ def test_where_no_workspace_is_meant_a_person_chooses(home):
 
 
 def test_memories_are_listed_where_transcripts_and_configurations_make_no_sense(home):
-    put(home / ".openclaw" / "openclaw.json", "{")
+    put(home / ".openclaw", "openclaw.json", text="{")
     for path in (home / ".claude" / "projects").glob("*/*.jsonl"):
         path.write_bytes(b'\xff\n[]\n{"cwd": 7}\n{"cwd": "a\\u0000"}\n')
     assert [each.host for each in machine.memories()] == ["Claude Code", "Claude Code", "Codex"]

@@ -260,10 +260,8 @@ def test_who_agrees_for_nothing_is_told_why(run, config):
     assert "openai has your approval to get these notes at embed.example, since " in run("provider", "--approve")[1]
     remote = '{baseUrl: "http://127.0.0.1:9"}'
     config.write_text(f'{{agents: {{defaults: {{memorySearch: {{provider: "ollama", remote: {remote}}}}}}}}}')
-    assert (
-        "ollama needs no approval: 127.0.0.1:9 is an address of this machine. It gets no text that"
-        in run("provider", "--approve")[1]
-    )
+    said = "ollama needs no approval: 127.0.0.1:9 is an address of this machine. It gets no text that"
+    assert said in run("provider", "--approve")[1]
     config.write_text('{agents: {defaults: {memorySearch: {provider: "voyage"}}}}')
     assert "voyage cannot be approved before it is complete: No API key" in run("provider", "--approve")[1]
 

@@ -23,6 +23,7 @@ from memory_tui.search.rank import rank
 from memory_tui.search.trace import QueryPlan, Recalled
 from memory_tui.workspace.notes import title_of
 from tests.harness.claims import STILL, adversarial, open_world
+from tests.support.provider_server import Play, serving
 from tests.support.search import evidence as made
 from tests.support.search import settings as chosen
 from tests.support.workspace import FACTS, options_in, options_of, put, put_all, synced
@@ -186,9 +187,8 @@ def test_the_title_is_the_nearest_heading_and_the_text_begins_where_it_answers()
     assert body_of(lines, words, 6, title).startswith("Created under Settings.")
     items = ["- [x] Restore drill", "", "## Biscuit", "- Vet: Southville Vets.", "- Food is in the hall"]
     assert body_of(items, words, 0) == "Restore drill / Biscuit: Vet: Southville Vets. Food is in the hall"
-    assert (
-        body_of(["**Backups.** Do them in 2026. Then > rest"], words, 0) == "**Backups.** Do them in 2026. Then > rest"
-    )
+    bold = "**Backups.** Do them in 2026. Then > rest"
+    assert body_of([bold], words, 0) == bold
     assert body_of(["It is read", "to the end", "- once"], words, 0) == "It is read to the end / once"
     long = ["word " * 60 + "guest " + "more " * 20]
     assert body_of(long, words, 0).startswith("… ")
@@ -225,8 +225,6 @@ def test_a_changed_endpoint_is_a_reason_to_rebuild_before_anybody_is_asked(unask
         section = {"provider": "ollama", "model": "m", "remote": {"baseUrl": url}}
         path.write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))
         return replace(options(tmp_path, "recommended", ""), config=str(path))
-
-    from tests.support.provider_server import Play, serving
 
     with serving(Play()) as play:
         with synced(configured(play.url)) as engine:

@@ -151,14 +151,9 @@ class Scenario:
         self.name, self.template, trial = name, place / name, place / "trial"
         in_fork(lambda: prepared(self.template, name))
         shutil.copytree(self.template, trial)
-        (self.steps, self.needed), self.before, self.after = (
-            in_fork(job)[1]
-            for job in (
-                lambda: work(trial, name, 0),
-                lambda: state(opened(self.template, name)),
-                lambda: state(opened(trial, name)),
-            )
-        )
+        self.steps, self.needed = in_fork(lambda: work(trial, name, 0))[1]
+        self.before = in_fork(lambda: state(opened(self.template, name)))[1]
+        self.after = in_fork(lambda: state(opened(trial, name)))[1]
         shutil.rmtree(trial)
 
     def kill(self, folder: Path, at: int) -> list[str]:

@@ -38,14 +38,8 @@ def agent(package, tmp_path, model, **more):
 
 
 def memory_tui(host, *words):
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("memory-tui")), *words, "--json"],
-        check=False,
-        cwd=host.project,
-        env=host.environment,
-        capture_output=True,
-        text=True,
-    )
+    program, places = str(Path(sys.executable).with_name("memory-tui")), {"cwd": host.project, "env": host.environment}
+    done = subprocess.run([program, *words, "--json"], check=False, capture_output=True, text=True, **places)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout)
 

@@ -394,11 +394,6 @@ def test_zeros_that_a_crash_left_are_no_utf16():
         _written(data)
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf16_is_known_by_its_zeros(encoding):
-    assert utf16_of(TEXT.encode(encoding)) == encoding
-
-
 @given(st.binary())
 def test_any_bytes_are_written_or_refused(data):
     try:

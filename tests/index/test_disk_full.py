@@ -1,6 +1,5 @@
 """With a full disk or a folder that cannot be written the memory still answers, and says what is the matter."""
 
-import contextlib
 import os
 import subprocess
 
@@ -10,28 +9,17 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import IndexUnavailable
 from memory_tui.plan import Options
 from tests.support.commands import forked
-from tests.support.mcp import Wire, end_all
+from tests.support.faults import fill
+from tests.support.mcp import Wire
+from tests.support.workspace import put_all
 
 NOTES = 12
 
 
 @pytest.fixture
 def notes(tmp_path):
-    folder = tmp_path / "notes" / "memory"
-    folder.mkdir(parents=True)
-    for number in range(NOTES):
-        (folder / f"{number}.md").write_text(f"note {number} about gardens and coffee number{number}\n" * 30)
-    return tmp_path / "notes"
-
-
-@pytest.fixture
-def disk(tmp_path):
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], check=False).returncode:
-        pytest.skip("no small file system can be made here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    text = "note {0} about gardens and coffee number{0}\n" * 30
+    return put_all(tmp_path / "notes", {f"memory/{number}.md": text.format(number) for number in range(NOTES)})
 
 
 @pytest.fixture(scope="module")
@@ -55,15 +43,6 @@ def run(commands, notes, disk, tmp_path):
     return one
 
 
-def fill(disk, leave):
-    descriptor = os.open(disk / "filler", os.O_WRONLY | os.O_CREAT, 0o600)
-    with contextlib.suppress(OSError):
-        while True:
-            os.write(descriptor, bytes(4096))
-    os.close(descriptor)
-    os.truncate(disk / "filler", max(0, (disk / "filler").stat().st_size - leave))
-
-
 def killed(run, index):
     """An index whose writer was killed, with a log that was never folded in."""
     code = (
@@ -76,7 +55,7 @@ def killed(run, index):
 
 
 @pytest.mark.parametrize(
-    ("leave", "left"), [(0, "closed"), (0, "killed"), (81920, "killed"), (-1, "closed"), (-1, "killed")]
+    ("leave", "left"), [(0, "closed"), (0, "killed"), (20, "killed"), (-1, "closed"), (-1, "killed")]
 )
 def test_what_is_indexed_answers_when_nothing_can_be_written(run, notes, disk, leave, left):
     index = disk / "i" / "index.sqlite"
@@ -122,11 +101,7 @@ def test_an_agent_is_answered_while_the_disk_is_full(notes, disk, run):
     fill(disk, 0)
     index = str(disk / "i" / "index.sqlite")
     wire = Wire(["--workspace", str(notes), "--provider", "scripted", "--index", index])
-    try:
-        wire.greet()
-        answer = wire.search(1, "number7 gardens")
-        assert "memory/7.md" in answer["result"]["content"][0]["text"], answer
-        wire.process.stdin.close()
-        assert b"Traceback" not in wire.process.stderr.read()
-    finally:
-        end_all()
+    answer = wire.greet().search(1, "number7 gardens")
+    assert "memory/7.md" in answer["result"]["content"][0]["text"], answer
+    wire.process.stdin.close()
+    assert b"Traceback" not in wire.process.stderr.read()

@@ -1,12 +1,14 @@
 """Transcripts in the index: opt-in, cut and hashed as documented, patient about growth, and never with a secret."""
 
 import json
+import threading
 
 import pytest
 from msgspec.structs import replace
 
 from memory_tui.config.settings import Settings
 from memory_tui.index.sync import SyncRun, compare, sync, waits
+from memory_tui.index.watch import Watcher
 from memory_tui.jsstring import sha256_hex
 from memory_tui.workspace import transcripts
 from memory_tui.workspace.roots import Roots, scan
@@ -20,14 +22,9 @@ def said(role, text):
     return json.dumps({"type": "message", "message": {"role": role, "content": text}}) + "\n"
 
 
-CONVERSATION = (
-    json.dumps({"type": "session"})
-    + "\n"
-    + said("user", "Where is the zeppelin?")
-    + said("toolResult", "zeppelin.txt")
-    + "{broken\n"
-    + said("assistant", f"In the hangar, the key is {SECRET}.")
-)
+CONVERSATION = json.dumps({"type": "session"}) + "\n"
+CONVERSATION += said("user", "Where is the zeppelin?") + said("toolResult", "zeppelin.txt") + "{broken\n"
+CONVERSATION += said("assistant", f"In the hangar, the key is {SECRET}.")
 
 
 class Told(Memory):
@@ -142,10 +139,6 @@ def test_a_transcript_that_shrank_counts_whole(memory):
 
 
 def test_the_watcher_sees_transcripts(memory, tmp_path):
-    import threading
-
-    from memory_tui.index.watch import Watcher
-
     seen = threading.Event()
     watcher = Watcher(memory.roots, 0.05, seen.set, lambda _: None, lambda _: None)
     watcher.switch(True)

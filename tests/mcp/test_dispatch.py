@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memory_tui.mcp import wire
 from memory_tui.plan import Options
 from tests.support.commands import alone
-from tests.support.mcp import Wire, end_all
+from tests.support.mcp import Wire
 from tests.support.sdk_server import SdkServer
 from tests.support.workspace import put, synced
 
@@ -23,12 +23,6 @@ ENVELOPE: dict[str, Any] = {
     "io.modelcontextprotocol/clientInfo": CLIENT,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-
-
-@pytest.fixture(autouse=True)
-def _no_server_is_left_behind():
-    yield
-    end_all()
 
 
 @pytest.fixture

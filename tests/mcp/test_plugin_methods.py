@@ -9,7 +9,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.errors import QueryError
 from memory_tui.mcp import tools
 from memory_tui.mcp.server import PRIVATE
-from tests.support.mcp import Wire, end_all
+from tests.support.mcp import Wire
 from tests.support.provider_server import Play, serving
 from tests.support.workspace import options_in, put_all, synced
 
@@ -95,14 +95,11 @@ def test_status_is_in_the_words_of_openclaw(memory, workspace):
 
 
 def test_the_server_answers_them_and_keeps_the_time_that_a_host_allows(workspace, tmp_path):
-    try:
-        place = ["--workspace", str(workspace), "--index", str(tmp_path / "i.sqlite")]
-        server = Wire([*place, "--provider", "scripted"]).greet()
-        server.search(1)
-        calls = zip(PRIVATE, ({"query": "omada"}, {"with": "triggers"}, {}), strict=True)
-        for number, (name, given) in enumerate(calls, start=2):
-            assert "result" in server.ask(number, name, **given), name
-        wrong = server.ask(9, "memory-tui/search", query=" ")
-        assert wrong["error"]["message"].startswith("query required")
-    finally:
-        end_all()
+    place = ["--workspace", str(workspace), "--index", str(tmp_path / "i.sqlite")]
+    server = Wire([*place, "--provider", "scripted"]).greet()
+    server.search(1)
+    calls = zip(PRIVATE, ({"query": "omada"}, {"with": "triggers"}, {}), strict=True)
+    for number, (name, given) in enumerate(calls, start=2):
+        assert "result" in server.ask(number, name, **given), name
+    wrong = server.ask(9, "memory-tui/search", query=" ")
+    assert wrong["error"]["message"].startswith("query required")

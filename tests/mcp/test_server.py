@@ -16,7 +16,7 @@ import pytest
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from tests.support.commands import alone
-from tests.support.mcp import PROGRAM, STARTED, Wire, end_all, scripted
+from tests.support.mcp import PROGRAM, STARTED, Wire, scripted
 from tests.support.provider_server import Play, hang, serving
 from tests.support.waiting import LONG, until
 from tests.support.workspace import FACTS, put_all
@@ -132,12 +132,6 @@ def test_an_index_that_cannot_be_written_is_said_at_each_question(arguments, wor
             assert answer["action"] == "Name a file in a folder that can be written with --index."
 
     ask([*arguments, "--index", str(workspace / "MEMORY.md" / "i.sqlite")], talk)
-
-
-@pytest.fixture(autouse=True)
-def _no_server_is_left_behind():
-    yield
-    end_all()
 
 
 BROKEN: list[tuple[bytes, int, object]] = [
@@ -285,7 +279,6 @@ def test_a_client_that_is_gone_in_the_middle_ends_the_server(arguments):
 
 
 def test_what_is_printed_by_accident_does_not_reach_the_protocol(workspace, tmp_path):
-    """A library that prints, and a child that does, must not break a line of the protocol."""
     noisy = (
         "def noisy():\n"
         "    print('from print', flush=True); os.write(1, b'from write\\n')\n"

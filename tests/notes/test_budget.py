@@ -16,8 +16,6 @@ from tests.support.waiting import LONG
 from tests.support.workspace import put_all
 
 TEXT = st.text(st.sampled_from("ab \n\r日é😀"), max_size=80)
-
-
 CRLF = b"".join(b"line %02d\r\n" % n for n in range(10))
 LINES = b"".join(b"- %d\n" % n for n in range(201))
 

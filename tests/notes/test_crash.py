@@ -163,6 +163,7 @@ def test_it_is_known_whether_a_change_was_made(before, mine, now, made):
     assert journal.is_made(FileChange("x.md", before, mine), now) == made
 
 
+pytestmark = pytest.mark.usefixtures("patient")
 LOG = "memory/2026-01-12.md"
 CLOCK = 1_768_226_700.0
 """A time on the day of LOG."""
@@ -233,11 +234,8 @@ class Writer:
         """How many lines it wrote, known at the end."""
 
     def __enter__(self) -> Writer:
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _WRITER, str(self._note), self._way, str(self._pause)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
+        words = [sys.executable, "-c", _WRITER, str(self._note), self._way, str(self._pause)]
+        self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.wrote()
         return self
 
@@ -309,7 +307,8 @@ class Desk:
 
     def remember(self) -> None:
         self._wrote()
-        done = self.curator.remember(f"user {self._fresh()}, captured.")
+        self._turn += 1
+        done = self.curator.remember(f"user {self._turn}, captured.")
         at = f"{self.curator.plan.now():%H:%M}"
         assert done.change.kind == "capture"
         self._became(Counter({f"- {at} user {self._turn}, captured.": 1}), Counter())
@@ -348,10 +347,6 @@ class Desk:
         self._sides = (before, after)
         self._undoable = True
 
-    def _fresh(self) -> int:
-        self._turn += 1
-        return self._turn
-
     def _line(self) -> str:
         self._turn += 1
         text = (self.folder / LOG).read_text("utf-8").split("\n")
@@ -375,13 +370,6 @@ def folder(tmp_path):
     folder = workspace(tmp_path / "notes")
     Desk.prepare(folder)
     return folder
-
-
-@pytest.fixture(autouse=True)
-def _patience(monkeypatch):
-    """Nor is how long a program waits for another one that gets no turn on a busy machine."""
-    for place, name in ((write, "WAIT_SECONDS"), (write, "DEADLINE_SECONDS"), (journal, "_LOCK_SECONDS")):
-        monkeypatch.setattr(place, name, LONG)
 
 
 PACES = [

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory_tui.errors import EditRefused, PathRefused
-from memory_tui.notes import journal, write
+from memory_tui.notes import write
 from memory_tui.notes.changes import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
 from tests.support.curate import curator, entries, hidden, put, workspace
 from tests.support.waiting import LONG
@@ -24,15 +24,12 @@ NOTE = st.tuples(
 ).map(lambda parts: parts[0] + b"".join(line + end for line, end in parts[1]) + parts[2].replace(b"\n", b""))
 PATHS = ("MEMORY.md", "memory/a.md", "memory/deep/b.md")
 LOG = "memory/2026-01-12.md"
-pytestmark = pytest.mark.usefixtures("quick_disk")
+pytestmark = pytest.mark.usefixtures("quick_disk", "patient")
 
 
 @pytest.fixture(autouse=True)
-def _patience(monkeypatch):
-    """Nor is how long a program is waited for that has a note open, or the lock, and gets no turn on a busy machine."""
-    late = (write, "LATE_SECONDS")
-    for place, name in ((write, "WAIT_SECONDS"), late, (write, "DEADLINE_SECONDS"), (journal, "_LOCK_SECONDS")):
-        monkeypatch.setattr(place, name, LONG)
+def _late_writers_are_waited_for(monkeypatch):
+    monkeypatch.setattr(write, "LATE_SECONDS", LONG)
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 
 from memory_tui.notes import merge as merging
 from memory_tui.notes.changes import Change, FileChange, diff_lines
-from memory_tui.notes.merge import changed_spans, common_head, merge
+from memory_tui.notes.merge import changed_spans, merge
 
 LINE = st.binary(max_size=4).map(lambda data: data.replace(b"\n", b""))
 TEXT = st.tuples(st.lists(st.tuples(LINE, st.sampled_from([b"\n", b"\r\n"])), max_size=8), LINE).map(
     lambda parts: b"".join(line + end for line, end in parts[0]) + parts[1]
 )
-
-
 DAY = b"# day\n- one\n"
 
 
@@ -32,7 +30,6 @@ DAY = b"# day\n- one\n"
         (DAY, DAY + b"- mine\n", DAY + b"- theirs\n", DAY + b"- theirs\n- mine\n"),
         (DAY, b"# day\n- ONE\n", DAY + b"- theirs\n", b"# day\n- ONE\n- theirs\n"),
         (DAY, DAY + b"- mine\n", b"# day\n- ONE\n", b"# day\n- ONE\n- mine\n"),
-        (DAY, b"# day\n", DAY + b"- theirs\n", b"# day\n- theirs\n"),
         # A missing last line end is merged by itself.
         (b"a\nb", b"A\nb", b"a\nb\nc\n", b"A\nb\nc\n"),
         (b"a\r\nb", b"a\r\nb\r\nmine", b"A\r\nb", b"A\r\nb\r\nmine"),
@@ -151,9 +148,3 @@ def test_twice_the_lines_are_twice_the_work(texts):
     # The first one fills what is kept of words that may label a secret.
     _, one, other = work(1_200), work(600), work(1_200)
     assert other < 2.6 * one, (one, other)
-
-
-def test_what_both_began_with():
-    assert common_head(b"# day\n\n- a\n", b"# day\n\n- b\n") == b"# day\n\n"
-    assert common_head(b"# a\n", b"# b\n") is None
-    assert common_head(b"# a", b"# a\n- b\n") is None

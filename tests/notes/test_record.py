@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui.errors import EditRefused
-from memory_tui.notes.journal import Author, Sight, counted, zstd
+from memory_tui.notes.journal import Sight, counted, zstd
 from tests.support.curate import curator, journal_of, put, workspace
 
 DAY, OTHER = "memory/2026-03-20.md", "memory/other.md"
@@ -110,16 +110,6 @@ def test_changes_are_numbered_with_those_of_this_program_and_listed_in_pages(tmp
     assert [row.id for row in one.journal.without_author()] == [2]
     one.undo()
     assert (folder / DAY).read_bytes() == b"- mine\n- theirs\n"
-
-
-def test_an_author_is_written_down_once_somebody_asked(record):
-    first, second = seen(record, b"- a\n", b"- b\n")
-    author = Author("claude-code", "5f3a", "bytes")
-    record.set_authors([(first.id, first.place, author)])
-    assert [edit.author for edit in record.edits()] == [None, author]
-    assert [edit.id for edit in record.without_author()] == [second.id]
-    record.set_authors([(second.id, second.place, Author("", "", "none"))])
-    assert record.without_author() == ()
 
 
 def test_the_oldest_make_way_and_each_note_as_it_is_stays(record):

@@ -19,8 +19,6 @@ from tests.support.workspace import put, put_all
 pytest_plugins = ["tests.support.config"]
 
 BIG = Session(total_tokens=176_000, fresh=True)
-
-
 LARGE = Session(transcript_bytes=2_097_152)
 
 
@@ -150,14 +148,12 @@ def entry(triggers="tea", text="- tea", **more):
         ("Which tea?", entry("tea oolong kettle"), 0.8 * (0.8 / 3 + 0.1), "below the line"),
         ("Which tea?", entry(trusted=False), 0.68, "untrusted"),
         ("Which tea?", entry(project="site"), 0.68, "other project"),
-        ("Which tea?", entry(project="site; other"), 0.68, "other project"),
         ("Which tea?", entry(text="x" * 1801), 0.68, "no room"),
         ("Which tea?", entry("coffee; Tea"), 0.68, "injected"),
         ("teapot", entry(), 0.0, "no phrase fits"),
         ("a b", entry("a"), 0.0, "no phrase fits"),
         ("plan the trip to Rome", entry("trip planning"), 0.8 * (0.8 / 2 + 0.2 / 2), "below the line"),
         ("plan the trip to Rome", entry("trip rome"), 0.8, "injected"),
-        ("plan the trip to Rome", entry("trip rome hotel flight"), 0.8 * (0.8 * 2 / 4 + 0.2), "below the line"),
     ],
 )
 def test_what_becomes_of_an_entry(message, one, match, outcome):

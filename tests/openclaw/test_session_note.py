@@ -51,23 +51,13 @@ def test_the_prompt_has_the_notes_of_the_session(workspace, printed):
     assert "## Memory Files" not in printed(*base), "nothing to quote"
 
 
-def transcript(path, *said, **more):
-    records = [{"type": "message", "message": {"role": role, "content": text}, **more} for role, text in said]
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records) + "not json\n")
-    return path
-
-
 def test_the_last_messages_are_what_was_said(tmp_path):
-    path = transcript(
-        tmp_path / "s.jsonl",
-        ("user", "one"),
-        ("assistant", [{"type": "thinking", "text": "hm"}, {"type": "text", "text": "two\nlines"}]),
-        ("toolResult", "no"),
-        ("user", "/new"),
-        ("assistant", "NO_REPLY"),
-        ("user", "  "),
-        ("user", "last"),
-    )
+    texts = [{"type": "thinking", "text": "hm"}, {"type": "text", "text": "two\nlines"}]
+    rows = [("user", "one"), ("assistant", texts), ("toolResult", "no"), ("user", "/new"), ("assistant", "NO_REPLY")]
+    rows += [("user", "  "), ("user", "last")]
+    records = [{"type": "message", "message": {"role": role, "content": text}} for role, text in rows]
+    path = written(tmp_path / "s.jsonl", records)
+    path.write_text(path.read_text() + "not json\n")
     said = (Message("user", "one"), Message("assistant", "two\nlines"), Message("user", "last"))
     assert session_note.messages(path) == said
     assert session_note.messages(path, 1) == (Message("user", "last"),)
@@ -219,14 +209,10 @@ def recalled_by_codex():
 
 
 def codex(*said):
-    return [
-        {
-            "type": "response_item",
-            "payload": {"type": "message", "role": role, "content": [{"type": kind, "text": text}]},
-        }
-        for role, text in said
-        for kind in ["output_text" if role == "assistant" else "input_text"]
-    ]
+    texts = [[{"type": "output_text" if role == "assistant" else "input_text", "text": text}] for role, text in said]
+    messages = zip(said, texts, strict=True)
+    items = [{"type": "message", "role": role, "content": content} for (role, _), content in messages]
+    return [{"type": "response_item", "payload": item} for item in items]
 
 
 def written(path, records):

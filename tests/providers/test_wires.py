@@ -20,8 +20,6 @@ from tests.support.local_model import STAND_IN
 from tests.support.provider_server import status, vector
 
 TEXTS = ["the router", "a tomato plant", "the router"]
-
-
 EMBEDDING = [name for name in registry.NAMES if name != "none"]
 REMOTE = [name for name in registry.NAMES if registry.sends(name)]
 
@@ -261,7 +259,6 @@ BOTH = {"GOOGLE_API_KEY": "from-env", "GEMINI_API_KEY": "other"}.get
         *((name, {}, "Authorization", f"Bearer {KEY}") for name in REMOTE if name != "gemini"),
         *((name, {"api_keys": ()}, "Authorization", "") for name in ("openai", "ollama", "openai-compatible")),
         ("openai", {"headers": {"authorization": "Token t"}}, "Authorization", "Token t"),
-        ("openai", {"headers": {"X-Org": "o"}}, "X-Org", "o"),
         ("gemini", {}, "x-goog-api-key", KEY),
         ("gemini", {}, "Authorization", ""),
         ("gemini", {"api_keys": (Secret(TOKEN),)}, "Authorization", "Bearer tok"),

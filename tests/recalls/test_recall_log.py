@@ -57,16 +57,6 @@ def host(workspace):
     made.close()
 
 
-def test_what_is_written_is_read_again(log):
-    hit = LoggedHit("MEMORY.md", 1, 3, 0.5, 0.25, 1.0)
-    kept = recall_log.append_recall(log, entry(client="c 1", hits=(hit,), settings={"query.minScore": 0.35}, ms=1.5))
-    assert recall_log.read(log) == recall_log.Log((kept,), 0)
-    assert recall_log.read(log).find(kept.id[:4]) == kept
-    assert recall_log.read(log).find("last") == kept
-    assert recall_log.read(log).find("zzz") is None
-    assert recall_log.read(log).find("") is None
-
-
 @needs_inodes
 def test_only_its_owner_may_read_it(log):
     recall_log.append_recall(log, entry())
@@ -107,7 +97,7 @@ def test_torn_and_foreign_lines_are_counted_and_cost_nothing(log):
     second = recall_log.append_recall(log, entry("two"))
     found = recall_log.read(log)
     assert found.entries == (first, second)
-    assert found.unread == 7
+    assert (found.unread, found.find("")) == (7, None)
 
 
 def test_fields_of_another_release_do_not_hide_an_entry(log):
@@ -206,7 +196,6 @@ HIT = LoggedHit("MEMORY.md", 1, 2, 0.5, 0.4, 0.3)
         (RecallEntry("memory_recall", "tea", 1.0, outcome=recall_log.NONE_NEAR), "not answered"),
         (RecallEntry("memory_recall", "tea", 1.0, outcome="No table."), "failed"),
         (RecallEntry("memory_get", "MEMORY.md", 1.0), ""),
-        (RecallEntry("memory_get", "none.md", 1.0, outcome="There is no such note."), ""),
     ],
 )
 def test_what_is_not_known_to_be_found_is_not_called_found(logged, reply):
@@ -365,7 +354,7 @@ def test_the_command_lists_shows_explains_and_clears(run, host, workspace):
     replies = [(one["reply"], one["level"]) for one in listed["recalls"]]
     assert replies == [("found", "found"), ("not answered", NOTHING), (None, "")]
     name = listed["recalls"][0]["id"]
-    told = run("recall-log", name)[1]
+    told = run("recall-log", name[:4])[1]
     assert "The same would come now" in told
     assert "Level of the answer: found then and now." in told
     assert json.loads(run("recall-log", name, "--json")[1])["same"] is True
@@ -384,7 +373,6 @@ def test_the_command_lists_shows_explains_and_clears(run, host, workspace):
 
 @pytest.mark.parametrize("characters", ["0", "3000"])
 def test_what_is_logged_is_what_went_out_without_copies_and_by_lines(tmp_path, characters):
-    """Copies are one hit; the log is what went out, and not the ranking cut off."""
     text = "The omada router of the house stands in the closet behind the coats and hats.\n"
     folder = put_all(tmp_path / "notes", {f"memory/copy-{number}.md": text for number in range(4)})
     for number in range(9):

@@ -28,18 +28,9 @@ def place(tmp_path):
     return tmp_path
 
 
-def opened(place, provider="scripted", profile="openclaw-2026.3", index="index.sqlite", **changes):
-    return Engine.open(
-        options_of(
-            place / "notes", place / index, ("profile", profile), ("minScore", "0"), *changes.items(), provider=provider
-        )
-    )
-
-
-def asked(place, query, **options):
-    with opened(place, **options) as engine:
-        engine.index.sync()
-        return engine.search.search(query)
+def opened(place, provider="scripted", profile="openclaw-2026.3", **changes):
+    changes = (("profile", profile), ("minScore", "0"), *changes.items())
+    return Engine.open(options_of(place / "notes", place / "index.sqlite", *changes, provider=provider))
 
 
 def paths(trace):
@@ -113,7 +104,9 @@ def test_vectors_of_another_model_are_off_until_the_index_is_made_again(place, m
 
 def test_words_too_short_for_trigrams_are_looked_for_in_the_text(place):
     trigram = {"store.fts.tokenizer": "trigram"}
-    trace = asked(place, "会議", provider="none", **trigram)
+    with opened(place, provider="none", **trigram) as engine:
+        engine.index.sync()
+        trace = engine.search.search("会議")
     assert paths(trace) == ["memory/会議.md"]
     assert trace.plan.fts_query == 'text LIKE "%会議%"'
     assert trace.recalled[0].score == 1.0

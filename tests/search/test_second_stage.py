@@ -111,16 +111,13 @@ def searches(draw):
     cosines = draw(st.lists(st.floats(-0.2, 1), min_size=count, max_size=count))
     matched = draw(st.sets(st.integers(0, count - 1)))
     bm25 = {row: -draw(st.floats(0.1, 9)) for row in matched}
-    chosen = made.settings(
-        "recommended",
-        **{
-            "secondStage.weight": draw(st.sampled_from([0.0, 0.3, 0.6, 1.0])),
-            "secondStage.neighbour": draw(st.sampled_from([0.0, 0.1, 0.5])),
-            "hybrid.vectorWeight": draw(st.sampled_from([0.4, 0.9])),
-            "maxResults": draw(st.integers(1, 50)),
-        },
-    )
-    return one_note(texts, cosines, bm25, tuple(draw(QUESTIONS))), chosen
+    knobs = {
+        "secondStage.weight": draw(st.sampled_from([0.0, 0.3, 0.6, 1.0])),
+        "secondStage.neighbour": draw(st.sampled_from([0.0, 0.1, 0.5])),
+        "hybrid.vectorWeight": draw(st.sampled_from([0.4, 0.9])),
+        "maxResults": draw(st.integers(1, 50)),
+    }
+    return one_note(texts, cosines, bm25, tuple(draw(QUESTIONS))), made.settings("recommended", **knobs)
 
 
 @settings(max_examples=25, deadline=None)

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import uuid
 
 import psycopg
@@ -24,7 +23,7 @@ from tests.support.paths import ROOT
 from tests.support.postgres import Server
 from tests.support.provider_server import Play, serving
 from tests.support.shared_index import Home, shared_database
-from tests.support.waiting import LONG
+from tests.support.waiting import LONG, until
 from tests.support.workspace import synced
 
 HALF = """
@@ -45,15 +44,6 @@ def machine(folder, server, team, name="anna/laptop", login="anna", **more):
 @pytest.fixture
 def laptop(server, team, tmp_path):
     return machine(tmp_path / "laptop", server, team)
-
-
-def until(what):
-    """Wait until `what` is true; each look asks the database."""
-    end = time.monotonic() + LONG
-    while not (value := what()):
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    return value
 
 
 def command(home):

@@ -182,16 +182,9 @@ def _word(path: str) -> str:
 def shown(job: Made) -> dict[str, Any]:
     """A job as OpenAI and Voyage tell it."""
     errors = {"data": [{"message": "the input file is wrong"}]} if job.state == "failed" else None
-    return {
-        "id": job.id,
-        "object": "batch",
-        "status": job.state,
-        "input_file_id": job.file,
-        "errors": errors,
-        "output_file_id": job.output or None,
-        "error_file_id": job.errors or None,
-        "request_counts": {"total": 7, "completed": 5, "failed": 1},
-    }
+    files = {"input_file_id": job.file, "output_file_id": job.output or None, "error_file_id": job.errors or None}
+    counts = {"total": 7, "completed": 5, "failed": 1}
+    return {"id": job.id, "object": "batch", "status": job.state, "errors": errors, **files, "request_counts": counts}
 
 
 def shown_gemini(job: Made) -> dict[str, Any]:

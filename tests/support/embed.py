@@ -34,19 +34,9 @@ def settings_for(play: Play | None, name: str = "openai", **more: Any) -> Provid
     """Settings for `name` at the server `play`, with an environment of its own and no real waiting."""
     batches = more.pop("batches", RequestLimits(most_bytes=8000))
     clock = more.pop("clock", None) or (more.pop("time", None) or Time()).clock()
-    base = {"base_url": play.url} if play else {}
-    return ProviderSettings(
-        **{
-            "requested": name,
-            "api_keys": (Secret(KEY),),
-            "env": {}.get,
-            "batches": batches,
-            "clock": clock,
-            "may_send": lambda provider, host: True,
-            **base,
-            **more,
-        }
-    )
+    usual = {"requested": name, "api_keys": (Secret(KEY),), "env": {}.get, "batches": batches, "clock": clock}
+    usual |= {"may_send": lambda provider, host: True, **({"base_url": play.url} if play else {})}
+    return ProviderSettings(**{**usual, **more})
 
 
 def quick(seconds: float = 0.15, **more: Any) -> RequestLimits:

@@ -220,18 +220,6 @@ def count(do: Callable[[], object]) -> list[str]:
     return calls.made
 
 
-def small_disk(folder: Path, megabytes: int = 2) -> bool:
-    """Mount a file system of its own at `folder`; False where this user may not."""
-    import subprocess
-
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,nr_inodes=2000", "tmpfs", str(folder)]
-    try:
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
-
-
 def fill(folder: Path, leave_pages: int) -> None:
     """Fill the disk of `folder`, but for some pages of 4,096 bytes."""
     status = os.statvfs(folder)

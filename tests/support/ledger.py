@@ -70,19 +70,11 @@ class HostLedger:
         known = row is None or (row["originClass"] == "agent" and row["fileHash"] == sha(before))
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(after)
-        value = {
-            "version": 1,
-            "workspaceKey": self.key(path).partition(":")[0],
-            "relativePath": path,
-            "fileHash": sha(after),
-            "originClass": "agent" if known else "untrusted",
-            "observedAt": int(at * 1000),
-            "sessionId": "s1",
-            "sessionKey": "agent:main:main",
-            "reservationId": str(uuid.uuid4()),
-        }
-        self.put(path, value)
-        return str(value["originClass"])
+        origin = "agent" if known else "untrusted"
+        who = {"sessionId": "s1", "sessionKey": "agent:main:main", "reservationId": str(uuid.uuid4())}
+        what = {"relativePath": path, "fileHash": sha(after), "originClass": origin, "observedAt": int(at * 1000)}
+        self.put(path, {"version": 1, "workspaceKey": self.key(path).partition(":")[0], **what, **who})
+        return origin
 
     def run(self, sql: str, *bindings: Any) -> list[Any]:
         return run_sql(self.database, sql, *bindings)

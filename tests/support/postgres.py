@@ -23,6 +23,7 @@ from typing import Any
 
 import psycopg
 
+from tests.support.provider_server import free_port
 from tests.support.waiting import LONG
 
 # Importing the package warns, and makes folders.
@@ -72,19 +73,13 @@ def _owned_by_another(folder: Path) -> list[str]:
     return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
 
 
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 POOLER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
 
 
 @contextlib.contextmanager
 def pooled(server: Server) -> Iterator[int]:
     """Run PgBouncer before `server`: each transaction may be of another session. Yield its port."""
-    folder, port = Path(tempfile.mkdtemp(prefix="mtpg-", dir="/tmp")), _free_port()
+    folder, port = Path(tempfile.mkdtemp(prefix="mtpg-", dir="/tmp")), free_port()
     (folder / "users").write_text("".join(f'"{login}" "{PASSWORD}"\n' for login in LOGINS))
     (folder / "pgbouncer.ini").write_text(
         f"[databases]\n* = host=127.0.0.1 port={server.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
@@ -114,7 +109,7 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix="mtpg-", dir="/tmp"))
         self.data = self.folder / "data"
         self._as = _owned_by_another(self.folder)
-        self.port = _free_port()
+        self.port = free_port()
         self._databases = 0
         if primary is not None:
             self._run("pg_basebackup", "-R", "-c", "fast", "-D", str(self.data), "-d", primary.socket_url())

@@ -238,6 +238,12 @@ def serving(play: Any, handler: type[BaseHTTPRequestHandler] = Handler) -> Any:
             play.ended.set()
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 @contextlib.contextmanager
 def refusing() -> Iterator[str]:
     """An address of loopback where nobody listens; it is kept meanwhile, so that nobody else can be there instead."""

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tests.support.npm import installed, node
+from tests.support.provider_server import free_port
 from tests.support.scripted_model import MARK, MODEL, Model
 from tests.support.waiting import LONG
 
@@ -47,13 +48,6 @@ def openclaw(version: str) -> list[str]:
     return [node(), str(folder / "node_modules" / "openclaw" / "openclaw.mjs")]
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
 @dataclass(slots=True)
 class OpenClaw:
     """One installation with a home of its own, whose agent's model is `model`."""
@@ -71,19 +65,12 @@ class OpenClaw:
     @property
     def environment(self) -> dict[str, str]:
         """No folder of the developer's, no key, and no network but loopback is needed."""
-        places = {name: str(self.home / f".{name.lower()}") for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME")}
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
-        return {
-            **kept,
-            **places,
-            "XDG_STATE_HOME": str(self.home / ".state"),
-            "XDG_DATA_HOME": str(self.home / ".data"),
-            "HOME": str(self.home),
-            "OPENCLAW_STATE_DIR": str(self.home / ".openclaw"),
-            "OPENCLAW_CONFIG_PATH": str(self.config_path),
-            "OPENCLAW_SKIP_CHANNELS": "1",
-            "NO_COLOR": "1",
+        places = {
+            f"XDG_{name}_HOME": str(self.home / f".{name.lower()}") for name in ("CACHE", "CONFIG", "STATE", "DATA")
         }
+        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+        own = {"OPENCLAW_STATE_DIR": str(self.home / ".openclaw"), "OPENCLAW_CONFIG_PATH": str(self.config_path)}
+        return {**kept, **places, **own, "HOME": str(self.home), "OPENCLAW_SKIP_CHANNELS": "1", "NO_COLOR": "1"}
 
     def configure(self, plugins: Mapping[str, Any] = FEW_PLUGINS) -> None:
         """Write an openclaw.json that knows of no memory plug-in, with the section `plugins`."""
@@ -91,21 +78,11 @@ class OpenClaw:
         scripted = {"id": MODEL, "name": MODEL, "contextWindow": 200_000, "maxTokens": 8192, "input": ["text"]}
         models = [{**scripted, "reasoning": False, "cost": free}]
         provider = {"baseUrl": self.model.url, "apiKey": "none", "api": "openai-completions", "models": models}
+        gateway = {"mode": "local", "port": self.port, "bind": "loopback", "auth": {"mode": "token", "token": TOKEN}}
+        agent = {"workspace": str(self.workspace), "model": {"primary": f"scripted/{MODEL}"}, "skipBootstrap": True}
         tree = {
-            "gateway": {
-                "mode": "local",
-                "port": self.port,
-                "bind": "loopback",
-                "auth": {"mode": "token", "token": TOKEN},
-                "http": {"endpoints": {"chatCompletions": {"enabled": True}}},
-            },
-            "agents": {
-                "defaults": {
-                    "workspace": str(self.workspace),
-                    "model": {"primary": f"scripted/{MODEL}"},
-                    "skipBootstrap": True,
-                }
-            },
+            "gateway": gateway | {"http": {"endpoints": {"chatCompletions": {"enabled": True}}}},
+            "agents": {"defaults": agent},
             "models": {"mode": "replace", "providers": {"scripted": provider}},
             "plugins": dict(plugins),
         }
@@ -121,15 +98,9 @@ class OpenClaw:
         """A running gateway; its children end with it."""
         log = self.home / "gateway.log"
         with log.open("wb") as out:
-            process = subprocess.Popen(
-                [*openclaw(self.version), "gateway", "run"],
-                env=self.environment,
-                cwd=self.home,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            pipes = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": subprocess.STDOUT}
+            words, places = [*openclaw(self.version), "gateway", "run"], {"env": self.environment, "cwd": self.home}
+            process = subprocess.Popen(words, **pipes, **places, start_new_session=True)
             try:
                 running = Gateway(self, process, log)
                 running.wait()

@@ -124,14 +124,10 @@ class _Handler(Quiet):
         name = f"call_{len(self.model.requests)}"
         delta: dict[str, Any] = {"role": "assistant", "content": said}
         if not isinstance(said, str):
+            asked = [{"name": tool, "arguments": json.dumps(given, ensure_ascii=False)} for tool, given in said]
             calls = [
-                {
-                    "index": at,
-                    "id": f"{name}_{at}",
-                    "type": "function",
-                    "function": {"name": tool, "arguments": json.dumps(given, ensure_ascii=False)},
-                }
-                for at, (tool, given) in enumerate(said)
+                {"index": at, "id": f"{name}_{at}", "type": "function", "function": each}
+                for at, each in enumerate(asked)
             ]
             delta = {"role": "assistant", "content": None, "tool_calls": calls}
         end = "stop" if isinstance(said, str) else "tool_calls"

@@ -62,12 +62,8 @@ async def serve(workspace: str, index: str, asked: TextIO, answers: TextIO) -> N
     options = Options(workspace=workspace, index=index, provider="scripted")
     host = ServedMemory(lambda: Engine.open(options), ServerOptions())
     interface = Handlers(host).interface()
-    made: Server[Any] = Server(
-        interface.info["name"],
-        version=interface.info["version"],
-        title=interface.info["title"],
-        instructions=interface.instructions,
-    )
+    more = {key: interface.info[key] for key in ("version", "title")}
+    made: Server[Any] = Server(interface.info["name"], **more, instructions=interface.instructions)
     for name, method in interface.methods.items():
         # The private ones are no part of the protocol.
         if name not in PRIVATE:

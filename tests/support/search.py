@@ -15,6 +15,8 @@ from memory_tui.workspace.notes import date_of
 DAY = 86_400.0
 NOW = 1_794_960_000.0
 """The beginning of a day."""
+_ALIKE = {"query": "word", "now": NOW, "generation": 1, "provider": "scripted", "model": "hash-256"}
+_ALIKE |= {"pointless": False, "unsearchable": (), "notices": ()}
 
 
 def evidence(
@@ -41,32 +43,23 @@ def evidence(
     lines = np.ones(n, dtype=np.int32), np.full(n, 5, dtype=np.int32)
     ids = np.array([f"id{i}" for i in range(n)], object)
     refs = Chunks(numbers, numbers.astype(np.int32), *lines, ids, paths, ["memory"] * n)
+    none, each = np.empty(0, dtype=np.int64), tuple(paths)
     return Evidence(
-        query="word",
-        now=NOW,
-        generation=1,
-        provider="scripted",
-        model="hash-256",
+        **_ALIKE,
         refs=refs,
         files=n,
         cosine=cosine,
         nearest=nearest,
         shown=numbers,
-        embedded=0 if cosine is None else len(cosine),
         openclaw=side,
         recommended=side,
+        embedded=0 if cosine is None else len(cosine),
         keywords=None if cosines is not None else KeywordSearch(plan, (side,)),
-        pointless=False,
         texts=dict(enumerate(texts if texts is not None else [f"text {i}" for i in range(n)])),
-        notes=Files(
-            *(tuple(paths), ("memory",) * n, np.zeros(n, np.int64)),
-            *(tuple(map(date_of, paths)), tuple(paths), ("",) * n),
-        ),
+        notes=Files(each, ("memory",) * n, np.zeros(n, np.int64), tuple(map(date_of, paths)), each, ("",) * n),
         of_named_time=dict.fromkeys(named, 1.0),
-        of_days=np.empty(0, dtype=np.int64),
-        titled=np.empty(0, dtype=np.int64),
-        unsearchable=(),
-        notices=(),
+        of_days=none,
+        titled=none,
         timings={},
     )
 

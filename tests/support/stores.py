@@ -14,17 +14,9 @@ from memory_tui.providers.builtin import Scripted, hash_vector
 from memory_tui.workspace import notes
 
 SPACE = Scripted().identity
-RECIPE = Recipe(
-    model=SPACE.model,
-    provider=SPACE.provider,
-    provider_key=SPACE.key,
-    vector_dims=SPACE.dims,
-    sources=("memory", "sessions"),
-    scope_hash="",
-    chunk_tokens=40,
-    chunk_overlap=8,
-    chunk_bytes=8000,
-)
+_SPACE = {"model": SPACE.model, "provider": SPACE.provider, "provider_key": SPACE.key, "vector_dims": SPACE.dims}
+_CUT = {"chunk_tokens": 40, "chunk_overlap": 8, "chunk_bytes": 8000}
+RECIPE = Recipe(**_SPACE, **_CUT, sources=("memory", "sessions"), scope_hash="")
 SECOND = 1_000_000_000
 
 

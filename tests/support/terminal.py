@@ -33,15 +33,9 @@ class Terminal:
         self.resize(columns, rows, told=False)
         self.before = termios.tcgetattr(other)
         self.name = os.ttyname(other)
-        self.process = subprocess.Popen(
-            in_front(command),
-            stdin=other,
-            stdout=other,
-            stderr=other,
-            cwd=cwd,
-            env={**os.environ, "TERM": "xterm-256color", **(env or {})},
-            start_new_session=True,
-        )
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), other)
+        more = {"cwd": cwd, "env": {**os.environ, "TERM": "xterm-256color", **(env or {})}, "start_new_session": True}
+        self.process = subprocess.Popen(in_front(command), **pipes, **more)
         # Held open, so that how the terminal takes keys can be read after the program has ended.
         self._other = other
 

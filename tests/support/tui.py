@@ -57,14 +57,9 @@ def make_app(
     suggestions: Sequence[str] = (),
 ) -> MemoryApp:
     """Return the app over a real engine: scripted vectors, fixed clock, no watcher unless it is to `watch`."""
-    options = Options(
-        workspace=str(workspace),
-        index=str(workspace.parent / "index.sqlite"),
-        provider=provider,
-        now=NOW,
-        read_only=read_only,
-        changes=(("sync.watch", str(watch).lower()), *changes),
-    )
+    places = {"workspace": str(workspace), "index": str(workspace.parent / "index.sqlite")}
+    changes = (("sync.watch", str(watch).lower()), *changes)
+    options = Options(**places, provider=provider, now=NOW, read_only=read_only, changes=changes)
     app = MemoryApp(lambda hear: Engine.open(options, at_noon(hear)), query=query, suggestions=suggestions)
     # The count would come into the first line whenever a slow test takes longer.
     app.count_seconds = 10 * LONG

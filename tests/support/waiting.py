@@ -9,12 +9,13 @@ LONG = 60.0
 """Seconds. The speed itself is measured by the scripts in `tests/bench`."""
 
 
-def until(fact: Callable[[], object], what: str = "it did not come to pass") -> None:
-    """Wait for a fact that nothing announces."""
+def until(fact: Callable[[], Any], what: str = "it did not come to pass") -> Any:
+    """Wait for a fact that nothing announces; returns it."""
     end = time.monotonic() + LONG
-    while not fact():
+    while not (value := fact()):
         assert time.monotonic() < end, what
         time.sleep(0.02)
+    return value
 
 
 class Heard:
