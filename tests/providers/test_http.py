@@ -38,8 +38,6 @@ from tests.support.provider_server import (
 )
 from tests.support.waiting import LONG
 
-NAN = float("nan")
-
 
 def fails(provider, texts=None, kind="document"):
     with pytest.raises(ProviderFailure) as caught:
