@@ -148,6 +148,7 @@ def entry(triggers="tea", text="- tea", **more):
         ("Which tea?", entry("tea oolong kettle"), 0.8 * (0.8 / 3 + 0.1), "below the line"),
         ("Which tea?", entry(trusted=False), 0.68, "untrusted"),
         ("Which tea?", entry(project="site"), 0.68, "other project"),
+        ("Which tea?", entry(project="site; other"), 0.68, "other project"),
         ("Which tea?", entry(text="x" * 1801), 0.68, "no room"),
         ("Which tea?", entry("coffee; Tea"), 0.68, "injected"),
         ("teapot", entry(), 0.0, "no phrase fits"),
