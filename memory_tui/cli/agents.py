@@ -16,7 +16,7 @@ from memory_tui.engine import machine
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import ConfigError, MemoryTuiError, QueryError, SettingError
 from memory_tui.explain import hit_text, trace_json
-from memory_tui.explain.counterfactuals import NO_QUESTIONS, remedies
+from memory_tui.explain.counterfactuals import remedies
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code, connection, openclaw, registry, wiring
 from memory_tui.hosts.connection import HostConnection, NoAnswer, Proof
@@ -274,13 +274,11 @@ def _recall(args: argparse.Namespace, entry: RecallEntry) -> int:
 def _why(args: argparse.Namespace, engine: Engine, again: Rerun) -> int:
     answer = engine.search.why(again.evidence, *named_lines(args.why)[:2], again.settings)
     place, said = rerun.delivered(again.entry, answer.place.path, answer.place.line)
-    changes, questions = None, NO_QUESTIONS
-    if not answer.recalled:
-        changes, questions = remedies(answer, engine.plan.with_profile, engine.search.gather)
+    changes = None if answer.recalled else remedies(answer, engine.plan.with_profile, engine.search.gather)
     log = {"delivered": place, "sentence": said, "since": list(again.since)}
-    data = {**trace_json.why(answer, changes, questions), "log": log}
+    data = {**trace_json.why(answer, changes), "log": log}
     lines = [said, *([f"Since then: {'; '.join(again.since)}."] if again.since else [])]
-    return show(args, data, [*lines, *hit_text.answer(answer, changes, questions)])
+    return show(args, data, [*lines, *hit_text.answer(answer, changes)])
 
 
 # --- memories ------------------------------------------------------------------------------------------------------

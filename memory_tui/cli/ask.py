@@ -255,9 +255,9 @@ def why(args: argparse.Namespace) -> int:
             say(standing.sentence)
         query, path, line = _place(engine, args.query, args.place)
         answer = engine.search.why(engine.search.gather(query), path, line)
-        changes, questions = remedies(answer, engine.plan.with_profile, engine.search.gather)
-    data = trace_json.why(answer, changes, questions) | shared_data(standing)
-    return show(args, data, hit_text.answer(answer, changes, questions))
+        changes = remedies(answer, engine.plan.with_profile, engine.search.gather)
+    data = trace_json.why(answer, changes) | shared_data(standing)
+    return show(args, data, hit_text.answer(answer, changes))
 
 
 def _place(engine: Engine, query: str, place: str) -> tuple[str, str, int | None]:

@@ -78,7 +78,8 @@ class Flips(Struct, frozen=True):
     """What turns the verdict on `chunk`, least harm first.
 
     `sets` recall it by several changes: where no knob does alone, or with fewer steps or less harm than any. `no_pair`
-    tells that no pair that was tried does.
+    tells that no pair that was tried does. `without` is a knob that sends its passage without the line asked for.
+    `rephrased` are questions that recall it; else `no_words` tells which were tried, None where there was none.
     """
 
     chunk: ChunkRef
@@ -86,6 +87,9 @@ class Flips(Struct, frozen=True):
     singles: tuple[Change, ...]
     sets: tuple[Change, ...] = ()
     no_pair: Notice | None = None
+    without: Change | None = None
+    rephrased: tuple[Rephrased, ...] = ()
+    no_words: Notice | None = None
 
     @property
     def none(self) -> Notice | None:
@@ -167,12 +171,14 @@ def flips(
 
 
 def that_send(changes: Flips, evidence: Evidence, line: int) -> Flips:
-    """Return those of `changes` after which an agent gets `line` of the chunk, by what says which lines are sent."""
+    """Return those of `changes` after which an agent gets `line` of the chunk, and the first `without` it."""
 
-    def is_true(change: Change) -> bool:
+    def is_true(change: Change, line: int | None = line) -> bool:
         return not change.place or sends(evidence, rank(evidence, change.settings), changes.chunk.rowid, line)
 
-    return replace(changes, singles=tuple(filter(is_true, changes.singles)), sets=tuple(filter(is_true, changes.sets)))
+    singles, sets = (tuple(filter(is_true, each)) for each in (changes.singles, changes.sets))
+    without = next((each for each in changes.singles if each not in singles and is_true(each, None)), None)
+    return replace(changes, singles=singles, sets=sets, without=without)
 
 
 class _Search:
@@ -184,6 +190,8 @@ class _Search:
         self.replay = Reranking(evidence)
         (self.before,) = self.replay.recalled([tuned(settings)])
         self.recalled = row in self.before
+        # The last round of a set walks as the one before did, and its other order often as well.
+        self.nearest = cache(self._nearest_of)
 
     def along(self, knob: Knob) -> Change | None:
         """Return the change to the nearest value of `knob` that turns the verdict; None where none does."""
@@ -255,6 +263,10 @@ class _Search:
             yield from (value for value, at in zip(batch, standings, strict=True) if at.recalled == recalled)
             size = min(most, 2 * size)
 
+    def _nearest_of(self, key: str, others: frozenset[tuple[str, Scalar]]) -> Scalar:
+        """Return the nearest value of a knob that recalls the chunk with `others` turned too."""
+        return next(self._turning(key, outwards(key, self._was(key)), dict(others), recalled=True))
+
     def _change(self, values: Values) -> Change:
         """Return what turning these knobs does."""
         settings, refs, texts = self._with(values), self.evidence.refs, self.evidence.texts
@@ -277,8 +289,7 @@ class _Search:
                 others = {each: value for each, value in values.items() if each != key}
                 if self._that_recall([others]):
                     return None
-                nearer = self._turning(key, outwards(key, self._was(key)), others, recalled=True)
-                values = {**values, key: next(nearer)}
+                values = {**values, key: self.nearest(key, frozenset(others.items()))}
             if values == before:
                 return values
         return None
@@ -305,20 +316,10 @@ class Rephrased(Struct, frozen=True):
     line: int = 0
 
 
-class Rephrasings(Struct, frozen=True):
-    """The questions that recall a chunk; else which changes of the question were tried, None where there was none."""
-
-    rephrased: tuple[Rephrased, ...] = ()
-    none: Notice | None = None
-
-
-NO_QUESTIONS = Rephrasings()
-
-
 def rephrase(
     ask: Ask, evidence: Evidence, settings: Settings, text: str, chunk: ChunkRef, line: int | None, *, shorten: bool
-) -> Rephrasings:
-    """Return questions that recall `chunk`, of which `text` is the text; the shortest change first.
+) -> tuple[tuple[Rephrased, ...], Notice | None]:
+    """Return questions that recall `chunk`, whose text is `text`, the shortest change first; else what was tried.
 
     Words of `line` are tried before others of the chunk; to `shorten`, the question without the words that the chunk
     lacks is tried, where all are needed. `ask` gathers evidence, on a worker thread. Raises QueryError, ProviderError
@@ -345,23 +346,24 @@ def rephrase(
         if len(results) == ENOUGH:
             break
     none = None if results or not tries else notice("no_rephrasing", words=tuple(filter(None, tries)), shorter=shorter)
-    return Rephrasings(tuple(results), none)
+    return tuple(results), none
 
 
-def remedies(answer: WhyNot, with_profile: WithProfile, ask: Ask) -> tuple[Flips | None, Rephrasings]:
+def remedies(answer: WhyNot, with_profile: WithProfile, ask: Ask) -> Flips | None:
     """Return the settings and the words that would change what `answer` says, no words for what is recalled.
 
-    Where no chunk speaks, there are neither. Raises QueryError, ProviderError and what else `ask` raises.
+    None where no chunk speaks. Raises QueryError, ProviderError and what else `ask` raises.
     """
     evidence, settings, best, line = answer.evidence, answer.trace.settings, answer.best, answer.place.line
     row = row_of(evidence, best.chunk.rowid) if best is not None else None
     if best is None or row is None:
-        return None, NO_QUESTIONS
+        return None
     changes = flips(evidence, settings, row, with_profile)
     changes = that_send(changes, evidence, line) if line else changes
     if best.recalled:
-        return changes, NO_QUESTIONS
-    return changes, rephrase(ask, evidence, settings, best.text, best.chunk, line, shorten=not best.proposed)
+        return changes
+    found, none = rephrase(ask, evidence, settings, best.text, best.chunk, line, shorten=not best.proposed)
+    return replace(changes, rephrased=found, no_words=none)
 
 
 def _salient(text: str, evidence: Evidence) -> list[str]:

@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from msgspec import Struct
 
 from memory_tui.explain import wording
-from memory_tui.explain.counterfactuals import NO_QUESTIONS, Flips, Rephrasings
+from memory_tui.explain.counterfactuals import Flips
 from memory_tui.explain.why_not import Account, WhyNot
 from memory_tui.explain.wording import MatchedWords, ScoreLine, Span
 from memory_tui.formatting import age_words, cells, one_line, plural, safe
@@ -26,7 +26,7 @@ _WIDEST = 1_000
 """Cells of the words of a row: a query may hold a word of any length."""
 
 
-def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings = NO_QUESTIONS) -> Iterator[str]:
+def answer(value: WhyNot, changes: Flips | None = None) -> Iterator[str]:
     """Yield the verdict, its arithmetic, what would change it, and the other chunks that hold the line."""
     yield f"{wording.label(value.fate)}  {value.best.shown.citation if value.best is not None else value.place.path}"
     yield as_notice(value.fate).message
@@ -34,25 +34,19 @@ def answer(value: WhyNot, changes: Flips | None = None, questions: Rephrasings =
     if value.best is not None:
         yield from map(_row, steps(value.best, value.trace))
     if changes is not None:
-        yield from _changes(changes)
-    if questions.rephrased:
-        yield f"Query: {'   or '.join(wording.rephrased(text) for text in questions.rephrased)}"
-    elif questions.none is not None:
-        yield questions.none.message
+        yield from (claim.message for claim in (changes.none,) if claim is not None)
+        if changes.without is not None:
+            yield wording.without(changes.without, value.place.line)
+        for change in (*changes.singles, *changes.sets):
+            also = [_few(sign, refs) for sign, refs in (("+", change.comes_in), ("-", change.drops_out)) if refs]
+            yield f"With {'   '.join([wording.change(change), *also])}"
+        yield from (claim.message for claim in (changes.no_pair, changes.no_words) if claim is not None)
+        if changes.rephrased:
+            yield f"Query: {'   or '.join(map(wording.rephrased, changes.rephrased))}"
     for other in value.others:
         yield f"Also holds the line: {other.shown.citation}  {wording.label(other.fate)}"
     if value.more:
         yield f"and {plural(value.more, 'chunk')} of the note that score lower"
-
-
-def _changes(value: Flips) -> Iterator[str]:
-    if value.none is not None:
-        yield value.none.message
-    for change in (*value.singles, *value.sets):
-        also = [_few(sign, refs) for sign, refs in (("+", change.comes_in), ("-", change.drops_out)) if refs]
-        yield f"With {'   '.join([wording.change(change), *also])}"
-    if value.no_pair is not None:
-        yield value.no_pair.message
 
 
 def _few(sign: str, refs: Sequence[ChunkRef]) -> str:
@@ -255,9 +249,7 @@ def hits(
         yield f"{style(f'{place:>3}', 'strong')}  {hit.score:.3f} {bars} {age}  {title}"
         yield from (f"{'':{INDENT}}{marked(piece)}" for piece in rows)
         yield f"{'':{INDENT}}{style(one_line(place_of(part)), 'muted')}"
-    if trace.lost:
-        yield ""
-        yield style("Not recalled", "strong")
+    yield from ("", style("Not recalled", "strong")) if trace.lost else ()
     for hit in trace.lost[:LOST]:
         why = style(as_notice(hit.verdict).short, "warn")
         yield f"{'':{INDENT}}{hit.score:.3f}  {style(one_line(hit.citation), 'muted')}  {why}"

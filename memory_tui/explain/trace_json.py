@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memory_tui.config.settings import OWN_PROFILE
 from memory_tui.explain import wording
-from memory_tui.explain.counterfactuals import NO_QUESTIONS, Change, Flips, Rephrasings
+from memory_tui.explain.counterfactuals import Change, Flips
 from memory_tui.explain.why_not import Account, Fate, WhyNot
 from memory_tui.formatting import camel
 from memory_tui.notices import Notice, as_notice, why_empty
@@ -140,11 +140,12 @@ def _account(value: Account | None, profile: str) -> dict[str, Any]:
     return {"chunk": _placed(value.candidate, profile), "components": numbers}
 
 
-def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings = NO_QUESTIONS) -> dict[str, Any]:
+def why(value: WhyNot, changes: Flips | None = None) -> dict[str, Any]:
     """Return why a line was, or was not, recalled, what would change it, and which questions recall it."""
-    claims = [*((changes.none, changes.no_pair) if changes else ()), questions.none]
+    claims = [changes.none, changes.no_pair, changes.no_words] if changes else []
     claims += wording.left_out(value.trace.plan, value.trace.profile)
-    singles, sets = (changes.singles, changes.sets) if changes else ((), ())
+    singles, sets, questions = (changes.singles, changes.sets, changes.rephrased) if changes else ((), (), ())
+    without = wording.without(changes.without, value.place.line) if changes and changes.without else ""
     return {
         "query": value.trace.query,
         "path": value.place.path,
@@ -155,7 +156,7 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings = NO
         "verdict": verdict(value.fate),
         "claims": [verdict(row) for row in claims if row is not None],
         **_account(value.best, value.trace.profile),
-        "remark": " ".join(filter(None, (value.place.remark, value.unsent))),
+        "remark": " ".join(filter(None, (value.place.remark, value.unsent, without))),
         "profile": value.trace.profile,
         "mode": value.trace.mode,
         "others": [{**_account(other, value.trace.profile), "verdict": verdict(other.fate)} for other in value.others],
@@ -163,7 +164,7 @@ def why(value: WhyNot, changes: Flips | None = None, questions: Rephrasings = NO
         "notices": plain(value.trace.notices),
         "flips": [{**plain(*change.turns), **_change(change)} for change in singles],
         "sets": [{"turns": plain(change.turns), **_change(change)} for change in sets],
-        "questions": [{**plain(row), "sentence": wording.rephrased(row)} for row in questions.rephrased],
+        "questions": [{**plain(row), "sentence": wording.rephrased(row)} for row in questions],
     }
 
 

@@ -369,10 +369,8 @@ def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, 
     ranked = sorted(rows, key=lambda row: (rows[row].rowid in sent, inquest.merit(row)), reverse=True)
     accounts = [inquest.account(row, place.texts[rows[row].rowid]) for row in ranked[:LISTED]]
     best = accounts[0] if accounts else None
-    if best is not None and (best.recalled or place.gate is None):
-        fate = best.fate
-    else:
-        fate = place.gate or notice("changed_since_indexed", change="new")
+    gate = place.gate or notice("changed_since_indexed", change="new")
+    fate = best.fate if best is not None and (best.recalled or place.gate is None) else gate
     unsent = next((part.leaves_out(line) for part in parts if best and part.hit.chunk == best.chunk), "")
     more = max(0, len(ranked) - LISTED)
     return WhyNot(place, evidence, inquest.trace, fate, best, tuple(accounts[1:]), more, unsent)

@@ -82,6 +82,11 @@ def change_sentence(value: Change) -> str:
     return f"{what} with {turns}{together}{'; it also ' + ' and '.join(also) if also else ''}."
 
 
+def without(value: Change, line: int | None) -> str:
+    """Return that a change sends a passage, but not the line of it that was asked about."""
+    return f"With {' + '.join(map(turn, value.turns))} its passage would be sent, but not line {line} of it."
+
+
 def rephrased(question: Rephrased) -> str:
     """Return a question that recalls a chunk: `add "garlic" of line 7 (2nd)`."""
     leave = f"leave out {quoted(question.left_out, len(question.left_out))}"
@@ -197,7 +202,7 @@ def _gate(candidate: Candidate, trace: Trace) -> str:
 def _rank(rank: int, pool: int) -> str:
     if rank and rank > pool:
         return f"{ordinal(rank)}, beyond the {pool} candidates"
-    return f"{ordinal(rank)} of {pool}" if rank else f"not among the {pool} candidates"
+    return f"{ordinal(rank)} of {pool} candidates" if rank else f"not among the {pool} candidates"
 
 
 def _weight(weight: float) -> str:

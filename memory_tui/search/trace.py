@@ -423,7 +423,8 @@ class AnswerLevel(Struct, frozen=True):
     def in_part(self) -> str:
         """Return which words of a question that is found its best window has, and which it lacks; empty for none."""
         has, lacks = quoted(self.signals.has, 3), quoted(self.signals.lacks, 3)
-        return "" if self.level != "found" or not lacks else f"{has}, not {lacks}" if has else f"words like {lacks}"
+        part = f"{has}, not {lacks}" if has else f"only words faintly like {lacks}"
+        return part if self.level == "found" and lacks else ""
 
     @property
     def sentence(self) -> str:

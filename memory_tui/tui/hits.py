@@ -46,9 +46,17 @@ LONGEST = 160
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
 STEPS: Mapping[str, str] = {"base": "1st look", "rerank": "2nd look"}
 """What the sum calls a step."""
+LIKES = {"like words": " but words like them", "letters": " but pieces of them", "line words": " but common ones"}
+"""What a passage without the words has, by the measure of the second look that gives most."""
 LEVELS: Mapping[str, tuple[str, str, str, str]] = {
     "found": ("✓", "$success", "Its words are in your notes", "Words found"),
     "in part": ("~", "$warning", "In part: the best lines have", "In part: best lines have"),
+    "unmatched": (
+        "~",
+        "$warning",
+        "No word that counts is in a note; the best lines have",
+        "No word found; best lines have",
+    ),
     "nearby only": ("?", "$warning", "Perhaps not answered", "Perhaps not"),
     "nothing holds these words": ("✗", "$error", "Your notes do not answer this", "Not answered"),
 }
@@ -234,9 +242,13 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     """Return whether the notes answer, what the agent gets, and at the right by which ranking, or what was read."""
     wide, sent, level = width >= 100, sent_of(trace), trace.level
     in_part = level.in_part if level else ""
-    mark, style, long, short = LEVELS["in part" if in_part else level.level] if level else ("", "", "", "")
-    by, _ = wording.answered_by(trace)
-    limits = "" if trace.mode == "hybrid" and by == "by words and vectors" else by.replace("vectors", "meaning")
+    by, why = wording.answered_by(trace)
+    kind: str = "in part" if in_part else level.level if level else ""
+    if unmatched := kind in ("in part", "found") and why == trace.plan.unmatched:
+        kind, in_part = "unmatched", in_part or "like ones"
+    mark, style, long, short = LEVELS.get(kind, ("", "", "", ""))
+    both = trace.mode == "hybrid" and by == "by words and vectors"
+    limits = "" if unmatched or both else by.replace("vectors", "meaning")
     held = f"{level.signals.share:.0%} of the question held" if level and level.level != "found" else in_part
     head = f"{mark} {long if wide else short}".strip()
     more = ", ".join(filter(None, (held, limits)))
@@ -276,7 +288,8 @@ def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
     if not holds:
         if row.hit.text_points > 0:
             return "has the words in its headings or its date"
-        likes = " but words like them" if row.sums[0].points >= 0.005 else ""
+        measures = row.hit.second.measures if row.hit.second and row.sums[0].points >= 0.005 else ()
+        _, likes = max(((each.points, LIKES[each.name]) for each in measures if each.name in LIKES), default=(0, ""))
         return f"has none of the words you asked for{likes}"
     if not lacks:
         apart = trace.level is not None and any(word.word in trace.level.signals.lacks for word in spoken)
@@ -287,10 +300,8 @@ def _words_clause(row: Row, spoken: Sequence[Spoken], trace: Trace) -> str:
 
 def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
     """Return why a passage stands where it stands, in one or two sentences."""
-    clause, rank = _words_clause(row, spoken, trace), row.hit.vector_rank
-    if row.hit.level:
-        clause = f"is named by the question and {clause}"
-    near = "" if not rank else ", and is the closest in meaning" if rank == 1 else f"; {ordinal(rank)} in meaning"
+    named = "is named by the question and " if row.hit.level else ""
+    near = "; meaning gives most of its score" if row.sums[1].points > row.hit.score / 2 else ""
     match row.hit.verdict:
         case _ if row.fate:
             return row.fate
@@ -311,7 +322,7 @@ def verdict(row: Row, trace: Trace, spoken: Sequence[Spoken]) -> str:
         case _:
             reason = ""
     newer = f" {one_line(row.hit.newer)} states a newer value." if row.hit.newer else ""
-    return f"{reason}It {clause}{near}.{newer}"
+    return f"{reason}It {named}{_words_clause(row, spoken, trace)}{near}.{newer}"
 
 
 def short_reason(row: Row) -> str:
@@ -341,10 +352,8 @@ def within(text: str, width: int, lines: int) -> Content:
 
 def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int) -> Content:
     """Return the sums with what they are made of, a line of at most `width` cells each."""
-    rank = row.hit.vector_rank
     details = {
         "words": "  ".join(f"{word.form} {word.count}x" for word in spoken if word.count),
-        "meaning": "" if not rank else f"{'closest' if rank == 1 else ordinal(rank)} of all {trace.funnel.chunks:,}",
         "age": _age(row),
         "age takes": _age(row),
         BESIDE: "of its note",
@@ -355,7 +364,8 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int) -> Conten
         lines.append(lead + Content.styled(f"  {details.get(part.name, '')}", MUTED))
     if len(lines) < 5:
         lines.append(Content.styled(f"{'':10}────  {second_look(row)}".rstrip(), MUTED))
-    place = f"{ordinal(row.place)} of {trace.funnel.candidates:,}" if row.place else "as a candidate"
+    # Of the same passages as are counted above the list; those that no side proposed come last.
+    place = f"{ordinal(row.place)} of {trace.funnel.chunks:,}" if row.place else "as a candidate"
     score = Content.styled(f"{'score':<10}{figure(row.hit.score):>4}", "bold")
     total = Content.assemble(score, f"  {place}", ("   s sum, m judges", MUTED))
     return Content("\n").join(line.truncate(width, ellipsis=True) for line in (*lines, total))
@@ -460,23 +470,22 @@ class Remedy:
     def drawn(self, width: int, column: int) -> Content:
         """Return a line of exactly `width` cells, the price in a `column` at its right where the text leaves room."""
         room = width - len(self.text) - 2
-        price = self.effect if len(self.effect) <= room else self.effect.partition(";")[0]
+        # In fewer cells nothing could be named that drops out.
+        price = self.effect if room >= min(16, len(self.effect)) else self.effect.partition(";")[0]
         column = min(column, room) if price == self.effect else len(price)
-        return Content.assemble(fit(Content(f" {self.text}"), width - column - 1), " ", (f"{price:<{column}}", MUTED))
+        return fit(Content(f" {self.text}"), width - column - 1) + " " + fit(Content.styled(price, MUTED), column)
+
+
+def turns(change: Change) -> str:
+    """Return what a change turns."""
+    return " and ".join(knobs.turn(turn.key, turn.value, turn.was) for turn in change.turns)
 
 
 def remedies(
     changes: Sequence[Change], questions: Sequence[Rephrased], names: Mapping[int, str], most: int = 6
 ) -> list[Remedy]:
     """Return the changes that have a passage sent, least harm first, then the questions that do."""
-    result = [
-        Remedy(
-            " and ".join(knobs.turn(turn.key, turn.value, turn.was) for turn in change.turns),
-            _price(change, names),
-            change,
-        )
-        for change in changes[:most]
-    ]
+    result = [Remedy(turns(change), _price(change, names), change) for change in changes[:most]]
     for question in questions:
         words = f'"{question.word}" in the question' if question.word else f"without {quoted(question.left_out)}"
         result.append(Remedy(one_line(words), ordinal(question.place), question))

@@ -59,12 +59,6 @@ def turn(key: str, value: Scalar, was: Scalar) -> str:
     match key:
         case "query.maxResults":
             return f"{value} results instead of {was}"
-        case "query.hybrid.vectorWeight":
-            return f"words weigh {figure(1 - float(value))}, meaning {figure(float(value))}"
-        case "query.hybrid.mmr.lambda":
-            return f"score {figure(float(value))}, variety {figure(1 - float(value))}"
-        case "secondStage.neighbour":
-            return f"{figure(float(value))} less beside a better one"
         case "profile":
             return f"the ranking of {shown(key, value)}"
         case "query.hybrid.enabled":
@@ -72,7 +66,9 @@ def turn(key: str, value: Scalar, was: Scalar) -> str:
         case _ if isinstance(value, bool):
             return f"{NAMES[key]} {'on' if value else 'off'}"
         case _:
-            return f"{NAMES[key]} {shown(key, value)}"
+            # A gate that is raised lets a passage in by those that it shuts out.
+            how = ", which others then fail" if key == FLOOR and float(value) > float(was) else ""
+            return f"{NAMES[key]} {shown(key, value)} (now {shown(key, was)}){how}"
 
 
 def active(settings: Settings) -> list[str]:

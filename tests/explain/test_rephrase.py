@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memory_tui import demo
 from memory_tui.explain import wording
-from memory_tui.explain.counterfactuals import NO_QUESTIONS, remedies
+from memory_tui.explain.counterfactuals import remedies
 from memory_tui.explain.wording import MatchedWords
 from memory_tui.search.trace import QueryPlan
 from tests.support.workspace import options_in, synced
@@ -27,9 +27,7 @@ def engine(tmp_path_factory):
 
 def other_questions(engine, answer, asked):
     """The questions that recall what speaks in `answer`; those that are tried are added to `asked`."""
-    return remedies(answer, engine.plan.with_profile, lambda query: asked.append(query) or engine.search.gather(query))[
-        1
-    ]
+    return remedies(answer, engine.plan.with_profile, lambda query: asked.append(query) or engine.search.gather(query))
 
 
 @pytest.mark.parametrize("profile", ["recommended", "openclaw-2026.3"])
@@ -55,7 +53,7 @@ def test_a_recalled_chunk_needs_no_other_question(engine):
     asked: list[str] = []
     answer = engine.search.why(evidence, top.path, top.start_line)
     assert answer.recalled
-    assert other_questions(engine, answer, asked) == NO_QUESTIONS
+    assert other_questions(engine, answer, asked).rephrased == ()
     assert asked == []
 
 

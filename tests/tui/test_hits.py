@@ -229,11 +229,45 @@ def test_an_answer_in_doubt_says_how_much_is_held(engine):
 def test_a_verdict_names_words_as_the_passage_writes_them(evidence, trace, rows):
     first = spoken(evidence, trace, rows[0])
     assert {word.word: word.form for word in first}["set"] == "settings"
-    assert hits.verdict(rows[0], trace, first) == ("It has the words you asked for; 2nd in meaning.")
+    assert hits.verdict(rows[0], trace, first) == "It has the words you asked for."
     miss = rows[wording.sent_of(trace)]
     assert hits.verdict(miss, trace, spoken(evidence, trace, miss)).startswith(
         'It is 7th, and the agent gets 6. It has "omada"'
     )
+
+
+def test_a_verdict_claims_of_words_what_its_sum_counts(engine):
+    """Pieces of words, and words that are left out, are not words like those asked for."""
+    said = {"like words": "words like them", "letters": "pieces of them", "line words": "common ones"}
+    met = set()
+    for query in ("who is the babysitter", "bassoon repair", "tuba lessons", "xylophone"):
+        evidence = engine.search.gather(query)
+        trace = engine.search.rank(evidence, engine.plan.settings)
+        for row in hits.rows(evidence, trace, 60):
+            text = hits.verdict(row, trace, spoken(evidence, trace, row))
+            claimed = [name for name, words in said.items() if f"asked for but {words}" in text]
+            points = {part.name: part.points for part in row.hit.second.measures} if row.hit.second else {}
+            assert all(points[name] > 0 for name in claimed), text
+            assert "in meaning" not in text, "it has several ranks in meaning"
+            met |= {*claimed}
+    assert len(met) > 1, met
+
+
+def test_where_no_word_is_in_any_note_the_line_above_says_that_first(engine):
+    trace = engine.search.search("bassoon repair")
+    assert trace.level is not None
+    assert trace.level.level == "found"
+    assert hits.level_line(trace, 120).plain.startswith(
+        ' ~ No word that counts is in a note; the best lines have only words faintly like "bassoon", "repair". '
+    )
+    assert trace.level.in_part == 'only words faintly like "bassoon", "repair"'
+
+
+def test_a_remedy_names_what_a_knob_is_at_and_why_a_raised_gate_helps():
+    assert knobs.turn("recency.weight", 0.07, 0.02) == "a fresh note gains .07 (now .02)"
+    assert knobs.turn(WEIGHT, 0.3, 0.4) == "words : meaning .70 : .30 (now .60 : .40)"
+    assert knobs.turn(knobs.FLOOR, 0.2, 0.35) == "too weak under .20 (now .35)"
+    assert knobs.turn(knobs.FLOOR, 0.5, 0.35) == "too weak under .50 (now .35), which others then fail"
 
 
 def test_every_verdict_has_a_reason(engine, evidence):
@@ -321,7 +355,11 @@ def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
                 rows = hits.rows(evidence, engine.search.rank(evidence, change.settings), 0)
                 reads = next(row.passage for row in rows if row.hit.chunk == hit.chunk)
                 true = reads is not None and not reads.leaves_out(line)
-                assert (change in that_send(changes, evidence, line).singles) == true
+                kept = that_send(changes, evidence, line)
+                assert (change in kept.singles) == true
+                # Where the passage is sent and the line is not, that is said.
+                assert kept.without is not None or true or reads is None
+                assert kept.without is None or kept.without not in kept.singles
                 without += not true
     assert without
 

@@ -641,42 +641,44 @@ class SearchView(View):
         result = self.attempt(lambda engine: flips(answer.evidence, settings, at, engine.plan.with_profile, stop))
         if result is None:
             return
-        result = that_send(result, answer.evidence, self.line_of(row))
+        result = that_send(result, answer.evidence, line := self.line_of(row))
         # Of an answer that is kept back the nearest are recalled, but not sent, and flips are what loses them.
         changes = [change for change in (*result.singles, *result.sets) if change.place]
         names = {each.hit.chunk.rowid: each.name for each in answer.rows}
+        without = f"{hits.turns(result.without)} would send it, but not its line {line}." if result.without else ""
+        tell = partial(self.explained, rowid, answer.trace, without)
         local = not self._asks_elsewhere(engine)
-        self.call_later(self.explained, rowid, answer.trace, hits.remedies(changes, (), names), is_last=not local)
+        self.call_later(tell, hits.remedies(changes, (), names), is_last=not local)
         if local:
             questions = self.attempt(lambda _: self.rephrased(engine, answer, row, stop))
             if not stop.is_set():
-                rows = hits.remedies(changes, questions or (), names)
-                self.call_later(self.explained, rowid, answer.trace, rows, is_last=True)
+                self.call_later(tell, hits.remedies(changes, questions or (), names), is_last=True)
 
     def rephrased(self, engine: Engine, answer: Answered, row: Row, stop: Stop) -> Sequence[Rephrased]:
         """Return questions that have a passage sent; each is really asked, so only where that costs nothing."""
         evidence, settings, chunk = answer.evidence, answer.request.settings, row.hit.chunk
         ask = partial(engine.search.gather, cancel=stop)
         text = evidence.texts.get(chunk.rowid, row.hit.snippet)
-        return rephrase(ask, evidence, settings, text, chunk, self.line_of(row), shorten=True).rephrased
+        return rephrase(ask, evidence, settings, text, chunk, self.line_of(row), shorten=True)[0]
 
-    def explained(self, rowid: int, trace: Trace, remedies: list[Remedy], *, is_last: bool) -> None:
-        """Show what would have the passage under the cursor sent."""
+    def explained(self, rowid: int, trace: Trace, without: str, remedies: list[Remedy], *, is_last: bool) -> None:
+        """Show what would have the passage under the cursor sent; `without` says what sends it without its line."""
         row, answer = self.row, self.answer
         if answer is not None and row is not None and trace is answer.trace and row.hit.chunk.rowid == rowid:
             none = f"No single knob of {profile_named(trace.profile).title} and no word more has it sent."
-            self.show_remedies(remedies, none if is_last else "looking for a word to add ...")
+            none = "" if remedies else none if is_last else "looking for a word to add ..."
+            self.show_remedies(remedies, f"{without} {none}".strip())
             if remedies or is_last:
                 self.query_one(Remedies).known.set()
 
     def show_remedies(self, remedies: list[Remedy], otherwise: str) -> None:
-        """List remedies, else a sentence in their place."""
+        """List remedies, and below them a sentence, or in their place."""
         self.remedies, rows = remedies, self.query_one(Remedies)
         width = rows.scrollable_content_region.width
         self.entitle_remedies()
         column = max((len(each.effect) for each in remedies), default=0)
         options = [Option(each.drawn(width, column), id=each.text) for each in remedies] if width > 0 else []
-        rows.refill(options or [Option(Content.styled(f" {otherwise.strip()}", MUTED), disabled=True)])
+        rows.refill([*options, *([Option(Content.styled(f" {otherwise}", MUTED), disabled=True)] if otherwise else [])])
 
     def entitle_remedies(self) -> None:
         """Say over the remedies which keys try one, from where the focus is."""
