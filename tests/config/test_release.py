@@ -7,7 +7,7 @@ import pytest
 from memory_tui.config import load, model
 from memory_tui.config.keys import RETIRED
 from memory_tui.config.settings import NEWEST_OPENCLAW, OLDER_OPENCLAW
-from memory_tui.plan import Options, choose
+from memory_tui.plan import Options, choose, plan
 from tests.support.config_text import parsed
 from tests.support.workspace import put
 
@@ -101,8 +101,6 @@ def test_openclaws_index_is_the_agents_database_from_2026_8_on(home, write):
 
 
 def test_projects_are_compared_as_openclaw_writes_them(home):
-    from memory_tui.plan import plan
-
     put(home / "notes", "MEMORY.md")
     asked = Options(workspace=str(home / "notes"), projects=(" GitHub.com/Me/Site ", "path:/Home/Me"))
     assert plan(asked).projects == {"github.com/Me/Site", "path:/Home/Me"}

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import watchfiles
 
 from memory_tui import doctor
 from memory_tui.cli import main
@@ -109,8 +110,6 @@ def test_a_provider_that_is_not_there_fails(open_engine):
 def test_the_watcher_is_tried_for_real(open_engine, monkeypatch):
     engine = open_engine()
     assert found(engine, "watcher").state == "ok"
-    import watchfiles
-
     monkeypatch.setattr(doctor, "_SIGHT_SECONDS", 0.1)
     monkeypatch.setattr(watchfiles, "watch", lambda *_, **__: iter(lambda: time.sleep(0.01), 0))
     assert found(engine, "watcher").state == "warning"

@@ -10,6 +10,7 @@ from memory_tui import events
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import PathRefused
 from memory_tui.explain import trace_json
+from memory_tui.index import index_write
 from memory_tui.plan import Options
 from tests.support.commands import alone
 from tests.support.waiting import LONG
@@ -60,8 +61,6 @@ def test_files_have_states_days_and_chunks(engine, workspace):
 
 
 def test_searches_go_on_while_files_are_indexed(engine, workspace, monkeypatch):
-    from memory_tui.index import index_write
-
     real, writing, answered = index_write.replace_files, threading.Semaphore(0), threading.Semaphore(0)
 
     def held(*arguments):

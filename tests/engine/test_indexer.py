@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from memory_tui import events
 from memory_tui.engine.engine import Engine
 from memory_tui.errors import IndexUnavailable
-from memory_tui.index import connections, database
+from memory_tui.explain.wording import explain
+from memory_tui.index import connections, database, index_write
 from memory_tui.index.database import rebuild_of
 from memory_tui.index.store import Store
 from tests.support.index import run_sql
@@ -48,8 +49,6 @@ class Gate:
     """Holds the writer inside a sync until it is opened."""
 
     def __init__(self, engine, monkeypatch):
-        from memory_tui.index import index_write
-
         self.reached, self.open = threading.Event(), threading.Event()
         real = index_write.replace_files
 
@@ -142,9 +141,7 @@ def test_a_second_app_reads_and_takes_over_when_the_first_ends(engine, heard, wo
 
 
 def test_a_search_names_at_once_what_has_changed_and_waits_for_nothing(engine, workspace, monkeypatch):
-    from memory_tui.engine import index as index_module
-
-    monkeypatch.setattr(index_module, "_YOUNG_SECONDS", 0.0)
+    monkeypatch.setattr("memory_tui.engine.index._YOUNG_SECONDS", 0.0)
     engine.index.sync()
     (workspace / "memory" / "1.md").write_text("a zebra\n")
     (workspace / "memory" / "2.md").unlink()
@@ -407,8 +404,6 @@ def test_impossible_dates_are_evergreen_and_future_ones_get_no_boost(tmp_path, n
 
 
 def test_an_age_is_never_shown_below_nothing(tmp_path, notes):
-    from memory_tui.explain.wording import explain
-
     with opened(notes, tmp_path, "recommended") as engine:
         trace = engine.search.search("omada router")
         one = next(one for one in [*trace.recalled, *trace.lost] if one.chunk.path == FUTURE)

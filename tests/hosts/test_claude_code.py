@@ -107,7 +107,6 @@ def test_each_setting_moves_it_and_an_own_one_counts_more(home, tmp_path, monkey
 
 @pytest.mark.real_host
 def test_claude_code_itself_keeps_it_there(tmp_path, monkeypatch):
-    """The real program tells its model where its memory is."""
     root, home = repository(tmp_path / "repo"), tmp_path / "home"
     (root / "src").mkdir()
     git(root, "worktree", "add", "-q", str(tmp_path / "tree"))

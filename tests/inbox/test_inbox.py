@@ -57,7 +57,6 @@ def test_entries_are_lines_of_the_note_in_order(text):
 
 
 def test_lines_that_differ_in_a_word_are_not_the_same():
-    """A negation, a number or a name makes another fact."""
     lines = ("set the alarm for the bread oven by hand", "set the alarm for the cake oven by hand")
     assert found(note("".join(f"- {line}\n" for line in lines))) == {}
 

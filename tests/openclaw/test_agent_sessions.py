@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 
 import apsw
 import pytest
@@ -15,12 +14,8 @@ from memory_tui.openclaw.agent_sessions import SessionCopies
 from memory_tui.plan import Options, choose
 from tests.support.npm import node
 from tests.support.transcripts import SCHEMA as EVENTS
+from tests.support.transcripts import zstd
 from tests.support.workspace import options_in, put
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 SCHEMA = f"""{EVENTS}
 CREATE TABLE session_transcript_active_events (session_id TEXT NOT NULL, active_position INTEGER NOT NULL,

@@ -1,6 +1,7 @@
 """What a host gets around a session: the recall section, fresh notes, and the conversation saved as a note."""
 
 import datetime as dt
+import io
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -87,8 +88,6 @@ def writer(workspace, folder):
 
 @pytest.fixture
 def hook(monkeypatch, command):
-    import io
-
     def go(given, *more, host="claude-code"):
         monkeypatch.setattr("sys.stdin", io.StringIO(given if isinstance(given, str) else json.dumps(given)))
         code, out, _ = command("hook", host, "--now", NOW, *more)

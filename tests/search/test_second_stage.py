@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from memory_tui.errors import ProviderError
 from memory_tui.providers.builtin import StaticTable
 from memory_tui.search import corpus, second_stage
 from memory_tui.search.rank import Reranking, rank
@@ -163,8 +164,6 @@ def test_the_line_that_answers_beats_twenty_that_do_not():
 
 
 def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch):
-    from memory_tui.errors import ProviderError
-
     def broken():
         raise ProviderError("The table cannot be read.", "")
 

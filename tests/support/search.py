@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from memory_tui.config.settings import Settings, Value, compose
+from memory_tui.config.settings import Settings, Value, compose, find_knob
 from memory_tui.search.corpus import Files
 from memory_tui.search.keyword import KeywordSearch, KeywordSide, Postings
 from memory_tui.search.retrieve import Evidence
@@ -65,7 +65,5 @@ def evidence(
 
 
 def settings(profile: str, **changes: object) -> Settings:
-    from memory_tui.config.settings import find_knob
-
     chosen = {find_knob(name).key: Value(value, "test") for name, value in changes.items()}
     return compose(profile, {}, chosen)

@@ -196,7 +196,6 @@ def test_random_labels_give_no_evidence():
 
 
 def test_neither_more_hits_nor_fewer_are_a_gain_beyond_chance():
-    """Wide settings find more of anything; fewer hits hold fewer lines that are right for others."""
     cases = accidental(1)
     narrow = settings("openclaw-2026.2", minScore=0.8, vectorWeight=1, textWeight=0)
     wide = narrow.set("query.minScore", 0.0, "test")

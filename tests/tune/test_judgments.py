@@ -5,7 +5,9 @@ import random
 
 import pytest
 
+from memory_tui import plan as plans
 from memory_tui.errors import LabelError, Unreadable
+from memory_tui.plan import Options
 from memory_tui.search.trace import ChunkRef
 from memory_tui.tune import evaluate
 from memory_tui.tune import judgments as file
@@ -81,9 +83,6 @@ def test_workspaces_have_notebooks_of_their_own(tmp_path):
 
 
 def test_a_notebook_lies_beside_the_configuration_that_was_named_unless_it_is_in_the_usual_place(tmp_path, monkeypatch):
-    from memory_tui import plan as plans
-    from memory_tui.plan import Options
-
     monkeypatch.setattr(file, "own_path", lambda: tmp_path / "user" / "config.json")
     (tmp_path / "notes" / "memory").mkdir(parents=True)
     config = tmp_path / "demo" / "config.json"
