@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_tui import demo
-from memory_tui.explain import wording
+from memory_tui.explain import hit_text, wording
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.explain.wording import MatchedWords
 from memory_tui.search.trace import QueryPlan
@@ -80,6 +80,16 @@ def test_words_of_the_line_that_was_asked_about_come_first_and_say_where_they_st
     for one in found:
         assert one.word in lines[one.line - 1].lower()
         assert f"of line {one.line}" in wording.rephrased(one)
+
+
+def test_a_knob_that_sends_the_passage_without_the_line_is_named(engine):
+    evidence = engine.search.gather("when is wei's mother leaving")
+    miss = next(hit for hit in engine.search.rank(evidence, engine.plan.settings).lost if hit.second.line)
+    answer = engine.search.why(evidence, miss.chunk.path, miss.second.line)
+    changes = remedies(answer, engine.plan.with_profile, engine.search.gather)
+    said = f"With results 7 its passage would be sent, but not line {miss.second.line} of it."
+    assert said in [*hit_text.answer(answer, changes)]
+    assert "results 7" not in map(wording.turn, (change.turns[0] for change in changes.singles))
 
 
 WORDS = ["vlan", "router", "run", "晚餐", "naïve", "foo_bar", "set"]
