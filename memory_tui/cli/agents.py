@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import to_builtins
+from msgspec.structs import replace
 
 from memory_tui import plan
 from memory_tui.cli.context import agreed, confirmed, engine_options, names_a_memory, opened, passed_on, require_written
@@ -19,7 +21,7 @@ from memory_tui.explain import hit_text, trace_json
 from memory_tui.explain.counterfactuals import remedies
 from memory_tui.formatting import plural
 from memory_tui.hosts import claude_code, connection, openclaw, registry, wiring
-from memory_tui.hosts.connection import HostConnection, NoAnswer, Proof
+from memory_tui.hosts.connection import HostConnection, NoAnswer, PlannedFile, Proof
 from memory_tui.hosts.registry import HOSTS, Host
 from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.recalls.recall_log import Log, RecallEntry, moment
@@ -37,26 +39,12 @@ def connect(args: argparse.Namespace) -> int:
     row, scope = _host_and_scope(args)
     log = _log_agreed(args, row.title)
     chosen = wiring.Wiring(scope, Path.cwd(), wiring.command(), _arguments(args, row), args.profile, log)
-    files, start, loss = connection.planned(row, chosen), row.start(chosen), row.loss()
-    report: dict[str, Any] = {
-        "host": row.name,
-        "scope": scope,
-        "command": list(start.words),
-        "profile": chosen.profile,
-        "log": log,
-        "files": [
-            {
-                "path": str(file.path),
-                "changes": [".".join(change.keys) for change in file.changes],
-                "difference": list(connection.difference([file])),
-            }
-            for file in files
-        ],
-        "written": False,
-        "loss": loss,
-    }
-    changed = sum(file.now != file.then for file in files)
-    lines = list(connection.difference(files)) or [f"{row.title} has these entries already."]
+    files, absent = _planned(args, row, chosen)
+    start, loss, changed = row.start(chosen), row.loss(), sum(file.now != file.then for file in files)
+    report: dict[str, Any] = {"host": row.name, "scope": scope, "command": list(start.words), "profile": chosen.profile}
+    report |= {"log": log, "files": [*map(_file, files)], "written": False, "loss": loss}
+    absent += [wiring.SAMPLE_GOES] if any(wiring.SAMPLE in word for word in start.words) else []
+    lines = [*absent, *(connection.difference(files) if changed else [f"{row.title} has these entries already."])]
     lines += [*connection.effects(row, files), *filter(None, [loss])]
     may = agreed(args, lines, _question(changed, row.title) if changed else "")
     if args.dry_run:
@@ -71,6 +59,22 @@ def connect(args: argparse.Namespace) -> int:
     report |= {"written": bool(changed), "proof": to_builtins(answer)}
     way = f"To undo it: memory-tui disconnect {link.host}{' --project' if link.scope == 'project' else ''}"
     return show(args, report, [answer.sentence(), f"{row.title} is connected. {row.after}", way])
+
+
+def _file(file: PlannedFile) -> dict[str, Any]:
+    changes = [".".join(change.keys) for change in file.changes]
+    return {"path": str(file.path), "changes": changes, "difference": list(connection.difference([file]))}
+
+
+def _planned(args: argparse.Namespace, row: Host, chosen: wiring.Wiring) -> tuple[Sequence[PlannedFile], list[str]]:
+    """Return the files, and what comes before them: of a host that is not here they can be looked at alone."""
+    try:
+        return connection.planned(row, chosen), []
+    except ConfigError:
+        if not args.dry_run:
+            raise
+        files = connection.planned(row, replace(chosen, preview=True))
+        return files, [f"{row.title} is not installed here; this is what connecting would write."]
 
 
 _DRY = "Nothing was written: --dry-run only shows what would be."

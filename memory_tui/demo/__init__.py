@@ -23,7 +23,8 @@ from memory_tui import durable, locks
 from memory_tui.config.places import journal_folder
 from memory_tui.config.settings import OWN_PROFILE, TUNE_KEYS, compose
 from memory_tui.errors import EditRefused, IndexUnavailable, WorkspaceError
-from memory_tui.notes.journal import Journal
+from memory_tui.hosts.wiring import SAMPLE
+from memory_tui.notes.journal import Journal, left
 from memory_tui.notices import ordinal
 from memory_tui.openclaw.prompt import SEARCH
 from memory_tui.recalls import recall_log
@@ -71,10 +72,8 @@ def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
     try:
         durable.make_folder(target, 0o777)
         if any(target.iterdir()):
-            raise WorkspaceError(
-                f"{target} is not empty; the sample workspace is only copied into an empty folder.",
-                "Name a folder that does not exist yet.",
-            )
+            refused = f"{target} is not empty; the sample workspace is only copied into an empty folder."
+            raise WorkspaceError(refused, "Name a folder that does not exist yet.")
         texts: dict[str, str] = {}
         for folder in ("workspace", "more") if more else ("workspace",):
             for note in sorted((_HERE / folder).rglob("*.md")):
@@ -84,10 +83,8 @@ def materialize(target: Path, today: dt.date, *, more: bool = False) -> Path:
         for template, text in texts.items():
             _write(target, template, text, today)
     except OSError as error:
-        raise WorkspaceError(
-            f"The sample workspace cannot be written to {target}: {error.strerror or error}.",
-            "Name a folder you may write to.",
-        ) from error
+        refused = f"The sample workspace cannot be written to {target}: {error.strerror or error}."
+        raise WorkspaceError(refused, "Name a folder you may write to.") from error
     return target
 
 
@@ -98,8 +95,7 @@ def labelled_queries(today: dt.date) -> tuple[Query, ...]:
 
 def keep_queries(workspace: Path, config: Path, today: dt.date) -> None:
     """Save the labelled queries as those of the sample in `workspace`, whose own configuration is `config`."""
-    place = judgments.notebook_path(workspace, config)
-    judgments.save(place, judgments.Notebook(labelled_queries(today)))
+    judgments.save(judgments.notebook_path(workspace, config), judgments.Notebook(labelled_queries(today)))
 
 
 def _remove(folder: Path) -> None:
@@ -155,10 +151,19 @@ def _youngest_mention(text: str) -> int:
 WORKSPACE = "workspace"
 
 
+def leftovers() -> Iterator[str]:
+    """Say of each demo that was killed with text that is not saved how that is reached."""
+    for folder in sorted(Path(tempfile.gettempdir()).glob(f"{SAMPLE}*")):
+        # What cannot be read here, the notes of that demo say when they are opened.
+        with suppress(OSError, EditRefused):
+            if left(Journal(journal_folder(folder / WORKSPACE))):
+                yield f"A demo that was killed left unsaved text: memory-tui {folder / WORKSPACE} opens it."
+
+
 @contextmanager
 def own_folder() -> Iterator[Path]:
     """Yield a new folder for a demo, which is removed at the end; that of a killed one is left to the system."""
-    folder = Path(tempfile.mkdtemp(prefix="memory-tui-demo-"))
+    folder = Path(tempfile.mkdtemp(prefix=SAMPLE))
     atexit.register(_remove, folder)
     try:
         yield folder
@@ -173,8 +178,7 @@ def keep_recalls(workspace: Path, today: dt.date) -> None:
     Its index of then is named by no id, because the demo makes its own; `tests/demo/demo_log.py` made the answers.
     """
     place = recall_log.recall_log_path(workspace)
-    values = compose(OWN_PROFILE, {}, {}).values
-    knobs = {key: values[key].value for key in TUNE_KEYS}
+    knobs = {key: knob.value for key, knob in compose(OWN_PROFILE, {}, {}).values.items() if key in TUNE_KEYS}
     for number, line in enumerate((_HERE / "asked.jsonl").read_text("utf-8").splitlines(), 1):
         fields = json.loads(line)
         noon = dt.datetime.combine(today - dt.timedelta(days=fields.pop("age")), dt.time(12))

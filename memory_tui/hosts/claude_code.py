@@ -235,7 +235,7 @@ _TOOLS = ("memory_search", "memory_get")
 def edits(wiring: Wiring) -> tuple[FileEdit, ...]:
     """Return the files of a connection. Raises ConfigError where Claude Code is not installed."""
     user_file = (named_folder("CLAUDE_CONFIG_DIR") or Path.home()) / ".claude.json"
-    require("Claude Code", "claude", user_file)
+    require(wiring, "Claude Code", "claude", user_file)
     program, *words = wiring.server()
     # With `alwaysLoad` Claude Code waits for the server before the first turn, up to 5 s, instead of going on without
     # its tools where the machine is busy, and puts both tools before the model.

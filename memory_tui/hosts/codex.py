@@ -26,7 +26,7 @@ _MOST_SLUG = 80
 def edits(wiring: Wiring) -> tuple[FileEdit, ...]:
     """Return the files of a connection. Raises ConfigError where Codex is not installed."""
     home = memory().parent
-    require("Codex", "codex", home)
+    require(wiring, "Codex", "codex", home)
     folder = home if wiring.scope == "user" else wiring.project / ".codex"
     program, *words = wiring.server()
     # It is not `required`: without it Codex still starts.

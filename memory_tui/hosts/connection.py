@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -123,15 +123,13 @@ def planned(host: Host, wiring: Wiring) -> tuple[PlannedFile, ...]:
 
 
 def difference(files: Sequence[PlannedFile]) -> Iterator[str]:
-    """Yield the lines of a unified difference, with keys of other servers masked; a copied file is one line."""
-    if text := "\n".join(line for file in files if file.now != file.then for line in _lines(file)):
+    """Yield the lines of a unified difference, with keys of other servers masked; new copies are one line below it."""
+    changed = [file for file in files if file.now != file.then]
+    new = [file for file in changed if file.now is None and any(change.kind == "copy" for change in file.changes)]
+    if text := "\n".join(line for file in changed if file not in new for line in config_patch.difference(file)):
         yield from redact(masked(text)).split("\n")
-
-
-def _lines(file: PlannedFile) -> Iterable[str]:
-    if file.now is None and file.changes and file.changes[0].kind == "copy":
-        return [f"new file {file.path} ({len(file.then or b''):,} bytes)"]
-    return config_patch.difference(file)
+    if new:
+        yield f"{plural(len(new), 'new file')} in {os.path.commonpath([file.path.parent for file in new])}"
 
 
 _EFFECTS = {
@@ -226,8 +224,7 @@ def wired(connection: HostConnection) -> list[str]:
 
 # --- the changes of one file -----------------------------------------------------------------------------------------
 
-_UNCHANGED = "Mend it; nothing was changed."
-_BY_HAND = "Take it out by hand, or bring back what was written."
+_UNCHANGED, _BY_HAND = "Mend it; nothing was changed.", "Take it out by hand, or bring back what was written."
 
 
 def applied(edit: FileEdit, before: bytes | None) -> tuple[bytes, tuple[HostChange, ...]]:
@@ -393,8 +390,7 @@ def _without_table(path: Path, text: str, change: HostChange) -> str:
 SECONDS = 60.0
 """How long a server may take for its answer: the first one may wait for the first index."""
 _QUESTION = "What was decided?"
-_WORD = re.compile(r"[^\W\d_]{3,}")
-_WORDS = 8
+_WORD, _WORDS = re.compile(r"[^\W\d_]{3,}"), 8
 _AGAIN, _DOCTOR = "Run memory-tui connect again.", "Run memory-tui doctor."
 
 

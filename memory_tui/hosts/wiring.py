@@ -22,6 +22,9 @@ PROFILE = "memory-tui/profile"
 """Member of `_meta`: a question asks by it for the profile that ranks its answer, which tells it there."""
 PROOF_CLIENT = "memory-tui connect"
 """Who asks a server to see that it answers; its question is none of an agent."""
+SAMPLE = "memory-tui-demo-"
+"""How the name of a demo's folder begins."""
+SAMPLE_GOES = "These notes are the demo's copy, which goes when it ends: its agent would get nothing then."
 LOG = "--log-recalls"
 """Switch of the server that writes down what agents ask."""
 
@@ -37,6 +40,7 @@ class Wiring(Struct, frozen=True):
     """What a host is to start: `program` with what comes before a command, `arguments` that choose the memory.
 
     `project` is the folder that a project's files lie in; `profile` ranks the answers; `log` writes down what is asked.
+    A `preview` is for a look alone, so that the host need not be installed.
     """
 
     scope: Scope
@@ -45,6 +49,7 @@ class Wiring(Struct, frozen=True):
     arguments: tuple[str, ...]
     profile: str
     log: bool = False
+    preview: bool = False
 
     def server(self) -> tuple[str, ...]:
         """Return the command line of the server."""
@@ -119,10 +124,9 @@ class FileEdit(Struct, frozen=True):
     changes: tuple[HostChange, ...]
 
 
-def require(title: str, program: str, place: Path) -> None:
+def require(wiring: Wiring, title: str, program: str, place: Path) -> None:
     """Raises ConfigError where an agent program is not on this machine: neither `program`, nor what it keeps."""
-    if shutil.which(program) is None and not place.exists():
-        raise ConfigError(
-            f"{title} is not installed here: there is no {program} on the PATH and no {place}.",
-            f"Install {title} and start it once.",
-        )
+    if not wiring.preview and shutil.which(program) is None and not place.exists():
+        absent = f"{title} is not installed here: there is no {program} on the PATH and no {place}."
+        shows = f"memory-tui connect {title.lower().replace(' ', '-')} --dry-run shows what connecting would write."
+        raise ConfigError(absent, f"Install {title} and start it once. {shows}")

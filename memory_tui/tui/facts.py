@@ -80,6 +80,15 @@ class Facts(Rows):
         super().__init__(id=id)
         self.facts: tuple[Fact, ...] = ()
 
+    def on_mount(self) -> None:
+        """Have the last line follow the cursor."""
+        self.watch(self, "highlighted", self.refresh_bindings, init=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enter opens a row that leads somewhere."""
+        leads = action != "select" or (self.fact is not None and bool(self.fact.key))
+        return leads and super().check_action(action, parameters)
+
     def show(self, facts: Iterable[Fact]) -> None:
         """Show `facts`, where they are others than before."""
         rows = tuple(facts)

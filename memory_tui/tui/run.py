@@ -46,6 +46,11 @@ def run(
         keymap |= read_keymap(places.own_path().with_name("keys.toml"))
     except ConfigError as error:
         doubt = f"{error.message} {error.next_step}"
+    if leads:
+        from memory_tui.demo import leftovers
+
+        doubt = "\n".join(filter(None, (doubt, *leftovers())))
+        sys.stderr.write(doubt and f"{doubt}\n")
     app = TerminalApp(opener_of(options), query=query, suggestions=suggestions, keymap=keymap, doubt=doubt, leads=leads)
     # A full collection walks every widget that is made for the first frame; the app switches it on again.
     gc.disable()

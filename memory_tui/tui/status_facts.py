@@ -229,7 +229,7 @@ def statements(
         yield lamp
         if lamp.key in unfolded:
             yield from details
-            yield Fact("")
+            yield from [Fact("")] if lamp.key != "lamp:left" or state else []
     yield from [mirror(state)] if state else []
     if rest := list(notices(status)):
         yield from [Fact(""), *rest]

@@ -18,7 +18,10 @@ from memory_tui.config.settings import OWN_PROFILE, TUNE_KEYS, compose
 from memory_tui.demo import SUGGESTED, WORKSPACE, keep_queries, labelled_queries, materialize, own_folder
 from memory_tui.errors import WorkspaceError
 from memory_tui.explain import trace_json
+from memory_tui.notes.journal import Journal, Typing
+from memory_tui.plan import Options
 from memory_tui.recalls import recall_log
+from memory_tui.tui.run import run
 from tests.demo import demo_log
 from tests.support.index import run_sql
 from tests.support.workspace import options_of, synced
@@ -138,6 +141,24 @@ def test_the_log_of_the_demo_is_what_the_server_answers(tmp_path):
             assert made[name] == logged[name], (entry.query, name)
         assert [hit["path"] for hit in made["hits"][:1]] == [hit["path"] for hit in logged["hits"][:1]], entry.query
         assert entry.settings == {key: knobs.values[key].value for key in TUNE_KEYS}
+
+
+def test_a_demo_that_was_killed_says_where_its_unsaved_text_is(temporary, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_STATE_HOME", str(temporary / "state"))
+    workspace = temporary / "memory-tui-demo-1" / WORKSPACE
+    workspace.mkdir(parents=True)
+    assert [*demo.leftovers()] == []
+    Typing(Journal(places.journal_folder(workspace)), "MEMORY.md").keep(1, "half a sent", None)
+    [sentence] = demo.leftovers()
+    assert f"memory-tui {workspace} opens it" in sentence
+
+    def shown(*_, doubt, **_more):
+        raise InterruptedError(doubt)
+
+    monkeypatch.setattr("memory_tui.tui.run.TerminalApp", shown)
+    with pytest.raises(InterruptedError, match="opens it"):
+        run(Options, leads=True)
+    assert sentence in capsys.readouterr().err
 
 
 @pytest.fixture

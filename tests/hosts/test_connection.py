@@ -121,6 +121,20 @@ def test_a_dry_run_tells_in_words_what_would_be_and_that_nothing_was_written(hom
     assert files(home) == before
 
 
+def test_what_connecting_would_write_shows_where_the_host_is_not_installed(home, tmp_path, printed, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    words = ("connect", "claude-code", "--dry-run", "--workspace")
+    first, second, *_, last = printed(*words, str(tmp_path / "notes")).splitlines()
+    assert first == "Claude Code is not installed here; this is what connecting would write."
+    assert second.startswith("--- ")
+    assert last.startswith("Nothing was written")
+    assert "memory-tui connect claude-code --dry-run" in printed(*words[:2], "--yes", *words[3:], "../notes", code=2)
+    sample = tmp_path / "memory-tui-demo-1" / "workspace"
+    sample.mkdir(parents=True)
+    assert "These notes are the demo's copy, which goes" in printed(*words, str(sample))
+    assert files(home) == {}
+
+
 @pytest.mark.usefixtures("unasked")
 def test_the_log_is_of_the_server_alone_and_status_names_the_last_query(home, run, tmp_path):
     assert run("connect", "codex", "--yes", "--log-recalls")["log"]

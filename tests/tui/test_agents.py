@@ -46,7 +46,7 @@ def test_an_agent_is_connected_and_disconnected_after_its_difference(home, tmp_p
         assert "log nothing" in window.text
         window.press("enter")
         lines = [line.strip("│ ▁▂▃▄▅▆▇█") for line in window.text.splitlines()]
-        sentence = next(at for at, line in enumerate(lines) if "Adds this memory to" in line)
+        sentence = next(at for at, line in enumerate(lines) if "Adds this memory in all of Claude Code" in line)
         assert sentence < next(at for at, line in enumerate(lines) if "mcpServers" in line)
         assert "d on the same row goes back" in " ".join(lines)
         assert not connection.every()
@@ -66,6 +66,23 @@ def test_an_agent_that_is_installed_meanwhile_can_be_connected(home, tmp_path):
         window.press("6").until(lambda: "Claude Code is not installed" in window.text)
         (home / ".claude.json").write_text("{}")
         window.until(lambda: "Claude Code  not connected; d connects it" in window.text)
+
+
+def test_of_openclaw_its_own_file_comes_first_and_the_copies_are_one_line(home, tmp_path):
+    notes = sample(tmp_path / "notes")
+    (home / ".openclaw").mkdir()
+    own = {"agents": {"defaults": {"workspace": str(notes)}}}
+    (home / ".openclaw" / "openclaw.json").write_text(json.dumps(own, indent=2))
+    with Window(make_app(notes)) as window:
+        window.resize(120, 44)
+        go(window.press("6"), "OpenClaw").press("enter", "enter").until(lambda: "+++" in window.text)
+        assert "new file" not in window.text
+        window.press("end").until(lambda: window.text.count(" new files in ") == 1)
+
+
+def test_a_row_that_leads_nowhere_offers_no_enter(asked):
+    go(asked, "Asked, and how it was answered then").until(lambda: "⏎ Open" not in asked.text)
+    go(asked, "aardvark").until(lambda: "⏎ Open" in asked.text)
 
 
 def test_a_connection_that_lost_its_entry_says_so(home, tmp_path):

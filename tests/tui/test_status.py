@@ -1,6 +1,7 @@
 """View 3: the lamps and what stands behind them, live; providers are approved and set up; pages about the index."""
 
 import asyncio
+import itertools
 import json
 import shutil
 
@@ -286,6 +287,18 @@ def test_each_kind_of_provider_has_a_line_at_every_width(screen):
     rows = screen.app.screen.query_one(Rows)
     assert rows.virtual_size.height == rows.option_count
     assert "▌openai-compatible" in screen.text
+
+
+def test_a_kind_of_provider_is_told_whole_on_a_small_screen(screen):
+    go(screen.resize(*SMALL).press("3"), "Set up a provider").press("enter")
+    [row] = [line for line in screen.text.splitlines() if "local-small" in line and "MB" in line]
+    assert "91 MB, no key, no compiler" in row
+    assert "…" not in row
+
+
+def test_what_is_left_out_ends_with_one_blank_row(status):
+    rows = [fact.words for fact in statements(session(status), ["lamp:left"])]
+    assert not any(first == second == "" for first, second in itertools.pairwise(rows))
 
 
 def test_rows_about_the_same_are_both_shown():

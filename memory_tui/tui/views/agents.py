@@ -16,7 +16,7 @@ from memory_tui.engine.engine import Engine
 from memory_tui.formatting import minute, one_line, plural, safe
 from memory_tui.hosts import connection
 from memory_tui.hosts.connection import PlannedFile, prove
-from memory_tui.hosts.wiring import Scope
+from memory_tui.hosts.wiring import SAMPLE_GOES, Scope
 from memory_tui.recalls import agent_turns, connected_agents, recall_log, rerun
 from memory_tui.recalls.agent_turns import SessionTurns, recall_words
 from memory_tui.recalls.connected_agents import AgentProgram
@@ -118,10 +118,10 @@ def question(entry: RecallEntry) -> Fact:
     return Fact(asked, f"recall:{entry.id}", _MARKS.get(entry.reply, MUTED), minute(entry.at)[5:], does=told, most=2)
 
 
-def changed(files: Sequence[PlannedFile], words: str, where: str = "") -> list[str]:
-    """Return as a sentence which files change, and how to go back; nothing where none does."""
-    paths = " and ".join(str(file.path) for file in files if file.now != file.then)
-    return [f"{words} {paths}{where}. Every file is backed up; d on the same row goes back.", ""] if paths else []
+def changed(words: str, files: Sequence[PlannedFile]) -> list[str]:
+    """Return what becomes of `files` below what that does, and how to go back; nothing where they stay."""
+    lines = list(connection.difference(files))
+    return [f"{words} Every file is backed up; d on the same row goes back.", "", *lines] if lines else []
 
 
 class AgentsView(View):
@@ -148,7 +148,6 @@ class AgentsView(View):
         shown.border_title = "Agents"
         # A program may be installed, or ask, while a person looks.
         self.set_interval(2.0, lambda: self.display and self.reload())
-        self.watch(shown, "highlighted", self.refresh_bindings, init=False)
         self.draw()
 
     def state_changed(self) -> None:
@@ -263,13 +262,8 @@ class AgentsView(View):
             wiring = connected_agents.wiring_of(engine.plan, host, scope, project, log=log)
             files = connection.planned(host, wiring)
             where = _WHERE[scope].format(host.title) + " and logs here what it asks and gets" * log
-            sample = "These notes are the demo's copy, which goes when it ends: its agent would get nothing then."
-            lines = [
-                *filter(None, [host.loss(), sample * engine.plan.options.sample]),
-                *changed(files, "Adds this memory to", f", {where}"),
-                *connection.effects(host, files),
-                *connection.difference(files),
-            ]
+            does = " ".join((f"Adds this memory {where}.", *connection.effects(host, files)))
+            lines = [*[SAMPLE_GOES] * engine.plan.options.sample, *changed(does, files), host.loss()]
 
             def deed(_engine: Engine) -> str:
                 connection.connect(host, wiring, files)
@@ -295,7 +289,7 @@ class AgentsView(View):
                 return f"{title} is disconnected."
 
             what = f"the memory {one_line(row.memory)}" if row.memory else "this memory"
-            text = coloured([*changed(files, f"Takes {what} out of"), *connection.difference(files)])
+            text = coloured(changed(f"Takes {what} out of {title}.", files))
             return self.Asks(f"Disconnect {title}", text, "Write it", deed, self.reload)
 
         if asks := self.attempt(plan):

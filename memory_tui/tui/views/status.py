@@ -346,7 +346,8 @@ def _hint(name: str) -> str:
     """Return where a kind of provider is asked."""
     row = registry.row(name)
     if not row.shape:
-        return row.cost or f"{row.label} in memory-tui, no key{', slow' * row.slow}"
+        # How long it takes, for which a row has no room, the lamp of who answers says.
+        return row.cost.rpartition(", ")[0] or f"{row.label} in memory-tui, no key{', slow' * row.slow}"
     return row.base_url.removeprefix("https://") or "any address that speaks OpenAI's embeddings"
 
 
