@@ -50,7 +50,7 @@ LIKES = {"like words": " but words like them", "letters": " but pieces of them",
 """What a passage without the words has, by the measure of the second look that gives most."""
 LEVELS: Mapping[str, tuple[str, str, str, str]] = {
     "found": ("✓", "$success", "Its words are in your notes", "Words found"),
-    "in part": ("~", "$warning", "In part: the best lines have", "In part: best lines have"),
+    "in part": ("~", "$warning", "In part: no line has all, the best has", "In part: the best line has"),
     "unmatched": (
         "~",
         "$warning",

@@ -179,9 +179,11 @@ def test_an_answer_that_lacks_a_word_claims_no_more_than_it_has(engine):
     trace = engine.search.search("printer price")
     assert trace.level is not None
     assert hits.level_line(trace, 80).plain.startswith(
-        ' ~ In part: best lines have "printer", not "price". Your agent gets'
+        ' ~ In part: the best line has "printer", not "price". Your agent gets'
     )
-    assert hits.level_line(trace, 120).plain.startswith(' ~ In part: the best lines have "printer", not "price".')
+    assert hits.level_line(trace, 120).plain.startswith(
+        ' ~ In part: no line has all, the best has "printer", not "price".'
+    )
     assert trace.level.sentence.startswith('Found in part ("printer", not "price"): ')
     named = engine.search.search("network history")
     assert named.level is not None
