@@ -12,6 +12,7 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
+from textual.worker import get_current_worker
 
 from memory_tui.cancel import Stop
 from memory_tui.config.settings import PROFILES, Settings
@@ -135,7 +136,7 @@ def drawn(pair: Pair, width: int) -> Content:
 
 def _cell(row: Row | None, name: str, style: str) -> Content:
     if row is None:
-        return Content.assemble(f"{name}   ", ("no candidate", style))
+        return Content.assemble(f"{name}   ", ("not found among the nearest", style))
     if not row.sent:
         floor = getattr(row.hit.verdict, "floor", None)
         score = figure(row.hit.score) if floor is None else under(row.hit.score, floor)
@@ -230,14 +231,15 @@ class Compare(Dialog[None]):
             if answer is not None:
                 self.other[profile.chunking] = answer
             right = Side(right.name, right.settings, answer)
-        if right.evidence is None:
-            self.call_later(self.show, left, right, None, [])
-            return
         answers = [(side, side.evidence) for side in (left, right) if side.evidence is not None]
         traces = [engine.search.rank(evidence, side.settings) for side, evidence in answers]
         listed = [rows(evidence, trace, len(trace.lost)) for (_, evidence), trace in zip(answers, traces, strict=True)]
-        aligned = pairs(*listed, same_index=left.evidence is right.evidence)
-        self.call_later(self.show, left, right, (traces[0], traces[1]), aligned)
+        aligned = pairs(*listed, same_index=left.evidence is right.evidence) if right.evidence is not None else []
+        # What another ranking replaced may be done later than that one.
+        if not get_current_worker().is_cancelled:
+            self.call_later(
+                self.show, left, right, (traces[0], traces[-1]) if right.evidence is not None else None, aligned
+            )
 
     def ask(self, engine: Engine, profile: str) -> Evidence:
         """Return what the index by the rules of `profile` knows, which is made first. Raises IndexUnavailable."""

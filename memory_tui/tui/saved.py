@@ -108,7 +108,7 @@ def as_before(question: str, query: Query | None) -> NotebookChange:
 
 
 def result(query: Query, scores: Scores | None) -> str:
-    """Return what a ranking sends for a question: `3 of 4 useful, first 2nd, 5 others`."""
+    """Return what a ranking sends for a question: `3 of 4 useful, first 2nd, 5 unwanted`."""
     if query.unanswerable:
         return "nobody knows" if scores is None else f"{scores['noise']:.0f} sent"
     if not query.relevant:
@@ -117,7 +117,7 @@ def result(query: Query, scores: Scores | None) -> str:
         return plural(len(query.labels), "mark")
     lines = len(query.relevant)
     first = f", first {ordinal(round(1 / scores['mrr@10']))}" if scores["mrr@10"] else ""
-    return f"{round(scores['recall'] * lines)} of {lines} useful{first}, {scores['noise']:.0f} others"
+    return f"{round(scores['recall'] * lines)} of {lines} useful{first}, {scores['noise']:.0f} unwanted"
 
 
 def summary(scores: Mapping[str, Scores]) -> str:
@@ -126,7 +126,7 @@ def summary(scores: Mapping[str, Scores]) -> str:
         return "m marks a passage right or wrong, to measure rankings."
     means = mean([*scores.values()])
     order = figure(means[METRIC])
-    return f"{means['recall']:.0%} of useful lines sent, order {order} of 1, {means['noise']:.1f} others each."
+    return f"{means['recall']:.0%} of useful lines sent, order {order} of 1, {means['noise']:.1f} unwanted a question."
 
 
 def outcome_text(outcome: Outcome) -> Content:
@@ -139,7 +139,7 @@ def outcome_text(outcome: Outcome) -> Content:
     effects = (
         ("useful lines that are sent", f"{before['recall']:.0%}", f"{after['recall']:.0%}"),
         ("their order, nDCG, 1 is best", figure(before[METRIC]), figure(after[METRIC])),
-        ("others sent a question", f"{before['noise']:.1f}", f"{after['noise']:.1f}"),
+        ("unwanted sent a question", f"{before['noise']:.1f}", f"{after['noise']:.1f}"),
     )
     gain = outcome.held_out
     return Content("\n").join(

@@ -438,9 +438,9 @@ def test_a_judgment_replaces_the_one_before(evidence, trace, rows):
 def test_a_saved_question_says_what_a_ranking_sends_for_it():
     query = Query("q", (Label("a.md", 1), Label("a.md", 9)))
     scores = {"recall": 0.5, "mrr@10": 0.5, "noise": 5.0, "ndcg@10": 0.4}
-    assert saved.result(query, scores) == "1 of 2 useful, first 2nd, 5 others"
+    assert saved.result(query, scores) == "1 of 2 useful, first 2nd, 5 unwanted"
     assert saved.result(query, None) == "2 marks"
-    assert "50% of useful lines sent, order .40 of 1, 5.0 others each" in saved.summary(
+    assert "50% of useful lines sent, order .40 of 1, 5.0 unwanted a question." in saved.summary(
         {"q": {**dict.fromkeys(NAMES, 0.0), **scores}}
     )
     assert saved.summary({}).startswith("m marks")
@@ -459,6 +459,7 @@ def test_two_rankings_are_aligned_and_coloured_where_they_differ(engine, evidenc
     for pair in pairs:
         drawn = compare.drawn(pair, 70)
         assert [line.cell_length for line in drawn.split("\n")] == [70, 69]
+    assert "B   not found among the nearest" in compare.drawn(compare.Pair(rows[0], None), 70).plain
     alike = compare.pairs(rows, rows, same_index=False)
     assert all(pair.left is pair.right for pair in alike)
     # A passage of one cut may cover two of the other: it is sent once.

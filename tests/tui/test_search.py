@@ -294,6 +294,7 @@ def test_a_judgment_marks_the_row_measures_rankings_and_is_taken_back(screen):
     screen.ask().press("m", "enter")
     assert listed(screen)[0][3] == "✓"
     screen.press("t", "down", "right").until(lambda: "100% of useful lines sent, order 1.00 of 1, " in screen.text)
+    assert "a question." in screen.text, "what is measured is not cut"
     screen.press("u", "escape", "S").until(lambda: "1 of 1 useful, first 1st" in screen.text)
     screen.press("escape").ask("where is the stopcock").press("u")
     assert screen.notices[-1].startswith("Taken back: “✓ It answers the question” of ")
@@ -322,6 +323,27 @@ def test_two_rankings_are_compared_and_a_passage_of_either_is_read(reader):
     reader.press("right").until(lambda: reader.text != first)
     reader.press("left", "enter")
     assert reader.app.view.id == "notes"
+
+
+def test_a_comparison_that_another_one_replaced_is_not_shown(reader, monkeypatch):
+    search, ready = reader.ask().app.session.engine.search, threading.Event()
+    rank, first = search.rank, []
+
+    def slowly(evidence, settings):
+        if not first or threading.get_ident() in first:
+            first.append(threading.get_ident())
+            ready.wait(LONG)
+        return rank(evidence, settings)
+
+    monkeypatch.setattr(search, "rank", slowly)
+    reader.burst("c")
+    reader.until(lambda: first)
+    reader.burst("right")
+    reader.until(lambda: "Both rankings are worked out" not in reader.text and " B " in reader.text)
+    second = str(reader.app.screen.query_one("#head", Static).content)
+    ready.set()
+    assert str(reader.settle().app.screen.query_one("#head", Static).content) == second
+    reader.press("escape")
 
 
 def test_a_line_that_is_no_candidate_has_the_pane_of_the_others(workspace):

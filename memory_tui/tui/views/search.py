@@ -810,7 +810,8 @@ class SearchView(View):
             lines = [wording.pipeline(self.answer.trace), self.answer.measures] if self.answer is not None else []
             # A small screen has room for one of the two.
             lines = lines[::-1] if self.cases else lines
-            below = [Content.styled(f" {line}", MUTED).truncate(width, ellipsis=True) for line in lines]
+            rows = [row for line in lines for row in Content.styled(line, MUTED).wrap(max(1, width - 1))]
+            below = [Content(" ") + row for row in rows]
             self.write("#knob", Content("\n").join([ranking.detail(self.knobs.key, settings, width), *below]))
 
     @on(Knobs.Stepped)
