@@ -167,8 +167,8 @@ def _sections(engine: Engine, spots: Spots) -> tuple[list[Spot], Sequence[str]]:
         fact.facts()
     from memory_tui.hosts import codex
 
-    is_of_codex = codex.is_memory(engine.plan.roots.workspace)
-    return facts, () if is_of_codex or len(facts) > 1 else curator.plan.choices(facts[0])
+    is_one = len(facts) == 1 and not codex.is_memory(engine.plan.roots.workspace)
+    return facts, curator.plan.choices(facts[0]) if is_one else ()
 
 
 async def _ask_target(view: View, path: str, spots: Spots, then: Then) -> None:
@@ -206,9 +206,8 @@ async def ask(view: View, change: Change, deed: Deed, then: Then | None = None) 
         if yes:
             make(view, deed, then)
 
-    title = one_line(change.title)
     text = await asyncio.to_thread(difference, change, dialog_width(view.app))
-    question = Confirm(title, text, _DEEDS.get(change.kind, "Do it"))
+    question = Confirm(one_line(change.title), text, _DEEDS.get(change.kind, "Do it"))
     await view.app.push_screen(question, answered)
 
 

@@ -204,7 +204,7 @@ class Editor(Screen[int]):
 
         def write(curator: Curator) -> AppliedChange:
             try:
-                return save(curator, path=self.path, before=self.opened.before, text=text)
+                return curator.apply(curator.plan.edit(self.path, self.opened.before, text))
             except NothingToChange:
                 self.call_later(self.saved)
                 raise
@@ -236,11 +236,6 @@ class Editor(Screen[int]):
 
         words = Content(f"Your text is not in {self.path} yet. escape goes back to it, and ctrl+s there saves it.")
         await self.app.push_screen(Confirm("Leave without saving?", words, "Throw it away"), answered)
-
-
-def save(curator: Curator, *, path: str, before: bytes | None, text: str) -> AppliedChange:
-    """Write what an editor made of a note that it opened as `before`. Raises Conflict and more."""
-    return curator.apply(curator.plan.edit(path, before, text))
 
 
 def after_saving(engine: Engine, path: str, before: bytes | None, text: str) -> list[Part]:

@@ -88,6 +88,7 @@ def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False, 
         rest = one_line(stem.removeprefix(f"{row.day}").strip("-_ ")) if stem.startswith(f"{row.day}") else ""
         if not set(re.findall(r"\w+", rest.casefold())) <= set(re.findall(r"\w+", title.casefold())):
             name += f" {rest}"
+        name = f"{name} {one_line(row.path.removeprefix('memory/').rpartition('/')[0].strip('0123456789-/'))}".rstrip()
     else:
         name = short_path(one_line(row.path.removeprefix("memory/")), width - 2)
         title = "" if title.casefold() in (name.casefold(), name.removesuffix(".md").casefold()) else title
@@ -196,7 +197,7 @@ def about(engine: Engine, path: str, row: FileRow | None) -> Iterator[Part]:
     back = Counter(link.source for link in links_of(engine, path).back)
     if back:
         yield f"{plural(len(back), 'note')} link{'s' * (len(back) == 1)} here", ""
-    if words := recalls(engine.plan.roots.workspace, path):
+    if words := recalls(engine.plan.roots.workspace, path, row.day if row is not None else None):
         yield words, ""
 
 
@@ -224,15 +225,16 @@ def links_of(engine: Engine, path: str) -> NoteLinks:
     return engine.notes.curator.plan.links.about(path)
 
 
-def recalls(workspace: Path, path: str) -> str:
-    """Say how often agents were given lines of a note, as far as the log goes back; empty where it cannot tell."""
+def recalls(workspace: Path, path: str, day: dt.date | None = None) -> str:
+    """Say how often agents were given lines of a note of a `day`, as far as the log goes back; empty if unknown."""
     try:
         log = recall_log.read(recall_log.recall_log_path(workspace))
     except MemoryTuiError:
         return ""
     if times := sum(path in entry.delivered for entry in log.entries):
         return f"recalled {plural(times, 'time')}"
-    return f"never recalled since {dt.date.fromtimestamp(log.since)}" if log.since else ""
+    since = dt.date.fromtimestamp(log.since)
+    return f"never recalled since {max(since, min(day or since, dt.date.today()))}" if log.since else ""
 
 
 def recall_uses(engine: Engine) -> Callable[[str], str]:

@@ -82,7 +82,10 @@ def test_what_the_checks_keep_silent_is_counted_and_shown_on_demand(inbox):
     assert findings is not None
     go(inbox, "more that need nothing")
     assert f"{sum(findings.quiet.values()):,} more" in inbox.text
-    inbox.press("enter")
+    inbox.resize(80, 16).press("enter")
+    rows = inbox.app.query_one("#inbox-list", Facts)
+    assert rows.scroll_offset.y + rows.size.height > rows.highlighted + 1, "what was opened is in sight"
+    inbox.resize(*LARGE)
     reason = next(iter(findings.quiet))
     go(inbox, reason).press("enter")
     assert findings.silent[reason][0].place.path in inbox.text
@@ -101,12 +104,15 @@ def test_a_check_that_is_off_is_named_with_its_reason_and_one_key_runs_it(worksp
     (workspace / "MEMORY.md").write_text("- The backup runs at 02:30 from host otter.\n")
     (workspace / "memory/2026-03-02.md").write_text("- Correction: the backup runs at 03:15 from host otter.\n")
     with Window(make_app(workspace)) as window:
-        window.press("4").until(lambda: "contradiction is off: most of its pairs" in window.text)
-        assert "contradicts an older line" not in window.text
-        go(window, "contradiction is off").press("enter").until(lambda: "contradicts an older line" in window.text)
+        window.press("4").until(lambda: "contradiction is off" in window.text)
+        assert "contradicts an older line: " not in window.text
+        told = " ".join(go(window, "contradiction is off").text.split())
+        assert "This looks for what contradicts" in told
+        assert "Enter turns it on." in told
+        window.press("enter").until(lambda: "contradicts an older line: " in window.text)
         assert "dead path is off" in window.text, "each by itself"
         go(window, "contradiction is on").press("enter")
-        window.until(lambda: "contradicts an older line" not in window.text)
+        window.until(lambda: "contradicts an older line: " not in window.text)
 
 
 def test_one_key_makes_the_change_of_a_group_and_one_takes_all_of_it_back(inbox, workspace):
@@ -169,8 +175,12 @@ def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox
     assert "hold a secret" not in inbox.text
     go(inbox, "links to a file that is").press("z", "enter")
     assert "3 kept or put off" in inbox.text
-    go(inbox, "kept or put off").press("enter")
-    assert "kept until changed" in inbox.text
+    assert "3 kept or put off. Enter shows them." in go(inbox, "kept or put off").text
+    inbox.press("enter")
+    assert "kept until changed: MEMORY.md:1" in inbox.text
+    inbox.press("down")
+    assert "K Ask again" in inbox.text
+    assert "K Keep" not in inbox.text
     inbox.press("u")
     assert "links to a file that is" in inbox.text
     assert any(said.startswith("Taken back: 1 finding put off until ") for said in inbox.notices)

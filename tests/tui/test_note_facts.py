@@ -52,6 +52,8 @@ def test_a_note_says_how_often_it_was_recalled_or_since_when_never(tmp_path, mon
     for day in range(14, 30):
         recall_log.append_recall(log, RecallEntry("memory_search", "router", start + day * 86_400.0))
     assert note_facts.recalls(tmp_path, "b.md") == "never recalled since 2026-03-01"
+    for day, since in ((dt.date(2026, 2, 1), "2026-03-01"), (dt.date(2026, 3, 20), "2026-03-20")):
+        assert note_facts.recalls(tmp_path, "b.md", day) == f"never recalled since {since}"
 
 
 def test_a_row_says_whether_agents_recall_a_note_never_often_or_without_use(engine, tmp_path, monkeypatch):
@@ -115,6 +117,8 @@ def test_the_curated_note_comes_first_then_topics_then_days_from_the_newest_then
         (row("memory/2024-03-05.md", title="Router day"), "   5 Mar 24  Router day"),
         (row("memory/2026-03-05-router.md", title="Router day"), "   5 Mar  Router day"),
         (row("memory/2026-03-05-kiln.md", title="Router day"), "   5 Mar kiln  Router day"),
+        (row("memory/archive/2026-03-05.md", title="Router day"), "   5 Mar archive  Router day"),
+        (row("memory/2026/03/2026-03-05.md", title="Router day"), "   5 Mar  Router day"),
         (row("MEMORY.md", title="MEMORY.md"), "  MEMORY.md"),
         (row("memory/network.md", title="Network"), "  network.md"),
         (row("memory/network.md", title="Home", state="pending", detail="new"), "+ network.md  Home"),

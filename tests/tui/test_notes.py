@@ -526,6 +526,15 @@ def test_the_list_stands_on_the_log_after_a_line_was_added_from_another_note(scr
     assert notes(screen).rows.highlighted == notes(screen).rows.position(LOG)
 
 
+def test_a_line_that_begins_a_log_is_the_one_that_is_shown(workspace):
+    (workspace / LOG).unlink()
+    with Window(make_app(workspace)) as window:
+        window.press("a").type("the gate was oiled").press("enter")
+        window.until(lambda: notes(window).page.path == LOG and "the gate was oiled" in window.text).settle()
+        reader = notes(window).reader
+        assert "the gate was oiled" in reader.seen[reader.line - notes(window).page.first]
+
+
 def test_end_and_home_go_through_the_note_and_the_line_below_its_text_is_empty(reader):
     reader.press("1", "home", "down", "enter")
     text = reader.app.view.query_one("#notes-text")

@@ -106,15 +106,24 @@ def _quiet(findings: Findings, hidden: Mapping[str, float], unfolded: set[str]) 
     for item in kept if QUIET in unfolded else ():
         yield Fact(f"{until(hidden[item.id], item)}: {line(item)}", f"line:{item.id}", indent=2, style=MUTED, most=1)
     if silent:
-        yield Fact(f"{silent:,} more that need nothing", SILENT, style=MUTED, does="enter shows why")
+        yield Fact(
+            f"{silent:,} more that need{'s' * (silent == 1)} nothing", SILENT, style=MUTED, does="enter shows why"
+        )
     for reason, count in findings.quiet.items() if SILENT in unfolded else ():
         key = f"{SILENT}:{reason}"
-        yield Fact(f"{count:,} {one_line(reason)}", key, indent=2, style=MUTED)
+        yield Fact(f"{one_line(reason)}: {count:,}", key, indent=2, style=MUTED, does="enter shows them")
         for item in findings.silent[reason][:_MOST] if key in unfolded else ():
             yield Fact(line(item), indent=4, style=MUTED, most=1)
     for check in (check for check in checks.CHECKS if check.off):
         state, other = ("on", "off") if check.kind in unfolded else ("off", "on")
-        yield Fact(f"{check.kind} is {state}: {check.off}", check.kind, style=MUTED, does=f"enter turns it {other}")
+        yield Fact(f"{check.kind} is {state}", check.kind, style=MUTED, does=f"enter turns it {other}")
+
+
+def told(fact: Fact) -> str:
+    """Return what a row is that is no finding, how many it counts, and what enter does there."""
+    check = BY_KIND.get(fact.key)
+    words = f"This looks for what {check.title}. {fact.words}: {check.off}" if check else fact.words
+    return safe(f"{words}. E{fact.does[1:]}.") if fact.does else ""
 
 
 def line(item: Suggestion) -> str:
@@ -176,6 +185,7 @@ class InboxView(View):
     NAME = "inbox"
     FOCUS = "#inbox-list"
     BINDINGS: ClassVar[list[BindingType]] = bindings("change", "note.edit")
+    BINDINGS += named("Ask again", "change.keep", action="keep(0.0)")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -250,15 +260,13 @@ class InboxView(View):
             return
         # What changed while it went on waits for the next one.
         self.checking = self.due
-        if found is not None:
-            self.findings, self.hidden, self.seconds = found
-            self.planned.clear()
+        self.findings, self.hidden, self.seconds = found or (self.findings, self.hidden, self.seconds)
+        self.planned.clear()
         self.draw()
         if found is None:
             return
-        findings = found[0]
-        if gone := [item for item in self.beside if not any(is_same(item, other) for other in findings.suggestions)]:
-            silent = ((reason, row) for reason, rows in findings.silent.items() for row in rows)
+        if gone := [item for item in self.beside if not any(is_same(item, other) for other in found[0].suggestions)]:
+            silent = ((reason, row) for reason, rows in found[0].silent.items() for row in rows)
             reason = next((f", now among {reason}" for reason, row in silent if is_same(gone[0], row)), "")
             words = f"{plural(len(gone), 'other finding')} went with that change: {gone[0].place}{reason}."
             self.notify(one_line(words, 300), markup=False)
@@ -295,7 +303,7 @@ class InboxView(View):
         group, text = self.chosen, self.query_one("#inbox-text", Static)
         self.refresh_bindings()
         if group is None:
-            text.update("")
+            text.update(told(self.query_one("#inbox-list", Facts).fact or Fact("")))
             return
         key = "".join(item.id for item in group.suggestions)
         change = self.planned.get(key)
@@ -309,7 +317,9 @@ class InboxView(View):
         """Keys of findings are there where one is under the cursor; `d` where a change is proposed."""
         if action == "do":
             return self.chosen is not None and self.chosen.proposal in CHANGES
-        if action in {"keep", "later", "edit"}:
+        if action == "keep":
+            return self.chosen is not None and (self.chosen.suggestions[0].id in self.hidden) == bool(parameters)
+        if action in {"later", "edit"}:
             return self.chosen is not None
         return super().check_action(action, parameters)
 
@@ -340,10 +350,16 @@ class InboxView(View):
         if group is not None:
             await self.offer(group)
         elif key:
-            self.unfolded ^= {key.removeprefix("more:")}
+            self.unfold(key.removeprefix("more:"))
             if key in BY_KIND:
                 self.examine()
-            self.draw()
+
+    def unfold(self, key: str) -> None:
+        """Show what a row counts, its beginning in sight, or hide it."""
+        self.unfolded ^= {key}
+        self.draw()
+        if key in self.unfolded:
+            self.call_after_refresh(self.query_one("#inbox-list", Facts).scroll_to_highlight, top=True)
 
     async def offer(self, group: Group) -> None:
         """Let a person choose what is done about a group or a line."""
@@ -357,8 +373,7 @@ class InboxView(View):
 
         async def answered(action: str | None) -> None:
             if action == "lines":
-                self.unfolded ^= {group.id}
-                self.draw()
+                self.unfold(group.id)
             elif action == "read":
                 self.post_message(ReadNote(first.place.path, first.place.first))
             elif action == "none":
@@ -407,13 +422,12 @@ class InboxView(View):
     def action_edit(self) -> None:
         """Read the note at the line, where it can be edited."""
         if group := self.chosen:
-            place = group.suggestions[0].place
-            self.post_message(ReadNote(place.path, place.first))
+            self.post_message(ReadNote(group.suggestions[0].place.path, group.suggestions[0].place.first))
 
-    def action_keep(self) -> None:
-        """Keep the row or the group as it is; what was decided is asked about again."""
+    def action_keep(self, end: float = math.inf) -> None:
+        """Keep the row or the group as it is, or with 0 ask about it again."""
         if group := self.chosen:
-            self.decide(group, 0.0 if group.suggestions[0].id in self.hidden else math.inf)
+            self.decide(group, end)
 
     async def action_later(self) -> None:
         """Put the row or the group off."""

@@ -132,9 +132,8 @@ class NotesView(View):
         self.marked &= {row.path for row in session.files}
         self.list_notes()
         row = next((row for row in session.files if row.path == self.path), None)
-        stamp = row and (row.path, row.mtime, row.size, row.state, row.chunks)
-        if self.path and stamp != self.stamp:
-            self.stamp = stamp
+        if self.path and row != self.stamp:
+            self.stamp = row
             self.read(self.path, self.goal)
             self.goal = 0
 
@@ -185,8 +184,7 @@ class NotesView(View):
             if self.path and (at := rows.position(self.path)) is not None:
                 rows.highlighted = at
         count = f"{len(files)} of {len(self.session.files)}" if letters else f"{len(files)}"
-        marked = f", {len(self.marked)} marked" if self.marked else ""
-        rows.border_title = f"Notes {count}{marked}"
+        rows.border_title = f"Notes {count}" + f", {len(self.marked)} marked" * bool(self.marked)
         if letters or not self.path:
             self.cursor_moved()
 
@@ -216,8 +214,7 @@ class NotesView(View):
     def open_note(self, path: str, line: int = 1) -> None:
         """Show a note."""
         self.path = path
-        row = next((row for row in self.session.files if row.path == path), None)
-        self.stamp = row and (row.path, row.mtime, row.size, row.state, row.chunks)
+        self.stamp = next((row for row in self.session.files if row.path == path), None)
         if (at := self.rows.position(path)) is not None:
             self.rows.highlighted = at
         else:
@@ -371,8 +368,7 @@ class NotesView(View):
             return
         self.words = words
         later = sorted(enumerate(reader.seen, self.page.first), key=lambda each: each[0] <= reader.line)
-        at = next((number for number, text in later if words.casefold() in text.casefold()), 0)
-        if at:
+        if at := next((number for number, text in later if words.casefold() in text.casefold()), 0):
             reader.go(at)
         else:
             self.notify(f'"{one_line(words)}" is not in this note.', markup=False)
@@ -491,19 +487,16 @@ class NotesView(View):
         """Read the note again, or the one that a change made or renamed; where that is taken back, the one before."""
         new = next((file.path for file in done.change.files if file.before is None and file.after is not None), "")
         gone = any(file.path == self.path and file.after is None for file in done.change.files)
-        here = done.entry.id, self.path, self.reader.line
+        here, file = (done.entry.id, self.path, self.reader.line), done.change.files[0]
         self.marked.clear()
         if gone:
             # What comes in its place under the cursor is read when the list is filled anew.
             self.path = ""
         if done.entry.undoes and done.entry.undoes == self.opener[0]:
             self.open_note(*self.opener[1:])
-        elif new and (gone or done.change.kind in ("new", "capture", "undo")):
+        elif (is_line := done.change.kind == "capture") or (new and (gone or done.change.kind in ("new", "undo"))):
             self.opener = here
-            self.open_note(new)
-        elif done.change.kind == "capture":
-            self.opener = here
-            self.open_note(done.change.files[0].path, (done.change.files[0].after or b"").count(b"\n"))
+            self.open_note(new or file.path, (file.after or b"").count(b"\n") if is_line else 1)
         elif not gone:
             self.read(self.path, 0)
 
