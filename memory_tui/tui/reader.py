@@ -18,13 +18,11 @@ from textual.reactive import Reactive
 from textual.strip import Strip
 from textual.widgets import TextArea
 
-from memory_tui.formatting import plural, safe
+from memory_tui.formatting import one_line, safe
 from memory_tui.tui.keys import bindings
 
 LONGEST_LINE = 5_000
 """Characters of one line that are shown; the rest is counted."""
-MOST_REPEATED = 300
-"""Characters of what was copied that the message repeats, for terminals that keep their clipboard to themselves."""
 _STYLED = 2_000
 """Characters of a line whose Markdown is styled."""
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
@@ -310,7 +308,9 @@ class Reader(MarkdownText):
         whole = [f"{lines}\n\n{cite}" for lines, cite in zip(texts, cited, strict=True)]
         copied = "\n".join(whole if text else cited)
         self.app.copy_to_clipboard(copied)
-        words = copied if len(copied) <= MOST_REPEATED else plural(copied.count("\n") + 1, "line")
+        # It repeats what is short: some terminals keep their clipboard to themselves.
+        width = self.app.size.width
+        words = one_line(copied) if len(copied) <= 2 * width - 60 else one_line(", ".join(cited), width)
         self.notify(f"Sent to the terminal's clipboard, which not every terminal has: {words}\n{hint}", markup=False)
 
 

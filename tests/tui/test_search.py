@@ -346,6 +346,15 @@ def test_a_comparison_that_another_one_replaced_is_not_shown(reader, monkeypatch
     reader.press("escape")
 
 
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_what_is_said_of_a_copy_leaves_the_passage_in_sight(workspace, size):
+    with Window(make_app(workspace), size, toasts=True) as window:
+        window.ask().burst("y")
+        window.until(lambda: "clipboard" in window.text)
+        assert max(toast.size.height for toast in window.app.query("Toast")) <= 4
+        assert f"#L{view(window).row.line}" in window.text
+
+
 def test_a_line_that_is_no_candidate_has_the_pane_of_the_others(workspace):
     few = [("profile", "openclaw-2026.3"), ("query.hybrid.candidateMultiplier", "1"), ("query.minScore", "0")]
     with Window(make_app(workspace, changes=few)) as window:
