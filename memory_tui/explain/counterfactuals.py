@@ -191,7 +191,7 @@ class _Search:
         (self.before,) = self.replay.recalled([tuned(settings)])
         self.recalled = row in self.before
         # The last round of a set walks as the one before did, and its other order often as well.
-        self.nearest = cache(self._nearest_of)
+        self.nearest: dict[tuple[str, frozenset[tuple[str, Scalar]]], Scalar] = {}
 
     def along(self, knob: Knob) -> Change | None:
         """Return the change to the nearest value of `knob` that turns the verdict; None where none does."""
@@ -263,10 +263,6 @@ class _Search:
             yield from (value for value, at in zip(batch, standings, strict=True) if at.recalled == recalled)
             size = min(most, 2 * size)
 
-    def _nearest_of(self, key: str, others: frozenset[tuple[str, Scalar]]) -> Scalar:
-        """Return the nearest value of a knob that recalls the chunk with `others` turned too."""
-        return next(self._turning(key, outwards(key, self._was(key)), dict(others), recalled=True))
-
     def _change(self, values: Values) -> Change:
         """Return what turning these knobs does."""
         settings, refs, texts = self._with(values), self.evidence.refs, self.evidence.texts
@@ -289,7 +285,9 @@ class _Search:
                 others = {each: value for each, value in values.items() if each != key}
                 if self._that_recall([others]):
                     return None
-                values = {**values, key: self.nearest(key, frozenset(others.items()))}
+                if (known := (key, frozenset(others.items()))) not in self.nearest:
+                    self.nearest[known] = next(self._turning(key, outwards(key, self._was(key)), others, recalled=True))
+                values = {**values, key: self.nearest[known]}
             if values == before:
                 return values
         return None

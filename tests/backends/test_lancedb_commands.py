@@ -115,7 +115,7 @@ def test_a_server_recalls_and_stores_and_logs_what_it_recalled(run, tmp_path):
     recalls = json.loads(run(*words, "recall-log", "--json")[1])["recalls"]
     assert [(one["tool"], one["query"], len(one["hits"])) for one in recalls] == [("memory_recall", "tabs", 1)]
     assert "prefer" not in log.read_text()
-    assert re.search(r"tabs  best 0\.\d\d, 1 memory  ", run(*words, "recall-log")[1])
+    assert re.search(r"tabs  best score 0\.\d\d, 1 memory  ", run(*words, "recall-log")[1])
     code, _, err = run(*words, "recall-log", recalls[0]["id"])
     assert (code, "ltm search asks again" in err) == (2, True)
 

@@ -23,7 +23,6 @@ from memory_tui.notes import edit as curators
 from memory_tui.notes import journal, write
 from memory_tui.notes.changes import Busy, Change, FileChange
 from memory_tui.notes.edit import Curator
-from memory_tui.tui import editor
 from tests.support.curate import curator, entries, hidden, put, workspace
 from tests.support.faults import Losing, PowerCut, count, on
 from tests.support.waiting import LONG
@@ -295,7 +294,7 @@ class Desk:
         new = f"- user {self._turn}, saved."
         self._wrote()
         text = before.decode("utf-8").replace(f"{old}\n", f"{new}\n", 1)
-        editor.save(self.curator, path=LOG, before=before, text=text)
+        self.curator.apply(self.curator.plan.edit(LOG, before, text))
         self._became(Counter({new: 1}), Counter({old: 1}))
 
     def promote(self) -> None:
