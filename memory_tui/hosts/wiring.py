@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -95,10 +96,8 @@ def options_of(words: Sequence[str]) -> Options:
         name = word.replace("-", "_")
         if name in (*_SINGLE, *_SEVERAL, "profile", "set") and (joined or rest):
             pairs.append((name, value if joined else rest.pop(0)))
-    settings = (
-        f"profile={value}" if name == "profile" else value for name, value in pairs if name in ("profile", "set")
-    )
-    changes = tuple((key, value) for key, _, value in (setting.partition("=") for setting in settings))
+    knobs = (f"profile={value}" if name == "profile" else value for name, value in pairs if name in ("profile", "set"))
+    changes = tuple((key, value) for key, _, value in (knob.partition("=") for knob in knobs))
     projects, extra = (tuple(value for name, value in pairs if name == each) for each in _SEVERAL)
     single = {name: value for name, value in pairs if name in _SINGLE}
     return replace(Options(changes=changes, projects=projects, extra=extra), **single)
@@ -128,5 +127,6 @@ def require(wiring: Wiring, title: str, program: str, place: Path) -> None:
     """Raises ConfigError where an agent program is not on this machine: neither `program`, nor what it keeps."""
     if not wiring.preview and shutil.which(program) is None and not place.exists():
         absent = f"{title} is not installed here: there is no {program} on the PATH and no {place}."
-        shows = f"memory-tui connect {title.lower().replace(' ', '-')} --dry-run shows what connecting would write."
+        words = shlex.join([title.lower().replace(" ", "-"), "--dry-run", *wiring.arguments])
+        shows = f"memory-tui connect {words} shows what connecting would write."
         raise ConfigError(absent, f"Install {title} and start it once. {shows}")

@@ -171,7 +171,7 @@ def head(
         elif why:
             yield Content.styled(f"{name} {by.replace('vectors', 'meaning')}: {one_line(why)}.", MUTED)
         if any(hit.score < trace.settings.number("query.minScore") for hit in trace.recalled):
-            yield Content.styled(f"{name} sends passages below its limit where only words found them.", MUTED)
+            yield Content.styled(f"{name} sends passages below its limit that the words found.", MUTED)
 
 
 class Sides(Rows):

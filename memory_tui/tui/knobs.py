@@ -67,7 +67,7 @@ def turn(key: str, value: Scalar, was: Scalar) -> str:
             return f"{NAMES[key]} {'on' if value else 'off'}"
         case _:
             # A gate that is raised lets a passage in by those that it shuts out.
-            how = ", which others then fail" if key == FLOOR and float(value) > float(was) else ""
+            how = ", which weaker ones then fail" if key == FLOOR and float(value) > float(was) else ""
             return f"{NAMES[key]} {shown(key, value)} (now {shown(key, was)}){how}"
 
 

@@ -128,7 +128,8 @@ def test_what_connecting_would_write_shows_where_the_host_is_not_installed(home,
     assert first == "Claude Code is not installed here; this is what connecting would write."
     assert second.startswith("--- ")
     assert last.startswith("Nothing was written")
-    assert "memory-tui connect claude-code --dry-run" in printed(*words[:2], "--yes", *words[3:], "../notes", code=2)
+    refusal = printed(*words[:2], "--yes", "--workspace", str(tmp_path / "notes"), code=2)
+    assert f"memory-tui connect claude-code --dry-run --workspace {tmp_path / 'notes'} " in refusal
     sample = tmp_path / "memory-tui-demo-1" / "workspace"
     sample.mkdir(parents=True)
     assert "These notes are the demo's copy, which goes" in printed(*words, str(sample))

@@ -269,7 +269,7 @@ def test_a_remedy_names_what_a_knob_is_at_and_why_a_raised_gate_helps():
     assert knobs.turn("recency.weight", 0.07, 0.02) == "a fresh note gains .07 (now .02)"
     assert knobs.turn(WEIGHT, 0.3, 0.4) == "words : meaning .70 : .30 (now .60 : .40)"
     assert knobs.turn(knobs.FLOOR, 0.2, 0.35) == "too weak under .20 (now .35)"
-    assert knobs.turn(knobs.FLOOR, 0.5, 0.35) == "too weak under .50 (now .35), which others then fail"
+    assert knobs.turn(knobs.FLOOR, 0.5, 0.35) == "too weak under .50 (now .35), which weaker ones then fail"
 
 
 def test_every_verdict_has_a_reason(engine, evidence):
