@@ -152,12 +152,12 @@ WORKSPACE = "workspace"
 
 
 def leftovers() -> Iterator[str]:
-    """Say of each demo that was killed with text that is not saved how that is reached."""
+    """Say of each other demo with text that is not saved how that is reached; it was killed, or still runs."""
     for folder in sorted(Path(tempfile.gettempdir()).glob(f"{SAMPLE}*")):
         # What cannot be read here, the notes of that demo say when they are opened.
         with suppress(OSError, EditRefused):
             if left(Journal(journal_folder(folder / WORKSPACE))):
-                yield f"A demo that was killed left unsaved text: memory-tui {folder / WORKSPACE} opens it."
+                yield f"Another demo holds unsaved text: memory-tui {folder / WORKSPACE} opens it."
 
 
 @contextmanager

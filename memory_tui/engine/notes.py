@@ -313,7 +313,7 @@ class Inbox:
     """What in `notes` needs a decision; `notice` gets what a person should know."""
 
     def __init__(self, notes: Notes, notice: Callable[[str], None]) -> None:
-        self._notes, self._notice, self._kept = notes, notice, checks.Kept()
+        self._notes, self._notice, self._cache = notes, notice, checks.FindingCache()
 
     @cached_property
     def decisions(self) -> Decisions:
@@ -338,7 +338,7 @@ class Inbox:
         # Where too few recalls were logged nothing can be told.
         delivered = frozenset(log.delivered) if log.since else None
         inputs = checks.inputs_of(plan, self._notes.curator, delivered)
-        findings = checks.examine(inputs, progress, stopped, kinds, self._kept)
+        findings = checks.examine(inputs, progress, stopped, kinds, self._cache)
         if every:
             return findings
         hidden = self.decisions.hidden(findings.suggestions, plan.clock())

@@ -360,8 +360,8 @@ def remedies(answer: WhyNot, with_profile: WithProfile, ask: Ask) -> Flips | Non
     changes = that_send(changes, evidence, line) if line else changes
     if best.recalled:
         return changes
-    found, none = rephrase(ask, evidence, settings, best.text, best.chunk, line, shorten=not best.proposed)
-    return replace(changes, rephrased=found, no_words=none)
+    rephrased, no_words = rephrase(ask, evidence, settings, best.text, best.chunk, line, shorten=not best.proposed)
+    return replace(changes, rephrased=rephrased, no_words=no_words)
 
 
 def _salient(text: str, evidence: Evidence) -> list[str]:

@@ -34,9 +34,9 @@ def answer(value: WhyNot, changes: Flips | None = None) -> Iterator[str]:
     if value.best is not None:
         yield from map(_row, steps(value.best, value.trace))
     if changes is not None:
-        yield from (claim.message for claim in (changes.none,) if claim is not None)
-        if changes.without is not None:
-            yield wording.without(changes.without, value.place.line)
+        none = changes.none.message if changes.none else ""
+        without = wording.without(changes.without, value.place.line) if changes.without else ""
+        yield from filter(None, (none, without))
         for change in (*changes.singles, *changes.sets):
             also = [_few(sign, refs) for sign, refs in (("+", change.comes_in), ("-", change.drops_out)) if refs]
             yield f"With {'   '.join([wording.change(change), *also])}"
@@ -91,7 +91,7 @@ VECTOR, TEXT, ADDED, FADED = "█", "▒", "+", "·"
 
 def perfect(trace: Trace) -> float:
     """Return the score that fills a bar: 1, or both weights where a release lets them add up to more."""
-    return max([1.0, *(hit.vector_weight + hit.text_weight for hit in trace.recalled[:1])])
+    return max(1.0, trace.recalled[0].vector_weight + trace.recalled[0].text_weight) if trace.recalled else 1.0
 
 
 def score_bar(candidate: Candidate, scale: float, width: int) -> list[tuple[str, str]]:

@@ -200,18 +200,18 @@ def beginning(note: DatedNote) -> DatedNote:
     return replace(note, text=text[: text.rfind("\n", 0, _MOST) + 1], unexamined=True)
 
 
-Kept = dict[Hashable, tuple[Any, ...]]
-"""What was found in the text of a note by itself, by the finder, the text's digest and what else it was given."""
+FindingCache = dict[Hashable, tuple[Any, ...]]
+"""Results of finders that read the text of one note alone, by the finder, the text's digest and its options."""
 
 
 class Examination:
-    """One run of the checks: the inputs, whether to stop, and what earlier runs `kept`."""
+    """One run of the checks: the inputs, whether to stop, and the `cache` of earlier runs."""
 
-    def __init__(self, inputs: InboxInputs, stopped: Callable[[], bool], kept: Kept) -> None:
+    def __init__(self, inputs: InboxInputs, stopped: Callable[[], bool], cache: FindingCache) -> None:
         self.inputs = inputs
         self.stopped = stopped
-        self.kept = kept
-        self.found = Kept()
+        self.cache = cache
+        self.used = FindingCache()
         self._split: dict[tuple[str, bool], list[str]] = {}
 
     @property
@@ -226,24 +226,24 @@ class Examination:
         if self.stopped():
             raise Cancelled
 
-    def once(self, find: Callable[..., tuple[Any, ...]], text: str, given: Hashable) -> tuple[Any, ...]:
+    def once(self, find: Callable[..., tuple[Any, ...]], text: str, options: Hashable) -> tuple[Any, ...]:
         """Return what `find` finds in a text; it looks only where no earlier run did."""
-        key = find, digest(text), given
-        found = self.kept.get(key)
-        self.found[key] = self.kept[key] = found = find(text, given) if found is None else found
-        return found
+        key = find, digest(text), options
+        result = find(text, options) if (cached := self.cache.get(key)) is None else cached
+        self.used[key] = self.cache[key] = result
+        return result
 
     @cached_property
     def secrets(self) -> dict[str, tuple[secret_finder.Finding, ...]]:
         """Path of a note -> the secrets in it."""
         known = secret_finder.known_of((note.text for note in self.notes), self.inputs.cleared)
-        found = {}
+        result = {}
         for note in self.notes:
             rows = self.once(secret_finder.find, note.text, Known(cleared=known.cleared))
             # What all notes tell changes with each of them, and concerns few.
             again = secret_finder.is_doubtful(note.text, rows, known)
-            found[note.path] = secret_finder.find(note.text, known) if again else rows
-        return found
+            result[note.path] = secret_finder.find(note.text, known) if again else rows
+        return result
 
     @cached_property
     def repeats(self) -> Repeats:
@@ -482,21 +482,22 @@ def examine(
     progress: CheckProgress = lambda *_: None,
     stopped: Callable[[], bool] = lambda: False,
     kinds: Collection[str] = (),
-    kept: Kept | None = None,
+    cache: FindingCache | None = None,
 ) -> Findings:
     """Run the checks, those that are off where `kinds` names them, and join what has one cause. Raises Cancelled.
 
-    With the same `kept` each time a note whose text did not change costs little.
+    With the same `cache` each time a note whose text did not change costs little.
     """
-    run = Examination(inputs, stopped, {} if kept is None else kept)
+    run = Examination(inputs, stopped, {} if cache is None else cache)
     groups: list[Group] = []
     for done, check in enumerate(CHECKS):
         run.check()
         progress(check.kind, done, len(CHECKS))
         if not check.off or check.kind in kinds:
             groups += grouped(_counted(_completed(row, check) for row in check.find(run)))
-    run.kept.clear()
-    run.kept.update(run.found)
+    # Texts that are gone are forgotten.
+    run.cache.clear()
+    run.cache.update(run.used)
     progress("", len(CHECKS), len(CHECKS))
     quiet = {
         reason: tuple(_silent(run, reason, *place) for place in rows) for reason, rows in run.repeats.quiet.items()

@@ -119,7 +119,7 @@ def _quiet(findings: Findings, hidden: Mapping[str, float], unfolded: set[str]) 
         yield Fact(f"{check.kind} is {state}", check.kind, style=MUTED, does=f"enter turns it {other}")
 
 
-def told(fact: Fact) -> str:
+def row_text(fact: Fact) -> str:
     """Return what a row is that is no finding, how many it counts, and what enter does there."""
     check = BY_KIND.get(fact.key)
     words = f"This looks for what {check.title}. {fact.words}: {check.off}" if check else fact.words
@@ -251,22 +251,22 @@ class InboxView(View):
             hidden = engine.inbox.decisions.hidden(findings.suggestions, engine.plan.clock())
             return findings, hidden, time.thread_time() - begun
 
-        found = self.attempt(look)
-        self.post_message(self.Done(partial(self.examined, worker, found)))
+        result = self.attempt(look)
+        self.post_message(self.Done(partial(self.examined, worker, result)))
 
-    def examined(self, look: Worker[None], found: tuple[Findings, dict[str, float], float] | None) -> None:
+    def examined(self, look: Worker[None], result: tuple[Findings, dict[str, float], float] | None) -> None:
         """Show what the last look found, and say what went with a change that was about something else."""
         if look is not self.look:
             return
         # What changed while it went on waits for the next one.
         self.checking = self.due
-        self.findings, self.hidden, self.seconds = found or (self.findings, self.hidden, self.seconds)
+        self.findings, self.hidden, self.seconds = result or (self.findings, self.hidden, self.seconds)
         self.planned.clear()
         self.draw()
-        if found is None:
+        if result is None:
             return
-        if gone := [item for item in self.beside if not any(is_same(item, other) for other in found[0].suggestions)]:
-            silent = ((reason, row) for reason, rows in found[0].silent.items() for row in rows)
+        if gone := [item for item in self.beside if not any(is_same(item, other) for other in result[0].suggestions)]:
+            silent = ((reason, row) for reason, rows in result[0].silent.items() for row in rows)
             reason = next((f", now among {reason}" for reason, row in silent if is_same(gone[0], row)), "")
             words = f"{plural(len(gone), 'other finding')} went with that change: {gone[0].place}{reason}."
             self.notify(one_line(words, 300), markup=False)
@@ -303,7 +303,7 @@ class InboxView(View):
         group, text = self.chosen, self.query_one("#inbox-text", Static)
         self.refresh_bindings()
         if group is None:
-            text.update(told(self.query_one("#inbox-list", Facts).fact or Fact("")))
+            text.update(row_text(self.query_one("#inbox-list", Facts).fact or Fact("")))
             return
         key = "".join(item.id for item in group.suggestions)
         change = self.planned.get(key)
