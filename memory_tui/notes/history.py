@@ -228,7 +228,8 @@ def restore_before(curator: Curator, path: str | None = None, *, change: int = 0
             unknown = len(first.keys() - then.keys())
         texts = ((name, curator.read(name), journal.text(blob)) for name, blob in then.items())
         files = [FileChange(*each) for each in texts if each[1] != each[2]]
-    if unknown and not files:
+    # Of notes without a change nothing is known from before the record.
+    if not files and (unknown or (path is None and not change and at < start)):
         what = f"The record of {path or 'the notes'} begins at {minute(start)}; --before {minute(at)} is older."
         raise EditRefused(what, step)
     if not files:

@@ -235,6 +235,7 @@ def test_every_note_comes_back_at_once(shell):
 
 
 def test_nothing_is_brought_back_from_before_the_record(shell):
+    assert "The record of the notes begins at " in shell.run("restore", "--all", "--before", "1w", "--yes", code=2)
     (shell.folder / DAY).write_bytes(b"")
     (shell.folder / "memory/new.md").write_bytes(b"- new\n")
     shell.run("history")
