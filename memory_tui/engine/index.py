@@ -14,20 +14,10 @@ from contextlib import ExitStack, contextmanager
 
 from msgspec.structs import replace
 
-from memory_tui import events, locks
+from memory_tui import errors, events, locks
 from memory_tui.approval import cleared
 from memory_tui.cancel import Stop
 from memory_tui.config.settings import Settings
-from memory_tui.errors import (
-    Cancelled,
-    IndexBusy,
-    IndexDamaged,
-    IndexOutdated,
-    IndexRefused,
-    IndexUnavailable,
-    MemoryTuiError,
-    WorkspaceError,
-)
 from memory_tui.events import Channel
 from memory_tui.index import embedding, index_write
 from memory_tui.index.connections import IndexOpener, Readers, Writer, condemn
@@ -166,7 +156,7 @@ class Index:
         with ExitStack() as stack:
             try:
                 store = stack.enter_context(self.readers.borrow(self.opener.path))
-            except IndexOutdated:
+            except errors.IndexOutdated:
                 # It is made anew, with the vectors that it has.
                 self.sync(reason="search")
                 store = stack.enter_context(self.readers.borrow(self.opener.path))
@@ -184,7 +174,7 @@ class Index:
         Raises MemoryTuiError, IndexBusy while another process writes.
         """
         if self._paused.is_set():
-            raise IndexUnavailable("Indexing is paused.", "Resume it first.")
+            raise errors.IndexUnavailable("Indexing is paused.", "Resume it first.")
         started = time.monotonic()
         report = self.writer.run(lambda store: self._sync(store, reason, force, accept_shrink))
         if reason == "search" or self.opener.resident:
@@ -223,14 +213,14 @@ class Index:
         While another process is writing, or while nothing can be written, the answer is of what is indexed so far, and
         a notice says so. Raises MemoryTuiError where nothing is indexed.
         """
-        self.fresh_for_query = not self.opener.path.exists()
+        path = self.opener.path
+        self.fresh_for_query = not path.exists()
         try:
             if self.fresh_for_query or self._lacks(changes=self._plan.settings.on("sync.onSearch")):
                 self.sync(reason="search")
-        except IndexRefused:
-            raise
-        except IndexUnavailable as error:
-            if not isinstance(error, IndexBusy) and not (self.opener.path.exists() and self.opener.path.stat().st_size):
+        except errors.IndexUnavailable as error:
+            has_answer = isinstance(error, errors.IndexBusy) or (path.exists() and path.stat().st_size)
+            if isinstance(error, errors.IndexRefused) or not has_answer:
                 raise
             self.opener.notices.append(self._not_used(error))
 
@@ -252,7 +242,7 @@ class Index:
                 now = self.freshness(store, None)
                 drift = now.stale or now.rebuild or now.shrink or now.moved or self.batches.waiting
                 return bool(drift) or not self._provider.has_nothing_to_do(store)
-        except (IndexUnavailable, WorkspaceError):
+        except (errors.IndexUnavailable, errors.WorkspaceError):
             # The writer meets the same, mends it or says what to do.
             return True
 
@@ -265,7 +255,7 @@ class Index:
             return
         try:
             self._sync(store, reason, False, False)
-        except IndexBusy:
+        except errors.IndexBusy:
             self._retry_later = True
             raise
 
@@ -279,7 +269,7 @@ class Index:
             began = time.monotonic()
             try:
                 seen = scan(self._plan.roots, store.settled())
-            except WorkspaceError:
+            except errors.WorkspaceError:
                 # What can be searched no more is to be known, although nothing is done about it.
                 self._compare_only(store)
                 raise
@@ -343,13 +333,13 @@ class Index:
                 self._compared_at = time.monotonic()
                 self.wish_search_sync()
 
-    def missing(self) -> IndexUnavailable:
+    def missing(self) -> errors.IndexUnavailable:
         """Return why there is no index: what kept the last sync from opening it, else that the first is to come."""
         request = self._request
         error = request.exception() if request is not None and request.done() else None
-        if isinstance(error, IndexUnavailable) and not isinstance(error, IndexBusy):
-            return IndexUnavailable(error.message, error.next_step)
-        return IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")
+        if isinstance(error, errors.IndexUnavailable) and not isinstance(error, errors.IndexBusy):
+            return errors.IndexUnavailable(error.message, error.next_step)
+        return errors.IndexUnavailable("Nothing is indexed yet.", "Wait for the first index, or run memory-tui index.")
 
     def wish_search_sync(self) -> None:
         """Have an old or missing index made because somebody asks, where `sync.onSearch` allows."""
@@ -433,12 +423,12 @@ class Index:
 
     # --- a damaged index -------------------------------------------------------------------------------------------
 
-    def _not_used(self, error: IndexUnavailable) -> Notice:
+    def _not_used(self, error: errors.IndexUnavailable) -> Notice:
         """Return that the index is not used because of `error`."""
         path, remedy = str(self.opener.path), error.next_step
         return notice("index_not_used", path=path, error=error.code, said=error.message, remedy=remedy)
 
-    def report_unreadable(self, error: IndexUnavailable, met: tuple[int, int] | None = None) -> None:
+    def report_unreadable(self, error: errors.IndexUnavailable, met: tuple[int, int] | None = None) -> None:
         """Report once that a reader could not use the index.
 
         A resident engine also has its writer move the damaged file `met` (device, inode) aside and index anew.
@@ -447,11 +437,11 @@ class Index:
         if report not in self.opener.notices:
             self.opener.notices.append(report)
             self._notice(report.sentence)
-        if self.opener.resident and isinstance(error, IndexDamaged) and met is not None:
+        if self.opener.resident and isinstance(error, errors.IndexDamaged) and met is not None:
             self.writer.submit(condemn(error, met))
             self.request_sync("lost")
 
-    def replace_damaged(self, error: IndexDamaged, met: tuple[int, int] | None) -> None:
+    def replace_damaged(self, error: errors.IndexDamaged, met: tuple[int, int] | None) -> None:
         """Have the file `met`, in which a reader met damage, moved aside and made again, and wait.
 
         Raises MemoryTuiError.
@@ -463,8 +453,8 @@ class Index:
 
     # --- events and the clock --------------------------------------------------------------------------------------
 
-    def _report_failure(self, error: MemoryTuiError) -> None:
-        if not isinstance(error, Cancelled):
+    def _report_failure(self, error: errors.MemoryTuiError) -> None:
+        if not isinstance(error, errors.Cancelled):
             self._notice(f"{error.message} {error.next_step}".rstrip())
 
     def _run_clock(self) -> None:
@@ -487,9 +477,9 @@ class Index:
                         self.writer.submit(self._compare_only)
                 if reason := self._due():
                     self.request_sync(reason)
-            except IndexUnavailable as error:
+            except errors.IndexUnavailable as error:
                 self.report_unreadable(error)
-            except Cancelled:
+            except errors.Cancelled:
                 return
 
     def _changed_elsewhere(self) -> bool:
@@ -500,7 +490,7 @@ class Index:
         try:
             with self.readers.borrow(self.opener.path) as store:
                 mark = mark_of(store)
-        except IndexOutdated:
+        except errors.IndexOutdated:
             # Who opens it to write brings it up to date, and tells what changes then.
             return False
         if mark == self._mark:

@@ -82,7 +82,6 @@ class Search:
 
     def __init__(self, plan: Plan, chain: Chain, index: Index) -> None:
         self._plan, self._chain, self.index = plan, chain, index
-        self._zone, self._projects, self._now = plan.config.time_zone, plan.projects, plan.options.now
         self.plan_notices = notices_of(plan)
         """What the configuration has to say, as it is now."""
         # Only a profile of a release that has a ledger knows one.
@@ -183,8 +182,7 @@ class Search:
         Raises QueryError, Cancelled, IndexUnavailable.
         """
         ask = partial(self._question, query, by_words=by_words, as_written=as_written)
-        now = self._now if now is None else now
-        arguments = (ask, time.time() if now is None else now, cancel, source, settings)
+        arguments = (ask, self._plan.clock() if now is None else now, cancel, source, settings)
         try:
             return self._gathered(*arguments)
         except IndexDamaged as error:
@@ -217,7 +215,7 @@ class Search:
                     first=first,
                     who=who,
                     notices=with_provider_notice((*notices, *evidence.notices), who),
-                    lexical=replace(evidence.lexical, active=self._projects, origins=origins),
+                    lexical=replace(evidence.lexical, active=self._plan.projects, origins=origins),
                 )
 
     def warm(self, cancel: Stop) -> None:
@@ -251,7 +249,7 @@ class Search:
             reads_time=not as_written and settings.on("questionTime.enabled"),
             spells=not as_written and settings.on("spelling.enabled"),
             in_parts=not as_written,
-            zone=self._zone,
+            zone=self._plan.config.time_zone,
         )
 
     def _withheld(self, query: str, host: str) -> Notice | None:
