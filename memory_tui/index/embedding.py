@@ -32,7 +32,6 @@ from memory_tui.index.database import Rows
 from memory_tui.index.store import OPEN_JOB, UNCLAIMED, Store, is_unit
 from memory_tui.providers.base import (
     OF_THE_TEXT,
-    PASSING,
     Cause,
     Identity,
     MediaText,
@@ -42,6 +41,7 @@ from memory_tui.providers.base import (
     state_of,
 )
 from memory_tui.providers.chain import Chain
+from memory_tui.providers.retry import PASSING
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets import instructions
 from memory_tui.secrets.labels import NOTHING_KNOWN, Known

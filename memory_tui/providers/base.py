@@ -220,10 +220,6 @@ class Cause(Enum):
     BROKEN = "broken", "Choose another provider."
 
 
-RETRIED = frozenset({Cause.RATE_LIMIT, Cause.SERVER, Cause.NETWORK})
-"""Worth another attempt within the same call."""
-PASSING = RETRIED | {Cause.TIMEOUT, Cause.MALFORMED}
-"""Likely to be over after a while, without anybody doing anything."""
 OF_THE_TEXT = frozenset({Cause.TOO_LONG, Cause.TOO_LARGE, Cause.NO_VECTOR})
 """About what was sent, not about the provider."""
 
@@ -256,18 +252,6 @@ class ProviderFailure(ProviderError):
 def state_of(error: ProviderError) -> Cause:
     """Return the state that `error` tells, BROKEN for one that tells none."""
     return error.state if isinstance(error, ProviderFailure) else Cause.BROKEN
-
-
-_FIRST_SECONDS, _LONGEST_SECONDS, _LASTING_SECONDS = 30.0, 600.0, 300.0
-_MOST_DOUBLINGS = 5
-
-
-def pause_after(failure: ProviderFailure, earlier: int) -> float:
-    """Return how many seconds a provider is left alone that needs time or a network; `earlier` failures in a row were
-    before this one.
-    """
-    doubled = min(_FIRST_SECONDS * 2 ** min(earlier, _MOST_DOUBLINGS), _LONGEST_SECONDS)
-    return max(doubled if failure.state in PASSING else _LASTING_SECONDS, failure.retry_after or 0)
 
 
 _LONGEST = 300

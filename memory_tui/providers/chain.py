@@ -21,7 +21,7 @@ from msgspec.structs import asdict, replace
 from memory_tui import state_db
 from memory_tui.errors import ProviderError, StateUnavailable
 from memory_tui.formatting import camel, minute
-from memory_tui.providers import base, options, registry
+from memory_tui.providers import base, options, registry, retry
 from memory_tui.providers.base import Cause, Identity, Kind, Provider, ProviderFailure, Vectors, state_of
 from memory_tui.providers.options import ProviderSettings
 
@@ -316,7 +316,7 @@ class ChainMember(Provider):
         if not (isinstance(error, ProviderFailure) and error.repeats):
             failures, next_try = outage.failures, None
             if reached and isinstance(error, ProviderFailure) and self.pauses:
-                error.next_try = next_try = now + base.pause_after(error, failures)
+                error.next_try = next_try = now + retry.pause_after(error, failures)
                 failures += 1
             since = outage.failed_at if goes_on else now
             self.meet(Outage(error.message, state.value, error.next_step, next_try, since, failures))
@@ -566,7 +566,7 @@ class Chain:
             members, at = self._standing()
             follows = members[at + 1] if member is members[at] and at + 1 < len(members) else None
             moved = follows is not None and (
-                follows.role == "fallback" or not member.worked or state_of(error) not in base.PASSING
+                follows.role == "fallback" or not member.worked or state_of(error) not in retry.PASSING
             )
             if moved and follows is not None:
                 member.meet(replace(member.outage, given_up=True))

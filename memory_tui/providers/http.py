@@ -23,10 +23,9 @@ import numpy as np
 from memory_tui import __version__
 from memory_tui.cancel import Stop
 from memory_tui.jsstring import well_formed
+from memory_tui.providers import retry
 from memory_tui.providers.base import (
     OF_THE_TEXT,
-    PASSING,
-    RETRIED,
     Cause,
     Identity,
     Kind,
@@ -350,9 +349,6 @@ _SMALL_BYTES = 8_000
 """A request that every provider takes, and can answer in time on a slow machine."""
 _MAYBE_TOO_LARGE = frozenset({Cause.RATE_LIMIT, Cause.SERVER, Cause.TIMEOUT})
 _SPACE = re.compile(r"\s")
-_LONGEST_OBEYED = {"document": 60.0, "query": 8.0}
-"""Seconds of Retry-After that are waited for within a call; after longer ones the call fails and names the time."""
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 _PROBE = "memory"
 
 
@@ -506,7 +502,7 @@ class Remote(Provider):
 
         From then on all requests are small. Empty where there is nothing to be won by it.
         """
-        if failure.state not in _MAYBE_TOO_LARGE or (failure.retry_after or 0) > _LONGEST_OBEYED[kind]:
+        if failure.state not in _MAYBE_TOO_LARGE or (failure.retry_after or 0) > retry.LONGEST_OBEYED[kind]:
             return []
         parts = groups(texts, at, _SMALL_BYTES, self._most_items)
         if len(parts) == 1:
@@ -534,15 +530,10 @@ class Remote(Provider):
             try:
                 vectors = self._checked(self._http.post(path, body, seconds), len(texts))
             except ProviderFailure as failure:
-                if failure.state in PASSING:
+                if failure.state in retry.PASSING:
                     self._troubles, self._successes = self._troubles + 1, 0
-                pause = failure.retry_after or 0
-                usual = _FIRST_WAIT * 2 ** (attempt - 1) * (1 + 0.2 * self._clock.jitter())
-                wait = max(min(usual, _LONGEST_WAIT), pause)
-                late = (
-                    time.monotonic() + wait >= ends or attempt >= self._limits.attempts or pause > _LONGEST_OBEYED[kind]
-                )
-                if late or failure.state not in RETRIED:
+                wait = retry.wait_within(failure, kind, attempt, self._clock)
+                if wait is None or attempt >= self._limits.attempts or time.monotonic() + wait >= ends:
                     raise
             else:
                 self._successes += 1

@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import ipaddress
 import os
-import random
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,8 +12,8 @@ from urllib.parse import urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memory_tui.cancel import Stop
 from memory_tui.providers.base import Cause, Identity, Kind, ProviderFailure
+from memory_tui.providers.retry import ATTEMPTS, RetryClock
 from memory_tui.secrets import Discreet
 
 DEFAULT_MODEL = "hf:ggml-org/embeddinggemma-300m-qat-q8_0-GGUF/embeddinggemma-300m-qat-Q8_0.gguf"
@@ -54,21 +52,6 @@ class Redactor:
         return text
 
 
-class RetryClock(Struct, frozen=True):
-    """Where time comes from: `now` in epoch seconds, `jitter` from 0 to 1, and the `sleep` before a retry, which ends
-    with a stop.
-    """
-
-    now: Callable[[], float] = time.time
-    jitter: Callable[[], float] = random.random
-    sleep: Callable[[Stop, float], object] = Stop.wait
-
-    def pause(self, stop: Stop, seconds: float) -> None:
-        """Let `seconds` pass. Raises Cancelled once `stop` is set."""
-        self.sleep(stop, seconds)
-        stop.check()
-
-
 class RequestLimits(Struct, frozen=True):
     """How texts are sent: UTF-8 bytes of a request, requests at once, attempts, and seconds allowed. Where bytes or
     seconds are None those of the provider count. `probe` says whose limit a test text has: a command that asks once
@@ -77,7 +60,7 @@ class RequestLimits(Struct, frozen=True):
 
     most_bytes: int | None = None
     concurrency: int = 4
-    attempts: int = 3
+    attempts: int = ATTEMPTS
     query_seconds: float | None = None
     batch_seconds: float | None = None
     probe: Kind = "document"

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from memory_tui.cancel import Stop
 from memory_tui.plan import Options
-from memory_tui.providers.options import ProviderSettings, RequestLimits, RetryClock, Secret
+from memory_tui.providers.options import ProviderSettings, RequestLimits, Secret
+from memory_tui.providers.retry import RetryClock
 from tests.support.provider_server import Play
 
 KEY = "sk-test-0123456789abcdef"
