@@ -282,10 +282,9 @@ class Index:
             large = any(left.rule == "too big" for left in seen.left_out)
             # What is counted is as the index has it; of what is too large to be listed no times are known.
             self.seen(None, None if large else hash((mark_of(store), *seen[:3])))
-        batches = self.batches if self._chain.batches() else None
         self.batches.idle = self._plan.options.once or (reason == "search" and not self.opener.resident)
         roots, settings = self._plan.roots, self._plan.settings
-        run = SyncRun(store, roots, settings, seen, batches, reason, force, accept_shrink, self._stop, self._emit)
+        run = SyncRun(store, roots, settings, seen, self.batches, reason, force, accept_shrink, self._stop, self._emit)
         try:
             with locks.wait_for(store.path, self._stop):
                 if self._mark not in (None, mark_of(store)):
@@ -567,7 +566,8 @@ class SyncProvider:
                 embedding.clear_rejected(store)
             # None without any, on purpose or because of the chain's error.
             provider = chain.proven(store.identity())
-            batches, outage = (run.batches, "") if provider else (None, str(chain.state().error or ""))
+            batches = run.batches if provider and provider.batches() else None
+            outage = "" if provider else str(chain.state().error or "")
             manner = self.manner(provider)
             report = sync(replace(run, provider=provider, batches=batches, outage=outage, manner=manner))
             moved = provider is not None and chain.provider() not in (provider, None)

@@ -227,10 +227,10 @@ OF_THE_TEXT = frozenset({Cause.TOO_LONG, Cause.TOO_LARGE, Cause.NO_VECTOR})
 class ProviderFailure(ProviderError):
     """A ProviderError with its `state`.
 
-    `retry_after` is how many seconds the provider asked to be left alone, `next_try` the epoch second before which it
-    is not asked again. `done` holds the unit vectors of those texts of the call, by position, that were made (and
-    paid for) before it failed. `broke_off` tells that a connection was made and broke, as servers do with requests
-    that are too much for them, `repeats` that a provider which is left alone was not asked.
+    `retry_after` is how many seconds the provider asked to be left alone. `done` holds the unit vectors of those texts
+    of the call, by position, that were made (and paid for) before it failed. `broke_off` tells that a connection was
+    made and broke, as servers do with requests that are too much for them, `repeats` that a provider which is left
+    alone was not asked.
     """
 
     def __init__(self, state: Cause, message: str, next_step: str = "", retry_after: float | None = None) -> None:
@@ -239,7 +239,6 @@ class ProviderFailure(ProviderError):
         super().__init__(ended, next_step or state.advice)
         self.state = state
         self.retry_after = retry_after
-        self.next_try: float | None = None
         self.broke_off = False
         self.repeats = False
         self.done: dict[int, Vectors] = {}

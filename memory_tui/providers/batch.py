@@ -11,7 +11,6 @@ import json
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from msgspec import Struct
 
@@ -23,19 +22,17 @@ from memory_tui.providers.options import ProviderSettings, Wire, require_approva
 
 _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 _UPLOAD_SECONDS, _CALL_SECONDS, _LONGEST_LINE = 600.0, 60.0, 4 << 20
-Phase = Literal["running", "completed", "failed", "expired", "cancelled"]
-_PHASES: Mapping[str, Phase] = {
-    **{"completed": "completed", "succeeded": "completed", "failed": "failed", "expired": "expired"},
-    **{"cancelled": "cancelled", "canceled": "cancelled"},
-}
+_ENDED = {"completed", "succeeded", "failed", "expired", "cancelled", "canceled"}
 """States in which a job has ended; in all others (validating, in_progress, finalizing ...) it runs."""
 _ERRORS = ("error.message", "response.error.message", "response.body.error.message", "error", "response.body.error")
 
 
 class JobStatus(Struct, frozen=True):
-    """How far a job is: `files` hold results or errors once it has ended, `why` is the reason for a bad end."""
+    """How far a job is: `phase` is "running", "completed" or the word for a bad end, of which `why` is the reason;
+    `files` hold results or errors once it has ended.
+    """
 
-    phase: Phase
+    phase: str
     files: tuple[str, ...] = ()
     why: str = ""
 
@@ -128,7 +125,7 @@ class BatchService:
         responses = _text(job, "metadata.output.responsesFile", "response.responsesFile", "output.responsesFile")
         files = (_text(job, "output_file_id"), _text(job, "error_file_id"), responses)
         return JobStatus(
-            _PHASES.get(state, "running"),
+            state.replace("succeeded", "completed") if state in _ENDED else "running",
             tuple(self._name(file) for file in files if file),
             str(pick(job, "errors.data.0.message", "error.message") or ""),
         )

@@ -316,7 +316,7 @@ class ChainMember(Provider):
         if not (isinstance(error, ProviderFailure) and error.repeats):
             failures, next_try = outage.failures, None
             if reached and isinstance(error, ProviderFailure) and self.pauses:
-                error.next_try = next_try = now + retry.pause_after(error, failures)
+                next_try = now + retry.pause_after(error, failures)
                 failures += 1
             since = outage.failed_at if goes_on else now
             self.meet(Outage(error.message, state.value, error.next_step, next_try, since, failures))
@@ -502,7 +502,12 @@ class Chain:
         then what is there should stay.
         """
         self.provider()
-        self._reconsider()
+        with self._lock:
+            (first, *_), at = self._standing()
+        due = first.outage.next_try
+        if at and not first.lacks_approval and (due is None or self.settings.clock.now() >= due):
+            with suppress(ProviderError):
+                first.try_out(self.settings.batches.probe)
         while (member := self.provider()) is not None:
             try:
                 if space is not None and not member.worked and member.identity != space:
@@ -514,17 +519,6 @@ class Chain:
             else:
                 return member
         return None
-
-    def _reconsider(self) -> None:
-        """Have the first choice back when its time has come and it answers."""
-        with self._lock:
-            (first, *_), at = self._standing()
-        if not at or first.lacks_approval:
-            return
-        due = first.outage.next_try
-        if due is None or self.settings.clock.now() >= due:
-            with suppress(ProviderError):
-                first.try_out(self.settings.batches.probe)
 
     # What happens by itself.
 

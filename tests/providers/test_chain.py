@@ -162,7 +162,7 @@ def test_after_a_failure_nobody_is_asked_until_the_next_try_and_each_pause_is_lo
     first = fails(made)
     asked = len(play.asked)
     again = fails(made)
-    assert (len(play.asked), state_of(again), first.next_try) == (asked, Cause.SERVER, time.at + 30)
+    assert (len(play.asked), state_of(again), made.state().next_try) == (asked, Cause.SERVER, time.at + 30)
     assert "asked again at" in again.message
     (link,) = made.members()
     assert (link.error, link.failed_at) == (first.message, time.at)
