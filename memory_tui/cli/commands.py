@@ -221,7 +221,7 @@ disconnect  agents:disconnect  bring a host's files back to what they were befor
   host? HOST                          openclaw, claude-code or codex
   --project                           for the project in this folder alone
   (writing)
-mcp  hosts:mcp  serve memory_search and memory_get to an agent over MCP
+mcp  session:mcp  serve memory_search and memory_get to an agent over MCP
   --citations auto|on|off             whether hits name their source: auto, on or off
   --session-key KEY@                  the session that auto goes by, like agent:main:main
   --max-chars N                       most characters of snippets in one answer
@@ -229,9 +229,9 @@ mcp  hosts:mcp  serve memory_search and memory_get to an agent over MCP
   --allow-write                       let the agent correct lines of notes, and store and forget long-term memories
   --no-prompts --no-resources         changes nothing: files of hosts that an earlier release connected name it
   --print-config                      print the entry in JSON that a client of MCP takes
-hook  hosts:hook  answer a host's hook: claude-code or codex
+hook  session:hook  answer a host's hook: claude-code or codex
   name claude-code|codex  the host
-prompt  hosts:prompt  print what an agent reads about its memory at the start of a session
+prompt  session:prompt  print what an agent reads about its memory at the start of a session
   --citations auto|on|off             auto, on or off (default: as configured)
   --session KEY@                      session key; MEMORY.md is for direct chats only
   --budget                            how much of MEMORY.md the hosts read, and where they cut
