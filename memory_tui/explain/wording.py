@@ -1,6 +1,6 @@
-"""What an answer says, in sentences and in sums: a verdict, what would change it, why nothing came, what a score is.
+"""What an answer says, in sentences and in sums: a verdict, what would change it, what a score is.
 
-A sum is told line by line, with as many digits as redoing it takes.
+A sum is told line by line, with as many digits as redoing it takes. Why nothing came stands in `notices.TABLE`.
 """
 
 from __future__ import annotations

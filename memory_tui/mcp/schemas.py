@@ -26,7 +26,6 @@ UNTRUSTED = (
     "check it before you act on it."
 )
 OTHERS = "A path that begins with OWNER/NAME: is a note of somebody else, who may be anybody in the user's team."
-CORRECT = "memory_correct"
 PATH = Path(__file__).with_name("schemas.json")
 
 

@@ -27,9 +27,9 @@ from memory_tui.errors import Cancelled, IndexUnavailable, MemoryTuiError, Query
 from memory_tui.formatting import one_line
 from memory_tui.hosts.wiring import PROFILE
 from memory_tui.mcp import schemas, wire
-from memory_tui.mcp.schemas import CORRECT
 from memory_tui.mcp.wire import INVALID_PARAMS, Caller, Connection, Pipes, Refusal, ServerInterface
-from memory_tui.openclaw.prompt import FORGET, GET, RECALL, SEARCH, STORE, Mode, disabled_rule, mode_of, recall_rule
+from memory_tui.openclaw import prompt
+from memory_tui.openclaw.prompt import CORRECT, FORGET, GET, RECALL, SEARCH, STORE
 
 if TYPE_CHECKING:
     from memory_tui.backends.lancedb import ToolAnswer
@@ -75,7 +75,8 @@ class Handlers(Struct):
         methods |= {name: functools.partial(self.call_private, name) for name in PRIVATE}
         info = {"name": "memory-tui", "title": "memory-tui", "version": __version__}
         disabled = self.host.options.disabled
-        return ServerInterface(info, disabled_rule(disabled) if disabled else recall_rule("auto"), methods)
+        rule = prompt.disabled_rule(disabled) if disabled else prompt.recall_rule("auto")
+        return ServerInterface(info, rule, methods)
 
     def offered(self) -> list[dict[str, Any]]:
         """The tools that are offered: those that write where that is allowed, those of entries where there are any."""
@@ -223,7 +224,7 @@ _FIRST_INDEX_SECONDS = 600.0
 class ServerOptions(Struct, frozen=True):
     """What the command line asked of the server; None where it said nothing, so that the configuration decides."""
 
-    citations: Mode | None = None
+    citations: prompt.Mode | None = None
     session_key: str = ""
     max_injected_chars: int | None = None
     log: bool | None = None
@@ -345,7 +346,7 @@ class ServedMemory:
         options, plan, session = self.options, memory.plan, caller.meta.get(SESSION_KEY)
         most = options.max_injected_chars
         return AnswerRules(
-            options.citations or mode_of(plan.config.value("memory.citations")),
+            options.citations or prompt.mode_of(plan.config.value("memory.citations")),
             (session if isinstance(session, str) else "") or options.session_key,
             plan.settings.whole("recall.maxInjectedChars") if most is None else most,
         )

@@ -22,11 +22,11 @@ from memory_tui.explain import wording
 from memory_tui.explain.trace_json import markers, overtaken, plain
 from memory_tui.formatting import one_line, safe
 from memory_tui.hosts.wiring import PROOF_CLIENT
-from memory_tui.mcp.schemas import CORRECT, OTHERS, UNTRUSTED, arguments
+from memory_tui.mcp.schemas import OTHERS, UNTRUSTED, arguments
 from memory_tui.mcp.wire import Caller
 from memory_tui.notices import as_notice, why_empty
 from memory_tui.openclaw import prompt
-from memory_tui.openclaw.prompt import GET, RECALL, SEARCH
+from memory_tui.openclaw.prompt import CORRECT, GET, RECALL, SEARCH
 from memory_tui.recalls import rerun
 from memory_tui.recalls.recall_log import NONE_NEAR, LoggedHit, RecallEntry, hit_of
 from memory_tui.search import excerpts

@@ -1,7 +1,8 @@
 """The prompt: what an agent reads about its memory when a session starts, and what a message puts before it.
 
-The section is OpenClaw's (2026.3, system prompt). A message recalls what a note's trigger fits (2026.9.6, active
-memory): the arithmetic is the documented one, a phrase score and a little of the search score.
+It names the tools, so their names stand here. The section is OpenClaw's (2026.3, system prompt). A message recalls what
+a note's trigger fits (2026.9.6, active memory): the arithmetic is the documented one, a phrase score and a little of
+the search score.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from memory_tui.workspace.annotations import Annotations
 
 HEADING = "## Memory Recall"
 NO_WAY_BACK = "OpenClaw has no command that trusts a note again; a note of another name is not recorded yet."
-SEARCH, GET = "memory_search", "memory_get"
+SEARCH, GET, CORRECT = "memory_search", "memory_get", "memory_correct"
+"""The tools of the notes; OpenClaw knows no `CORRECT`."""
 RECALL, STORE, FORGET = "memory_recall", "memory_store", "memory_forget"
 """The tools of the long-term memories."""
 
