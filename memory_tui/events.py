@@ -117,7 +117,7 @@ class NotesChanged(Event, frozen=True):
     """Notes differ from the index otherwise than before, and nothing was written."""
 
 
-class LeaderChanged(Event, frozen=True):
+class KeeperChanged(Event, frozen=True):
     """Who keeps the index up to date: process `pid`, which is this one where `here`."""
 
     pid: int

@@ -23,7 +23,7 @@ from memory_tui import durable
 from memory_tui.cancel import Stop
 from memory_tui.durable import LONGEST, foreign, open_beside, read_beside
 from memory_tui.errors import Cancelled, IndexBusy, IndexRefused, IndexUnavailable
-from memory_tui.events import Event, LeaderChanged
+from memory_tui.events import Event, KeeperChanged
 
 if sys.platform == "win32":
     import msvcrt
@@ -195,7 +195,7 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
-class Leadership:
+class Keeper:
     """The part of one engine in keeping the index at `path`; `tell` hears who keeps it when that changes."""
 
     def __init__(self, path: Callable[[], Path], tell: Callable[[Event], None]) -> None:
@@ -207,7 +207,7 @@ class Leadership:
         self.refused = False
         """Whether another process keeps the index, as last seen."""
 
-    def leads(self) -> bool:
+    def keeps(self) -> bool:
         """Return whether this engine keeps the index; it begins to when nobody does. Raises IndexUnavailable."""
         with self._guard:
             if self._lock is not None and self._lock.lost:
@@ -220,7 +220,7 @@ class Leadership:
                 if self.refused != (self._lock is None):
                     self.refused = self._lock is None
                     who = holder(self._path(), "keeper")
-                    self._tell(LeaderChanged(time.time(), who.pid if who else 0, not self.refused))
+                    self._tell(KeeperChanged(time.time(), who.pid if who else 0, not self.refused))
             return self._lock is not None
 
     def close(self) -> None:

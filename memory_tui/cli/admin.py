@@ -441,7 +441,7 @@ def demo(args: argparse.Namespace) -> int:
         sample.keep_queries(workspace, config, today)
         chosen = replace(engine_options(args), workspace=str(workspace), config=str(config), sample=True)
         chosen = replace(chosen, index=chosen.index or str(folder / "index.sqlite"))
-        return show_app(lambda: chosen, str(workspace), args.query or "", sample.SUGGESTED, leads=True)
+        return show_app(lambda: chosen, str(workspace), args.query or "", sample.SUGGESTED, demo=True)
 
 
 # --- the configuration ---------------------------------------------------------------------------------------------

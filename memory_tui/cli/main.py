@@ -159,7 +159,7 @@ def open_app(args: argparse.Namespace) -> int:
 
 
 def show_app(
-    options: Callable[[], Options], folder: str, query: str, suggestions: Sequence[str] = (), *, leads: bool = False
+    options: Callable[[], Options], folder: str, query: str, suggestions: Sequence[str] = (), *, demo: bool = False
 ) -> int:
     """Show the app in this terminal, on `folder` where that is not empty. Raises what opening it raises."""
     # Textual is heavy, and no other command needs it.
@@ -178,7 +178,7 @@ def show_app(
             else "The app needs a terminal, and this is not one.",
             "Use a command such as memory-tui search; memory-tui --help lists them.",
         )
-    return run(lambda: chosen or options(), query, suggestions, leads=leads)
+    return run(lambda: chosen or options(), query, suggestions, demo=demo)
 
 
 def _with_workspace(chosen: Options, *, asks: bool) -> Options:

@@ -191,7 +191,7 @@ class Engine:
         index = self.index
         if self.scopes.kept:
             threading.Thread(target=self.scopes.keep, args=(index.writer.closing,), name="mirrors", daemon=True).start()
-        self._publisher = shared.publisher_of(self.plan, index.reader, index.leadership.leads, self._events.notice)
+        self._publisher = shared.publisher_of(self.plan, index.reader, index.keeper.keeps, self._events.notice)
         if self._publisher is not None:
             index.after_sync = self._publisher.wake
 

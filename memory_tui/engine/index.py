@@ -26,7 +26,7 @@ from memory_tui.index.embedding import HERE, SERVER, SLOW, BatchJobs, EmbeddingM
 from memory_tui.index.store import Store
 from memory_tui.index.sync import FileState, Freshness, SyncReport, SyncRun, compare, recipe_of, sync
 from memory_tui.index.watch import RootWatch, Watcher
-from memory_tui.locks import Leadership
+from memory_tui.locks import Keeper
 from memory_tui.notices import Notice, notice
 from memory_tui.openclaw import agent_sessions
 from memory_tui.plan import Plan
@@ -90,7 +90,7 @@ class Index:
             plan.roots, quiet, lambda: self.request_sync("watch"), self._emit, lambda changed: self.seen(changed, None)
         )
         self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
-        self.leadership = Leadership(lambda: self.opener.path, self._emit)
+        self.keeper = Keeper(lambda: self.opener.path, self._emit)
         """Whether this process keeps the index."""
         self._clock = threading.Thread(target=self._run_clock, name="engine-clock", daemon=True)
         self._lock = threading.RLock()
@@ -117,7 +117,7 @@ class Index:
     def written_elsewhere(self) -> bool:
         """Return whether another process is writing the index now, or is about to because nothing is indexed yet."""
         who = locks.living(self.opener.path)
-        return (who is not None and not who.here) or (self.leadership.refused and self._lacks(changes=False))
+        return (who is not None and not who.here) or (self.keeper.refused and self._lacks(changes=False))
 
     # --- opening and closing ---------------------------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ class Index:
         self.readers.close()
         self.writer.close(_GOODBYE_SECONDS)
         self.root_watch.join(_GOODBYE_SECONDS)
-        self.leadership.close()
+        self.keeper.close()
 
     # --- reading ---------------------------------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class Index:
         """Do a sync that nobody waits for: of the keeper alone, put off while another process is writing."""
         with self._lock:
             self._request = None
-        if self.paused or (reason in AUTOMATIC and not self.leadership.leads()):
+        if self.paused or (reason in AUTOMATIC and not self.keeper.keeps()):
             self._compare_only(store)
             return
         try:
@@ -517,8 +517,8 @@ class Index:
         if self.opener.lost:
             # Also where another process has made an empty one already, which only the keeper fills.
             return "lost"
-        if self.leadership.refused:
-            return "takeover" if self.leadership.leads() else ""
+        if self.keeper.refused:
+            return "takeover" if self.keeper.keeps() else ""
         if self._retry_later and locks.living(self.opener.path) is None:
             self._retry_later = False
             return "takeover"

@@ -39,7 +39,7 @@ def team_vectors(plan: Plan) -> TeamVectors | None:
 def publisher_of(
     plan: Plan,
     reader: Callable[[], AbstractContextManager[Store]],
-    leads: Callable[[], bool],
+    keeps: Callable[[], bool],
     tell: Callable[[str], None],
 ) -> Publisher | None:
     """Return what publishes the index of `plan`; None where the configuration does not ask for it."""
@@ -50,4 +50,4 @@ def publisher_of(
         return None
     from memory_tui.shared.publish import Publisher
 
-    return Publisher(plan, reader, leads, tell)
+    return Publisher(plan, reader, keeps, tell)

@@ -367,16 +367,16 @@ _BETWEEN_SECONDS = 1.0
 
 
 class Publisher:
-    """Publishes what `reader` opens while `leads` says that this process keeps the index; `tell` hears each failure."""
+    """Publishes what `reader` opens while `keeps` says that this process keeps the index; `tell` hears each failure."""
 
     def __init__(
         self,
         plan: Plan,
         reader: Callable[[], AbstractContextManager[Store]],
-        leads: Callable[[], bool],
+        keeps: Callable[[], bool],
         tell: Callable[[str], None],
     ) -> None:
-        self._plan, self._reader, self._leads, self._tell = plan, reader, leads, tell
+        self._plan, self._reader, self._keeps, self._tell = plan, reader, keeps, tell
         self._stop, self._due, self._failure = Stop(), threading.Event(), ""
         self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
         self._due.set()
@@ -396,7 +396,7 @@ class Publisher:
         while not self._stop.is_set():
             self._due.wait(RETRY_SECONDS if self._failure else BEAT_SECONDS)
             self._due.clear()
-            if not self._stop.is_set() and self._leads():
+            if not self._stop.is_set() and self._keeps():
                 self._publish()
             self._stop.wait(_BETWEEN_SECONDS)
 

@@ -80,7 +80,7 @@ class MemoryApp(App[int]):
         suggestions: Sequence[str] = (),
         keymap: Mapping[str, str] | None = None,
         doubt: str = "",
-        leads: bool = False,
+        demo: bool = False,
     ) -> None:
         self.set_reactive(MemoryApp.theme, themes.first())
         super().__init__()
@@ -90,7 +90,7 @@ class MemoryApp(App[int]):
         """Why the engine could not be opened."""
         self.doubt = doubt
         """Why something of a person's own, such as keys.toml, is not used."""
-        self.leads = leads
+        self.demo = demo
         self.last_words = ""
         """What became of unsaved text when the app ended."""
         self.reading = False
@@ -121,7 +121,7 @@ class MemoryApp(App[int]):
         self.theme_changed_signal.subscribe(self, lambda theme: self.keep_theme(theme.name))
         if self.doubt:
             self.say(self.doubt)
-        if self.leads:
+        if self.demo:
             await self.action_tour()
         self.call_after_refresh(self.open_engine)
 
@@ -264,7 +264,7 @@ class MemoryApp(App[int]):
         try:
             if engine is not None:
                 words = engine.notes.news()
-                if not self.leads:
+                if not self.demo:
                     machine.remember(engine.plan.workspace)
         except MemoryTuiError as error:
             words = error.message

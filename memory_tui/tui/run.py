@@ -37,21 +37,19 @@ CLOSED = getattr(signal, "SIGHUP", signal.SIGTERM)
 """The signal of a window that was closed."""
 
 
-def run(
-    options: Callable[[], Options], query: str = "", suggestions: Sequence[str] = (), *, leads: bool = False
-) -> int:
-    """Show the app on a workspace, with the tour where it `leads`. Raises what opening it raises."""
+def run(options: Callable[[], Options], query: str = "", suggestions: Sequence[str] = (), *, demo: bool = False) -> int:
+    """Show the app on a workspace, with the tour where it is the `demo`. Raises what opening it raises."""
     keymap, doubt = dict[str, str](), ""
     try:
         keymap |= read_keymap(places.own_path().with_name("keys.toml"))
     except ConfigError as error:
         doubt = f"{error.message} {error.next_step}"
-    if leads:
+    if demo:
         from memory_tui.demo import leftovers
 
         doubt = "\n".join(filter(None, (doubt, *leftovers())))
         sys.stderr.write(doubt and f"{doubt}\n")
-    app = TerminalApp(opener_of(options), query=query, suggestions=suggestions, keymap=keymap, doubt=doubt, leads=leads)
+    app = TerminalApp(opener_of(options), query=query, suggestions=suggestions, keymap=keymap, doubt=doubt, demo=demo)
     # A full collection walks every widget that is made for the first frame; the app switches it on again.
     gc.disable()
     with signals_heard(app.handle_signal), screen_alone() as app.give_back:

@@ -285,7 +285,7 @@ def event_words(event: events.Event) -> tuple[str, str]:  # noqa: C901 - a row a
             return f"batch {event.stage}: {event.done:,} of {event.total:,}. {event.detail}", MUTED
         case events.IndexingPaused():
             return f"indexing {'is paused' if event.on else 'goes on'}", WARN if event.on else MUTED
-        case events.LeaderChanged() if not event.here:
+        case events.KeeperChanged() if not event.here:
             return f"process {event.pid} keeps the index up to date", MUTED
         case events.RootsChanged():
             return event.text, BAD if event.lost else GOOD

@@ -157,7 +157,7 @@ def test_a_demo_that_was_killed_says_where_its_unsaved_text_is(temporary, monkey
 
     monkeypatch.setattr("memory_tui.tui.run.TerminalApp", shown)
     with pytest.raises(InterruptedError, match="opens it"):
-        run(Options, leads=True)
+        run(Options, demo=True)
     assert sentence in capsys.readouterr().err
 
 

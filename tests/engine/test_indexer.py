@@ -119,7 +119,7 @@ def keeper(workspace, tmp_path):
 
 
 def named(pid):
-    return lambda event: isinstance(event, events.LeaderChanged) and event.pid == pid
+    return lambda event: isinstance(event, events.KeeperChanged) and event.pid == pid
 
 
 def test_a_second_app_reads_and_takes_over_when_the_first_ends(engine, heard, workspace, keeper):

@@ -78,7 +78,7 @@ def test_what_is_no_fact_is_refused_before_a_heading_is_chosen(screen, steps):
 @pytest.mark.parametrize("size", [SMALL, TINY], ids=str)
 def test_all_of_a_step_of_the_tour_fits_its_two_lines(workspace, size):
     app = make_app(workspace)
-    app.leads = True
+    app.demo = True
     with Window(app, size) as window:
         window.ask().until(lambda: "2 of 4" in window.text)
         words = " ".join(window.text.split())
@@ -88,7 +88,7 @@ def test_all_of_a_step_of_the_tour_fits_its_two_lines(workspace, size):
 
 def test_the_tour_goes_on_by_what_a_person_does(workspace):
     app = make_app(workspace)
-    app.leads = True
+    app.demo = True
     with Window(app) as window:
         assert "1 of 4" in window.text
         window.ask().until(lambda: "2 of 4" in window.text)
