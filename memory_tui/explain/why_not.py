@@ -158,26 +158,26 @@ def as_if_proposed(evidence: Evidence, trace: Trace, row: int, text: str) -> Can
 
     `text` is the chunk's. None when nothing can be asked at all. Its rank and verdict are those of the supposition.
     """
-    room, ref, by_words = max(0, trace.candidate_limit - 1), evidence.refs[row], evidence.cosine is None
+    pool = max(0, trace.candidate_limit - 1)
+    by_words = evidence.cosine is None
     shown = np.where(np.arange(len(evidence.refs)) == row, row, evidence.shown)
-    supposed = replace(evidence, texts={**evidence.texts, ref.rowid: text}, shown=shown)
-    if not by_words:
-        supposed = replace(supposed, nearest=np.append(evidence.nearest[:room], row))
+    nearest = evidence.nearest if by_words else np.append(evidence.nearest[:pool], row)
+    supposed = replace(evidence, texts={**evidence.texts, evidence.refs[row].rowid: text}, shown=shown, nearest=nearest)
     if not profile_named(trace.profile).exact_paths:
         side = side_of(supposed, trace.settings)
-        bm25 = min((place[1] for each in _postings(supposed, side) if (place := each.rank_of(row))), default=None)
-        if bm25 is not None or by_words:
-            listed, room = side.postings, len(side.postings.rows) if side.whole else room
-            last = np.nan if bm25 is None else bm25
-            postings = Postings(np.append(listed.rows[:room], row), np.append(listed.bm25[:room], last))
+        matches = filter(None, (postings.rank_of(row) for postings in _postings(supposed, side)))
+        bm25 = min((bm25 for _, bm25 in matches), default=np.nan)
+        if by_words or not np.isnan(bm25):
+            listed = side.postings
+            kept = len(listed.rows) if side.whole else pool
+            postings = Postings(np.append(listed.rows[:kept], row), np.append(listed.bm25[:kept], bm25))
             side = replace(side, postings=postings)
         supposed = replace(supposed, openclaw=side, recommended=side, keywords=None)
     elif by_words:
-        hit = lexical_2026_9.Hit(row, ref, 0, False, 0.0, 0.0, 0.0, float("nan"), lexical_2026_9.NO_BOOST, 0)
-        supposed = replace(supposed, lexical=replace(supposed.lexical, hits=(*supposed.lexical.hits, hit)))
+        hits = (*supposed.lexical.hits, lexical_2026_9.Hit(row, evidence.refs[row]))
+        supposed = replace(supposed, lexical=replace(supposed.lexical, hits=hits))
     # Variety chooses among candidates and changes no number of them.
-    plain = trace.settings.set("query.hybrid.mmr.enabled", False, "as if proposed")
-    return rank(supposed, plain).at_row(row)
+    return rank(supposed, trace.settings.set("query.hybrid.mmr.enabled", False, "as if proposed")).at_row(row)
 
 
 def _postings(evidence: Evidence, side: KeywordSide) -> tuple[Postings, ...]:
@@ -373,4 +373,4 @@ def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, 
     fate = best.fate if best is not None and (best.recalled or place.gate is None) else gate
     unsent = next((part.leaves_out(line) for part in parts if best and part.hit.chunk == best.chunk), "")
     more = max(0, len(ranked) - LISTED)
-    return WhyNot(place, evidence, inquest.trace, fate, best, tuple(accounts[1:]), more, unsent)
+    return WhyNot(place, evidence, inquest.trace, fate, best, others=tuple(accounts[1:]), more=more, unsent=unsent)

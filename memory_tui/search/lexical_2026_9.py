@@ -60,14 +60,14 @@ class Hit(NamedTuple):
 
     row: int
     ref: ChunkRef
-    level: int
-    body: bool
-    score: float
-    text_score: float
-    path_score: float
-    bm25: float
-    gain: Boost
-    term: int
+    term: int = 0
+    level: int = 0
+    body: bool = False
+    score: float = 0.0
+    text_score: float = 0.0
+    path_score: float = 0.0
+    bm25: float = np.nan
+    gain: Boost = NO_BOOST
 
 
 class TermSearch(Struct, frozen=True):
@@ -457,7 +457,7 @@ def _by_text(
     hits = []
     for row, bm25, score in zip(findings.rows, findings.bm25, scores, strict=True):
         level, gain = levels.get(int(corpus.refs.file_of[row]), 0), gains[row]
-        hits.append(Hit(row, corpus.refs[row], level, True, boosted(score, gain), score, 0.0, bm25, gain, term))
+        hits.append(Hit(row, corpus.refs[row], term, level, True, boosted(score, gain), score, bm25=bm25, gain=gain))
     return hits
 
 
@@ -469,6 +469,6 @@ def _by_path(matcher: Matcher, scores: Mapping[int, float], levels: Mapping[int,
         row = min(refs, key=lambda row: (refs[row].start_line, refs[row].end_line, refs[row].id))
         level = levels.get(file, 0)
         score = 1.0 if level else path_score
-        hits.append(Hit(row, refs[row], level, False, score, 0.0, path_score, np.nan, NO_BOOST, term))
+        hits.append(Hit(row, refs[row], term, level, score=score, path_score=path_score))
     hits.sort(key=order_k)
     return ([hit for hit in hits if hit.level] + [hit for hit in hits if not hit.level][:LIMIT])[: 2 * LIMIT]
