@@ -85,13 +85,14 @@ class Time(Struct, frozen=True):
         return self.first <= day <= self.last
 
     def nearness(self, day: dt.date) -> float:
-        """Return what a note of `day` counts: 1 in the span, less on each day after it, when people tell of it."""
+        """Return what a note of `day` counts: less on each day after the span, when people tell of it.
+
+        In the span it is 1, of the newest from .5 on the first day to 1 on the last.
+        """
         if self.holds(day):
             return 1.0 - 0.5 * (self.last - day) / (self.last - self.first) if self.newest else 1.0
-        days = (day - self.last).days
-        if self.any_year:
-            days = next((back for back in range(1, DAYS_AFTER + 1) if self.holds(day - back * DAY)), 0)
-        return FADING * (1 - days / (DAYS_AFTER + 1)) if 0 < days <= DAYS_AFTER else 0.0
+        since = next((days for days in range(1, DAYS_AFTER + 1) if self.holds(day - days * DAY)), None)
+        return FADING * (1 - since / (DAYS_AFTER + 1)) if since else 0.0
 
     @property
     def spelled(self) -> str:
