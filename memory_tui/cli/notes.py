@@ -308,7 +308,7 @@ def since(args: argparse.Namespace) -> int:
                 last = "The next since starts from now; memory-tui since 2h looks back." if edits else ""
         else:
             edits, then = tuple(edit for edit in journal.edits() if edit.at >= at and edit.kind == OTHERS), minute(at)
-            last = f"The record begins at {minute(start)}." if at < (start := journal.start() or at) else ""
+            last = f"The record begins at {minute(start)}." if at < (start := journal.numbers().start or at) else ""
         entries = histories.by_others(edits, joined=not args.json)
         words = histories.news(edits)
         lines = [_line(entry, set()) for entry in entries]

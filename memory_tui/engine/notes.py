@@ -200,7 +200,7 @@ class Notes:
         if self.plan.settings.on("history.enabled"):
             return Recorder(self.plan.roots, self.curator.journal, self._index.writer.closing, self._notice)
         try:
-            if self.curator.journal.began() is not None:
+            if self.curator.journal.numbers().began is not None:
                 self.curator.journal.clear(others=True)
         except EditRefused as error:
             self._notice(f"{error.message} {error.next_step}")

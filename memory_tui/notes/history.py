@@ -214,7 +214,7 @@ def restore_before(curator: Curator, path: str | None = None, *, change: int = 0
     step = "memory-tui history lists the changes."
     journal = curator.journal
     with journal.kept():
-        start = journal.start() or time.time()
+        start = journal.numbers().start or time.time()
         # Of one note the last change up to then says it all, and a record may have 100,000 others.
         older = journal.edits(path, until=change, before=at, most=-1 if path is None else 1)
         then = {edit.path: edit.after for edit in reversed(older)}

@@ -24,7 +24,8 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import groupby, starmap
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -110,6 +111,7 @@ ORDER BY e.id {{order}}, e.place LIMIT ?4
 """
 _BEGAN = "SELECT began FROM note_scope WHERE id = ?"
 """From when on every note is known; NULL while changes of others are not written down."""
+_NEXT = "UPDATE note_scope SET last = last + 1 WHERE id = ? RETURNING last"
 _NEW_EDIT = f"INSERT INTO note_edit VALUES ({'?, ' * 11}NULL)"
 _CHAIN = """
 WITH RECURSIVE chain (id, step) AS (
@@ -201,6 +203,19 @@ class Head(NamedTuple):
     device: int
 
 
+class ScopeNumbers(NamedTuple):
+    """What is known of all notes of a workspace; None where nothing is.
+
+    `start` is since when (epoch seconds) every change that was made is known, `began` when all notes were looked at
+    last (ns), `viewed` the last change that a person looked at, `pruned` when the old was forgotten (epoch seconds).
+    """
+
+    start: float | None = None
+    began: int | None = None
+    viewed: int | None = None
+    pruned: float | None = None
+
+
 class RecordedNote(Struct, frozen=True):
     """One note of a recorded change: its texts before and after, and mode and time it had before."""
 
@@ -247,6 +262,8 @@ class Journal:
     def __init__(self, folder: Path, database: Path | None = None, clock: Callable[[], float] = time.time) -> None:
         self.folder = folder
         self.database = database or state_db.default_path()
+        self.kept = partial(state_db.kept, self.database)
+        """Lets what this thread reads and writes meanwhile share one connection."""
         self.clock = clock
         self.most_days: float = KEEP_DAYS
         self.most_bytes = KEEP_BYTES
@@ -295,20 +312,19 @@ class Journal:
         # The letter behind the slash is 0.
         values = () if path is None else tuple(map(storable, (path, f"{path}/", f"{path}0")))
         sql += " AND (path = ? OR path >= ? AND path < ?)" * bool(values)
-        return self._read(lambda c: {path: Head(*row) for path, *row in rows(c, sql, self._scope, *values)}, {})
+        values = self._scope, *values
+        return self._read(lambda c: {path: Head(*row) for path, *row in c.execute(sql, values)}, {})
 
-    def began(self) -> int | None:
-        """Return when all notes were looked at last (ns); None for never."""
-        return self._of_scope("began")
+    def numbers(self) -> ScopeNumbers:
+        """Return what is known of all notes of the workspace."""
+        sql = "SELECT at, began, viewed, pruned FROM note_scope LEFT JOIN note_start ON scope = id WHERE name = ?"
+        nothing = ScopeNumbers()
+        return self._read(lambda c: ScopeNumbers(*(c.execute(sql, (self._scope,)).fetchone() or nothing)), nothing)
 
     def unviewed(self) -> tuple[Edit, ...]:
         """Return what others changed since a person last looked, newest first; nothing before the first look."""
-        since = self._of_scope("viewed")
+        since = self.numbers().viewed
         return () if since is None else tuple(edit for edit in self.edits(since=since) if edit.kind == OTHERS)
-
-    def start(self) -> float | None:
-        """Return since when (epoch seconds) every change is known that was made; None before the first look."""
-        return self._of_scope("at")
 
     def entries(self, since: int = 0, more: str = "") -> tuple[JournalEntry, ...]:
         """Return all changes of this program after a number, oldest first."""
@@ -318,7 +334,7 @@ class Journal:
             return JournalEntry(*(*head[:5], files, *head[5:7], tuple(json.loads(head[7])["left"]), head[8]))
 
         def entries(connection: apsw.Connection) -> tuple[JournalEntry, ...]:
-            every = rows(connection, _ENTRIES.format(more=more), self._scope, since)
+            every = connection.execute(_ENTRIES.format(more=more), (self._scope, since))
             return tuple(starmap(entry, groupby(every, lambda row: row[:9])))
 
         return self._read(entries, ())
@@ -340,7 +356,7 @@ class Journal:
     def view(self) -> None:
         """Write down that a person has looked at every change until now."""
         sql = "UPDATE note_scope SET viewed = last WHERE id = ?"
-        self._write(lambda connection, scope: connection.execute(sql, (scope,)))
+        self._run(lambda connection, scope: connection.execute(sql, (scope,)))
 
     def set_authors(self, authors: Iterable[tuple[int, int, Author]]) -> None:
         """Write down who made changes, each by its number and place."""
@@ -351,7 +367,7 @@ class Journal:
                 author = row_id(connection, "note_author", **asdict(who))
                 connection.execute(sql, (author, scope, number, place))
 
-        self._write(write)
+        self._run(write)
 
     def observe(self, sights: Sequence[Sight], began: int | None = None) -> tuple[Edit, ...]:
         """Write down how notes differ from what they were; returns what became of them. Only while locked.
@@ -363,7 +379,7 @@ class Journal:
             # Who settles a change of this program that is on its way into notes says what they were.
             sql = """SELECT p.path FROM note_change AS c JOIN note_edit AS e ON e.scope = ?1 AND e.id = c.id
                 JOIN note_path AS p ON p.id = e.path WHERE c.scope = ?2 AND c.state = 'intent'"""
-            begun = {path for (path,) in rows(connection, sql, scope, self._scope)}
+            begun = {path for (path,) in connection.execute(sql, (scope, self._scope))}
             edits = [self._observe(connection, scope, sight) for sight in sights if sight.path not in begun]
             if began is not None:
                 sql = "UPDATE note_scope SET began = ?, viewed = coalesce(viewed, last) WHERE id = ?"
@@ -371,11 +387,11 @@ class Journal:
                 connection.execute("INSERT OR IGNORE INTO note_start VALUES (?, ?)", (scope, began / 1e9))
             return tuple(edit for edit in edits if edit is not None)
 
-        return self._write(write)
+        return self._run(write)
 
     def tidy(self) -> None:
         """Forget what is too old or over a size, at most once a day. Only while the journal is locked."""
-        pruned = self._of_scope("pruned")
+        pruned = self.numbers().pruned
         if pruned is None or abs(self.clock() - pruned) > _DAY_SECONDS:
             self.prune()
 
@@ -384,7 +400,7 @@ class Journal:
 
         Only while the journal is locked.
         """
-        return self._write(self._forgotten)
+        return self._run(self._forgotten)
 
     def clear(self, *, others: bool = False) -> None:
         """Forget every change of this workspace, or those of `others` alone, and what each note was."""
@@ -401,7 +417,7 @@ class Journal:
             self._tidy(connection, scope)
 
         if self.database.exists():
-            self._write(clear)
+            self._run(clear)
 
     @contextmanager
     def locked(self, seconds: float = _LOCK_SECONDS) -> Iterator[None]:
@@ -418,10 +434,6 @@ class Journal:
         with lock, self.kept():
             yield
 
-    def kept(self) -> AbstractContextManager[None]:
-        """Let what this thread reads and writes meanwhile share one connection."""
-        return state_db.kept(self.database)
-
     def begin(self, change: Change) -> JournalEntry:
         """Write down what is about to be done; its files have mode and time of the notes. Only while `locked`."""
         undoes, redoes = (change.of, 0) if change.kind == "undo" else (0, change.of)
@@ -429,12 +441,12 @@ class Journal:
 
         def begin(connection: apsw.Connection, scope: int) -> JournalEntry:
             # What somebody else made of the notes before comes first.
-            for file in change.files if value(connection, _BEGAN, scope) is not None else ():
+            for file in change.files if connection.execute(_BEGAN, (scope,)).get is not None else ():
                 at = min(entry.at, file.mtime_ns / 1e9 or entry.at)
                 self._observe(connection, scope, Sight(file.path, file.before, at, -1))
             return self._put(connection, scope, entry, change.files)
 
-        return self._write(begin)
+        return self._run(begin)
 
     def record(self, change: Change, reason: str, since: int = 0) -> JournalEntry:
         """Write down a change that was made while the person's editor had a note. Only while `locked`.
@@ -448,12 +460,12 @@ class Journal:
             self._set_aside(connection, scope, made, since)
             return made
 
-        return self._write(record)
+        return self._run(record)
 
     def settle(self, entry: JournalEntry, files: Sequence[FileChange] | None = None) -> JournalEntry:
         """Write down how it ended; `files` are what the notes really held before and hold after."""
         end = replace(entry, at=self.clock())
-        return self._write(lambda c, scope: self._put(c, scope, end, files, settled=end.state == "done"))
+        return self._run(lambda c, scope: self._put(c, scope, end, files, settled=end.state == "done"))
 
     def draft(self, view: ThreeWay, title: str, number: int = 0) -> JournalEntry:
         """Keep a text that could not be written, in the place of draft `number` unless 0. Only while `locked`."""
@@ -462,7 +474,7 @@ class Journal:
 
     def put(self, entry: JournalEntry, files: Sequence[FileChange] | None = None) -> JournalEntry:
         """Write an entry down, with the texts of `files` unless it has them already; 0 gets the next number."""
-        return self._write(lambda connection, scope: self._put(connection, scope, entry, files))
+        return self._run(lambda connection, scope: self._put(connection, scope, entry, files))
 
     # --- the tables ---------------------------------------------------------------------------------------------------
 
@@ -476,7 +488,7 @@ class Journal:
         settled: bool = False,
     ) -> JournalEntry:
         """Write an entry; the notes of one that is `settled` are now what it left."""
-        numbered = replace(entry, id=entry.id or self._next(connection, scope))
+        numbered = replace(entry, id=entry.id or connection.execute(_NEXT, (scope,)).get)
         more = json.dumps({"left": entry.left})
         fields = numbered.id, entry.at, entry.state, entry.kind, entry.title, entry.undoes, entry.redoes, entry.reason
         connection.execute(
@@ -489,7 +501,7 @@ class Journal:
             connection.execute("DELETE FROM note_edit WHERE scope = ? AND id = ?", (scope, numbered.id))
             notes = [self._recorded(connection, scope, numbered, *each) for each in enumerate(files)]
             numbered = replace(numbered, files=tuple(notes))
-        for note in numbered.files if settled and value(connection, _BEGAN, scope) is not None else ():
+        for note in numbered.files if settled and connection.execute(_BEGAN, (scope,)).get is not None else ():
             # Who looks next reads it, whatever its size and time are.
             sql = """UPDATE note_path SET blob = ?, size = -1, mtime_ns = 0, ctime_ns = 0, device = 0
                 WHERE scope = ? AND path = ?"""
@@ -503,7 +515,7 @@ class Journal:
         path = row_id(connection, "note_path", scope=scope, path=file.path)
         last = "SELECT after FROM note_edit WHERE path = p.id AND after NOT NULL ORDER BY id DESC LIMIT 1"
         sql = f"SELECT coalesce(p.blob, ({last})) FROM note_path AS p WHERE p.id = ?"
-        before = self._keep(connection, file.before, value(connection, sql, path))
+        before = self._keep(connection, file.before, connection.execute(sql, (path,)).get)
         after = self._keep(connection, file.after, before)
         texts = before, after, *counted(file.before, file.after)
         connection.execute(_NEW_EDIT, (scope, entry.id, place, path, entry.at, *texts, file.mode, file.mtime_ns))
@@ -521,20 +533,17 @@ class Journal:
             f"UPDATE note_edit SET author = ?6 {these}", (*values, row_id(connection, "note_author", **asdict(EDITOR)))
         )
 
-    def _next(self, connection: apsw.Connection, scope: int) -> int:
-        return int(value(connection, "UPDATE note_scope SET last = last + 1 WHERE id = ? RETURNING last", scope))
-
     def _observe(self, connection: apsw.Connection, scope: int, sight: Sight) -> Edit | None:
         """Write down what became of one note since it was last seen."""
         path = row_id(connection, "note_path", scope=scope, path=sight.path)
-        [(head, size)] = rows(connection, "SELECT blob, size FROM note_path WHERE id = ?", path)
+        head, size = next(connection.execute("SELECT blob, size FROM note_path WHERE id = ?", (path,)))
         if sight.data is None and size is None:
             return None
         before = _text(connection, head)
         blob, edit = self._keep(connection, sight.data, head, before), None
-        known = size is not None or (sight.fresh and value(connection, _BEGAN, scope) is not None)
+        known = size is not None or (sight.fresh and connection.execute(_BEGAN, (scope,)).get is not None)
         if blob != head and known:
-            number = self._next(connection, scope)
+            number = connection.execute(_NEXT, (scope,)).get
             lines = counted(before, sight.data)
             connection.execute(_NEW_EDIT, (scope, number, 0, path, sight.at, head, blob, *lines, 0, 0))
             edit = Edit(number, 0, sight.at, sight.path, head, blob, *lines)
@@ -547,9 +556,8 @@ class Journal:
     def _blob_of(self, connection: apsw.Connection, data: bytes) -> int | None:
         sql = "SELECT id FROM note_blob WHERE hash = ?"
         # Two texts may have one hash, as it is short.
-        return next(
-            (blob for (blob,) in rows(connection, sql, blob_hash(data)) if _text(connection, blob) == data), None
-        )
+        blobs: list[tuple[Any, ...]] = connection.execute(sql, (blob_hash(data),)).fetchall()
+        return next((blob for (blob,) in blobs if _text(connection, blob) == data), None)
 
     def _keep(
         self, connection: apsw.Connection, data: bytes | None, base: int | None, prefix: bytes | None = None
@@ -561,7 +569,7 @@ class Journal:
             return base
         if (blob := self._blob_of(connection, data)) is not None:
             return blob
-        depth = 0 if base is None else value(connection, f"{_CHAIN} SELECT count(*) FROM chain", base)
+        depth = 0 if base is None else connection.execute(f"{_CHAIN} SELECT count(*) FROM chain", (base,)).get
         is_short = depth < min(_DEEPEST, _DEEPEST_LARGE + _STEPPED_BYTES // (len(data) + 1))
         prefix = (prefix or _text(connection, base)) if is_short else None
         if prefix is None or len(prefix) < _SHORTEST_PREFIX:
@@ -572,7 +580,7 @@ class Journal:
 
     def _forgotten(self, connection: apsw.Connection, scope: int) -> int:
         limit = self.clock() - self.most_days * _DAY_SECONDS
-        last = value(connection, _TOO_MUCH, scope, self.most_bytes)
+        last = connection.execute(_TOO_MUCH, (scope, self.most_bytes)).get
         connection.execute(
             "DELETE FROM note_change WHERE scope = ? AND (at < ? AND state <> 'intent' OR id <= ?)",
             (self._scope, limit, last),
@@ -595,15 +603,11 @@ class Journal:
             (scope,),
         )
 
-    def _of_scope(self, name: str) -> Any | None:  # noqa: ANN401 - as SQLite
-        sql = f"SELECT {name} FROM note_scope LEFT JOIN note_start ON scope = id WHERE name = ?"
-        return self._read(lambda connection: value(connection, sql, self._scope), None)
-
     def _edits(self, sql: str, values: tuple[object, ...]) -> tuple[Edit, ...]:
         def edits(connection: apsw.Connection) -> tuple[Edit, ...]:
             return tuple(
                 Edit(*(*row[:10], None if row[12] is None else Author(*row[10:])))
-                for row in rows(connection, sql, *map(storable, values))
+                for row in connection.execute(sql, tuple(map(storable, values)))
             )
 
         return self._read(edits, ())
@@ -611,25 +615,22 @@ class Journal:
     def _read(self, how: Callable[[apsw.Connection], T], nothing: T) -> T:
         if not self._checked and self._old.exists():
             self._checked = True
-            return self._write(lambda connection, _: how(connection))
+            return self._run(lambda connection, _: how(connection))
         if not self.database.exists():
             return nothing
-        return self._run(lambda c: how(c) if c.table_exists(None, "note_start") else nothing, write=False)
+        return self._run(lambda c, _: how(c) if c.table_exists(None, "note_start") else nothing, write=False)
 
-    def _write(self, how: Callable[[apsw.Connection, int], T]) -> T:
-        def write(connection: apsw.Connection) -> T:
-            connection.execute(_TABLES)
-            scope = row_id(connection, "note_scope", name=self._scope)
-            self._take_over(connection, scope)
-            return how(connection, scope)
-
-        return self._run(write, write=True)
-
-    def _run(self, how: Callable[[apsw.Connection], T], *, write: bool) -> T:
+    def _run(self, how: Callable[[apsw.Connection, int], T], *, write: bool = True) -> T:
+        """Return what `how` makes of the tables and, where it may write them, of the number of the workspace."""
         try:
             for tell in (state_db.warn, None):
                 with suppress(state_db.SetAside), state_db.transaction(self.database, write=write, tell=tell) as c:
-                    outcome = how(c)
+                    scope = 0
+                    if write:
+                        c.execute(_TABLES)
+                        scope = row_id(c, "note_scope", name=self._scope)
+                        self._take_over(c, scope)
+                    outcome = how(c, scope)
                     break
         except StateUnavailable as error:
             raise unusable(error.message.removesuffix(".").replace(" cannot be used", "")) from None
@@ -728,22 +729,12 @@ _rests: dict[tuple[int, int], bytes] = {}
 # --- helpers ---------------------------------------------------------------------------------------------------------
 
 
-def rows(connection: apsw.Connection, sql: str, *values: Any) -> list[tuple[Any, ...]]:  # noqa: ANN401 - as SQLite
-    """Return all rows that a statement gives."""
-    return connection.execute(sql, values).fetchall()
-
-
-def value(connection: apsw.Connection, sql: str, *values: Any) -> Any:  # noqa: ANN401 - as SQLite
-    """Return the value that a statement gives, None where it gives none."""
-    return next((row[0] for row in rows(connection, sql, *values)), None)
-
-
 def row_id(connection: apsw.Connection, table: str, **columns: str | int) -> int:
     """Return the number of a row, which is made where there is none."""
     names, marks = ", ".join(columns), ", ".join("?" * len(columns))
     values = tuple(map(storable, columns.values()))
     connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks})", values)
-    return int(value(connection, f"SELECT id FROM {table} WHERE ({names}) = ({marks})", *values))
+    return int(connection.execute(f"SELECT id FROM {table} WHERE ({names}) = ({marks})", values).get)
 
 
 def storable(value: Any) -> Any:  # noqa: ANN401 - what SQLite takes

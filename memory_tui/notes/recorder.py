@@ -113,11 +113,12 @@ class Recorder:
         start = time.time_ns()
         try:
             # A record that was emptied begins at another time.
-            mark = fingerprint, self._journal.start()
+            known = self._journal.numbers()
+            mark = fingerprint, known.start
             if mark == self._mark and None not in mark and not self._waiting:
                 self._record((), fresh=None, began=start)
                 return
-            began, heads = self._journal.began(), self._journal.heads()
+            heads = self._journal.heads()
             seen = scan(self._roots, settled_of((path, *head[1:4]) for path, head in heads.items()))
             now = {note.path: (note.size, note.mtime_ns, note.ctime_ns) for note in seen.notes if note.source == MEMORY}
             left_out = {left.path for left in seen.left_out}
@@ -132,7 +133,7 @@ class Recorder:
         paths = gone | {left.path for left in seen.left_out if left.rule == "too big"}
         paths |= {path for path, state in now.items() if (heads.get(path) or ())[1:4] != state}
         # A note that was never seen, and did not change since all were, was read by nobody before.
-        fresh = start if began is None else min(began, start) - _SLACK_NS
+        fresh = start if known.began is None else min(known.began, start) - _SLACK_NS
         self._mark = mark
         self._record(paths | self._waiting, fresh=fresh, began=start)
 

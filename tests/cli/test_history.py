@@ -198,7 +198,7 @@ def test_blame_names_the_change_that_each_line_came_with(shell):
 
 
 def test_a_note_comes_back_as_it_was_before_a_time_or_a_change_and_it_can_be_undone(shell):
-    was, begun = texts_of(shell.folder), dt.datetime.fromtimestamp(shell.journal.start() + 0.002).isoformat()
+    was, begun = texts_of(shell.folder), dt.datetime.fromtimestamp(shell.journal.numbers().start + 0.002).isoformat()
     (shell.folder / DAY).write_bytes(b"")
     [change] = shell.json("history")["changes"]
     assert f"{change['id']}  " in shell.run("restore", DAY)
@@ -246,7 +246,7 @@ def test_nothing_is_brought_back_from_before_the_record(shell):
 
 
 def test_notes_that_the_record_does_not_know_of_then_stay_and_are_counted(shell):
-    begun = shell.journal.start()
+    begun = shell.journal.numbers().start
     with shell.journal.locked():
         past = Sight(MEMORY, b"# Facts\r\n", begun - 7200)
         shell.journal.observe([past])
@@ -259,12 +259,12 @@ def test_notes_that_the_record_does_not_know_of_then_stay_and_are_counted(shell)
 
 
 def test_what_is_forgotten_moves_the_start_of_the_record(shell):
-    begun = shell.journal.start()
+    begun = shell.journal.numbers().start
     (shell.folder / DAY).write_bytes(b"- a\n")
     shell.run("history")
     journal = shell.journal
     for days, is_kept in ((1, True), (-1, False)):
         journal.most_days = days
         assert journal.prune() == 0
-        assert (journal.start() == begun) == is_kept
-    assert shell.journal.start() > begun
+        assert (journal.numbers().start == begun) == is_kept
+    assert shell.journal.numbers().start > begun
