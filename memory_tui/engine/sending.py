@@ -109,9 +109,9 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
     passed_over = cached | waiting | embedding.known_rejected(store, space, list(texts))
     lacking = [digest for digest in texts if digest not in passed_over]
     send = [texts[digest] for digest in lacking if not (withholding and held.get(digest))]
-    tokens = sum(map(registry.about_tokens, send))
+    tokens = sum(map(_tokens, send))
     # Nothing is paid where no text leaves this machine.
-    each = registry.price_per_million(space.provider, space.model, member.host) if member.elsewhere else 0.0
+    each = facts.price(space.model, member.host) if member.elsewhere else 0.0
     usd = None if each is None else each * tokens / 1e6
     batches = by_batches and len(send) >= jobs.least
     return Forecast(
@@ -143,6 +143,14 @@ def forecast(plan: Plan, store: Store, seen: Scan, member: ChainMember) -> Forec
 def _windows_of(texts: Iterable[str]) -> dict[str, str]:
     """Return the windows of chunks by hash."""
     return {piece.hash: piece.text for text in texts for part in windows(text) for piece in [sealed(1, 1, part)]}
+
+
+def _tokens(text: str) -> int:
+    """Return about how many tokens `text` has: a quarter of its ASCII characters, as chunking counts them, and each
+    other one whole, which is rather too many than too few.
+    """
+    ascii_signs = len(text.encode("ascii", "ignore"))
+    return -(-ascii_signs // 4) + len(text) - ascii_signs
 
 
 def _cut(

@@ -54,7 +54,6 @@ class MediaText(str):
     `load` reads type and bytes, no more than `most`. Raises ProviderError where the file is not what was indexed.
     """
 
-    __slots__ = ("load", "most")
     load: Callable[[], tuple[str, bytes]]
     most: int
 

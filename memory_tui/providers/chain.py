@@ -436,10 +436,7 @@ class Chain:
     def proposal(self) -> MemberState | None:
         """The provider that would be used once a person approves it; None when that is not it."""
         waiting = self.waiting()
-        if waiting is None or waiting in self._passed:
-            return waiting.show_passed_over() if waiting else None
-        _, at = self._standing()
-        return waiting.show(not at, bool(at))
+        return next((state for state in self.members() if waiting and state.name == waiting.name), None)
 
     def waiting(self) -> ChainMember | None:
         """Return the provider that waits for a person's word; None without any. Ask nobody."""

@@ -260,6 +260,10 @@ class ProviderRow(Struct, frozen=True):
         """The provider's own host; empty where none is asked."""
         return host_of(self.base_url)
 
+    def price(self, model: str, host: str) -> float | None:
+        """Return US dollars for a million tokens, without free quotas and discounts; None where that is not known."""
+        return self.prices.get(model) if host == self.host else None
+
     def seconds(self, kind: Kind, limits: RequestLimits) -> float:
         """Return how long a question, or a request with notes, may take: by `limits`, else by the row."""
         query, batch = limits.query_seconds or self.query_seconds, limits.batch_seconds or self.batch_seconds

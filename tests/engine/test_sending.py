@@ -231,9 +231,9 @@ def test_a_dry_run_on_this_machine_says_that_nothing_leaves_it(run, config):
 
 
 def test_a_price_is_known_for_the_providers_own_model_and_host_only():
-    assert registry.price_per_million("openai", "text-embedding-3-small", "api.openai.com") == 0.02
-    assert registry.price_per_million("openai", "text-embedding-3-small", "embed.example") is None
-    assert registry.price_per_million("openai", "text-embedding-9", "api.openai.com") is None
+    assert registry.row("openai").price("text-embedding-3-small", "api.openai.com") == 0.02
+    assert registry.row("openai").price("text-embedding-3-small", "embed.example") is None
+    assert registry.row("openai").price("text-embedding-9", "api.openai.com") is None
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", registry.PRICES_AS_OF)
 
 

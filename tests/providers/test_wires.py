@@ -56,11 +56,11 @@ def test_the_names_are_known_and_a_wrong_one_is_corrected():
     assert ("builtin", "local", "local-small", *remote, "deepinfra", "scripted", "none") == registry.NAMES
     for wrong, step in (("", "Choose one of: builtin, local, "), ("open ai", "Did you mean openai?")):
         with pytest.raises(ProviderError, match="There is no embedding provider") as caught:
-            registry.create(wrong)
+            registry.row(wrong)
         assert caught.value.next_step.startswith(step)
         assert "scripted" not in caught.value.next_step
     with pytest.raises(ProviderError) as caught:
-        registry.create("biultin")
+        registry.row("biultin")
     assert caught.value.next_step == "Did you mean builtin?"
 
 
@@ -74,7 +74,7 @@ def test_rows_and_chains_load_nothing_heavy():
         "assert Chain(ProviderSettings(env={}.get), print).members()[-1].name == 'builtin'\n"
         "heavy = {'numpy', 'httpx', 'asyncio', 'tokenizers', 'pydantic', 'textual', 'rich', 'llama_cpp'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
-        "provider = registry.create('builtin')\n"
+        "provider = registry.create('builtin', ProviderSettings())\n"
         "provider.embed(['now'], 'query')\n"
         "assert 'tokenizers' not in sys.modules\n"
         "provider.embed(['sch\u00f6n'], 'query')\n"
