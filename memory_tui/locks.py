@@ -103,7 +103,7 @@ class WriterLock(contextlib.AbstractContextManager["WriterLock"]):
         except OSError:
             return True
 
-    def release(self) -> None:
+    def release(self, *_: object) -> None:
         """Let others write. The file stays, blank: removing it would let two processes lock two files of one name."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
@@ -114,8 +114,7 @@ class WriterLock(contextlib.AbstractContextManager["WriterLock"]):
             finally:
                 os.close(descriptor)
 
-    def __exit__(self, *exc: object) -> None:
-        self.release()
+    __exit__ = release
 
 
 def _write(descriptor: int, text: str) -> None:

@@ -266,7 +266,7 @@ class Settings(Struct, frozen=True):
     @property
     def profile(self) -> Profile:
         """Return the rules in force."""
-        return profile_named(str(self.values["profile"].value))
+        return PROFILES[str(self.values["profile"].value)]
 
     def number(self, key: str) -> float:
         """Return the value of a numeric knob."""

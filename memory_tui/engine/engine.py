@@ -40,7 +40,7 @@ from memory_tui.openclaw.trust import TrustReport, of_plan
 from memory_tui.plan import Options, Plan
 from memory_tui.providers.chain import Chain, ServingProvider
 from memory_tui.shared.scope import OWN, Record, Scope, Standing, workspace_of
-from memory_tui.workspace.roots import reachable
+from memory_tui.workspace.roots import scan
 
 if TYPE_CHECKING:
     from memory_tui.backends.lancedb import Memories
@@ -247,7 +247,7 @@ class Engine:
     def trust(self) -> TrustReport | None:
         """Return what OpenClaw's ledger says of each note that it covers; None where OpenClaw keeps no ledger."""
         plan, is_kept = self.plan, os.path.lexists(places.state_database())
-        return of_plan(plan).report(note.path for note in reachable(plan.roots).notes) if is_kept else None
+        return of_plan(plan).report(note.path for note in scan(plan.roots, partly=True).notes) if is_kept else None
 
     # --- events ----------------------------------------------------------------------------------------------------
 

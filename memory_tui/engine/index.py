@@ -34,7 +34,7 @@ from memory_tui.providers import registry
 from memory_tui.providers.base import Identity, Provider
 from memory_tui.providers.chain import NONE, Chain, ChainMember, ServingProvider, who
 from memory_tui.shared import team_vectors
-from memory_tui.workspace.roots import reachable, scan
+from memory_tui.workspace.roots import scan
 from memory_tui.workspace.scan import Scan
 
 AUTOMATIC = frozenset({"start", "watch", "search", "interval", "batch", "sweep", "lost", "takeover", "roots"})
@@ -364,9 +364,9 @@ class Index:
         has, roots, rows = store.recipe(), self._plan.roots, store.indexed()
         self.batches.waiting = len(store.waiting(has.identity)) if has else 0
         rebuild = differences(has, self._wish(has.identity)) if has else ()
-        every = seen or reachable(roots, None if rebuild else store.settled())
+        every = seen or scan(roots, None if rebuild else store.settled(), partly=True)
         if rebuild and every.quiet:
-            every = reachable(roots)
+            every = scan(roots, partly=True)
         devices = store.devices()
         now = compare(every, rows, roots, self._plan.settings, rebuild=rebuild, devices=devices)
         waiting = (state for state in now.stale.values() if state.detail != "rebuild")
@@ -568,8 +568,7 @@ class SyncProvider:
             provider = chain.proven(store.identity())
             batches = run.batches if provider and provider.batches() else None
             outage = "" if provider else str(chain.state().error or "")
-            manner = self.manner(provider)
-            report = sync(replace(run, provider=provider, batches=batches, outage=outage, manner=manner))
+            report = sync(replace(run, provider=provider, batches=batches, outage=outage, manner=self.manner(provider)))
             moved = provider is not None and chain.provider() not in (provider, None)
             if not report.error or run.stop.is_set() or not moved:
                 break

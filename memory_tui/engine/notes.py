@@ -36,7 +36,7 @@ from memory_tui.recalls import recall_log
 from memory_tui.recalls.agent_turns import AgentTurn, SessionTurns
 from memory_tui.workspace.annotations import CURATED, Annotations
 from memory_tui.workspace.notes import Document, NoteLines, date_of, note_lines, span
-from memory_tui.workspace.roots import NoteMissing, PathVerdict, Roots, document, note, reachable, scan, why_path
+from memory_tui.workspace.roots import NoteMissing, PathVerdict, Roots, document, note, scan, why_path
 from memory_tui.workspace.scan import Scan
 
 _LONGEST_SAID, _MOST_UNASKED = 400, 20
@@ -113,7 +113,7 @@ class Notes:
     def files(self) -> tuple[FileRow, ...]:
         """Return every note with its state, by path."""
         roots = self.plan.roots
-        seen = reachable(roots)
+        seen = scan(roots, partly=True)
         return self._search.on_snapshot(
             lambda store: _file_rows(store, seen, self._index.freshness(store, seen), roots)
         )

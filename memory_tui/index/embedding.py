@@ -206,17 +206,13 @@ class Embedder:
         self.error = ""
         self._store = store
         self._identity = identity
-        self._provider = provider
+        self.provider = provider
+        """Who makes vectors; None without one, and once it has failed."""
         self._check = check
         self._mode = mode
         self._roots = media_roots if media_roots is not None and media_roots.media is not None else None
         if provider is not None and not mode.withheld:
             _forget(store, "withheld", "true")
-
-    @property
-    def working(self) -> bool:
-        """Whether there is a provider that has not failed."""
-        return self._provider is not None
 
     def cached(self, texts: Mapping[str, str]) -> dict[str, int]:
         """Return the embedding ids of those `texts` that have a vector here, in a sibling, or in a shared index."""
@@ -246,14 +242,14 @@ class Embedder:
         """
         cached, fresh = self.cached(texts), dict[str, int]()
         lacking = iter(self.lacking(texts, cached) if ask else ())
-        while self.working and (batch := list(islice(lacking, self._mode.texts))):
+        while self.provider and (batch := list(islice(lacking, self._mode.texts))):
             self._check()
             fresh |= self._take(batch, texts)
         return cached | fresh, fresh.keys()
 
     def lacking(self, texts: Mapping[str, str], cached: Mapping[str, int]) -> list[str]:
         """List whose vector the provider may be asked for; what is withheld is noted, what it refused left out."""
-        lacking = [digest for digest in texts if digest not in cached] if self.working else []
+        lacking = [digest for digest in texts if digest not in cached] if self.provider else []
         if lacking:
             refused = known_rejected(self._store, self._identity, lacking)
             lacking = [digest for digest in lacking if digest not in refused]
@@ -263,13 +259,13 @@ class Embedder:
         """Store the vectors of `batch`, of texts or of the media files they label; of a call that fails what was
         finished before.
         """
-        assert self._provider is not None
+        assert self.provider is not None
         inputs, ids = [texts[digest] for digest in batch], dict[str, int]()
         if (media := self._roots) is not None:
             labels = zip(inputs, batch, strict=True)
             inputs = [_media_text(media, path, *each) if (path := path_in(*each)) else each[0] for each in labels]
         try:
-            return self._add(batch, self._provider.embed(inputs, "document"))
+            return self._add(batch, self.provider.embed(inputs, "document"))
         except ProviderError as failure:
             self.error = failure.message
             done = failure.done if isinstance(failure, ProviderFailure) else {}
@@ -278,13 +274,13 @@ class Embedder:
                     vectors = np.stack([np.asarray(done[place], np.float32) for place in places])
                     ids = self._add([batch[place] for place in places], vectors)
             if state_of(failure) not in OF_THE_TEXT:
-                self._provider = None
+                self.provider = None
             elif len(batch) == 1 and not ids:
                 remember_rejected(self._store, self._identity, batch[0], failure.message)
             else:
                 # It was refused as a whole, or in part: which texts are to blame, each one by itself tells.
                 for digest in batch:
-                    if digest not in ids and self._provider is not None:
+                    if digest not in ids and self.provider is not None:
                         ids |= self._take([digest], texts)
             return ids
 

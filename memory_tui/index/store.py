@@ -423,12 +423,8 @@ _WRONG_VEC0 = (
 class NoteRows(dict[str, IndexedNote]):
     """The rows of all notes of one generation by path, which every connection that reads it shares."""
 
-    @functools.cached_property
-    def settled(self) -> Settled:
-        """Return what the disk has to say of a note for its row to hold without another look, by folder and name."""
-        rows = (row for row in self.values() if row.state == "ok" and row.hash)
-        seen = ((row.shown, row.size, row.mtime_ns, round(row.indexed_at * 1e9)) for row in rows)
-        return settled_of(note for note in seen if unmoved(*note[2:]))
+    settled: Settled | None = None
+    """What `Store.settled` made of them."""
 
 
 _ROWS: WeakValueDictionary[tuple[str, int, int], NoteRows] = WeakValueDictionary()
@@ -523,9 +519,14 @@ class Store(Database):
             return rows
 
     def settled(self) -> Settled:
-        """Return what the disk has to say of each note for its row to hold, by folder and name."""
+        """Return what the disk has to say of a note for its row to hold without another look, by folder and name."""
+        rows = self.indexed()
         with self.making_sense():
-            return self.indexed().settled
+            if rows.settled is None:
+                sound = (row for row in rows.values() if row.state == "ok" and row.hash)
+                seen = ((row.shown, row.size, row.mtime_ns, round(row.indexed_at * 1e9)) for row in sound)
+                rows.settled = settled_of(note for note in seen if unmoved(*note[2:]))
+            return rows.settled
 
     def remarked(self) -> list[tuple[str, str]]:
         """Return the notes that were indexed although something in them cannot be, and what."""

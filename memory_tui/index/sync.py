@@ -479,7 +479,7 @@ def _make_anew(run: SyncRun, recipe: Recipe, report: SyncReport) -> None:
                 break
         if (shrunk := _shrunk(run, beside, scan)) is not None:
             report.postponed, report.shrink = shrunk.reason, report.shrink or shrunk
-        elif run.provider is not None and not other.embedder.working:
+        elif run.provider is not None and other.embedder.provider is None:
             report.postponed = other.embedder.error
         elif not index_write.publish_rebuild(run.store, beside, run.stop):
             raise Cancelled
@@ -629,7 +629,7 @@ class _Pass:
         """Make the missing vectors, or leave them to a batch job."""
         run, store, wait, read = self._run, self._store, False, self._store.without_vector
         # A batch service takes texts alone.
-        if run.batches and run.roots.media is None and self.embedder.working:
+        if run.batches and run.roots.media is None and self.embedder.provider:
             if self._rebuilding:
                 return
             read = partial(read, unclaimed=self._recipe.identity)
@@ -639,7 +639,7 @@ class _Pass:
             wait = run.batches.step(store, self._recipe.identity, run.manner)
             self.embedder.embedded += run.batches.embedded
             self._report.claimed = run.batches.waiting
-        if not wait:
+        if not wait and store.lacking():
             self._make(self._pieces(read, run.manner.texts), self._attach, store.lacking)
         # A batch service is there to save money: the windows, as much text again, would cost more than it saves.
         if run.manner.windows and run.batches is None and store.lacking_windows():
@@ -673,7 +673,7 @@ class _Pass:
         own = self._store.cached(self._recipe.identity, list(parts))
         ids, _ = self.embedder.ids({part.hash: part.text for each in parts.values() for part in each})
         # Where the provider failed meanwhile, the windows wait; what it refuses has the vector of its chunk.
-        if self.embedder.working:
+        if self.embedder.provider:
             index_write.attach_windows(
                 self._store,
                 {
@@ -686,7 +686,7 @@ class _Pass:
     def _pieces(self, read: Callable[[int, int], Rows], count: int) -> Iterator[Rows]:
         """Yield what `read` gives behind a row, `count` rows at a time, for as long as a vector can be made."""
         after = 0
-        while self.embedder.working and (rows := read(after, count)):
+        while self.embedder.provider and (rows := read(after, count)):
             after = rows[-1][0]
             yield rows
 

@@ -217,19 +217,13 @@ class PathVerdict(Struct, frozen=True):
     index: str = ""
 
 
-def scan(roots: Roots, settled: Settled | None = None) -> Scan:
+def scan(roots: Roots, settled: Settled | None = None, *, partly: bool = False) -> Scan:
     """Return every note on disk with size and modification time, and a reason for whatever else is there.
 
     With `settled` those notes below a folder that are just so are counted and not listed. Costs a listing of each
     folder and one stat a note. Raises WorkspaceError when the workspace has gone away, which is not the same as a
-    workspace whose notes were deleted.
+    workspace whose notes were deleted; `partly` returns the other roots' notes then, and `.` as left out.
     """
-    check_folder(str(roots.workspace))
-    return reachable(roots, settled)
-
-
-def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
-    """Return what `scan` does; where the workspace cannot be listed, the other roots' notes, and `.` as left out."""
     base, devices = str(roots.workspace), devices_of(roots)
     admits, media = admitted(roots.patterns) if roots.patterns else None, roots.media.limit if roots.media else None
     walk = Walk(base, settled, roots.never, admits, media, roots.excludes if roots.exclude else None)
@@ -241,6 +235,8 @@ def reachable(roots: Roots, settled: Settled | None = None) -> Scan:
             if base not in roots.extra:
                 walk.root(os.path.join(base, FOLDER), FOLDER, "folder")
     except WorkspaceError as error:
+        if not partly:
+            raise
         walk.skip(WORKSPACE, "unreadable" if os.path.lexists(base) else "missing root", error.message)
     if MEMORY in roots.sources:
         for absolute in roots.extra:
@@ -259,7 +255,7 @@ def missing(roots: Roots, seen: Scan, known: Collection[str]) -> list[str]:
         return []
     if seen.quiet:
         # Which are quiet is not listed; to find out who is missing, everything is.
-        listed = {note.path for note in reachable(roots).notes}
+        listed = {note.path for note in scan(roots, partly=True).notes}
     return [path for path in known if path not in listed]
 
 
@@ -345,7 +341,7 @@ def destination(roots: Roots, path: str, media: MediaRules | None = None) -> tup
             inside = _below(base, absolute) and not _link_below(base, absolute)
             none = f"There is no note {stored}." if inside and not os.path.lexists(absolute) else ""
             raise PathRefused(none or f"{name} is outside the places where notes are read.", _PLACES)
-        if any(map(roots.excludes, upwards(stored))):
+        if roots.exclude and any(map(roots.excludes, upwards(stored))):
             raise PathRefused(f"The setting exclude leaves {stored} out.", "memory-tui config tells where it is set.")
         if link := _link_below(root, absolute):
             raise PathRefused(f"{roots.stored(link)} is a symbolic link, which is not followed.", _PLACES)
