@@ -54,14 +54,8 @@ class BackendFallback(Struct, frozen=True):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the documented shape, with what this product adds."""
-        return {
-            "from": QMD,
-            "to": BUILTIN,
-            "reason": self.reason,
-            "nextStep": self.next_step,
-            "since": self.since,
-            "retryAt": self.retry_at or None,
-        }
+        why = {"reason": self.reason, "nextStep": self.next_step}
+        return {"from": QMD, "to": BUILTIN, **why, "since": self.since, "retryAt": self.retry_at or None}
 
 
 class Backend:

@@ -78,7 +78,7 @@ class Engine:
         )
         """Who makes vectors, approvals, and what would be sent."""
         # A search needs no notes: they are loaded when some changed.
-        self.index.seen = lambda *news: self.notes.recorder.see(*news) if self.notes.recorder else None
+        self.index.record = lambda *news: self.notes.recorder.see(*news) if self.notes.recorder else None
         self._publisher: Publisher | None = None
         self._of_scopes: dict[Path, Engine] = {}
         self._lock = threading.Lock()
@@ -197,7 +197,7 @@ class Engine:
 
     def close(self) -> None:
         """Stop everything within half a second; work that is under way is given up, and nothing of it is lost."""
-        if self.index.unseen:
+        if self.index.unrecorded:
             call_after(_LOOK_SECONDS, self.index.writer.closing.set)
             self.notes.record()
         self.index.stop()
@@ -229,7 +229,7 @@ class Engine:
         """
         who = who or self.providers.who()
         vectors = other_vectors(self.plan.settings.word("profile"), who.answers)
-        return with_provider_notice((*self.search.around()[0], *vectors), who)
+        return with_provider_notice((*self.search.notices_and_origins()[0], *vectors), who)
 
     def status(self, deep: bool = False) -> Status:
         """Return the whole state, computed now; `deep` embeds one text with the provider."""

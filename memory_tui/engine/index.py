@@ -65,10 +65,10 @@ class Index:
     def __init__(self, plan: Plan, chain: Chain, channel: Channel) -> None:
         self.after_sync: Callable[[], None] = lambda: None
         """Is called when a sync has ended."""
-        self.seen: Callable[[Collection[str] | None, int | None], None] = lambda *_: None
-        """Hears which notes changed on disk, None where that has to be looked at, and the fingerprint of a scan."""
-        self.unseen = False
-        """Whether a sync for a search left that look to the end: an answer does not wait for it."""
+        self.record: Callable[[Collection[str] | None, int | None], None] = lambda *_: None
+        """Records which notes changed on disk, None where that has to be looked at, with the fingerprint of a scan."""
+        self.unrecorded = False
+        """Whether a sync for a search left that to the end: an answer does not wait for it."""
         self.fresh_for_query = False
         """Whether the index was made for the question that is asked next."""
         self.compared: Freshness | None = None
@@ -87,7 +87,11 @@ class Index:
         self.batches = BatchJobs(chain, self._emit)
         quiet = plan.settings.whole("sync.watchDebounceMs") / 1000
         self.watcher = Watcher(
-            plan.roots, quiet, lambda: self.request_sync("watch"), self._emit, lambda changed: self.seen(changed, None)
+            plan.roots,
+            quiet,
+            lambda: self.request_sync("watch"),
+            self._emit,
+            lambda changed: self.record(changed, None),
         )
         self.root_watch = RootWatch(plan.roots, self.watcher, self._roots_changed, self.writer.closing)
         self.keeper = Keeper(lambda: self.opener.path, self._emit)
@@ -265,26 +269,18 @@ class Index:
             return SyncReport(reason)
         before = self.compared
         self._follow_sessions()
-        with self._comparing:
-            began = time.monotonic()
-            try:
-                seen = scan(self._plan.roots, store.settled())
-            except errors.WorkspaceError:
-                # What can be searched no more is to be known, although nothing is done about it.
-                self._compare_only(store)
-                raise
-            self._compare_cost = time.monotonic() - began
-            fresh = self.freshness(store, seen)
-        if reason == "search" and not self.opener.resident:
-            self.unseen = True
+        disk, fresh = self._disk(store)
+        somebody_waits = reason == "search" and not self.opener.resident
+        if somebody_waits:
+            self.unrecorded = True
         elif reason not in _TICKED or not self.watcher.on:
             # First, so that whoever hears of the sync finds what it is about.
-            large = any(left.rule == "too big" for left in seen.left_out)
+            large = any(left.rule == "too big" for left in disk.left_out)
             # What is counted is as the index has it; of what is too large to be listed no times are known.
-            self.seen(None, None if large else hash((mark_of(store), *seen[:3])))
-        self.batches.idle = self._plan.options.once or (reason == "search" and not self.opener.resident)
+            self.record(None, None if large else hash((mark_of(store), *disk[:3])))
+        self.batches.idle = self._plan.options.once or somebody_waits
         roots, settings = self._plan.roots, self._plan.settings
-        run = SyncRun(store, roots, settings, seen, self.batches, reason, force, accept_shrink, self._stop, self._emit)
+        run = SyncRun(store, roots, settings, disk, self.batches, reason, force, accept_shrink, self._stop, self._emit)
         try:
             with locks.wait_for(store.path, self._stop):
                 if self._mark not in (None, mark_of(store)):
@@ -297,15 +293,29 @@ class Index:
             self._synced = time.monotonic()
             self.after_sync()
         if report.changed or fresh.stale:
-            # What was seen before is let go first: of a hundred thousand notes there is no room for two lists.
-            del seen, fresh, run
+            # The first list is let go: of a hundred thousand notes there is no room for two.
+            del disk, fresh, run
             fresh = self.freshness(store, scan(self._plan.roots, store.settled()))
         if not report.changed and before is not None and before.differs(fresh):
             self._emit(events.NotesChanged(time.time()))
         now = who_answers(store, self._chain, self._plan.settings)
-        name, fine = now.answers or now.requested, now.fine or bool(now.answers)
-        self._emit(events.ProviderChanged(time.time(), name, fine, now.detail if now.fine else now.sentence))
+        fine = now.fine or bool(now.answers)
+        detail = now.detail if now.fine else now.sentence
+        self._emit(events.ProviderChanged(time.time(), now.answers or now.requested, fine, detail))
         return report
+
+    def _disk(self, store: Store) -> tuple[Scan, Freshness]:
+        """Return the notes on disk, and how they compare with `store`. Raises WorkspaceError."""
+        with self._comparing:
+            began = time.monotonic()
+            try:
+                disk = scan(self._plan.roots, store.settled())
+            except errors.WorkspaceError:
+                # What can be searched no more is to be known, although nothing is done about it.
+                self._compare_only(store)
+                raise
+            self._compare_cost = time.monotonic() - began
+            return disk, self.freshness(store, disk)
 
     def _is_copied(self, store: Store) -> bool:
         """Tell whether the index is of no folder, also one that has just taken the place of a damaged mirror."""
@@ -357,14 +367,14 @@ class Index:
             self._compare_cost = time.monotonic() - began
             return bool(now.pending)
 
-    def freshness(self, store: Store, seen: Scan | None) -> Freshness:
-        """Compare disk (as `seen`, None: as it is now) and index, and remember what a search could not find."""
+    def freshness(self, store: Store, disk: Scan | None) -> Freshness:
+        """Compare `disk` (None: as it is now) and index, and remember what a search could not find."""
         if self._is_copied(store):
             return Freshness(0, 0, {}, ())
         has, roots, rows = store.recipe(), self._plan.roots, store.indexed()
         self.batches.waiting = len(store.waiting(has.identity)) if has else 0
         rebuild = differences(has, self._wish(has.identity)) if has else ()
-        every = seen or scan(roots, None if rebuild else store.settled(), partly=True)
+        every = disk or scan(roots, None if rebuild else store.settled(), partly=True)
         if rebuild and every.quiet:
             every = scan(roots, partly=True)
         devices = store.devices()

@@ -149,15 +149,15 @@ def _memory(host: str, folder: Path, project: str, projects: Mapping[Path, list[
         decisions = _decisions(chosen, until) if sum(note.size for note in files) <= _MOST_EXAMINED else None
     except MemoryTuiError as error:
         findings.append(f"{error.message} {error.next_step}".rstrip())
-    place = None
+    moved_to = None
     if project and not Path(project).is_dir():
-        where, place = _moved_to(folder, Path(project), projects)
+        where, moved_to = _moved_to(folder, Path(project), projects)
         findings.append(f"The project {project} is gone. {where}")
     elif project:
         _keep_root(folder, Path(project))
     changed = max((note.mtime_ns for note in files), default=0) / 1e9
     total = sum(note.size for note in files)
-    return Memory(host, folder, project, len(files), total, changed, tuple(findings), place, decisions)
+    return Memory(host, folder, project, len(files), total, changed, tuple(findings), moved_to, decisions)
 
 
 def _decisions(chosen: Plan, until: float) -> int | None:

@@ -259,20 +259,21 @@ def _file_rows(store: Store, scan: Scan, freshness: Freshness, roots: Roots) -> 
     for path in sorted({*on_disk, *freshness.stale}):
         row, differs = indexed.get(path), freshness.stale.get(path)
         file = on_disk.get(path) or row
+        dated = row.dated if row else date_of(path)
         remarks = differs.detail if differs else "; ".join(filter(None, (row and row.detail, lacking.get(path))))
         rows.append(
             FileRow(
-                path,
-                file.source if file else "memory",
-                differs.state if differs else "fresh",
-                remarks,
-                row.chunks if row else 0,
-                file.size if file else 0,
-                file.mtime_ns / 1e9 if file else 0.0,
-                span(dated)[0] if (dated := row.dated if row else date_of(path)) else None,
-                facts[path].type if path in facts else "",
-                row.title if row else "",
-                dated,
+                path=path,
+                source=file.source if file else "memory",
+                state=differs.state if differs else "fresh",
+                detail=remarks,
+                chunks=row.chunks if row else 0,
+                size=file.size if file else 0,
+                mtime=file.mtime_ns / 1e9 if file else 0.0,
+                day=span(dated)[0] if dated else None,
+                kind=facts[path].type if path in facts else "",
+                title=row.title if row else "",
+                dated=dated,
             )
         )
     return tuple(rows)

@@ -75,7 +75,7 @@ class Search:
         self._lock = threading.RLock()
         self._latest: Corpus | None = None
 
-    def around(self) -> tuple[tuple[Notice, ...], Mapping[str, str]]:
+    def notices_and_origins(self) -> tuple[tuple[Notice, ...], Mapping[str, str]]:
         """Return what every answer has to say as well, and who notes are from by OpenClaw's ledger, by path."""
         notices = (*self.plan_notices, *self.index.notices())
         if self._trust is None:
@@ -184,7 +184,8 @@ class Search:
             self.index.searching(store) as unsearchable,
             cancel.around(store.interrupt) if cancel else nullcontext(),
         ):
-            (notices, origins), latest = self.around(), self._latest
+            notices, origins = self.notices_and_origins()
+            latest = self._latest
             question = ask(store.identity() if latest is None else latest.identity)
             with self.state(store, once=self._plan.options.once and settings is not None and not source) as corpus:
                 if corpus.identity != question.identity:
@@ -286,25 +287,18 @@ class Search:
         return self.on_snapshot(lambda store: tuple(store.problems()))
 
     def remeasured(self) -> tuple[str, float] | None:
-        """Return the path of that chunk, and how like its stored vector it is when it is embedded anew, as a cosine.
+        """Return the path of a chunk from the middle, and how like its stored vector its new one is, as a cosine.
 
         None without vectors. Raises IndexUnavailable, ProviderError.
         """
         with self.reader() as store, self.state(store) as corpus:
-            sample = _sample(store, corpus)
             provider = self._chain.provider(corpus.identity) if corpus.identity is not None else None
-            if sample is None or provider is None or corpus.identity != provider.identity:
+            if not len(corpus) or provider is None or corpus.identity != provider.identity:
                 return None
-            stored = vectors_of(store, corpus, corpus.rows_of([sample[0].rowid]))
+            ref = corpus.refs[len(corpus) // 2]
+            text = store.texts([ref.rowid])[ref.rowid]
+            stored = vectors_of(store, corpus, corpus.rows_of([ref.rowid]))
         if not stored.any():
             # It may have been withheld, so it must not be sent now.
             return None
-        return sample[0].path, float(exact_cosines(stored, provider.embed([sample[1]], "document")[0])[0])
-
-
-def _sample(store: Store, corpus: Corpus) -> tuple[ChunkRef, str] | None:
-    """Return a chunk from the middle of `corpus` with its text; None when there is none."""
-    if not len(corpus):
-        return None
-    ref = corpus.refs[len(corpus) // 2]
-    return ref, store.texts([ref.rowid])[ref.rowid]
+        return ref.path, float(exact_cosines(stored, provider.embed([text], "document")[0])[0])
