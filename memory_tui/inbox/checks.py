@@ -151,17 +151,17 @@ def inputs_of(plan: Plan, curator: Curator, recalled: frozenset[str] | None) -> 
     notes, claude = tuple(notes_of(plan.roots)), claude_code.folders(plan.roots)
     files = ledger.report(note.path for note in notes).files if ledger is not None else ()
     return InboxInputs(
-        [beginning(note) for note in notes],
-        dt.datetime.fromtimestamp(plan.clock(), dt.UTC).astimezone(plan.config.time_zone).date(),
-        exists,
-        _unread(plan, notes),
-        recalled,
-        {file.path: file.words for file in files if file.state in ("untrusted", "edited")},
-        frozenset(note.path for note in notes if claude_code.in_folders(note.path, claude)),
-        claude_code.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
-        ledger is not None or plan.profile.chunking == AT_ENTRIES,
-        lost_notes(curator.journal, curator.read, [(note.path, note.text) for note in notes]),
-        cleared(plan.roots.workspace),
+        notes=[beginning(note) for note in notes],
+        today=dt.datetime.fromtimestamp(plan.clock(), dt.UTC).astimezone(plan.config.time_zone).date(),
+        exists=exists,
+        over=_unread(plan, notes),
+        recalled=recalled,
+        trust={file.path: file.words for file in files if file.state in ("untrusted", "edited")},
+        claude=frozenset(note.path for note in notes if claude_code.in_folders(note.path, claude)),
+        unlisted=claude_code.unlisted({note.path: note.text for note in notes}, claude) if claude else {},
+        annotated=ledger is not None or plan.profile.chunking == AT_ENTRIES,
+        lost=lost_notes(curator.journal, curator.read, [(note.path, note.text) for note in notes]),
+        cleared=cleared(plan.roots.workspace),
     )
 
 
@@ -373,6 +373,7 @@ def _unlisted(run: Examination) -> Iterator[Suggestion]:
 
 
 def _over_budget(run: Examination) -> Iterator[Suggestion]:
+    """Yield what no session reads of a curated note, as one suggestion."""
     for path, (first, last) in run.inputs.over.items():
         lines = run.texts[path].text.split("\n")
         count = len(lines) - (not lines[-1])

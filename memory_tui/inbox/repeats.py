@@ -345,7 +345,7 @@ def _rows(at: int, note: DatedNote) -> Iterator[_Row]:
             continue
         if not fence and HEADING.match(text):
             heading = " ".join(text.lower().split())
-            yield _Row(at, number, text, heading, heading, counts=False)
+            yield _Row(at, number, text, key=heading, heading=heading, counts=False)
         else:
             counts = not fence and number not in dreams and not (_HOST_LINE.match(text) or _ASIDE.match(text))
             yield _Row(at, number, text, f"`{text.strip()}" if fence else plain(text), heading, counts)

@@ -327,7 +327,7 @@ class ServedMemory:
         return "" if self._memory is None else self._memory.plan.settings.word("profile")
 
     def answer(self, tool: str, args: Mapping[str, Any], caller: Caller, *, late: bool = False) -> Answer:
-        """Run a tool, logged where that is wanted. Raises MemoryTuiError for what it cannot answer, Cancelled."""
+        """Run a tool, logged where that is wanted; why it cannot answer is an answer. Raises QueryError, Cancelled."""
         from memory_tui.mcp import tools
 
         self._asks = True

@@ -96,18 +96,18 @@ class Passages:
         """Tell whether `text` looks like it holds a secret, and so stays here."""
         return bool(finder.kinds(text, Known(cleared=self._cleared)) and finder.kinds(text, self._known))
 
-    def of(self, note: IndexedNote) -> tuple[int, list[ChunkColumns], list[VectorColumns]]:
+    def rows_of(self, note: IndexedNote) -> tuple[int, list[ChunkColumns], list[VectorColumns]]:
         """Return how many passages of a note are withheld, and the rows of the others."""
         withheld, chunks, vectors = 0, list[ChunkColumns](), list[VectorColumns]()
         for ordinal, passage in enumerate(self._store.passages(note)):
-            seq, said = self._base + passage.rowid, (passage.importance, passage.triggers, passage.project)
-            if self.hides("\n".join((passage.above, passage.text, *said[1:]))):
+            annotations = passage.importance, passage.triggers, passage.project
+            if self.hides("\n".join((passage.above, passage.text, *annotations[1:]))):
                 withheld += 1
                 continue
-            place = seq, ordinal, passage.occurrence, passage.start_line, passage.end_line
-            texts = json.dumps(said) if any(said) else "", _bytes(passage.above), _bytes(passage.text)
+            place = self._base + passage.rowid, ordinal, passage.occurrence, passage.start_line, passage.end_line
+            texts = json.dumps(annotations) if any(annotations) else "", _bytes(passage.above), _bytes(passage.text)
             chunks.append((*place, passage.chunk_id, passage.hash, *texts))
-            vectors += _vectors(seq, passage)
+            vectors += _vectors(place[0], passage)
         return withheld, chunks, vectors
 
 
@@ -139,7 +139,7 @@ def preview(store: Store, cleared: frozenset[tuple[str, str]]) -> dict[str, Prev
     passages, kinds = Passages(store, cleared), {kind: Preview() for kind in (NOTES, MEMORY, SESSIONS)}
     for note in store.indexed().values():
         sums = kinds[kind_of(note)]
-        withheld, rows, _ = passages.of(note)
+        withheld, rows, _ = passages.rows_of(note)
         sums.files += 1
         sums.withheld += withheld
         sums.passages += len(rows)
@@ -254,7 +254,7 @@ class _Run:
             if (note := self._store.file(path)) is None:
                 # It is gone since; the next run removes it.
                 return
-            withheld, chunks, vectors = self._passages.of(note)
+            withheld, chunks, vectors = self._passages.rows_of(note)
         kept = f"not published, as it may hold a secret: {plural(withheld, 'passage')}" if withheld else ""
         same = {
             name: getattr(note, name) for name in ("path", "source", "hash", "size", "state", "indexed_at", "dated")
@@ -448,7 +448,7 @@ def verify(access: Access, store: Store, allowed: Consent, disk: Roots | None = 
             rows = connection.execute(_ROWS, {"t": access.tenant, "w": ws, "p": path}, binary=True).fetchall()
             if not all(holds(text.decode("utf-8", "surrogatepass"), digest) for *_, digest, _, _, text, _ in rows):
                 problems.append(f"{path}: a text is not what was hashed")
-            _, columns, vectors = passages.of(note)
+            _, columns, vectors = passages.rows_of(note)
             ours = [(*each, [vector.data for seq, _, _, vector in vectors if seq == each[0]]) for each in columns]
             if rows != ours or there[path] != note.hash:
                 problems.append(f"{path}: it is not published as it is indexed")

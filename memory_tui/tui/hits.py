@@ -130,6 +130,7 @@ class Row:
 
     hit: Candidate
     place: int
+    """Counted from 1 as it is ranked; 0 for no candidate."""
     sent: bool
     name: str
     body: str
@@ -191,7 +192,10 @@ def marked(text: str, spans: Sequence[tuple[int, int]]) -> Content:
 def rows(
     evidence: Evidence, trace: Trace, most: int, grade: Grade = lambda _: None, also: Account | None = None
 ) -> list[Row]:
-    """Return what is recalled, the `most` best of the others, and what a person asked about `also`."""
+    """Return the rows of what is recalled, of the `most` best others, and of the chunk that a person asked about.
+
+    `also` is that chunk; what is no candidate has no place in the ranking: 0.
+    """
     words, scale = MatchedWords.of(trace), perfect(trace)
     passages = excerpts(trace, evidence, trace.settings.whole("query.maxCharacters"))
     read = {part.hit.chunk.rowid: part for part in passages}
@@ -206,11 +210,11 @@ def rows(
         file = short_path(safe(hit.chunk.path.removeprefix("memory/").removesuffix(".md")))
         name = one_line(f"{text.name.partition(':')[0] if dated else file} {text.title}")
         sent = isinstance(hit.verdict, Recalled) and not hit.verdict.kept_back and place > 0
-        age, marks = age_in_list(age_of(hit, trace.now)), tuple(text.marks)
+        age = age_in_list(age_of(hit, trace.now))
         part = read.get(hit.chunk.rowid) if sent else None
         fate = as_notice(also.fate).message if also and not place else ""
-        row = Row(hit, place, sent, name, text.body, age, parts(hit), scale, marks, grade(hit.chunk), part, fate)
-        result.append(row)
+        row = Row(hit, place, sent, name, text.body, age, parts(hit), scale, marks=tuple(text.marks))
+        result.append(replace(row, grade=grade(hit.chunk), passage=part, fate=fate))
     return result
 
 
