@@ -6,14 +6,11 @@ import datetime as dt
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
-from rich.cells import cell_len
 from textual.content import Content
 
-from memory_tui.errors import MemoryTuiError
 from memory_tui.formatting import age_words, one_line, plural, safe
 from memory_tui.hosts import claude_code, codex
 from memory_tui.notes.changes import diff_lines
@@ -70,14 +67,15 @@ def ordered(files: Sequence[FileRow]) -> list[FileRow]:
 def matches(row: FileRow, letters: str, use: str = "") -> bool:
     """Return whether the words of a filter stand in path, title or type of a note, or tell how agents use it."""
     day = f"{row.day} {row.day.day} {row.day:%B %y}" if row.day else ""
-    text = f"{row.path} {row.title} {row.kind} {day} {use}".casefold()
+    # How often and since when a note is used are no days to look for.
+    text = f"{row.path} {row.title} {row.kind} {day} {re.sub(r'[0-9-]+', '', use)}".casefold()
     # The 4th of April is no other day of the fourth month.
     numbers = frozenset(re.findall(r"\d+", text))
     return all(word in (numbers if word.isdecimal() and len(word) < 3 else text) for word in letters.casefold().split())
 
 
-def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False, use: str = "") -> Content:
-    """Return the row of a note: its state, day or name, title, which repeats no day, and its use where that fits."""
+def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False) -> Content:
+    """Return the row of a note: its state, day or name, and title, which repeats no day."""
     state = row.detail if row.state == "pending" and row.detail in MARKS else row.state
     mark, style = MARKS.get(state, ("~", "$warning"))
     title = one_line(row.title)
@@ -92,13 +90,12 @@ def list_row(row: FileRow, today: dt.date, width: int, *, marked: bool = False, 
     else:
         name = short_path(one_line(row.path.removeprefix("memory/")), width - 2)
         title = "" if title.casefold() in (name.casefold(), name.removesuffix(".md").casefold()) else title
-    drawn = Content.assemble(
+    return Content.assemble(
         ("■" if marked else mark, "$accent" if marked else style),
         f" {name}",
         (f"  {row.kind}" if row.kind else "", "$accent"),
         (f"  {title}" if title else "", "$foreground-muted"),
     ).truncate(width, ellipsis=True)
-    return drawn + Content.styled(f"  {use}", "$accent") if use and drawn.cell_length + len(use) + 2 <= width else drawn
 
 
 # --- the note -----------------------------------------------------------------------------------------------------
@@ -188,7 +185,7 @@ def unread(engine: Engine, path: str, lines: int) -> NotePage:
 
 
 def about(engine: Engine, path: str, row: FileRow | None) -> Iterator[Part]:
-    """Yield how a note stands in index, time, links and recalls; for worker threads."""
+    """Yield how a note stands in index, time and links; for worker threads."""
     if row is not None:
         if row.state != "fresh" or row.detail:
             yield row.detail or row.state, "$warning"
@@ -197,8 +194,6 @@ def about(engine: Engine, path: str, row: FileRow | None) -> Iterator[Part]:
     back = Counter(link.source for link in links_of(engine, path).back)
     if back:
         yield f"{plural(len(back), 'note')} link{'s' * (len(back) == 1)} here", ""
-    if words := recalls(engine.plan.roots.workspace, path, row.day if row is not None else None):
-        yield words, ""
 
 
 def age(plan: Plan, row: FileRow) -> str:
@@ -225,20 +220,8 @@ def links_of(engine: Engine, path: str) -> NoteLinks:
     return engine.notes.curator.plan.links.about(path)
 
 
-def recalls(workspace: Path, path: str, day: dt.date | None = None) -> str:
-    """Say how often agents were given lines of a note of a `day`, as far as the log goes back; empty if unknown."""
-    try:
-        log = recall_log.read(recall_log.recall_log_path(workspace))
-    except MemoryTuiError:
-        return ""
-    if times := sum(path in entry.delivered for entry in log.entries):
-        return f"recalled {plural(times, 'time')}"
-    since = dt.date.fromtimestamp(log.since)
-    return f"never recalled since {max(since, min(day or since, dt.date.today()))}" if log.since else ""
-
-
-def recall_uses(engine: Engine) -> Callable[[str], str]:
-    """Return what says of a note how agents use it: recalled often, never, or recalled and unused; empty for others.
+def recall_uses(engine: Engine) -> Callable[[str, dt.date | None], str]:
+    """Return what says how often agents were given a note of a day, and whether an answer used it.
 
     The log tells of its time, the transcripts of the last days. Raises IndexUnavailable.
     """
@@ -253,25 +236,25 @@ def recall_uses(engine: Engine) -> Callable[[str], str]:
     used = frozenset(path for recall in recalls for path in recall.used)
     total = log.delivered | recalled
 
-    def use(path: str) -> str:
-        if recalled[path] >= _OFTEN and path not in used:
-            return "recalled, unused"
-        return "recalled often" if total[path] >= _OFTEN else "never recalled" if log.since and not total[path] else ""
+    def use(path: str, day: dt.date | None) -> str:
+        if times := total[path]:
+            unused = recalled[path] >= _OFTEN and path not in used
+            return f"recalled {plural(times, 'time')}{', unused' if unused else ', often' * (times >= _OFTEN)}"
+        since = dt.date.fromtimestamp(log.since)
+        return f"never recalled since {max(since, min(day or since, dt.date.today()))}" if log.since else ""
 
     return use
 
 
 def strip(parts: Sequence[Part], width: int) -> Content:
     """Return as many parts as fit `width`, the first in any case."""
-    pieces: list[Part] = []
-    used = 0
+    shown, lead = Content(""), ""
     for words, style in parts:
-        text = one_line(words)
-        if pieces and used + cell_len(text) + 3 > width:
+        longer = Content.assemble(shown, (lead, "$foreground-muted"), (one_line(words), style))
+        if lead and longer.cell_length > width:
             break
-        pieces += [(" · ", "$foreground-muted"), (text, style)] if pieces else [(text, style)]
-        used += cell_len(text) + 3
-    return Content.assemble(*pieces).truncate(width, ellipsis=True) if pieces else Content("")
+        shown, lead = longer, " · "
+    return shown.truncate(width, ellipsis=True)
 
 
 def link_rows(reply: NoteLinks) -> list[tuple[str, str]]:

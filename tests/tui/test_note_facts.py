@@ -38,25 +38,7 @@ def row(path, *, title="", state="fresh", detail="", source="memory"):
     return FileRow(path, source, state, detail, 1, 100, 0.0, day, "", title)
 
 
-def test_a_note_says_how_often_it_was_recalled_or_since_when_never(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    log, start = recall_log.recall_log_path(tmp_path), dt.datetime(2026, 3, 1, 12).timestamp()
-    assert note_facts.recalls(tmp_path, "a.md") == ""
-    for day in range(25):
-        hits = (LoggedHit("a.md", 1, 2, 0.5, 0.5, 0.5),) if day < 2 else ()
-        recall_log.append_recall(log, RecallEntry("memory_search", "router", start + day * 43_200.0, hits=hits))
-    recall_log.append_recall(log, RecallEntry("memory_get", "a.md", start + 1e6, outcome="lines 1 to 2"))
-    assert note_facts.recalls(tmp_path, "a.md") == "recalled 3 times"
-    assert note_facts.recalls(tmp_path, "b.md") == "", "too few days tell nothing"
-    for day in range(14, 30):
-        recall_log.append_recall(log, RecallEntry("memory_search", "router", start + day * 86_400.0))
-    assert note_facts.recalls(tmp_path, "b.md") == "never recalled since 2026-03-01"
-    for day, since in ((dt.date(2026, 2, 1), "2026-03-01"), (dt.date(2026, 3, 20), "2026-03-20")):
-        assert note_facts.recalls(tmp_path, "b.md", day) == f"never recalled since {since}"
-
-
-def test_a_row_says_whether_agents_recall_a_note_never_often_or_without_use(engine, tmp_path, monkeypatch):
+def test_one_rule_says_how_often_a_note_was_recalled_or_since_when_never(engine, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     workspace, now = engine.plan.roots.workspace, engine.plan.clock()
@@ -77,16 +59,17 @@ def test_a_row_says_whether_agents_recall_a_note_never_often_or_without_use(engi
         )
     os.utime(claude_file(tmp_path, lines), (now - 900.0, now - 900.0))
     use = note_facts.recall_uses(engine)
-    assert [use(f"{name}.md") for name in ("often", "idle", "other")] == [
-        "recalled often",
-        "recalled, unused",
-        "never recalled",
+    since, day = dt.date.fromtimestamp(now - 20 * 86_400.0), dt.date.fromtimestamp(now - 3 * 86_400.0)
+    assert [use(f"{name}.md", None) for name in ("often", "idle", "other")] == [
+        "recalled 5 times, often",
+        "recalled 5 times, unused",
+        f"never recalled since {since}",
     ]
-    file = row("idle.md", title="Kiln")
-    assert note_facts.list_row(file, TODAY, 60, use="unused").plain == "  idle.md  Kiln  unused"
-    assert note_facts.list_row(file, TODAY, 20, use="unused").plain == "  idle.md  Kiln"
-    assert note_facts.matches(file, "unused", "unused")
-    assert not note_facts.matches(file, "unused", "often")
+    assert use("other.md", day) == f"never recalled since {day}"
+    file, words = row("idle.md", title="Kiln"), use("idle.md", None)
+    assert note_facts.matches(file, "unused kiln", words)
+    assert not note_facts.matches(file, "often", words)
+    assert not note_facts.matches(file, "5", words), "how often is no day"
 
 
 def test_the_curated_note_comes_first_then_topics_then_days_from_the_newest_then_sessions():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -73,8 +74,8 @@ class NotesView(View):
         """The change that opened the note in front, and the note and line that were there before."""
         self.greeted = False
         self.is_filling = False
-        self.use: Callable[[str], str] = lambda _: ""
-        """What says of a note how agents use it."""
+        self.use: Callable[[str, dt.date | None], str] = lambda *_: ""
+        """What says of a note of a day how agents use it."""
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -149,7 +150,7 @@ class NotesView(View):
         use = self.attempt(tui.note_facts.recall_uses)
         if use is not None:
             self.use = use
-            self.post_message(self.Done(self.list_notes))
+            self.post_message(self.Done(self.on_resize))
 
     def events_arrived(self, events: Sequence[Event]) -> None:
         """Read the note again after a sync: links and passages may be others."""
@@ -169,18 +170,16 @@ class NotesView(View):
             return
         letters = self.query_one("#notes-filter", Input).value
         every = tui.note_facts.ordered(self.session.files)
-        uses = {row.path: self.use(row.path) for row in every}
-        files = [row for row in every if tui.note_facts.matches(row, letters, uses[row.path])]
+        files = [row for row in every if tui.note_facts.matches(row, letters, self.use(row.path, row.day))]
         width = rows.scrollable_content_region.width or 30
-        shown = [(row.path, row.state, row.detail, row.title, uses[row.path]) for row in files]
+        shown = [(row.path, row.state, row.detail, row.title) for row in files]
         key = shown, width, frozenset(self.marked)
         if key == self.listed:
             return
         self.listed = key
         draw = partial(tui.note_facts.list_row, today=tui.note_facts.today_of(engine.plan), width=width)
         with self.prevent_reading():
-            drawn = (draw(row, marked=row.path in self.marked, use=uses[row.path]) for row in files)
-            rows.refill(Option(content, id=row.path) for row, content in zip(files, drawn, strict=True))
+            rows.refill(Option(draw(row, marked=row.path in self.marked), id=row.path) for row in files)
             if self.path and (at := rows.position(self.path)) is not None:
                 rows.highlighted = at
         count = f"{len(files)} of {len(self.session.files)}" if letters else f"{len(files)}"
@@ -313,7 +312,9 @@ class NotesView(View):
         """Show the strip over the text."""
         about, page = self.query_one("#notes-about", Static), self.page
         words = Content.styled(one_line(page.problem), "$error") if page.problem else None
-        parts = [*page.parts, *([(self.reader.origin, "$accent")] if self.reader.origin else [])]
+        use = next((self.use(row.path, row.day) for row in self.session.files if row.path == page.path), "")
+        more = (use, ""), (self.reader.origin, "$accent")
+        parts = [part for part in (*page.parts, *more) if part[0]]
         # What the host does not read comes first, then who wrote the line, then the note.
         parts.sort(key=lambda part: {"$error": 0, "$warning": 1, "$accent": 2}.get(part[1], 3))
         if parts:
