@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from textual.widgets import TextArea
 
-from memory_tui.notes.journal import left
+from memory_tui.engine.notes import Past
+from memory_tui.notes.journal import JournalEntry, left
 from memory_tui.tui.reader import Reader
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.session import ReadNote
+from memory_tui.tui.views import history
 from memory_tui.tui.views.notes import NotesView
 from tests.support.curate import entries
 from tests.support.tui import LARGE, SMALL, TINY, Window, make_app
@@ -462,6 +464,19 @@ def test_a_change_of_the_list_is_taken_back_and_made_again(screen, workspace):
     screen.press("y").until(lambda: "the first" in log.read_text()).settle()
     screen.press("down", "down", "u").until(lambda: "the first" not in log.read_text()).settle()
     assert "the second" in log.read_text(), "u takes the last change back, wherever the cursor is"
+
+
+def test_a_change_shows_the_end_of_its_title_where_the_list_is_narrow():
+    titles = [
+        f"Promote memory/2026-11-17.md:4-9 to MEMORY.md, Home network and lab ({end})" for end in ("cables", "keys")
+    ]
+    changes = [JournalEntry(at, 60.0 * at, "done", "promote", title, ()) for at, title in enumerate(titles, 1)]
+    _, *options = history.rows(Past(), changes, 58)
+    for title, option in zip(titles, options, strict=True):
+        lines = str(option.prompt).split("\n")
+        assert " ".join(map(str.strip, lines)).endswith(f"you: {title}")
+        assert max(map(len, lines)) <= 58
+        assert lines[1].startswith("       "), "below its words"
 
 
 def test_lines_that_another_program_took_out_can_be_brought_back(screen, workspace):

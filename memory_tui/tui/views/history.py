@@ -123,8 +123,10 @@ def rows(known: Past, entries: Sequence[JournalEntry], width: int) -> Iterator[O
                 style = "$warning" if gone else "$accent"
             else:
                 what, style = f"you: {entry.title}", "$foreground-muted strike" if entry.id in known.redoable else ""
-            row = Content.assemble((time, "$foreground-muted"), (one_line(what), style)).truncate(width, ellipsis=True)
-            yield Option(row, id=key_of(entry))
+            # The end of what was done tells it from the one before.
+            lines = Content.styled(one_line(what), style).wrap(max(20, width - len(time)))
+            below = Content("\n" + " " * len(time)).join(lines)
+            yield Option(Content.assemble((time, "$foreground-muted"), below), id=key_of(entry))
     others = [entry for entry in entries if entry.kind == OTHERS and id(entry) not in inside]
     if share := authors.unknown_share((entry.author, len(entry.files)) for entry in others):
         yield Option(Content.styled(f" {share}", "$foreground-muted"), disabled=True)
