@@ -398,7 +398,7 @@ def pipeline(trace: Trace) -> str:
     funnel = trace.funnel
     pools = f"meaning finds {funnel.vector_pool:,}, words {funnel.text_pool:,}"
     strong = f", {funnel.over_gate:,} strong enough" if funnel.over_gate < funnel.candidates else ""
-    return f"{sent_of(trace):,} of {funnel.chunks:,} passages are sent; {pools}{strong}"
+    return f"{sent_of(trace):,} of {funnel.candidates:,} passages are sent; {pools}{strong}"
 
 
 def hundredths(values: Sequence[float], total: float) -> list[int]:

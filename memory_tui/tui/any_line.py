@@ -21,7 +21,8 @@ from memory_tui.errors import MemoryTuiError
 from memory_tui.explain.why_not import named
 from memory_tui.formatting import one_line, safe
 from memory_tui.tui.dialogs import Box, Dialog, Options
-from memory_tui.tui.hits import MUTED, fit
+from memory_tui.tui.facts import MUTED
+from memory_tui.tui.hits import fit
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View
 

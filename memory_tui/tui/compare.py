@@ -24,7 +24,8 @@ from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.tui import knobs
 from memory_tui.tui.dialogs import Dialog
-from memory_tui.tui.hits import BAR, MUTED, Row, bar, fit, rows, short_reason
+from memory_tui.tui.facts import MUTED
+from memory_tui.tui.hits import BAR, Row, bar, fit, rows, short_reason
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.knobs import figure, under
 from memory_tui.tui.rows import Rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -30,6 +31,7 @@ from memory_tui.search.trace import (
 from memory_tui.shared.scope import workspace_of
 from memory_tui.tokens import as_asked
 from memory_tui.tui import knobs
+from memory_tui.tui.facts import MUTED, WARN, Fact, drawn
 from memory_tui.tui.knobs import figure, under
 from memory_tui.tui.rows import short_path
 
@@ -37,14 +39,19 @@ WORDS, MEANING, AGE = "█", "▒", "░"
 BESIDE, BESIDE_SHORT = "beside a better passage", "beside a better one"
 BAR, AGE_CELLS, LEAD = 8, 9, 8
 """Cells of a row: its bar, its age, and what stands before the bar."""
-MUTED = "$foreground-muted"
-"""In a Content `$text-muted` is white, not muted."""
 OLDER, UNSENT = "older value · ", "not sent: "
 """What leads the text of a row of which a newer line states another value, or whose line the agent does not get."""
 LONGEST = 160
 """Characters of a row's text."""
+FEWEST, MOST = 6, 24
+"""Cells of the name of what a remedy has drop out."""
+_NOW = re.compile(r" \(now [^)]*\)| instead of \d+")
+"""What a remedy says of the ranking in force."""
 GRADES: Mapping[int, str] = {0: "✗", 1: "~", 2: "✓"}
-STEPS: Mapping[str, str] = {"base": "1st look", "rerank": "2nd look"}
+STEPS: Mapping[str, str] = {
+    **{"vector": "meaning", "text": "words", "hybrid": "both", "recency": "age", "decay": "age"},
+    **{"base": "1st look", "rerank": "2nd look", "next to": "beside", "mmr": "variety", "gate": "sent"},
+}
 """What the sum calls a step."""
 LIKES = {"like words": " but words like them", "letters": " but pieces of them", "line words": " but common ones"}
 """What a passage without the words has, by the measure of the second look that gives most."""
@@ -79,12 +86,18 @@ class Part:
     figure: str = ""
 
 
+def looks(hit: Candidate) -> list[tuple[float, float]]:
+    """Return what words, then meaning have in the first look and in the second, before either is weighed."""
+    measures = hit.second.measures if hit.second else ()
+    meaning = sum(measure.points for measure in measures if "meaning" in measure.name)
+    words = sum(measure.points for measure in measures) - meaning
+    return [(hit.text_points, words), (hit.vector_points, meaning)]
+
+
 def parts(hit: Candidate) -> list[Part]:
     """Return words, meaning and age, then what else counts; they add up to the score, and so do their figures."""
-    words, meaning = hit.text_points * hit.first_share, hit.vector_points * hit.first_share
-    for measure in hit.second.measures if hit.second else ():
-        points = measure.points * hit.second.weight if hit.second else 0.0
-        words, meaning = (words, meaning + points) if "meaning" in measure.name else (words + points, meaning)
+    weight = hit.second.weight if hit.second else 0.0
+    words, meaning = (first * hit.first_share + second * weight for first, second in looks(hit))
     # Of a note that the question names neither age nor factors count.
     running, taken = hit.hybrid * hit.first_share, 0.0
     others = {} if hit.level else {factor.term: factor.value for factor in hit.factors}
@@ -258,11 +271,8 @@ def level_line(trace: Trace, width: int, ranking: str = "") -> Content:
     more = ", ".join(filter(None, (held, limits)))
     head = f"{head}{' ' if in_part else ': '}{more}" if head and more else head or f"{limits[:1].upper()}{limits[1:]}"
     head = f"{head}." if head else ""
-    gets = (
-        f"Your agent gets {'the first ' * wide}{sent} of {plural(trace.funnel.chunks, 'passage')}."
-        if sent
-        else "Your agent gets nothing."
-    )
+    total = plural(trace.funnel.candidates, "passage")
+    gets = f"Your agent gets {'the first ' * wide}{sent} of {total}." if sent else "Your agent gets nothing."
     read = Content.styled(one_line("; ".join(trace.plan.readings)), "$warning")
     ranking += "   c compares" * (wide and bool(ranking))
     key = Content.styled("  u as written " if read else f"{ranking} ", "$warning" if read else MUTED)
@@ -368,8 +378,8 @@ def sums(row: Row, trace: Trace, spoken: Sequence[Spoken], width: int) -> Conten
         lines.append(lead + Content.styled(f"  {details.get(part.name, '')}", MUTED))
     if len(lines) < 5:
         lines.append(Content.styled(f"{'':10}────  {second_look(row)}".rstrip(), MUTED))
-    # Of the same passages as are counted above the list; those that no side proposed come last.
-    place = f"{ordinal(row.place)} of {trace.funnel.chunks:,}" if row.place else "as a candidate"
+    # Of the same passages as are counted above the list.
+    place = f"{ordinal(row.place)} of {trace.funnel.candidates:,}" if row.place else "as a candidate"
     score = Content.styled(f"{'score':<10}{figure(row.hit.score):>4}", "bold")
     total = Content.assemble(score, f"  {place}", ("   s sum, m judges", MUTED))
     return Content("\n").join(line.truncate(width, ellipsis=True) for line in (*lines, total))
@@ -407,21 +417,20 @@ def _sum(part: Part, cells: int) -> Content:
 
 
 def long_sum(row: Row, trace: Trace, text: str, width: int) -> Content:
-    """Return every step of a score, each with what it takes to redo it by hand, and what the answer lacks."""
-    lines = []
-    account = Account(row.hit.chunk, row.hit.verdict, row.hit, not row.fate, text)
-    for step in [*steps(account, trace), wording.file_line(row.hit.chunk.path, trace)]:
-        style = "bold" if step.operation == "=" else ""
-        label, detail = STEPS.get(step.label, step.label), step.detail.replace(" stage", " look")
-        lead = Content.assemble((f"{label:<9}", MUTED), (f"{step.figure:<10}", style))
-        room = max(20, width - lead.cell_length)
-        folded = Content(one_line(detail)).wrap(room) if detail else [Content("")]
-        for part in folded:
-            lines.append(Content.assemble(lead, part))
-            lead = Content(" " * lead.cell_length)
-    for notice in trace.notices:
-        lines += Content.styled(one_line(f"{notice.message} {notice.next_step}"), "$warning").wrap(max(20, width))
-    return Content("\n").join(lines)
+    """Return what makes each sum, then every step with what it takes to redo it by hand, and what the answer lacks."""
+    hit, rows = row.hit, list[Fact]()
+    every = steps(Account(hit.chunk, hit.verdict, hit, not row.fate, text), trace)
+    digits, shares = every[0].digits, (hit.first_share, hit.second.weight if hit.second else 0.0)
+    for at, part in enumerate([*row.sums, Part("score", hit.score, figure=figure(hit.score))]):
+        pairs = zip(looks(hit)[at], shares, strict=True) if at < 2 and shares[0] != 1.0 else ()
+        way = " + ".join(f"{figure(points, digits)} x {figure(share, 4)}" for points, share in pairs if share)
+        words = f"{part.figure:<6}{way}{' = ' if way else ''}{figure(part.points, 3)}"
+        rows.append(Fact(words, label=part.name, style="bold"))
+    for step in [*every, wording.file_line(hit.chunk.path, trace)]:
+        words = f"{step.figure:<10}{one_line(step.detail.replace(' stage', ' look'))}"
+        rows.append(Fact(words, label=STEPS.get(step.label, step.label) or " "))
+    rows += [Fact(f"{notice.message} {notice.next_step}", style=WARN) for notice in trace.notices]
+    return Content("\n").join(drawn(fact, width) for fact in rows)
 
 
 def reads(row: Row, line: int, width: int) -> Content:
@@ -468,16 +477,26 @@ class Remedy:
     """What would have a passage sent, and its price; trying it sets a ranking or asks another question."""
 
     text: str
-    effect: str
+    place: str
+    out: Sequence[str]
+    """The names of what drops out."""
     remedy: Change | Rephrased
 
-    def drawn(self, width: int, column: int) -> Content:
-        """Return a line of exactly `width` cells, the price in a `column` at its right where the text leaves room."""
-        room = width - len(self.text) - 2
-        # In fewer cells nothing could be named that drops out.
-        price = self.effect if room >= min(16, len(self.effect)) else self.effect.partition(";")[0]
-        column = min(column, room) if price == self.effect else len(price)
-        return fit(Content(f" {self.text}"), width - column - 1) + " " + fit(Content.styled(price, MUTED), column)
+    def effect(self, width: int) -> Content:
+        """Return the price in `width` cells: a name loses its end, then what drops out is counted."""
+        drops = f"{len(self.out)} drop out" if self.out else "nothing else drops out"
+        if len(self.out) == 1:
+            room = max(FEWEST, min(MOST, width - len(f"{self.place};  drops out")))
+            drops = f"{Content(self.out[0]).truncate(room, ellipsis=True)} drops out"
+        ways = [Content.styled(f"{self.place}; {words}", MUTED) for words in (drops, f"{len(self.out)} out")]
+        ways *= isinstance(self.remedy, Change)
+        return next((way for way in ways if way.cell_length <= width), Content.styled(self.place, MUTED))
+
+    def drawn(self, width: int) -> Content:
+        """Return a line of exactly `width` cells; what there is now gives way to the effect of the remedy."""
+        text = self.text if len(self.text) + 2 + len(self.place) <= width else _NOW.sub("", self.text)
+        price = self.effect(width - len(text) - 2)
+        return fit(Content(f" {text}"), width - price.cell_length - 1) + " " + price
 
 
 def turns(change: Change) -> str:
@@ -489,16 +508,11 @@ def remedies(
     changes: Sequence[Change], questions: Sequence[Rephrased], names: Mapping[int, str], most: int = 6
 ) -> list[Remedy]:
     """Return the changes that have a passage sent, least harm first, then the questions that do."""
-    result = [Remedy(turns(change), _price(change, names), change) for change in changes[:most]]
+    result = []
+    for change in changes[:most]:
+        out = [names.get(ref.rowid, one_line(ref.path)) for ref in change.drops_out]
+        result.append(Remedy(turns(change), ordinal(change.place or 0), out, change))
     for question in questions:
         words = f'"{question.word}" in the question' if question.word else f"without {quoted(question.left_out)}"
-        result.append(Remedy(one_line(words), ordinal(question.place), question))
+        result.append(Remedy(one_line(words), ordinal(question.place), (), question))
     return result
-
-
-def _price(change: Change, names: Mapping[int, str]) -> str:
-    out = change.drops_out
-    drops = f"{len(out)} drop out" if out else "nothing else drops out"
-    if len(out) == 1:
-        drops = f"{Content(names.get(out[0].rowid, one_line(out[0].path))).truncate(24, ellipsis=True)} drops out"
-    return f"{ordinal(change.place or 0)}; {drops}"

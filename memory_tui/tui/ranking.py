@@ -16,8 +16,8 @@ from memory_tui.config.settings import BY_KEY, Settings
 from memory_tui.explain.counterfactuals import WEIGHT
 from memory_tui.formatting import one_line, safe
 from memory_tui.tui import knobs
-from memory_tui.tui.facts import WARN, coloured
-from memory_tui.tui.hits import MUTED, fit
+from memory_tui.tui.facts import MUTED, WARN, coloured
+from memory_tui.tui.hits import fit
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.knobs import figure
 from memory_tui.tui.rows import Rows
@@ -113,10 +113,7 @@ def _numbers(settings: Settings, keys: Sequence[str], width: int) -> Iterator[st
     """Yield the knobs of a ranking as far as a line of `width` cells has room for them."""
     wide = width >= 100
     if WEIGHT in keys:
-        meaning = float(settings.values[WEIGHT].value)
-        yield f"words weigh {figure(1 - meaning)}"
-        if wide:
-            yield f"meaning {figure(meaning)}"
+        yield f"words weigh {figure(1 - settings.number(WEIGHT))}"
     if knobs.FLOOR in keys and (wide or knobs.HALF_LIFE not in keys):
         floor = settings.number(knobs.FLOOR)
         yield f"too weak under {figure(floor) if floor else '0'}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -22,17 +23,17 @@ from memory_tui.errors import Cancelled
 from memory_tui.explain.counterfactuals import TEXT
 from memory_tui.explain.wording import MatchedWords
 from memory_tui.formatting import one_line, plural
-from memory_tui.notices import ordinal
 from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.tui import knobs
 from memory_tui.tui.dialogs import Confirm, Dialog, Page
-from memory_tui.tui.hits import MUTED, Row, fit
+from memory_tui.tui.facts import MUTED
+from memory_tui.tui.hits import Row, fit
 from memory_tui.tui.keys import named
 from memory_tui.tui.knobs import figure
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View
 from memory_tui.tune import judgments
-from memory_tui.tune.evaluate import FEWEST, METRIC, Better, Case, Outcome, Scores, by_question, mean, score, tune
+from memory_tui.tune.evaluate import FEWEST, METRIC, Better, Case, Measured, Outcome, by_question, mean, score, tune
 from memory_tui.tune.judgments import Label, Notebook, Query
 
 ANSWER = 120
@@ -107,26 +108,30 @@ def as_before(question: str, query: Query | None) -> NotebookChange:
 # --- how well a ranking does ----------------------------------------------------------------------------------------
 
 
-def result(query: Query, scores: Scores | None) -> str:
-    """Return what a ranking sends for a question: `3 of 4 useful, first 2nd, 5 unwanted`."""
-    if query.unanswerable:
-        return "nobody knows" if scores is None else f"{scores['noise']:.0f} sent"
-    if not query.relevant:
-        return "not judged"
-    if scores is None:
-        return plural(len(query.labels), "mark")
-    lines = len(query.relevant)
-    first = f", first {ordinal(round(1 / scores['mrr@10']))}" if scores["mrr@10"] else ""
-    return f"{round(scores['recall'] * lines)} of {lines} useful{first}, {scores['noise']:.0f} unwanted"
+def counts(measured: Sequence[Measured], digits: int) -> list[str]:
+    """Return what a question gets on average: passages useful, wrong and not judged, and useful lines not sent."""
+    means, sent = mean([row.scores for row in measured]), fmean(len(row.hits) for row in measured)
+    missed = fmean((1 - row.scores["recall"]) * len(row.query.relevant) for row in measured)
+    numbers = abs(sent - means["noise"]), means["wrong"], abs(means["noise"] - means["wrong"]), missed
+    names = "useful", "wrong", "not judged", "missed"
+    return [f"{number:.{digits}f} {name}" for number, name in zip(numbers, names, strict=True)]
 
 
-def summary(scores: Mapping[str, Scores]) -> str:
+def result(query: Query, measured: Measured | None) -> str:
+    """Return what a ranking sends for a question: `2 useful, 1 wrong, 3 not judged of 6 sent, 1 missed`."""
+    if measured is None:
+        return "" if query.judged else "not judged"
+    *parts, missed = (part * (part[0] != "0") for part in counts([measured], 0))
+    sent = f"{', '.join(filter(None, parts))} of {len(measured.hits)} sent" if measured.hits else "nothing sent"
+    return ", ".join(filter(None, (sent, missed)))
+
+
+def summary(measured: Mapping[str, Measured]) -> str:
     """Return the means of the questions that can be measured."""
-    if not scores:
+    if not measured:
         return "m marks a passage right or wrong, to measure rankings."
-    means = mean([*scores.values()])
-    order = figure(means[METRIC])
-    return f"{means['recall']:.0%} of useful lines sent, order {order} of 1, {means['noise']:.1f} unwanted a question."
+    order = figure(mean([row.scores for row in measured.values()])[METRIC])
+    return f"A question: {', '.join(counts([*measured.values()], 1))}; order {order} of 1."
 
 
 def outcome_text(outcome: Outcome) -> Content:
@@ -139,7 +144,7 @@ def outcome_text(outcome: Outcome) -> Content:
     effects = (
         ("useful lines that are sent", f"{before['recall']:.0%}", f"{after['recall']:.0%}"),
         ("their order, nDCG, 1 is best", figure(before[METRIC]), figure(after[METRIC])),
-        ("unwanted sent a question", f"{before['noise']:.1f}", f"{after['noise']:.1f}"),
+        ("wrong, sent a question", f"{before['wrong']:.1f}", f"{after['wrong']:.1f}"),
     )
     gain = outcome.held_out
     return Content("\n").join(
@@ -160,8 +165,8 @@ class Sheet(Message):
     """The saved questions, with what is measured of them so far."""
 
     notebook: Notebook
-    scores: Mapping[str, Scores]
-    before: Mapping[str, Scores]
+    scores: Mapping[str, Measured]
+    before: Mapping[str, Measured]
     progress: str = ""
 
 
@@ -235,7 +240,7 @@ class SavedQuestions(Dialog[str]):
     def drawn(self, query: Query, width: int) -> Content:
         """Return a question in a line, with what the ranking sends for it, and whether that is more than before."""
         now, before = self.sheet.scores.get(query.text), self.sheet.before.get(query.text)
-        gain = now["recall"] - before["recall"] if now and before else 0.0
+        gain = now.scores["recall"] - before.scores["recall"] if now and before else 0.0
         sign, style = ("▲", "$success") if gain > 1e-9 else ("▼", "$error") if gain < -1e-9 else (" ", "")
         end = f" {result(query, now)} "
         room = width - len(end) - 2

@@ -99,9 +99,9 @@ def score(cases: Sequence[Case], settings: Settings) -> Scorecard:
     return Scorecard(tuple(rows), mean([row.scores for row in rows]))
 
 
-def by_question(card: Scorecard) -> dict[str, Scores]:
-    """Return the metrics of a scorecard by question."""
-    return {row.query.text: row.scores for row in card.rows}
+def by_question(card: Scorecard) -> dict[str, Measured]:
+    """Return the answers of a scorecard by question."""
+    return {row.query.text: row for row in card.rows}
 
 
 def missed(means: Scores, floors: Mapping[str, float]) -> dict[str, float]:
@@ -113,7 +113,7 @@ def missed(means: Scores, floors: Mapping[str, float]) -> dict[str, float]:
 DEPTHS = (1, 3, 6, 10, 20)
 NAMES: tuple[str, ...] = (*(f"recall@{k}" for k in DEPTHS), "recall", "mrr@10", "ndcg@10", "noise", "wrong")
 """Every metric. `recall` counts all hits that are given, `noise` those of them that hold no right line, `wrong` those
-marked wrong; of these two less is better."""
+marked wrong, all where the notes do not know; of these two less is better."""
 COSTS = frozenset({"noise", "wrong"})
 _CUT = 10
 
@@ -129,7 +129,7 @@ def measure(query: Query, hits: Sequence[ChunkRef]) -> Scores:
     """
     grades = {(label.path, label.line): label.grade for label in query.relevant}
     noise = float(sum((query.grade(hit) or WRONG) == WRONG for hit in hits))
-    wrong = float(sum(query.grade(hit) == WRONG for hit in hits))
+    wrong = noise if query.unanswerable else float(sum(query.grade(hit) == WRONG for hit in hits))
     if not grades:
         return {**dict.fromkeys(NAMES, 0.0 if hits else 1.0), "noise": noise, "wrong": wrong}
     seen: set[tuple[str, int]] = set()

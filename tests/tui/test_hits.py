@@ -1,6 +1,7 @@
 """Statements about an answer, without an app: sums, rows, verdicts, remedies, knobs, saved questions, comparison."""
 
 import dataclasses
+import re
 
 import pytest
 from hypothesis import given
@@ -13,10 +14,10 @@ from memory_tui.explain import hit_text, wording
 from memory_tui.explain.counterfactuals import WEIGHT, Change, flips, that_send
 from memory_tui.explain.why_not import row_of
 from memory_tui.plan import Options
-from memory_tui.search.trace import BelowMinScore, DisplacedByMmr
+from memory_tui.search.trace import BelowMinScore, ChunkRef, DisplacedByMmr
 from memory_tui.tui import any_line, compare, hits, knobs, ranking, saved
 from memory_tui.tui.rows import short_path
-from memory_tui.tune.evaluate import NAMES, NoEvidence
+from memory_tui.tune.evaluate import Measured, NoEvidence, measure
 from memory_tui.tune.judgments import Label, Notebook, Query
 from tests.support.tui import NOW, QUESTION, sample
 
@@ -321,10 +322,25 @@ def test_what_a_knob_is_for_is_not_cut(engine, width):
 
 def test_the_whole_sum_has_every_step_and_fits(evidence, trace, rows):
     text = hits.long_sum(rows[0], trace, evidence.texts[rows[0].hit.chunk.rowid], 54)
-    assert [line.plain.split()[0] for line in text.split("\n") if line.plain[:1] != " "][:5] == [
-        "vector", "text", "hybrid", "1st", "2nd"
-    ]  # fmt: skip
+    heads = [line.plain.split()[0] for line in text.split("\n") if line.plain[1:2] != " "]
+    assert heads[:9] == ["words", "meaning", "age", "score", "meaning", "words", "both", "1st", "2nd"]
     assert max(line.cell_length for line in text.split("\n")) <= 54
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_whole_sum_leads_to_the_numbers_of_the_pane(engine, evidence, profile):
+    trace = engine.search.rank(evidence, engine.plan.with_profile(profile))
+    for row in hits.rows(evidence, trace, 30):
+        lines = hits.long_sum(row, trace, evidence.texts[row.hit.chunk.rowid], 120).plain.split("\n")
+        steps = "\n".join(lines[len(row.sums) + 1 :])
+        for part, line in zip(row.sums, lines, strict=False):
+            name, (number, _, how) = line[:13].strip(), line[13:].partition("  ")
+            assert (name, number.strip()) == (part.name, part.figure) or len(part.name) > 11
+            if " x " in how:
+                made, _, total = how.partition(" = ")
+                assert eval(made.replace(" x ", "*")) == pytest.approx(float(total), abs=0.001)
+                assert all(float(each) == 0 or f"0{each}" in steps for each in re.findall(r"(\.\d+) x", made)[:1])
+        assert f" {knobs.figure(row.hit.score)} " in lines[len(row.sums)]
 
 
 def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
@@ -339,13 +355,14 @@ def test_each_remedy_does_what_it_says(engine, evidence, trace, rows):
         assert isinstance(remedy.remedy, Change)
         after = engine.search.rank(evidence, remedy.remedy.settings).recalled
         sent = [hit.chunk.rowid for hit in after]
-        assert remedy.effect.startswith(
-            f"{['1st', '2nd', '3rd', '4th', '5th', '6th', '7th'][sent.index(miss.hit.chunk.rowid)]};"
-        )
+        assert remedy.place == ["1st", "2nd", "3rd", "4th", "5th", "6th", "7th"][sent.index(miss.hit.chunk.rowid)]
         gone = {hit.chunk.rowid for hit in trace.recalled} - {*sent}
-        assert ("nothing else drops out" in remedy.effect) == (not gone)
-        assert len(gone) != 1 or names[gone.pop()][:20] in remedy.effect
-        assert remedy.drawn(54, 60).cell_length == 54
+        assert ("nothing else drops out" in remedy.effect(99).plain) == (not gone)
+        assert len(gone) != 1 or names[gone.pop()][:20] in remedy.effect(99).plain
+        for width in (*range(24, 54), 54, 77):
+            line = remedy.drawn(width).plain
+            assert len(line) == width
+            assert re.search(rf" {remedy.place}(; (nothing else drops|.+ drops?|\d+)( out))?$", line), "no end is cut"
     # One that sends the passage without the line asked about is none.
     settings, without = engine.plan.settings.update({"query.maxCharacters": 900}, "test"), 0
     for hit in trace.lost[:4]:
@@ -404,7 +421,7 @@ def test_words_and_meaning_are_one_knob(engine):
     assert knobs.shown(WEIGHT, 0.45) == ".55 : .45"
 
 
-@pytest.mark.parametrize(("width", "numbers"), [(80, "words weigh .60"), (120, "meaning .40"), (60, "gets 6")])
+@pytest.mark.parametrize(("width", "numbers"), [(80, "words weigh .60"), (120, "half-life 30 d"), (60, "gets 6")])
 def test_the_ranking_in_a_line_fits_and_says_when_it_is_tried(engine, width, numbers):
     opened = engine.plan.settings
     line = ranking.line(opened, opened, width)
@@ -418,7 +435,7 @@ def test_the_ranking_in_a_line_fits_and_says_when_it_is_tried(engine, width, num
 
 
 def test_the_stages_of_a_search_are_counted(trace):
-    count = trace.funnel.chunks
+    count = len(trace.recalled) + len(trace.lost)
     assert wording.pipeline(trace).startswith(f"6 of {count} passages are sent; meaning finds ")
 
 
@@ -435,14 +452,19 @@ def test_a_judgment_replaces_the_one_before(evidence, trace, rows):
     assert saved.kept(QUESTION, unanswerable=True)(before).queries[0].unanswerable
 
 
-def test_a_saved_question_says_what_a_ranking_sends_for_it():
-    query = Query("q", (Label("a.md", 1), Label("a.md", 9)))
-    scores = {"recall": 0.5, "mrr@10": 0.5, "noise": 5.0, "ndcg@10": 0.4}
-    assert saved.result(query, scores) == "1 of 2 useful, first 2nd, 5 unwanted"
-    assert saved.result(query, None) == "2 marks"
-    assert "50% of useful lines sent, order .40 of 1, 5.0 unwanted a question." in saved.summary(
-        {"q": {**dict.fromkeys(NAMES, 0.0), **scores}}
-    )
+def test_a_saved_question_counts_passages_and_no_unjudged_one_as_wrong():
+    refs = [ChunkRef(at, "", f"{name}.md", "memory", 1, 9) for at, name in enumerate("abcdef")]
+    labels = (Label("a.md", 1), Label("b.md", 3), Label("b.md", 4), Label("c.md", 1, 0), Label("z.md", 2))
+    query, unknown = Query("q", labels), Query("r", unanswerable=True)
+    sent = Measured(query, measure(query, refs), tuple(refs))
+    none = Measured(unknown, measure(unknown, refs), tuple(refs))
+    assert saved.result(query, sent) == "2 useful, 1 wrong, 3 not judged of 6 sent, 1 missed"
+    assert saved.result(unknown, none) == "6 wrong of 6 sent"
+    assert saved.result(unknown, Measured(unknown, measure(unknown, []), ())) == "nothing sent"
+    assert saved.result(Query("s"), None) == "not judged"
+    words = saved.summary({"q": sent, "r": none})
+    assert words.startswith("A question: 1.0 useful, 3.5 wrong, 1.5 not judged, 0.5 missed; order ")
+    assert len(words) < 79, "it is not cut at 80 columns"
     assert saved.summary({}).startswith("m marks")
 
 

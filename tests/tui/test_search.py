@@ -129,7 +129,7 @@ def test_the_deciding_line_stands_second(reader):
 def test_the_whole_sum_takes_the_place_of_the_three(reader):
     reader.ask().press("s")
     assert "bm25" in reader.text
-    assert "hybrid" in reader.text
+    assert "both" in reader.text
     reader.press("s")
     assert "bm25" not in reader.text
 
@@ -293,9 +293,9 @@ def test_a_ranking_of_openclaw_has_its_own_terms(workspace):
 def test_a_judgment_marks_the_row_measures_rankings_and_is_taken_back(screen):
     screen.ask().press("m", "enter")
     assert listed(screen)[0][3] == "✓"
-    screen.press("t", "down", "right").until(lambda: "100% of useful lines sent, order 1.00 of 1, " in screen.text)
-    assert "a question." in screen.text, "what is measured is not cut"
-    screen.press("u", "escape", "S").until(lambda: "1 of 1 useful, first 1st" in screen.text)
+    screen.press("t", "down", "right").until(lambda: "A question: 1.0 useful, 0.0 wrong, " in screen.text)
+    assert "order 1.00 of 1." in screen.text, "what is measured is not cut"
+    screen.press("u", "escape", "S").until(lambda: "1 useful, 5 not judged of 6 sent" in screen.text)
     screen.press("escape").ask("where is the stopcock").press("u")
     assert screen.notices[-1].startswith("Taken back: “✓ It answers the question” of ")
     assert screen.notices[-1].endswith(f", for “{QUESTION}”.")

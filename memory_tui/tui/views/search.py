@@ -49,8 +49,8 @@ from memory_tui.tui.any_line import AnyLine, Place
 from memory_tui.tui.changes import ahead, in_time, overtake, promote
 from memory_tui.tui.compare import Compare
 from memory_tui.tui.dialogs import Box, Choice, Confirm, Line, Page
-from memory_tui.tui.facts import WARN
-from memory_tui.tui.hits import MUTED, Remedy, Row
+from memory_tui.tui.facts import MUTED, WARN
+from memory_tui.tui.hits import Remedy, Row
 from memory_tui.tui.keys import bindings, named
 from memory_tui.tui.ranking import Effects, Knobs
 from memory_tui.tui.reader import Reader
@@ -676,8 +676,7 @@ class SearchView(View):
         self.remedies, rows = remedies, self.query_one(Remedies)
         width = rows.scrollable_content_region.width
         self.entitle_remedies()
-        column = max((len(each.effect) for each in remedies), default=0)
-        options = [Option(each.drawn(width, column), id=each.text) for each in remedies] if width > 0 else []
+        options = [Option(each.drawn(width), id=each.text) for each in remedies] if width > 0 else []
         rows.refill([*options, *([Option(Content.styled(f" {otherwise}", MUTED), disabled=True)] if otherwise else [])])
 
     def entitle_remedies(self) -> None:
