@@ -55,16 +55,15 @@ _CERTIFICATE = (
 # --- one request -----------------------------------------------------------------------------------------------------
 
 
-class SentHeaders(dict[str, tuple[str, str]]):
-    """Headers of a request by their names in lower case, which nothing shows."""
+class SentHeaders(dict[str, str]):
+    """Headers of a request by their names in one spelling, which nothing shows."""
 
     def __repr__(self) -> str:
         return "[hidden]"
 
     def with_more(self, *parts: Mapping[str, str]) -> SentHeaders:
         """Return these and those of `parts`; later ones win."""
-        pairs = {name.lower(): (name, value) for part in parts for name, value in part.items()}
-        return SentHeaders({**self, **pairs})
+        return SentHeaders({**self, **{name.title(): value for part in parts for name, value in part.items()}})
 
 
 PLAIN = SentHeaders().with_more({"Accept-Encoding": "gzip, deflate", "User-Agent": f"memory-tui/{__version__}"})
@@ -250,9 +249,10 @@ class Http:
         url, begins = self.address(path), time.monotonic()
         client, take = self._client(url), file or self._text
         limit = httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS), pool=None)
-        lines = _Lines((name.encode(), value.encode("utf-8", "replace")) for name, value in headers.values())
         # A request in a name of this frame would show its address, with a password, in a traceback.
-        run = _Exchange(client, client.build_request(method, url, headers=lines, content=content, timeout=limit), take)
+        run = _Exchange(
+            client, client.build_request(method, url, headers=headers, content=content, timeout=limit), take
+        )
         with self._stop.around(run.leave):
             run.start()
             run.wait(seconds, math.inf if file else begins + seconds)
@@ -334,11 +334,6 @@ class Http:
                 return json.loads(text)
         kind = answer.headers.get("content-type", "").split(";")[0] or "something"
         raise ProviderFailure(Cause.MALFORMED, f"{self.label} ({self.host}) answered with {kind} that is not JSON.")
-
-
-class _Lines(list[tuple[bytes, bytes]]):
-    def __repr__(self) -> str:
-        return "[hidden]"
 
 
 # --- the provider ----------------------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def test_what_is_sent_and_that_the_key_goes_along(play, service_of):
     content = {"content": {"parts": [{"text": "alpha"}]}, "taskType": "RETRIEVAL_DOCUMENT"}
     assert play.requests(1)[0] == {"key": text_id, "request": {**content, "model": "models/gemini-embedding-001"}}
     assert {call for call, _ in play.headers} == {"POST /files", "POST /batches", "GET /batches", "GET /files"}
-    assert all(headers["x-goog-api-key"] == KEY for _, headers in play.headers)
+    assert all(headers["X-Goog-Api-Key"] == KEY for _, headers in play.headers)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -278,7 +278,7 @@ def test_gemini_keys_come_from_the_environment_and_take_turns_when_one_is_spent(
     gemini = provider("gemini", api_keys=(), env=env.get)
     for _ in range(2):
         gemini.embed(["a"], "query")
-    used = [request.headers["x-goog-api-key"] for request in play.asked]
+    used = [request.headers["X-Goog-Api-Key"] for request in play.asked]
     assert used == ["first-key", "second-key", "third-key", "third-key"]
 
 
