@@ -1,6 +1,7 @@
-"""Approvals say which host may get the notes of a workspace.
+"""Approvals say which host may get the notes of a workspace, and what in them a person took for no secret.
 
-Each is a file of its own, so that two processes cannot lose each other's.
+Each approval is a file of its own, so that two processes cannot lose each other's. What is no secret was decided in the
+inbox, whose decisions are kept here because the index reads them too.
 """
 
 from __future__ import annotations
