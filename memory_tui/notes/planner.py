@@ -397,7 +397,5 @@ def _entry(words: str, now: dt.datetime, style: list[str]) -> list[str]:
 def _gap(texts: list[str]) -> list[str]:
     """A blank line in front of an entry that does not follow another one."""
     last = texts[-1]
-    if not last.strip():
-        return []
     above = next((line for line in reversed(texts) if ITEM.match(line) or not line.startswith((" ", "\t"))), "")
-    return [] if ITEM.match(above) and not HEADING.match(last) else [""]
+    return [] if not last.strip() or (ITEM.match(above) and not HEADING.match(last)) else [""]

@@ -30,6 +30,7 @@ _LEAD = re.compile(r"(?m)^\s*(?:[-*+]|\d{1,9}[.)])\s+(?:\d{1,2}:\d{2}\W+)?((?:\W
 _NAMED = 75.0
 """rapidfuzz's score from which a typed name means a heading."""
 _LOOSE = re.compile(r"(notes?|misc\w*|other|general|inbox|various|sonstiges|divers)\W*", re.IGNORECASE)
+_SOURCE, _WORD = re.compile(r" \(from \S+\)$"), re.compile(r"\w+")
 _TIME = re.compile(r"(?:\*\*|\[|\()?\d{1,2}:\d{2}(?:\*\*|\]|\))?(?::?\s*[-–—]\s+|:\s+|\s+)")
 
 
@@ -182,15 +183,16 @@ def promote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: 
     items = [item for run in spot.facts() for item in _items(run, f" (from {spot.path})")]
     # What the list of the note is marked with counts for nothing.
     bare, there = ([line[1:] for line in lines] for lines in (items, Lines.of(into, target).texts()))
-    for at in range(len(there)):
-        if there[at : at + len(bare)] == bare:
-            raise EditRefused(f"{spot} stands at {target}:{at + 1} already.", "Choose other lines.")
+    if set(bare) <= set(there):
+        raise EditRefused(f"{spot} stands at {target}:{there.index(bare[0]) + 1} already.", "Choose other lines.")
+    new, old = ([" ".join(_WORD.findall(_SOURCE.sub("", line.lower()))) for line in part] for part in (bare, there))
+    same = [f"{target}:{old.index(words) + 1} says the same already." for words in new if words and words in old]
     note = _target(spot, target, into)
     section, heading = section_for(note.texts(), "\n".join(spot.texts()), spot.around(), to)
     note = _appended(note, section, items) if section is not None else _new_section(note, heading, items)
     name = heading if section is None else section.title if into is not None else ""
     title = f"Promote {spot} to {target}" + (f", {name}" if name else "")
-    files, notes = [FileChange(target, into, note.data)], [f"The heading {heading} is new."] * bool(heading)
+    files, notes = [FileChange(target, into, note.data)], [*same, *[f"The heading {heading} is new."] * bool(heading)]
     if move:
         left, emptied = without(spot.lines(), spot.below_headings())
         files, notes = [*files, FileChange(spot.path, spot.data, left.data)], [*notes, *emptied]

@@ -27,8 +27,7 @@ def run(command):
 
 def test_remember_undo_redo(notes, run):
     code, out, _ = run("remember", "milk", "--yes")
-    assert code == 0
-    assert "+- 14:05 milk" in out
+    assert (code, "+- 14:05 milk" in out) == (0, True)
     log = notes / "memory/2026-01-12.md"
     assert log.read_text() == "# 2026-01-12\n\n- 14:05 milk\n"
     assert run("undo", "--yes")[0] == 0
@@ -54,8 +53,7 @@ def test_nothing_is_written_unless_somebody_says_yes(notes, run):
 
 def test_promote_takes_the_whole_item_and_says_what_it_does_to_the_budget(notes, run):
     code, out, _ = run("promote", f"{DAY}#L3", "--move", "--yes")
-    assert code == 0
-    assert "characters (limit 20,000)" in out
+    assert (code, "characters (limit 20,000)" in out) == (0, True)
     assert (notes / "MEMORY.md").read_text() == (
         f"# Memory\n\n## Home\n- Router: Archer\n- Router one is Omada (from {DAY})\n  with VLANs\n\n"
         "## Food\n- Bread on Friday\n"
@@ -74,6 +72,9 @@ def test_lines_that_were_promoted_are_not_promoted_again(notes, run, more):
     before = (notes / "MEMORY.md").read_bytes()
     code, _, err = run("promote", f"{DAY}:3", "--yes", *more)
     assert (code, f"{DAY}:3-4 stands at MEMORY.md:5 already" in err) == (2, True), err
+    (notes / "memory/2026-01-12.md").write_text("- 09:00 **Router ONE** is Omada.\n- 09:10 router two is Omada\n")
+    shown = [run("promote", f"memory/2026-01-12.md:{line}", "--dry-run", *more)[1] for line in (1, 2)]
+    assert ["MEMORY.md:5 says the same already." in text for text in shown] == [True, False]
     assert (notes / "MEMORY.md").read_bytes() == before
 
 
@@ -83,8 +84,7 @@ def test_lines_that_were_promoted_are_not_promoted_again(notes, run, more):
 )
 def test_lines_that_are_not_there_are_refused(notes, run, place):
     code, _, err = run("promote", place, "--yes")
-    assert code == 2
-    assert err.startswith("memory-tui: ")
+    assert (code, err.partition(" ")[0]) == (2, "memory-tui:")
 
 
 def test_undo_of_a_note_that_changed_since_needs_merge(notes, run):
@@ -94,7 +94,6 @@ def test_undo_of_a_note_that_changed_since_needs_merge(notes, run):
     code, _, err = run("undo", "--yes")
     assert (code, "has changed since" in err) == (1, True)
     assert run("undo", "1", "--merge", "--yes")[0] == 0
-    assert "bread (from" not in (notes / "MEMORY.md").read_text()
     assert (notes / "MEMORY.md").read_text().endswith("- Bread on Friday\n\n## More\n- theirs\n")
 
 
