@@ -12,7 +12,6 @@ from contextlib import suppress
 from typing import Any
 
 from msgspec import to_builtins
-from msgspec.structs import replace
 
 from memory_tui import durable, manual, plan
 from memory_tui.approval import Approval
@@ -89,9 +88,8 @@ def provider(args: argparse.Namespace) -> int:
         providers, chain = engine.providers, engine.providers.chain
         if args.fetch:
             return _fetch(chain, args)
-        revoked: tuple[Approval, ...] = ()
-        if args.revoke is not None:
-            revoked = providers.revoke("" if args.revoke == "all" else args.revoke, sync=False)
+        name = "" if args.revoke == "all" else args.revoke
+        revoked = providers.revoke(name, sync=False) if name is not None else ()
         approved = _approved(providers, args)
         with waiting("Asking the provider"):
             test = chain.try_out(args.test) if args.test is not None else None
@@ -108,8 +106,7 @@ def provider(args: argparse.Namespace) -> int:
             "test": test,
         }
         lines = [f"Requested: {engine.plan.provider} ({engine.plan.provider_origin})", f"Answers: {who.sentence}"]
-        for link in links:
-            lines += _link(link)
+        lines += (line for link in links for line in _link(link))
         if who.fallback is not None and who.retry_at and who.retry_at > time.time():
             lines.append(f"{who.fallback.source} is asked again at {second(who.retry_at)}.")
         lines += [f"Approval withdrawn: {approval.provider} at {approval.host}." for approval in revoked]
@@ -149,9 +146,9 @@ def _approved(providers: Providers, args: argparse.Namespace) -> Approval | None
         return providers.says_secrets_stay(member.name, how)
     if args.approve is None or (waiting := providers.waiting(args.approve)) is None:
         return None
-    how = "provider --approve"
-    require_yes(providers.may_get(waiting.name, waiting.host), f"memory-tui {how} {waiting.name} --yes", args)
-    return providers.approve(waiting.name, how, sync=False)
+    does = providers.may_get(waiting.name, waiting.host)
+    require_yes(does, f"memory-tui provider --approve {waiting.name} --yes", args)
+    return providers.approve(waiting.name, "provider --approve", sync=False)
 
 
 def approve_for_index(engine: Engine, args: argparse.Namespace) -> Approval | None:
@@ -439,9 +436,8 @@ def demo(args: argparse.Namespace) -> int:
             del os.environ[name]
         os.environ["OPENCLAW_STATE_DIR"] = str(folder / "openclaw")
         sample.keep_queries(workspace, config, today)
-        chosen = replace(engine_options(args), workspace=str(workspace), config=str(config), sample=True)
-        chosen = replace(chosen, index=chosen.index or str(folder / "index.sqlite"))
-        return show_app(lambda: chosen, str(workspace), args.query or "", sample.SUGGESTED, demo=True)
+        args.workspace = str(workspace)
+        return show_app(lambda: engine_options(args), str(workspace), args.query or "", sample.SUGGESTED, demo=True)
 
 
 # --- the configuration ---------------------------------------------------------------------------------------------

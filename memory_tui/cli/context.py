@@ -93,8 +93,13 @@ def engine_options(args: argparse.Namespace) -> Options:
     if path is not None and args.workspace is not None:
         raise SettingError("Both a path and --workspace were given.", "Give one of them.")
     workspace, extra = _with_hosts(args, path or args.workspace)
+    alike = {name: getattr(args, name) for name in _ALIKE}
+    own = Path(workspace or "").expanduser().absolute().parent / "config.json"
+    if own.parent.name.startswith(wiring.SAMPLE) and own.is_file() and not args.config:
+        # A demo, or what a killed one has left: with its configuration come its saved questions.
+        alike |= {"config": str(own), "index": args.index or str(own.with_name("index.sqlite")), "sample": True}
     return Options(
-        **{name: getattr(args, name) for name in _ALIKE},
+        **alike,
         workspace=workspace,
         extra=extra,
         now=moment(args),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -120,7 +121,8 @@ class MemoryApp(App[int]):
         await self.open_view(self.view.NAME)
         self.theme_changed_signal.subscribe(self, lambda theme: self.keep_theme(theme.name))
         if self.doubt:
-            self.say(self.doubt)
+            # Status goes on saying it when the toast is gone.
+            self.happened(Noticed(time.time(), self.doubt))
         if self.demo:
             await self.action_tour()
         self.call_after_refresh(self.open_engine)

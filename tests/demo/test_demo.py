@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from memory_tui import demo, plan
 from memory_tui.backends.lancedb import folder_of
-from memory_tui.cli.main import main
+from memory_tui.cli.context import engine_options
+from memory_tui.cli.main import main, parsed
 from memory_tui.config import places
 from memory_tui.config.config_patch import patch
 from memory_tui.config.settings import OWN_PROFILE, TUNE_KEYS, compose
@@ -186,14 +187,15 @@ def test_a_demo_neither_reads_nor_writes_the_configuration_of_its_user(temporary
         assert "0.2" in found.diff()
         assert folder_of(choices).startswith(str(Path(chosen.workspace or "").parent)), "nobody's own memories"
         assert places.openclaw_path().is_relative_to(temporary), "nobody's own OpenClaw"
+        left = engine_options(parsed([str(chosen.workspace)]))
+        assert (left.sample, left.config, left.index) == (True, chosen.config, chosen.index), "its saved questions"
         written.extend(str(file.path) for file in found.files)
         found.write()
         return 0
 
     monkeypatch.setattr("memory_tui.tui.run.run", screen)
     assert main(["demo", "--provider", "none"]) == 0
-    assert written
-    assert all(Path(path).is_relative_to(temporary) for path in written)
+    assert {Path(path).is_relative_to(temporary) for path in written} == {True}
     assert theirs.read_text() == '{"query": {"maxResults": 3}}'
 
 

@@ -51,6 +51,14 @@ def test_the_small_model_is_offered_with_its_cost_where_the_table_answers(status
     assert "better" not in {fact.label for fact in behind_answers(by_model)}
 
 
+def test_what_is_said_at_the_start_stays_among_what_happened(workspace):
+    app = make_app(workspace)
+    app.doubt = "Another demo holds unsaved text."
+    with Window(app) as window:
+        assert app.doubt in window.notices
+        window.press("3").until(lambda: app.doubt in window.text)
+
+
 def test_a_folder_that_is_gone_is_said_before_notes_that_vanished_and_these_before_freshness(status):
     assert up_to_date(session(status), status).mark == GOOD
     vanished = replace(status, freshness=replace(status.freshness, shrink=Shrink(30, 40, "a root is empty")))
