@@ -69,20 +69,14 @@ def test_nobody_else_can_read_it(approvals):
     assert {stat.S_IMODE(file.stat().st_mode) for file in approvals.folder.iterdir()} == {0o600}
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"workspace": 1}', "\0", "{}"])
-def test_a_file_that_cannot_be_read_is_no_agreement(approvals, text):
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"workspace": 1}', "\0", "{}", "of another workspace"])
+def test_a_file_that_cannot_be_read_is_no_agreement(approvals, text, tmp_path):
     approvals.approve("openai", "api.openai.com", "index --yes")
     (file,) = approvals.folder.iterdir()
-    file.write_text(text)
+    other = json.dumps({**json.loads(file.read_text()), "workspace": str(tmp_path)})
+    file.write_text(other if text == "of another workspace" else text)
     assert approvals.find("openai", "api.openai.com") is None
     assert approvals.every() == ()
-
-
-def test_the_agreement_of_another_workspace_put_into_its_place_is_none(approvals, tmp_path):
-    approvals.approve("openai", "api.openai.com", "index --yes")
-    (file,) = approvals.folder.iterdir()
-    file.write_text(json.dumps({**json.loads(file.read_text()), "workspace": str(tmp_path)}))
-    assert approvals.find("openai", "api.openai.com") is None
 
 
 def test_what_cannot_be_remembered_is_said(workspace, tmp_path):

@@ -1,6 +1,5 @@
 """The state database: nothing is lost between processes, under faults, or when it is broken; and nothing blocks."""
 
-import errno
 import json
 import os
 import signal
@@ -13,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memory_tui import durable
 from memory_tui.errors import StateUnavailable
 from memory_tui.inbox.entries import Decisions, Passage, Suggestion
 from memory_tui.notices import notice
@@ -157,18 +155,6 @@ def test_a_place_that_cannot_be_written_is_said(path):
     with pytest.raises(StateUnavailable):
         records(path).read()
     assert path.is_dir()
-
-
-def test_a_fault_of_the_disk_is_said_and_leaves_what_was_there(path, monkeypatch):
-    def refuse(*_, **__):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patched:
-        patched.setattr(durable.calls, "open", refuse)
-        with pytest.raises(StateUnavailable, match="No space"):
-            records(path).put("a", 1)
-    records(path).put("a", 1)
-    assert records(path).read() == {"a": 1}
 
 
 @needs_inodes

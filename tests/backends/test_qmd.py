@@ -473,12 +473,3 @@ def test_a_command_that_is_ended_leaves_no_process_of_qmd(run, bench):
         assert process.wait(LONG) == 128 + signal.SIGTERM
     for name in ("hanging", "child"):
         until(lambda name=name: not alive(int((bench.stub.folder / name).read_text())), "the process ended")
-
-
-def test_set_takes_the_keys_of_qmd_and_checks_them(run):
-    code, _, err = run("search", "x", "--set", "qmd.searchMode=fast")
-    assert (code, "one of search, vsearch, query" in err) == (2, True)
-    code, _, err = run("search", "x", "--set", "qmd.limits.timeoutMs=soon")
-    assert (code, "whole number" in err) == (2, True)
-    code, _, err = run("search", "x", backend="lancedb")
-    assert (code, "one of builtin, qmd" in err) == (2, True)

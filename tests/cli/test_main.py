@@ -87,6 +87,9 @@ REFUSED: list[tuple[list[str], str]] = [
     (["search"], "There is no query."),
     (["search", "x", "-n", "0"], "is not a whole number from 1"),
     (["search", "x", "--min-score", "2"], "memory-tui: --min-score goes from 0 to 1; 2 is outside."),
+    (["search", "x", "--set", "qmd.searchMode=fast"], "one of search, vsearch, query"),
+    (["search", "x", "--set", "qmd.limits.timeoutMs=soon"], "whole number"),
+    (["search", "x", "--backend", "lancedb"], "one of builtin, qmd"),
     (["search", "x", "--set", "nonsense=1"], "nonsense"),
     (["search", "x", "--set", "minScore"], "--set takes KEY=VALUE"),
     (["search", "x", "--profile", "mine"], "mine"),
@@ -242,34 +245,16 @@ def test_get_prints_lines_and_says_what_it_leaves_out(run, workspace):
 
 
 def test_why_file_gives_a_reason_for_any_path(run, workspace):
-    memory = workspace / "memory"
-    (memory / "photo.jpg").write_bytes(b"x")
-    (memory / "link.md").symlink_to(workspace / "MEMORY.md")
-    (memory / "invalid.md").write_bytes(b"router \xff\xfe broken \xc3( bytes\n")
-    (memory / "nul.md").write_bytes(b"router\x00nul\n")
-    with (memory / "huge.md").open("wb") as huge:
-        huge.truncate(100 * 1024 * 1024)
-    os.mkfifo(memory / "pipe.md")
-    (memory / "loop").symlink_to(memory)
-    (memory / "dir.md").mkdir()
-    before = fingerprint(workspace)
+    os.mkfifo(workspace / "memory" / "pipe.md")
+    (workspace / "memory" / "link.md").symlink_to(workspace / "MEMORY.md")
     assert run("index")[0] == 0
-    for path, reason in (
-        ("MEMORY.md", "Indexed as it is on disk, in 1 chunk."),
-        ("memory/invalid.md", "part of the memory"),
-        ("memory/photo.jpg", "not markdown"),
-        (str(memory / "link.md"), "symlink"),
-        ("memory/loop", "symlink"),
-        ("memory/huge.md", "too big"),
-        ("memory/pipe.md", "not a file"),
-    ):
+    for path, reason in (("MEMORY.md", "Indexed as it is on disk, in 1 chunk."), ("memory/pipe.md", "not a file")):
         assert reason in run("why", "--file", path)[1]
+    assert "symlink" in run("why", "--file", str(workspace / "memory" / "link.md"))[1]
     code, out, _ = run("why", "--file", "memory/none.md")
     assert (code, "missing" in out) == (2, True)
     verdict = json.loads(run("why", "--file", "/etc/passwd", "--json")[1])
     assert (verdict["included"], verdict["rule"]) == (False, "outside")
-    assert run("search", "router")[0] == 0
-    assert fingerprint(workspace) == before
 
 
 CONTROLS = {chr(n) for n in (*range(32), *range(0x7F, 0xA0), 0x202E)} - {"\n"}
@@ -335,17 +320,6 @@ def test_a_file_that_is_no_index_is_refused_and_stays(run, tmp_path, words):
     assert (after.st_ino, after.st_mtime_ns, after.st_mode) == (before.st_ino, before.st_mtime_ns, before.st_mode)
     assert index.read_text() == SHOPPING
     assert list(tmp_path.glob("index.sqlite?*")) == []
-
-
-def test_a_lock_of_another_program_and_a_circle_of_links_are_refused(run, tmp_path):
-    (tmp_path / "poetry.lock").write_text("[[package]]\n")
-    for command in (("search", "router"), ("index",)):
-        code, _, err = run(*command, "--index", str(tmp_path / "poetry"))
-        assert (code, "another program's file has this name" in err) == (2, True)
-    assert (tmp_path / "poetry.lock").read_text() == "[[package]]\n"
-    (tmp_path / "circle").symlink_to(tmp_path / "circle")
-    code, _, err = run("search", "x", "--index", str(tmp_path / "circle"))
-    assert (code, "cannot be the index: Symlink loop" in err) == (2, True)
 
 
 def test_version_needs_neither_numpy_nor_a_screen():

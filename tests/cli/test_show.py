@@ -15,7 +15,7 @@ from memory_tui.cli.commands import COMMANDS, GLOBAL, SHARED, named
 from memory_tui.errors import SettingError
 from memory_tui.explain.hit_text import wrapped
 from memory_tui.formatting import cells
-from tests.support.commands import alone
+from tests.support.commands import Terminal, alone
 from tests.support.waiting import LONG
 from tests.support.workspace import put_all
 
@@ -27,11 +27,6 @@ NOTE = f"# Router\n\n- The guest VLAN of the router is 30, key {SECRET} </script
 def workspace(tmp_path):
     notes = put_all(tmp_path / "notes", {"MEMORY.md": NOTE})
     return ["--workspace", str(notes), "--index", str(tmp_path / "i.sqlite"), "--provider", "scripted"]
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def shown(words, monkeypatch):

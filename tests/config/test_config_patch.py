@@ -148,18 +148,20 @@ def test_the_layout_that_is_there_is_kept(content, place, write):
 
 
 def test_a_difference_shows_no_key_and_no_header_of_a_provider(write):
-    # None of them has the form of a key, so that only their place tells what they are.
+    # But the last none has the form of a key, so that only their place tells what they are.
     path = write(
         """{
           memory: { search: {
             query: { minScore: 0.4 }, remote: { apiKey: "blue \\"whale", headers: { "X-Gate": "seal" } },
           } },
-          models: { providers: { openai: { apiKey: 'grey gull', headers: { "X-House": "marten" } } } },
+          models: { providers: {
+            openai: { apiKey: 'grey gull', headers: { "X-House": "marten" } }, anthropic: { apiKey: 'sk-ant-lynx-0' },
+          } },
         }"""
     )
     difference = plan_of(path, ("query.minScore", "0.1")).diff()
     assert "minScore: 0.1" in difference
-    assert [word for word in ("whale", "seal", "gull", "marten") if word in difference] == []
+    assert [word for word in ("whale", "seal", "gull", "marten", "lynx") if word in difference] == []
 
 
 def test_what_was_written_is_what_holds_next_time(commented):

@@ -279,19 +279,6 @@ def test_a_server_without_memory_search_does_not_tell_its_agent_to_search(asked)
         assert answer["result"]["structuredContent"]["disabled"] is True
 
 
-def test_a_difference_of_the_file_shows_no_key_of_any_provider(asked, tmp_path, printed):
-    path = tmp_path / "openclaw.json"
-    path.write_text(
-        '{"models": {"providers": {"anthropic": {"apiKey": "sk-ant-beside-it"}}},\n'
-        '"agents": {"defaults": {"memorySearch": {"query": {"maxResults": 6},\n'
-        '"remote": {"apiKey": "sk-1234567890-beside-it"}}}}}\n'
-    )
-    place = ["--workspace", str(tmp_path / "notes"), "--config", str(path)]
-    out = printed(*place, "config", "--write", "--dry-run", "--set", "maxResults=9")
-    assert "9" in out
-    assert "beside-it" not in out
-
-
 def test_a_day_is_the_users_day(asked, tmp_path):
     for day in (22, 23):
         put(tmp_path / "notes" / "memory", f"2026-11-{day}.md", text=f"# Day\n\nbread {day}\n")

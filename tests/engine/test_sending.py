@@ -1,6 +1,5 @@
 """Before notes leave this machine: what would be sent is shown, and what looks like a secret is kept back."""
 
-import io
 import json
 import re
 import sys
@@ -12,6 +11,7 @@ from memory_tui.approval import Approvals
 from memory_tui.engine.engine import Engine
 from memory_tui.inbox import checks
 from memory_tui.providers import registry
+from tests.support.commands import Terminal
 from tests.support.embed import ELSEWHERE, KEY, configure, options
 from tests.support.provider_server import Play, serving, status
 from tests.support.workspace import put, synced
@@ -41,11 +41,6 @@ def config(workspace, tmp_path):
 def agreed(config, workspace, tmp_path):
     Approvals(workspace).approve("openai", "embed.example", "test")
     return options(tmp_path)
-
-
-class Typed(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def sent(play):
@@ -200,7 +195,7 @@ def test_no_flag_but_yes_approves(play, run, config, workspace, words, code, ste
 
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("\n", 1)])
 def test_on_a_terminal_a_person_is_asked_in_words(play, run, config, workspace, monkeypatch, answer, code):
-    monkeypatch.setattr(sys, "stdin", Typed(answer))
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     found, _, err = run("index", "--provider", "openai")
     assert (found, len(Approvals(workspace).every()), bool(play.asked)) == (code, 1 - code, code == 0)
@@ -283,7 +278,7 @@ def test_a_test_makes_one_call_and_fails_with_the_providers_words(play, run, con
 @pytest.mark.parametrize(("enabled", "words"), [(True, ["Batch:     about $", "which saves about $"]), (False, [])])
 def test_a_batch_job_and_what_it_saves_is_said_before_the_yes(tmp_path, printed, enabled, words):
     notes = tmp_path / "workspace"
-    put(notes, "MEMORY.md", text="".join(f"# {at}\n\n{f'fact {at} ' * 400}\n" for at in range(300)))
+    put(notes, "MEMORY.md", text="".join(f"# {at}\n\n{f'fact {at} ' * 150}\n" for at in range(300)))
     remote = {"apiKey": "sk-1", "batch": {"enabled": enabled}}
     section = {"provider": "openai", "model": "text-embedding-3-large", "remote": remote}
     (tmp_path / "openclaw.json").write_text(json.dumps({"agents": {"defaults": {"memorySearch": section}}}))

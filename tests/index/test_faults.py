@@ -243,21 +243,6 @@ def test_many_processes_beside_rebuilds_hear_of_no_lock_and_get_the_text_of_thei
     assert "lock" not in said(heard)
 
 
-def test_a_reader_that_meets_damage_has_the_index_made_again(opened, index, heard):
-    with opened() as engine:
-        engine.index.sync()
-    flip(index, 3, 3000)
-    with opened() as engine:
-        status = engine.status()
-        assert status.chunks == 0 or status.freshness.total == NOTES
-        assert list(index.parent.glob("*.damaged-*")) == []
-        assert not any("is kept as" in notice.message or "rebuilds it" in notice.message for notice in status.notices)
-        assert engine.search.search("number7").recalled[0].chunk.path == "memory/7.md"
-        [kept] = [path for path in index.parent.glob("*.damaged-*") if not path.name.endswith(("-wal", "-shm"))]
-        assert f"It is kept as {kept}" in said(heard)
-        whole(engine)
-
-
 SPOILED = {
     "generation": "UPDATE meta SET value = 'junk' WHERE key = 'generation'",
     "no generation": "DELETE FROM meta WHERE key = 'generation'",

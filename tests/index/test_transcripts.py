@@ -73,14 +73,6 @@ def test_a_transcript_is_cut_with_the_lines_of_its_file(memory):
     assert memory.store.counts().by_source == {"memory": (1, 1), "sessions": (1, 1)}
 
 
-def test_no_secret_is_stored(memory, tmp_path):
-    memory.run("cli")
-    memory.store.close()
-    stored = b"".join(path.read_bytes() for path in tmp_path.glob("memory.sqlite*"))
-    assert b"hangar" in stored
-    assert SECRET.encode() not in stored
-
-
 def test_taking_sessions_away_takes_them_out_of_the_index(memory):
     memory.run("cli")
     memory.sources = ("memory",)

@@ -326,23 +326,6 @@ def test_only_headings_without_anything_below_go(texts, data):
         assert after == note
 
 
-def test_a_merge_in_the_inbox_shows_that_the_heading_goes_and_undo_brings_it_back(tmp_path):
-    folder = workspace(tmp_path / "notes")
-    log = folder / "memory" / "2026-01-12.md"
-    data = b"# 2026-01-12\r\n\r\n## Bins\r\n- The bins go out on Friday\r\n\r\n## Work\r\n- met Ben"
-    log.write_bytes(data)
-    (folder / "MEMORY.md").write_bytes(b"# Memory\n\n## Home\n- The bins go out on Friday\n")
-    one = curator(folder)
-    change = one.plan.merge_duplicates(one.plan.spot("MEMORY.md", 4), [one.plan.spot("memory/2026-01-12.md", 4)])
-    assert change.notes == ("Nothing is left below the heading Bins, so it goes too.",)
-    with pytest.raises(EditRefused, match="kept and deleted"):
-        one.plan.merge_duplicates(one.plan.spot("MEMORY.md", 4), [one.plan.spot("MEMORY.md", 4)])
-    one.apply(change)
-    assert log.read_bytes() == b"# 2026-01-12\r\n\r\n## Work\r\n- met Ben"
-    one.undo()
-    assert log.read_bytes() == data
-
-
 def test_a_merge_within_one_note_keeps_the_heading_of_what_stays(tmp_path):
     plan = curator(workspace(tmp_path / "notes")).plan
     data = b"# T\n\n## A\n- x\n\n## B\n- x\n"
@@ -350,6 +333,8 @@ def test_a_merge_within_one_note_keeps_the_heading_of_what_stays(tmp_path):
     assert change.files[0].after == b"# T\n\n## B\n- x\n"
     chunk = plan.delete_lines([Spot("a.md", data, 4, 4)], keep=Spot("a.md", data, 3, 3))
     assert chunk.files[0].after == b"# T\n\n## A\n\n## B\n- x\n"
+    with pytest.raises(EditRefused, match="kept and deleted"):
+        plan.merge_duplicates(plan.spot("MEMORY.md", 4), [plan.spot("MEMORY.md", 4)])
 
 
 @given(NOTE, NOTE, st.integers(0, 3))

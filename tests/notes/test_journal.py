@@ -85,16 +85,6 @@ def test_texts_that_no_entry_names_any_more_are_forgotten_and_a_draft_can_be_thr
         one.forget_draft(draft)
 
 
-def test_a_damaged_text_is_not_written_into_a_note(folder):
-    one = curator(folder)
-    one.apply(put("MEMORY.md", one.read("MEMORY.md"), b"# Other\n"))
-    with sqlite3.connect(one.journal.database) as connection:
-        connection.execute("UPDATE note_blob SET data = ?, hash = hash + 1", (b"rubbish",))
-    with pytest.raises(EditRefused, match="damaged"):
-        one.undo()
-    assert one.read("MEMORY.md") == b"# Other\n"
-
-
 def test_a_database_that_makes_no_sense_is_set_aside_and_notes_can_be_changed(folder, capsys):
     one = curator(folder)
     one.apply(put("memory/a.md", None, b"a\n"))

@@ -88,11 +88,6 @@ def test_a_log_that_grows_for_long_is_not_kept_whole_again(record):
     assert record.text(record.edits()[0].after) == versions[-1]
 
 
-def test_the_same_bytes_make_no_change(record):
-    assert seen(record, b"# day\n", b"# day\n") == []
-    assert record.observe([Sight("memory/never.md", None, 5.0)]) == ()
-
-
 def test_changes_are_numbered_with_those_of_this_program_and_listed_in_pages(tmp_path):
     folder = workspace(tmp_path / "notes")
     one = curator(folder)

@@ -67,11 +67,6 @@ def test_a_chosen_provider_that_cannot_be_made_fails_closed_and_says_why_once(ch
     assert states(made)[-1][1] == "failing"
 
 
-def test_none_is_a_choice_and_no_failure(chain):
-    made, news = chain("none", None)
-    assert (made.provider(), made.state().error, made.members(), news) == (None, None, (), [])
-
-
 def test_an_automatic_choice_that_never_worked_gives_way_and_the_cause_is_kept(play, chain):
     play.usual, time = REFUSED, Time()
     made, news = chain("auto", time=time)

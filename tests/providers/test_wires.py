@@ -160,16 +160,6 @@ def test_vectors_are_of_unit_length_in_the_order_of_the_texts(name, play, model)
     provider.close()
 
 
-@pytest.mark.parametrize("name", REMOTE)
-def test_nothing_is_sent_without_approval(name, play, model):
-    chosen = settings(
-        name, play, model, may_send=lambda provider, host: False, base_url="http://elsewhere.example:9/v1"
-    )
-    with pytest.raises(ProviderFailure) as caught:
-        ChainMember(name, "chosen", chosen, lambda member, error, known: False).embed(TEXTS, "document")
-    assert caught.value.state is Cause.NEEDS_APPROVAL
-
-
 SMALL, LARGE, FIRST = "text-embedding-3-small", "gemini-embedding-2", "gemini-embedding-001"
 SIZED = {"output_dimensionality": 256}
 KINDS = {**SIZED, "input_type": "passage", "query_input_type": "query"}

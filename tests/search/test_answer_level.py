@@ -3,7 +3,6 @@
 import pytest
 
 from memory_tui.config.settings import Settings
-from memory_tui.explain import trace_json
 from memory_tui.mcp.tools import memory_search
 from memory_tui.plan import Options
 from memory_tui.search.rank import DATED, PAIRS, level_of
@@ -129,10 +128,3 @@ def test_no_knob_of_the_ranking_changes_the_level(engine):
     changes = {"query.hybrid.vectorWeight": 0.9, "query.maxResults": 1, "secondStage.weight": 0.0}
     for key, value in (changes | {"recency.weight": 0.4}).items():
         assert asked(engine, question, **{key: value}).level == plain
-
-
-def test_openclaw_profiles_give_no_level(engine):
-    settings = engine.plan.with_profile("openclaw-2026.3")
-    trace = engine.search.rank(engine.search.gather("omada"), settings)
-    assert trace.level is None
-    assert trace_json.answer(trace, explain=False)["answerLevel"] is None

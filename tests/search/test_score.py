@@ -112,28 +112,6 @@ def test_the_relaxed_floor_admits_keyword_hits_when_nothing_passes():
     assert rank(evidence([0.05, 0.4], {0: -99.0}), settings("openclaw-2026.2", minScore=0.36)).recalled == ()
 
 
-def test_decay_is_named_when_it_alone_stopped_a_hit():
-    trace = rank(evidence([0.9], {}, ages=[60]), settings(OPENCLAW, **{"temporalDecay.enabled": True}))
-    verdict = trace.lost[0].verdict
-    assert isinstance(verdict, LoweredByDecay)
-    assert verdict.factor == pytest.approx(0.25)
-    assert trace.funnel.removed_by_decay == 1
-    assert trace.empty.kind == "all_below_gate"
-    assert trace.empty.fields["decayed"] == 1
-
-
-def test_recommended_never_loses_an_old_note_to_its_age():
-    trace = rank(evidence([0.9, 0.5], {0: -3.0}, ages=[900, 0]), settings("recommended"))
-    assert trace.recalled[0].chunk.rowid == 0
-    assert trace.recalled[0].age_factor == 1.0
-
-
-def test_a_named_day_lifts_its_notes():
-    trace = rank(evidence([0.6, 0.5], {}, named=frozenset({1})), settings("recommended"))
-    assert trace.recalled[0].chunk.rowid == 1
-    assert trace.recalled[0].date_points == pytest.approx(1.0 / 2.02)
-
-
 @given(
     st.lists(st.floats(-1, 1), min_size=1, max_size=4),
     st.floats(0, 1),
@@ -170,13 +148,6 @@ def test_hits_without_any_word_of_the_question_are_said_to_be_so():
     assert said(rank(evidence([0.3, 0.2], {}), settings("recommended")))
     assert not said(rank(evidence([0.3, 0.2], {1: -1.0}), settings("recommended")))
     assert not said(rank(evidence([0.9], {}), settings(OPENCLAW))), "there all words have to match"
-
-
-def test_without_vectors_words_answer_alone_and_the_mode_says_so():
-    trace = rank(evidence(None, {0: -3.0, 1: -1.0}), settings(OPENCLAW))
-    assert trace.mode == "keywords only"
-    assert [c.score for c in trace.recalled] == pytest.approx([0.75, 0.5])
-    assert all(c.cosine is None for c in trace.recalled)
 
 
 any_evidence = st.integers(1, 12).flatmap(

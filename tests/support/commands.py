@@ -4,6 +4,7 @@ What each leaves on disk, prints and exits with is its own; where the point is w
 runs code in a process of its own.
 """
 
+import io
 import json
 import subprocess
 import sys
@@ -47,6 +48,13 @@ for line in sys.stdin:
         os._exit(status)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
+
+
+class Terminal(io.StringIO):
+    """A stream that is a terminal, as far as a command can tell."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def alone(code: str) -> str:

@@ -1,6 +1,5 @@
 """Which notes a memory has: folders of facts, patterns that leave notes out, extra paths and their limits."""
 
-import io
 import os
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from memory_tui.index.watch import _View
 from memory_tui.plan import Options, plan
 from memory_tui.workspace import scan as workspace_scan
 from memory_tui.workspace.roots import Roots, admitted, beside, entries, located, scan, why_path
+from tests.support.commands import Terminal
 from tests.support.workspace import put, synced
 
 
@@ -36,11 +36,6 @@ def test_facts_beside_their_index_are_all_notes(tmp_path):
     put(tmp_path, "AGENTS.md")
     assert paths(planned(tmp_path)) == ["MEMORY.md"], "in a workspace of OpenClaw they are none"
     assert beside(planned(tmp_path)) == 4
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 def test_a_vault_is_a_memory_once_a_person_said_so(tmp_path, monkeypatch, capsys):
