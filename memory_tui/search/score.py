@@ -466,8 +466,7 @@ def score(candidates: Candidates, rules: Sequence[Rules]) -> Table:
     order, used = _look_into(candidates, scored, share * hybrid + added, second > 0)
     total = share * (1.0 - second) * hybrid + share * second * scored["second"]
     penalty = np.where(second > 0, share * column([rule.neighbour for rule in rules]), 0.0)
-    near = neighbours(table[used])
-    lost, twin = second_stage.spread((total + added)[:, used], np.searchsorted(used, order), near, penalty)
+    lost, twin = second_stage.spread((total + added)[:, used], np.searchsorted(used, order), table[used], penalty)
     scored["lost"][:, used] = lost
     scored["beside"][:, used] = np.where(twin >= 0, used[twin], -1)
     # A sum of shares is off in the sixteenth digit, and what is best at everything has to reach 1.
@@ -499,10 +498,3 @@ def _look_into(candidates: Candidates, scored: Table, first: Floats, on: Flags) 
         scored["part"][:, used] = np.where(inside[:, used], np.argmax(by_part, axis=0), -1)
     scored["second"][:, used] = by_part.max(axis=0)
     return order, used
-
-
-def neighbours(table: Table) -> Flags:
-    """Return which candidates are of one note and touch or overlap: (candidates, candidates)."""
-    first, last, file = table["first_line"], table["last_line"], table["file"]
-    touch = (first[:, None] <= last[None, :] + 1) & (first[None, :] <= last[:, None] + 1)
-    return np.asarray(touch & (file[:, None] == file[None, :]), dtype=np.bool_)

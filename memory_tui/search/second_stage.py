@@ -32,7 +32,7 @@ from memory_tui.errors import ProviderError
 from memory_tui.providers.builtin import REMEMBERED_CHARACTERS, StaticTable, static_table
 from memory_tui.search.corpus import one_blas_thread
 from memory_tui.search.keyword import lucene_idf
-from memory_tui.search.trace import AnswerSignals, Flags, Floats, Rows
+from memory_tui.search.trace import AnswerSignals, Flags, Floats, Rows, Table
 from memory_tui.workspace.notes import heading_on
 
 Integers = npt.NDArray[np.integer[Any]]
@@ -664,14 +664,15 @@ class SecondStage:
             count = len(passages.window_norm)
             return np.zeros(len(passages.line_norm)), np.zeros(count), np.zeros((len(self._keys), count))
         # A token stands in many chunks: each is compared once.
-        place = np.zeros(len(self._vocabulary.q), np.int64)
-        place[ids] = 1
-        used = np.flatnonzero(place)
+        stands, place = np.zeros(len(self._vocabulary.q), np.bool_), np.empty(len(self._vocabulary.q), np.int64)
+        stands[ids] = True
+        used = np.flatnonzero(stands)
         place[used] = np.arange(len(used))
         rows = self._vocabulary.q.take(used, axis=0).astype(np.float32)
         lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
         products = np.zeros((len(self._vectors), len(used) + 1), np.float32)
-        products[:, :-1] = self._vectors @ rows.T
+        # Many rows by few: the other way round takes BLAS twice the time.
+        products[:, :-1] = (rows @ self._vectors.T).T
         products[0, :-1] *= self._vocabulary.scale[used]
         products[1:, :-1] /= np.where(lengths > 0, lengths, 1.0)
         # Where a line or a window has no token, reduceat gives what stands there: another one's, or the 0 at the end.
@@ -764,16 +765,18 @@ def shares(values: Floats, inside: Flags) -> Floats:
     return np.asarray(np.divide(within, best, out=np.zeros_like(within), where=best > 0), dtype=np.float64)
 
 
-def spread(scores: Floats, order: Rows, beside: Flags, penalty: Floats) -> tuple[Floats, Rows]:
+def spread(scores: Floats, order: Rows, table: Table, penalty: Floats) -> tuple[Floats, Rows]:
     """Return what neighbours of better candidates lose, and the better one of each (-1 for none).
 
-    Both are (rules, candidates). `order` (rules, k) are the candidates that are looked at, those `beside` (candidates,
-    candidates) each other are neighbours, `penalty` is (rules, 1). From the best down, each takes it off its
+    Both are (rules, candidates). `order` (rules, k) are the candidates that are looked at; those that touch or overlap
+    in one note by the `table` are neighbours; `penalty` is (rules, 1). From the best down, each takes it off its
     neighbours, once; no score falls below 0. Of equal ones the earlier in `order` is first.
     """
     lost, twin = np.zeros_like(scores), np.full(scores.shape, -1, dtype=np.int64)
-    others = beside & ~np.eye(len(beside), dtype=np.bool_)
-    near = others[order[:, :, None], order[:, None, :]]
+    first, last, file = (table[name][order] for name in ("first_line", "last_line", "file"))
+    follows = first[:, :, None] <= last[:, None, :] + 1
+    near = follows & follows.swapaxes(1, 2) & (file[:, :, None] == file[:, None, :])
+    near &= ~np.eye(order.shape[1], dtype=np.bool_)
     if not near.any():
         return lost, twin
     rules, raw = np.arange(len(scores)), np.take_along_axis(scores, order, axis=1)
