@@ -68,6 +68,8 @@ class Search:
 
     def __init__(self, plan: Plan, chain: Chain, index: Index) -> None:
         self._plan, self._chain, self.index = plan, chain, index
+        # What a plan works out anew for whoever looks, and every question needs.
+        self._zone, self._projects = plan.config.time_zone, plan.projects
         self.plan_notices = notices_of(plan)
         """What the configuration has to say, as it is now."""
         # Only a profile of a release that has a ledger knows one.
@@ -202,7 +204,7 @@ class Search:
                     first=first,
                     who=who,
                     notices=with_provider_notice((*notices, *evidence.notices), who),
-                    lexical=replace(evidence.lexical, active=self._plan.projects, origins=origins),
+                    lexical=replace(evidence.lexical, active=self._projects, origins=origins),
                 )
 
     def warm(self, cancel: Stop) -> None:
@@ -236,7 +238,7 @@ class Search:
             reads_time=not as_written and settings.on("questionTime.enabled"),
             spells=not as_written and settings.on("spelling.enabled"),
             in_parts=not as_written,
-            zone=self._plan.config.time_zone,
+            zone=self._zone,
         )
 
     def _withheld(self, query: str, host: str) -> Notice | None:

@@ -109,8 +109,9 @@ class Time(Struct, frozen=True):
 class ParsedQuery(Struct, frozen=True):
     """What the `text` of a query says by itself, before any note is looked at.
 
-    `time` is the time that it names, `rest` the text without the words for it, `for_now` its words that ask how things
-    are now, `value` its word for the value that it asks for, and `parts` what it asks one by one.
+    `time` is the time that it names by its `time_words`, `rest` the text without these, all of it where it asks for the
+    time alone, `for_now` its words that ask how things are now, `value` its word for the value that it asks for, and
+    `parts` what it asks one by one.
     """
 
     text: str
@@ -119,16 +120,8 @@ class ParsedQuery(Struct, frozen=True):
     for_now: str = ""
     value: str = ""
     parts: tuple[str, ...] = ()
-
-    @property
-    def time_words(self) -> str:
-        """Return the words that name the time; empty for none."""
-        return self.text[self.time.start : self.time.end] if self.time else ""
-
-    @property
-    def time_alone(self) -> bool:
-        """Return whether the query asks nothing but this time."""
-        return self.time is not None and self.rest == self.text
+    time_words: str = ""
+    time_alone: bool = False
 
 
 def parse(text: str, today: dt.date, *, reads_time: bool = True, in_parts: bool = True) -> ParsedQuery:
@@ -140,7 +133,8 @@ def parse(text: str, today: dt.date, *, reads_time: bool = True, in_parts: bool 
     for_now = words_for_now(text) if reads_time and time is None else ""
     value = value_asked(text) if in_parts and time is None and not for_now else ""
     rest = without(text, time)
-    return ParsedQuery(text, rest, time, for_now, value, parts_of(rest) if in_parts else ())
+    parts, words = parts_of(rest) if in_parts else (), text[time.start : time.end] if time else ""
+    return ParsedQuery(text, rest, time, for_now, value, parts, words, time_alone=time is not None and rest == text)
 
 
 def time_in(question: str, today: dt.date) -> Time | None:
@@ -352,7 +346,7 @@ def question_parts(
 ) -> tuple[QuestionPart, ...]:
     """Return the `parts` of a question with their `words`; none where fewer than two have any but function words."""
     result = []
-    for part in parts if len(parts) > 1 else ():
+    for part in parts:
         stems = {stem for _, _, stem in spans(part)}
         meant = {word for item in corrected if item.asked.lower() in part.lower() for word in item.searched}
         part_words = tuple(

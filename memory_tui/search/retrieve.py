@@ -6,10 +6,10 @@ import datetime as dt
 import re
 import time
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -220,7 +220,9 @@ def gather(store: Store, corpus: Corpus, question: Question, now: float, source:
         named = [*of_days, *(titled := _titled(corpus, recommended, text, eligible))]
         pool = [*nearest.tolist(), *matched, *named]
         language, share = _hardly_known(question)
-        _texts(store, corpus, np.flatnonzero(np.isin(shown, shown[pool])), texts)
+        pooled = np.zeros(len(shown), np.bool_)
+        pooled[shown[pool]] = True
+        _texts(store, corpus, np.flatnonzero(pooled[shown]), texts)
         spent = 1000 * np.array([question.seconds, *np.diff([*laps, time.perf_counter()])])
         return Evidence(
             query=question.query,
@@ -383,15 +385,16 @@ def _said_again(corpus: Corpus, first: Rows, idf: Mapping[str, float], read: Cal
 
     Each holds most of what any line holds of the question, by the `idf` of its stems.
     """
-    lines, files = list(map(_lines, read(first))), corpus.refs.file_of[first].tolist()
-    every, repeated = set[str](), set[str]()
-    for each in map(set, lines):
-        repeated |= every & each
-        every |= each
-    said = [line for line in repeated if len(line.split()) >= FEWEST_SAID and line[0] != "#"]
     # Neighbours in a note have lines in common.
-    said = [line for line in said if len({file for file, each in zip(files, lines, strict=True) if line in each}) > 1]
-    value = {line: sum(_matter(line, idf).values()) for line in chain(*lines if said else ())}
+    by_file: defaultdict[int, set[str]] = defaultdict(set)
+    for file, text in zip(corpus.refs.file_of[first].tolist(), read(first), strict=True):
+        by_file[file].update(_lines(text))
+    every, repeated = set[str](), set[str]()
+    for lines in by_file.values():
+        repeated |= every & lines
+        every |= lines
+    said = [line for line in repeated if len(line.split()) >= FEWEST_SAID and line[0] != "#"]
+    value = {line: sum(_matter(line, idf).values()) for line in (every if said else ())}
     return {line for line in said if value[line] >= ALIKE * max(value.values()) > 0}
 
 
