@@ -31,7 +31,7 @@ from memory_tui.search import retrieve
 from memory_tui.search.corpus import Corpus, exact_cosines, vectors_of
 from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import Evidence
-from memory_tui.search.trace import ChunkRef, Trace
+from memory_tui.search.trace import ChunkRef, Trace, refs_of
 from memory_tui.secrets import finder as secret_finder
 from memory_tui.secrets.labels import Known
 
@@ -269,12 +269,7 @@ class Search:
     def chunks_of(self, path: str) -> tuple[ChunkRef, ...]:
         """Return the chunks of a note as they are indexed, in order."""
         with self.index.reader() as store:
-            rows = store.chunks_of(path)
-        return tuple(
-            ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line)
-            for row in rows
-            if row.occurrence == 0
-        )
+            return refs_of(path, store.chunks_of(path))
 
     def holding(self, phrases: Sequence[str]) -> frozenset[str] | None:
         """The stored paths of the notes in which the words of any of `phrases` follow each other; None: not known."""

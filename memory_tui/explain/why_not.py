@@ -22,7 +22,7 @@ from memory_tui.search.keyword import KeywordSide, Postings
 from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.score import Rules, tuned
-from memory_tui.search.trace import Candidate, ChunkRef, QueryPlan, Recalled, Trace, Verdict
+from memory_tui.search.trace import Candidate, ChunkRef, QueryPlan, Recalled, Trace, Verdict, refs_of
 from memory_tui.workspace import roots as workspace_roots
 from memory_tui.workspace.roots import NoteMissing, Roots, named_lines, scan, why_path
 from memory_tui.workspace.scan import NoteFile
@@ -60,8 +60,7 @@ def locate(roots: Roots, store: Store, path: str, line: int | None) -> Explained
         stale = state.state != "failed"
         gate = notice("unreadable_file", rule="failed", detail=state.detail)
         gate = notice("changed_since_indexed", change=state.detail) if stale else gate
-    listed = [c for c in store.chunks_of(row.path, row.workspace) if not c.occurrence] if row else []
-    chunks = [ChunkRef(c.rowid, c.chunk_id, stored, c.source, c.start_line, c.end_line) for c in listed]
+    chunks = refs_of(stored, store.chunks_of(row.path, row.workspace)) if row else ()
     holding = [c for c in chunks if line is None or c.start_line <= line <= c.end_line]
     lines = _lines(roots, note) if note is not None and (stale or not holding) else []
     if note is None and row is not None and not holding:

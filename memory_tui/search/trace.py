@@ -5,7 +5,7 @@ Screen, JSON and tests read this record; nothing is recomputed for display.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memory_tui.config.settings import Settings
+from memory_tui.index.store import ChunkRow
 from memory_tui.index.sync import FileState
 from memory_tui.notices import Notice, notice, quoted
 from memory_tui.providers.chain import ServingProvider
@@ -52,6 +53,12 @@ class ChunkRef(Struct, frozen=True):
         """Return it without the blank line at its end, which its note need not have; `texts` are by rowid."""
         blank_end = self.source == MEMORY and texts.get(self.rowid, "").endswith("\n")
         return replace(self, end_line=max(self.start_line, self.end_line - blank_end))
+
+
+def refs_of(path: str, rows: Iterable[ChunkRow]) -> tuple[ChunkRef, ...]:
+    """Return where the chunks of the note at `path` stand, in their order, without repeats."""
+    firsts = (row for row in rows if not row.occurrence)
+    return tuple(ChunkRef(row.rowid, row.chunk_id, path, row.source, row.start_line, row.end_line) for row in firsts)
 
 
 class Chunks(Struct, frozen=True):
