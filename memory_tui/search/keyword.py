@@ -35,7 +35,7 @@ _MOST_REPEATED = 32
 _MOST_COUNTED = 64
 """Words of a question without a match of which it is said how often each stands somewhere."""
 _STEMMED: Form = "stemmed"
-_TRIGRAM = 3
+TRIGRAM = 3
 """Characters without which trigrams find nothing."""
 
 
@@ -219,7 +219,7 @@ class Matcher(Struct, frozen=True):
         return KeywordSearch(plan, each)
 
     def _is_looked_through(self, word: str) -> bool:
-        return self.cut == "trigram" and len(word) < _TRIGRAM
+        return self.cut == "trigram" and len(word) < TRIGRAM
 
     def _postings(self, result: tuple[Rows, Floats]) -> Postings:
         """Return matches as corpus rows, a repeat standing for the chunk that it repeats."""
@@ -440,7 +440,7 @@ _HAN = "[\u4e00-\u9fff]"
 _HANGUL = "[\uac00-\ud7af\u3131-\u3163]"
 _SYLLABLE = "[\uac00-\ud7af]"
 _JAPANESE = "[a-z0-9_]+|[\u30a0-\u30ffー]+|[\u4e00-\u9fff]+|[\u3040-\u309f]{2,}"
-_ASCII_STEM = re.compile(r"[a-z0-9_]+", re.ASCII)
+LATIN = re.compile(r"[a-z0-9_]+")
 _DIGITS = re.compile(r"[0-9]+")
 _LETTERS = re.compile(r"[A-Za-z]+")
 
@@ -518,5 +518,5 @@ def _korean(segment: str) -> Iterator[str]:
     stemmed_to_stop = bool(stem) and stem in stops
     if segment not in stops and not stemmed_to_stop:
         yield segment
-    if not stemmed_to_stop and ((len(stem) >= 2 and re.search(_SYLLABLE, stem)) or _ASCII_STEM.fullmatch(stem)):
+    if not stemmed_to_stop and ((len(stem) >= 2 and re.search(_SYLLABLE, stem)) or LATIN.fullmatch(stem)):
         yield stem

@@ -25,7 +25,7 @@ from memory_tui import tokens as core_tokens
 from memory_tui.index.database import TOKENIZERS
 from memory_tui.index.store import Store
 from memory_tui.search.corpus import Corpus, distinct
-from memory_tui.search.keyword import KeywordSide, Matcher, keywords
+from memory_tui.search.keyword import LATIN, TRIGRAM, KeywordSide, Matcher, keywords
 from memory_tui.search.trace import ChunkRef, Floats, QueryPlan
 from memory_tui.tokens import lowered, words_of
 from memory_tui.workspace.annotations import INVALID_PROJECT, Annotations
@@ -144,7 +144,7 @@ def boosted(text_score: float, gain: Boost) -> float:
 def plain_path(path: str) -> str:
     """Return `path` as it is compared with a question (6.3)."""
     text = jsstring.trim(path).replace("\\", "/").removeprefix("./")
-    return unicodedata.normalize("NFC", text).lower()
+    return lowered(text)
 
 
 def exact_names(path: str) -> tuple[str, str, str]:
@@ -268,14 +268,13 @@ def dropped(annotations: Mapping[int, Annotations]) -> frozenset[int]:
 
 # --- likeness (7.7) ------------------------------------------------------------------------------------------------
 
-_LATIN = re.compile(r"[a-z0-9_]+")
 _IDEOGRAPHS = "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\u1100-\u11ff]+"
 
 
 def mmr_tokens(snippet: str) -> frozenset[str]:
     """What MMR compares: Latin words, Chinese, Japanese and Korean characters and their pairs; else the text itself."""
     text = snippet.lower()
-    result = set(_LATIN.findall(text))
+    result = set(LATIN.findall(text))
     for run in () if text.isascii() else re.findall(_IDEOGRAPHS, text):
         result.update(run)
         result.update(run[at : at + 2] for at in range(len(run) - 1))
@@ -284,9 +283,6 @@ def mmr_tokens(snippet: str) -> frozenset[str]:
 
 
 # --- path search (6.4) ---------------------------------------------------------------------------------------------
-
-TRIGRAM = 3
-"""Characters without which trigrams find nothing."""
 
 Plan = tuple[tuple[str, ...], tuple[str, ...]]
 """Words that are matched, in order, and words that only have to be contained."""
@@ -309,11 +305,7 @@ def plans(query: str, *, trigram: bool) -> list[Plan]:
 
 def _split(words: Iterable[str], matches: Callable[[str], bool]) -> Plan:
     words = list(words)
-    return tuple(w for w in words if matches(w)), tuple(_folded(w) for w in words if not matches(w))
-
-
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFC", text).lower()
+    return tuple(w for w in words if matches(w)), tuple(lowered(w) for w in words if not matches(w))
 
 
 _MATCH = "SELECT rowid, bm25(paths) FROM paths(?)"
@@ -324,7 +316,7 @@ class PathIndex:
 
     def __init__(self, paths: Sequence[str], cut: str) -> None:
         self._paths, self._cut, self._lock = paths, cut, threading.Lock()
-        self._contents = list(map(_folded, paths))
+        self._contents = list(map(lowered, paths))
         self._levels: defaultdict[str, dict[int, int]] = defaultdict(dict)
         for file, path in enumerate(paths):
             for level, name in zip((3, 2, 1), exact_names(path), strict=True):

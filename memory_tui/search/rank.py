@@ -22,7 +22,7 @@ from memory_tui.config.settings import OWN_PROFILE, Profile, Scalar, Settings, p
 from memory_tui.notices import Notice, notice, other_vectors
 from memory_tui.search import lexical_2026_9, trace
 from memory_tui.search.excerpts import head, window
-from memory_tui.search.keyword import KeywordSide
+from memory_tui.search.keyword import LATIN, KeywordSide
 from memory_tui.search.question import newer_values
 from memory_tui.search.retrieve import MOST_CANDIDATES, Evidence
 from memory_tui.search.score import (
@@ -44,8 +44,6 @@ from memory_tui.tokens import as_asked, left_out
 from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
 from memory_tui.workspace.roots import MEMORY
 
-_ASCII_TOKENS = re.compile(r"[a-z0-9_]+")
-
 
 def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
     """Return what MMR compares of a chunk: the ASCII words of its snippet (OpenClaw), or its words and bigrams."""
@@ -53,7 +51,7 @@ def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
         return lexical_2026_9.mmr_tokens(head(text).text)
     snippet = head(text).text.lower()
     if profile.snippet == "head":
-        return frozenset(_ASCII_TOKENS.findall(snippet))
+        return frozenset(LATIN.findall(snippet))
     return frozenset(tokens.WORD.findall(tokens.segmented(snippet)))
 
 
