@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import json
 import os
 import re
 import runpy
@@ -123,6 +124,29 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def heard() -> Heard:
     return Heard()
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with nothing in it, which no variable leads away from."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "xdg"))
+    return folder
+
+
+@pytest.fixture
+def write(home: Path) -> Callable[[object], Path]:
+    """Write a configuration, as text or as data, where OpenClaw keeps it."""
+
+    def go(content: object) -> Path:
+        path = home / ".openclaw" / "openclaw.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return path
+
+    return go
 
 
 @pytest.fixture

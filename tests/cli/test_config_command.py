@@ -8,8 +8,6 @@ import pytest
 from memory_tui.config.keys import BY_PATH
 from tests.support.workspace import put
 
-pytest_plugins = ("tests.support.config",)
-
 KEY = "sk-very-secret-0123456789"
 
 

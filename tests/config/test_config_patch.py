@@ -17,8 +17,6 @@ from memory_tui.config.json5 import SourceText, parse_json5
 from memory_tui.errors import ConfigError
 from memory_tui.plan import Options
 
-pytest_plugins = ["tests.support.config"]
-
 COMMENTED = """// my agents
 {
   agents: {

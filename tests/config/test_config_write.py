@@ -7,8 +7,6 @@ import pytest
 from memory_tui.config import load, places
 from memory_tui.errors import ConfigError, SettingError
 
-pytest_plugins = ("tests.support.config",)
-
 
 def test_the_state_folder_is_found_as_openclaw_finds_it(home, monkeypatch):
     assert places.state_folder() == home / ".openclaw"

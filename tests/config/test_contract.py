@@ -22,8 +22,6 @@ from tests.support.mcp import Wire
 from tests.support.provider_server import Play, serving
 from tests.support.workspace import put
 
-pytest_plugins = ("tests.support.config",)
-
 # Rewritten from the documentation ("Memory", "Configuration reference", "Models", "Sandboxing") and recorded hosts.
 PROXY: dict[str, Any] = {
     "models": {"providers": {"openai": {"baseUrl": "http://127.0.0.1:9/v1", "apiKey": "${PROXY_KEY}", "models": []}}},

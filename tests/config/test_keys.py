@@ -24,8 +24,6 @@ from memory_tui.plan import Options
 from memory_tui.providers import registry
 from tests.support.workspace import put, put_all, synced
 
-pytest_plugins = ("tests.support.config",)
-
 SEARCH, TOP = "agents.defaults.memorySearch", ""
 SEARCH_PATHS = frozenset(key.path for key in keys.SEARCH)
 KINDS: dict[str, object] = {

@@ -10,8 +10,6 @@ from memory_tui.config.keys import BY_PATH, OF_AGENT
 from memory_tui.errors import ConfigError
 from tests.support.config_text import parsed
 
-pytest_plugins = ("tests.support.config",)
-
 
 def older(section):
     """The configuration with `section` as the members of agents.defaults.memorySearch."""

@@ -11,8 +11,6 @@ from memory_tui.plan import Options, choose, plan
 from tests.support.config_text import parsed
 from tests.support.workspace import put
 
-pytest_plugins = ("tests.support.config",)
-
 
 @pytest.fixture(autouse=True)
 def nothing_installed(monkeypatch, tmp_path):

@@ -12,16 +12,11 @@ from hypothesis import strategies as st
 from memory_tui.errors import EditRefused, PathRefused
 from memory_tui.notes import write
 from memory_tui.notes.changes import Busy, Change, Conflict, FileChange, NothingToChange, ReadOnly
+from tests.notes.test_changes import NOTE
 from tests.support.curate import curator, entries, hidden, put, workspace
 from tests.support.waiting import LONG
 from tests.support.workspace import unprivileged_folder
 
-LINE = st.one_of(st.binary(max_size=4), st.sampled_from([b"- a", b"\xff\xfe", b"caf\xe9", b"\xe6\x97\xa5"]))
-NOTE = st.tuples(
-    st.sampled_from([b"", b"\xef\xbb\xbf"]),
-    st.lists(st.tuples(LINE.map(lambda data: data.replace(b"\n", b"")), st.sampled_from([b"\n", b"\r\n"])), max_size=6),
-    LINE,
-).map(lambda parts: parts[0] + b"".join(line + end for line, end in parts[1]) + parts[2].replace(b"\n", b""))
 PATHS = ("MEMORY.md", "memory/a.md", "memory/deep/b.md")
 LOG = "memory/2026-01-12.md"
 pytestmark = pytest.mark.usefixtures("quick_disk", "patient")

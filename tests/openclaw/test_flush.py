@@ -16,8 +16,6 @@ from memory_tui.openclaw.prompt import LINE, MOST, MOST_UNITS, CuratedEntry, tri
 from memory_tui.workspace.annotations import Annotations
 from tests.support.workspace import put, put_all
 
-pytest_plugins = ["tests.support.config"]
-
 BIG = Session(total_tokens=176_000, fresh=True)
 LARGE = Session(transcript_bytes=2_097_152)
 

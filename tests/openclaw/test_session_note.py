@@ -20,8 +20,6 @@ from memory_tui.plan import Options
 from tests.support.curate import curator, entries, journal_of
 from tests.support.workspace import put_all
 
-pytest_plugins = ["tests.support.config"]
-
 NOW = "2026-11-21T23:30:00Z"
 
 

@@ -19,8 +19,6 @@ from tests.support.npm import CACHE
 from tests.support.waiting import LONG
 from tests.support.workspace import put
 
-pytest_plugins = ("tests.support.config",)
-
 NOW = 1_795_400_000.0
 
 
