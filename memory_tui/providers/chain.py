@@ -1,7 +1,7 @@
 """Decide which provider is used: its health, its pauses, when the fallback takes its place, and who answers now.
 
 A provider is never replaced within a call, and never silently: the vectors of two are not comparable, so the index
-has to be made again with the other one, which has another identity.
+has to be made again with the other one, which has another identity. How long the pauses are stands in `retry.py`.
 """
 
 from __future__ import annotations

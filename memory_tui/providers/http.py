@@ -1,4 +1,7 @@
-"""Ask a provider over HTTP: requests within a deadline, in groups, tried again, halved where they are too large."""
+"""Ask a provider over HTTP: requests within a deadline, in groups, halved where they are too large.
+
+How often and how long one that failed is repeated stands in `retry.py`.
+"""
 
 from __future__ import annotations
 
