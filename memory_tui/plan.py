@@ -317,7 +317,7 @@ def _compose(name: str, config: Config, rules: dict[str, Value], chosen: dict[st
     mine = rules if config.kind == "own" or profile == OWN_PROFILE else {}
     settings = knobs.compose(profile, config.values, {**mine, **chosen})
     if meaning.reason:
-        concluded = Value(profile, f"auto: {meaning.reason}")
+        concluded = Value(profile, f"auto: {meaning.reason}; from {config.path}")
         settings = Settings({**settings.values, "profile": concluded})
     tokens = settings.whole("chunking.tokens")
     if settings.whole("chunking.overlap") < tokens:

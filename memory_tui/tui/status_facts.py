@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from memory_tui import events
 from memory_tui.approval import Approval
+from memory_tui.config.settings import profile_named
 from memory_tui.doctor import Result, checks_of, examine
 from memory_tui.engine.engine import Engine
 from memory_tui.engine.sending import Forecast
@@ -63,7 +64,6 @@ def behind_answers(status: Status, approvals: Sequence[Approval] = ()) -> Iterat
     for approval in approvals:
         words = f"{approval.provider} at {one_line(approval.host)}, since {minute(approval.at)} ({approval.how})"
         yield Fact(words, f"revoke:{approval.provider}", label="approved", indent=2, does="enter withdraws it")
-    yield Fact(f"{status.profile} ({status.profile_origin})", label="ranking", indent=2)
 
 
 def _link(link: MemberState) -> Iterator[Fact]:
@@ -230,6 +230,8 @@ def statements(
         if lamp.key in unfolded:
             yield from details
             yield from [Fact("")] if lamp.key != "lamp:left" or state else []
+    words = f"{profile_named(status.profile).title} ({status.profile_origin})"
+    yield Fact(one_line(words), mark=MUTED, label="ranking")
     yield from [mirror(state)] if state else []
     if rest := list(notices(status)):
         yield from [Fact(""), *rest]

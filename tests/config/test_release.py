@@ -81,9 +81,8 @@ def test_without_a_program_the_files_tell(home, write, config, files, profile, s
         path = home / ".openclaw" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    concluded = found(home)
-    assert concluded.profile == profile
-    assert said in concluded.reason
+    value = choose(Options()).settings.values["profile"]
+    assert (value.value, said in value.origin, value.origin[-13:]) == (profile, True, "openclaw.json")
 
 
 def test_openclaws_index_is_the_agents_database_from_2026_8_on(home, write):

@@ -59,6 +59,12 @@ def test_what_is_said_at_the_start_stays_among_what_happened(workspace):
         window.press("3").until(lambda: app.doubt in window.text)
 
 
+def test_the_ranking_and_where_it_is_from_need_no_key(status):
+    origin = "auto: OpenClaw 2026.9.6 is installed; from openclaw.json"
+    shown = replace(status, profile="openclaw-2026.9", profile_origin=origin)
+    assert f"ranking OpenClaw 2026.9.6 ({origin})" in words(statements(session(shown), ()))
+
+
 def test_a_folder_that_is_gone_is_said_before_notes_that_vanished_and_these_before_freshness(status):
     assert up_to_date(session(status), status).mark == GOOD
     vanished = replace(status, freshness=replace(status.freshness, shrink=Shrink(30, 40, "a root is empty")))
