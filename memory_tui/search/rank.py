@@ -387,7 +387,11 @@ class Ranking(Struct, frozen=True):
 
     @classmethod
     def of(cls, evidence: Evidence, rules: Rules) -> Ranking:
-        """Score the candidates, put them in order, tell those that pass."""
+        """Score the candidates, put them in order, tell those that pass.
+
+        A column is read after it was filled in: the scores before the gate, that before the order, that before the
+        places. `twin` and `beside` are places in the pool, and those in the final order at last.
+        """
         side = side_of(evidence, rules)
         candidates = candidates_of(evidence, side, rules)
         table, scored = candidates.table, score(candidates, [rules])
@@ -395,38 +399,33 @@ class Ranking(Struct, frozen=True):
             table[name] = scored[name][0]
         if not rules.decay:
             table["age_days"] = np.nan
-        passing = pass_gate(scored["score"], table, [rules])
-        lead = leads(scored["part"], scored["score"], passing.passed | passing.rescued)[0]
-        table["leads"], table["keyword"], table["twin"] = lead > 0, passing.keyword, -1
-        floor, relaxed = float(passing.floor[0, 0]), bool(passing.relaxed[0, 0])
+        gate = pass_gate(scored["score"], table, [rules])
+        floor, relaxed = float(gate.floor[0, 0]), bool(gate.relaxed[0, 0])
+        lead = leads(scored["part"], scored["score"], gate.passed | gate.rescued)[0]
+        table["leads"], table["keyword"], table["twin"] = lead > 0, gate.keyword, -1
         ordered = groups(table["level"], table, lead)
-        plain = order = np.array([item for rows, _ in ordered for item in rows.tolist()], np.int64)
+        by_worth = order = np.array([item for rows, _ in ordered for item in rows.tolist()], np.int64)
         if rules.mmr and len(order) > 1:
             steps = varied(ordered, likeness(evidence, rules.profile, table["row"]), lead, rules)
             order = np.array([_chosen(table, step, number) for number, step in enumerate(steps, 1)], np.int64)
-        rescued = passing.rescued[0]
-        rescued = without_repeats(order.tolist(), table, passing.passed[0], rescued) if rescued.any() else rescued
-        passed = passing.passed[0] | rescued
-        order, plain = (np.concatenate([rows[~rescued[rows]], rows[rescued[rows]]]) for rows in (order, plain))
+        rescued = gate.rescued[0]
+        if rescued.any():
+            rescued = without_repeats(order.tolist(), table, gate.passed[0], rescued)
+        passed = gate.passed[0] | rescued
+        # Who is rescued follows the others.
+        order, by_worth = (np.concatenate([rows[~rescued[rows]], rows[rescued[rows]]]) for rows in (order, by_worth))
         table["passed"], table["rescued"] = passed, rescued
         # A vector-only hit faces minScore even while keyword hits face the relaxed floor.
-        table["bar"] = np.where(passing.keyword, floor, rules.min_score)
+        table["bar"] = np.where(gate.keyword, floor, rules.min_score)
         table["faded"] = ~passed & (table["age_factor"] < 1.0) & (table["fresh"] >= table["bar"])
         through = order[passed[order]]
         table["place"][through] = np.arange(1, len(through) + 1)
         # Without variety these would be recalled.
-        first = plain[passed[plain]][: rules.results]
-        table["displaced"][first] = (table["place"][first] > rules.results) & bool(table["chosen"].any())
-        order = np.concatenate([through, order[~passed[order]]])
-        place = np.empty(len(order) + 1, np.int64)
-        place[order], place[-1] = np.arange(len(order)), -1
-        table["twin"], table["beside"] = place[table["twin"]], place[table["beside"]]
-        texts = [candidates.texts[at] for at in order.tolist()] if candidates.texts else ()
-        candidates = replace(candidates, table=table[order], texts=texts)
-        chunks, frequency = len(evidence.refs), side.frequency
-        weights = {word: np.log1p(chunks / (1 + frequency.get(word, 0))) for word in side.plan.words}
-        measured = _measured(candidates)
-        return cls(evidence, side, rules, candidates, candidates.table, measured, floor, relaxed, weights)
+        plain = by_worth[passed[by_worth]][: rules.results]
+        table["displaced"][plain] = (table["place"][plain] > rules.results) & bool(table["chosen"].any())
+        candidates = _in_order(candidates, np.concatenate([through, order[~passed[order]]]))
+        weights = {word: np.log1p(len(evidence.refs) / (1 + side.frequency.get(word, 0))) for word in side.plan.words}
+        return cls(evidence, side, rules, candidates, candidates.table, _measured(candidates), floor, relaxed, weights)
 
     def fresh(self) -> int:
         """Count those that were stopped and would reach minScore without age."""
@@ -497,7 +496,7 @@ class Ranking(Struct, frozen=True):
         candidates, rules = self.candidates, self.rules
         if not candidates.stages or not rules.second_weight > 0:
             return None
-        weight, lost = rules.share(candidates.dated) * rules.second_weight, entry["lost"]
+        weight = rules.share(candidates.dated) * rules.second_weight
         if not entry["inside"]:
             return trace.SecondPart(weight, 0.0, 0.0)
         stages, part = candidates.stages[1:] or candidates.stages, max(0, entry["part"])
@@ -512,16 +511,16 @@ class Ranking(Struct, frozen=True):
             if weighs
         )
         return trace.SecondPart(
-            weight,
-            entry["second"],
-            weight * entry["second"],
-            measures,
-            lost,
-            self._ref(entry["beside"]) if lost else None,
-            first + line,
-            (first + window[0], first + window[1]),
-            stages[part].query if len(stages) > 1 else "",
-            entry["leads"],
+            weight=weight,
+            score=entry["second"],
+            points=weight * entry["second"],
+            measures=measures,
+            lost=entry["lost"],
+            beside=self._ref(entry["beside"]) if entry["lost"] else None,
+            line=first + line,
+            window=(first + window[0], first + window[1]),
+            asked=stages[part].query if len(stages) > 1 else "",
+            leads=entry["leads"],
         )
 
     def _choice(self, entry: _Entry) -> trace.MmrPart:
@@ -546,6 +545,15 @@ class Ranking(Struct, frozen=True):
 
 
 _NUMBERS = trace.Numbers.__struct_fields__
+
+
+def _in_order(candidates: Candidates, order: Rows) -> Candidates:
+    """Return the candidates in `order`, which those that name another follow."""
+    table, place = candidates.table, np.full(len(order) + 1, -1, np.int64)
+    place[order] = np.arange(len(order))
+    table["twin"], table["beside"] = place[table["twin"]], place[table["beside"]]
+    texts = [candidates.texts[at] for at in order.tolist()] if candidates.texts else ()
+    return replace(candidates, table=table[order], texts=texts)
 
 
 def _measured(candidates: Candidates) -> Floats:
