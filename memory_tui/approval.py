@@ -72,10 +72,8 @@ class Approvals:
             durable.make_folder(self.folder)
             durable.replace_file(self._file(provider, host), json.dumps(to_builtins(approval)).encode("ascii"))
         except OSError as error:
-            raise ApprovalUnsaved(
-                f"The approval of {provider} cannot be saved: {error.strerror}.",
-                f"Make {self.folder} writable.",
-            ) from error
+            step = f"Make {self.folder} writable."
+            raise ApprovalUnsaved(f"The approval of {provider} cannot be saved: {error.strerror}.", step) from error
         return approval
 
     def every(self) -> tuple[Approval, ...]:

@@ -210,10 +210,8 @@ def _remeasured(engine: Engine) -> CheckOutcome:
         return skipped("There is no vector to compare with.")
     path, cosine = sample
     if cosine < 0.99:
-        return failed(
-            f"A chunk of {path} embedded anew is {cosine:.3f} like its stored vector; it should be 1.",
-            "The model has changed under its name. " + _REBUILD,
-        )
+        step = "The model has changed under its name. " + _REBUILD
+        return failed(f"A chunk of {path} embedded anew is {cosine:.3f} like its stored vector; it should be 1.", step)
     return ok(f"A chunk of {path} embedded anew is {cosine:.4f} like its stored vector.")
 
 
@@ -268,10 +266,8 @@ def _all_read(engine: Engine) -> CheckOutcome:
         f" {plural(others, 'Markdown file')} of this folder are no memory; --whole yes reads them." if others else ""
     )
     if not status.freshness.total:
-        return failed(
-            f"There is no note in {engine.plan.roots.workspace}.{aside}",
-            "Write MEMORY.md or memory/YYYY-MM-DD.md, or name another workspace.",
-        )
+        step = "Write MEMORY.md or memory/YYYY-MM-DD.md, or name another workspace."
+        return failed(f"There is no note in {engine.plan.roots.workspace}.{aside}", step)
     read = [f"{note.path}: {note.detail}" for note in status.freshness.of("failed")]
     damaged = [f"{note.path}: {note.detail}" for note in status.in_part]
     left = [f"{note.path}: {note.reason}" for note in status.freshness.left_out if not note.expected]
@@ -290,10 +286,8 @@ def _configuration(engine: Engine) -> CheckOutcome:
     if config.path is None:
         return ok("No configuration; the defaults apply.")
     if config.problems:
-        return warning(
-            f"{plural(len(config.problems), 'value')} not used as written: {config.problems[0]}",
-            "Run memory-tui config to list every value with its origin.",
-        )
+        step = "Run memory-tui config to list every value with its origin."
+        return warning(f"{plural(len(config.problems), 'value')} not used as written: {config.problems[0]}", step)
     return ok(f"{config.path} has no errors.")
 
 
@@ -313,10 +307,8 @@ def _agents(engine: Engine) -> CheckOutcome:
         answers.append(f"{item.host} answers in {proof.answer_ms:.0f} ms with profile {proof.profile}")
         here = engine.plan.settings.word("profile")
         if str(engine.plan.workspace) in item.start.words and proof.profile != here:
-            return warning(
-                f"{item.host} gets answers by profile {proof.profile}, and this is profile {here}.",
-                f"Add --profile {proof.profile} to see what the agent gets.",
-            )
+            step = f"Add --profile {proof.profile} to see what the agent gets."
+            return warning(f"{item.host} gets answers by profile {proof.profile}, and this is profile {here}.", step)
     return ok(f"{'; '.join(answers)}.")
 
 
@@ -338,10 +330,8 @@ def _slot(engine: Engine) -> CheckOutcome:
         return warning(f"The plug-in in {folder} is of another version: {', '.join(changed)}.", _CONNECT)
     agent, here = engine.plan.with_profile("auto").word("profile"), engine.plan.settings.word("profile")
     if agent != here:
-        return warning(
-            f"The agent recalls by profile {agent}; what you see here is ranked by {here}.",
-            "Leave --profile out to see what the agent gets.",
-        )
+        step = "Leave --profile out to see what the agent gets."
+        return warning(f"The agent recalls by profile {agent}; what you see here is ranked by {here}.", step)
     return ok(f"memory-tui is the agent's memory; the agent and this program rank by profile {agent}.")
 
 

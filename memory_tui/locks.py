@@ -135,10 +135,8 @@ def wait_for(index: str | os.PathLike[str], stop: Stop | None = None, *, seconds
     if lock is not None:
         return lock
     other = holder(index)
-    raise IndexBusy(
-        f"Process {other.pid if other else 'unknown'} is indexing this workspace.",
-        "Searches work meanwhile, and find what it has indexed so far.",
-    )
+    step = "Searches work meanwhile, and find what it has indexed so far."
+    raise IndexBusy(f"Process {other.pid if other else 'unknown'} is indexing this workspace.", step)
 
 
 def lock_path(index: str | os.PathLike[str], role: Role = "lock") -> Path:

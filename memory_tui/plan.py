@@ -239,10 +239,8 @@ def _knob(name: str) -> Knob:
         key = keys.find(name)
         if key is None:
             raise
-    raise SettingError(
-        f"--set does not change {key.path}: it is read from a configuration.",
-        "Write it into the file that memory-tui config names, or give another: --config. A provider: provider --add.",
-    )
+    step = "Write it into the file that memory-tui config names, or give another: --config. A provider: provider --add."
+    raise SettingError(f"--set does not change {key.path}: it is read from a configuration.", step)
 
 
 def plan(options: Options) -> Plan:

@@ -215,10 +215,8 @@ class EntryTable:
         try:
             names = os.listdir(folder) if Path(folder).exists() else []
         except OSError as error:
-            raise MemoriesUnavailable(
-                f"{one_line(folder)} cannot be read: {error.strerror}.",
-                "Name the folder of a LanceDB: --memories DIR.",
-            ) from error
+            step = "Name the folder of a LanceDB: --memories DIR."
+            raise MemoriesUnavailable(f"{one_line(folder)} cannot be read: {error.strerror}.", step) from error
         if f"{TABLE}.lance" not in names:
             first = 'memory-tui ltm store "TEXT" stores the first one.'
             raise TableMissing(f"There are no memories in {one_line(folder)} yet.", first)
@@ -478,10 +476,8 @@ class VectorSpace:
         none = Known(cleared=cleared(self._choices.workspace))
         secrets = [] if takes_secrets(host, self._settings) else [kind for text in texts for kind in kinds(text, none)]
         if secrets:
-            raise EntryRefused(
-                f"The text looks like it holds a secret ({secrets[0]}), and {host} would get it.",
-                "Take it out, or use a provider of this machine: --provider builtin.",
-            )
+            step = "Take it out, or use a provider of this machine: --provider builtin."
+            raise EntryRefused(f"The text looks like it holds a secret ({secrets[0]}), and {host} would get it.", step)
         return provider.embed(list(texts), "query" if query else "document")
 
     def require_same(self, table: EntryTable) -> None:
@@ -718,10 +714,8 @@ class Memories:
         if self._choices.options.read_only:
             raise EntryRefused("The memories are read-only here.", "Leave --read-only out.")
         if not self.writable and not (make and not self.exists()):
-            raise EntryRefused(
-                f"Nobody has agreed yet that memory-tui writes the memories in {self.label}.",
-                "To agree: memory-tui ltm approve.",
-            )
+            step = "To agree: memory-tui ltm approve."
+            raise EntryRefused(f"Nobody has agreed yet that memory-tui writes the memories in {self.label}.", step)
         with self._lock, self._locked():
             if make and not self.exists():
                 identity = self.space.provider().identity

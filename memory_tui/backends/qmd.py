@@ -304,10 +304,8 @@ def require_models(place: QmdFolder, command: str, roles: Sequence[str] = ()) ->
     """Raise QmdFailure unless QMD can load all of `roles`; in any case where it would delete one."""
     for role, problem in models(place).items():
         if problem and (role in roles or "would delete" in problem):
-            raise QmdFailure(
-                f"QMD's {command} needs its {role} model: {problem}.",
-                f"Run qmd pull, name another in {place.index_yml}, or set memory.qmd.searchMode to search.",
-            )
+            step = f"Run qmd pull, name another in {place.index_yml}, or set memory.qmd.searchMode to search."
+            raise QmdFailure(f"QMD's {command} needs its {role} model: {problem}.", step)
 
 
 # --- the index of QMD -------------------------------------------------------------------------------------------------

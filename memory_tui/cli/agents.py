@@ -189,10 +189,8 @@ def disconnect(args: argparse.Namespace) -> int:
     link = connection.recorded(row.name, scope, Path.cwd())
     if link is None:
         where = "here" if scope == "project" else "on this machine"
-        raise ConfigError(
-            f"{row.title} was not connected by memory-tui {where}.",
-            "memory-tui connect --status lists what is connected.",
-        )
+        step = "memory-tui connect --status lists what is connected."
+        raise ConfigError(f"{row.title} was not connected by memory-tui {where}.", step)
     files = connection.restorations(link)
     changed = sum(file.now != file.then for file in files)
     may = agreed(args, connection.difference(files), _question(changed, row.title))

@@ -95,15 +95,11 @@ def _as_error(error: BaseException) -> MemoryTuiError | None:
         why = (error.strerror or str(error)).lower()
         return MemoryTuiError(f"Standard output cannot be written: {why}.", "Send it to a place that has room.")
     if str(error) == "Could not determine home directory.":
-        return SettingError(
-            "A path begins with ~ and a name that no user of this machine has.",
-            "Write the whole path, or ./ before the name of a folder that begins with ~.",
-        )
+        step = "Write the whole path, or ./ before the name of a folder that begins with ~."
+        return SettingError("A path begins with ~ and a name that no user of this machine has.", step)
     if isinstance(error, MemoryError) or re.search(_NO_ROOM, str(error)):
-        return MemoryTuiError(
-            "Not enough memory (RAM).",
-            "Close other programs, or raise the limit of memory; the next start repairs what was cut off.",
-        )
+        step = "Close other programs, or raise the limit of memory; the next start repairs what was cut off."
+        return MemoryTuiError("Not enough memory (RAM).", step)
     return None
 
 

@@ -189,10 +189,8 @@ def _secrets(config: Config) -> Iterator[str]:
 def _file(source: SourceText, splices: list[json5.Splice]) -> FileWrite:
     before = read(source.path)
     if before is not None and source.text.encode() != before:
-        raise ConfigError(
-            f"{source.path} was changed since it was read, or is not valid UTF-8.",
-            "Open the workspace again, or change the values by hand.",
-        )
+        step = "Open the workspace again, or change the values by hand."
+        raise ConfigError(f"{source.path} was changed since it was read, or is not valid UTF-8.", step)
     after = json5.spliced(source.text, splices)
     parse_json5(SourceText(source.path, after))
     return FileWrite(source.path, before, after.encode())
@@ -269,10 +267,8 @@ def require_same(path: Path, before: bytes | None) -> None:
 
 def overtaken(path: Path) -> ConfigError:
     """Return the error for a file that another program changed since its difference was shown."""
-    return ConfigError(
-        f"{path} was changed by somebody else in the meantime; nothing was written.",
-        "Look at the new difference and try again.",
-    )
+    step = "Look at the new difference and try again."
+    return ConfigError(f"{path} was changed by somebody else in the meantime; nothing was written.", step)
 
 
 def back_up(path: Path, data: bytes | None) -> str:
@@ -363,10 +359,8 @@ def undo(done: ConfigWrite) -> None:
     path = Path(done.path)
     now, then = read(path), read(Path(done.backup)) if done.backup else None
     if digest(now) != done.after:
-        raise ConfigError(
-            f"{path} was changed after memory-tui wrote it; nothing was undone.",
-            f"What it was before is in {done.backup}." if done.backup else "Change it by hand.",
-        )
+        step = f"What it was before is in {done.backup}." if done.backup else "Change it by hand."
+        raise ConfigError(f"{path} was changed after memory-tui wrote it; nothing was undone.", step)
     if digest(then) != done.before:
         raise ConfigError(f"The backup {done.backup} is gone or was changed; nothing was undone.", "Change it by hand.")
     write_all([FileWrite(path, now, then)])

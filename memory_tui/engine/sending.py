@@ -252,10 +252,8 @@ class Providers:
         member = next((member for member in self.chain.members() if member.name == name), None)
         if member is None or not member.host or not on_this_machine(member.host):
             at = f"asked at {member.host}" if member and member.host else "asked at no address"
-            raise SettingError(
-                f"{name} is {at}, which is not this machine.",
-                "To send everything to every provider: remote.withholdSecrets false.",
-            )
+            step = "To send everything to every provider: remote.withholdSecrets false."
+            raise SettingError(f"{name} is {at}, which is not this machine.", step)
         return member
 
     def _approved(self, name: str, host: str, how: str, *, sync: bool) -> Approval:
@@ -333,10 +331,8 @@ def choice(kind: str, address: str, variable: str, model: str) -> ProviderChoice
     if not row.shape:
         return ProviderChoice(row)
     if variable and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
-        raise SettingError(
-            "The name of the key's variable is none.",
-            "Name the environment variable, not the key, as in OPENAI_API_KEY.",
-        )
+        step = "Name the environment variable, not the key, as in OPENAI_API_KEY."
+        raise SettingError("The name of the key's variable is none.", step)
     return ProviderChoice(row, address, variable, model)
 
 

@@ -62,10 +62,8 @@ def event(text: str) -> HookCall:
     try:
         return msgspec.json.decode(text, type=HookCall)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise QueryError(
-            f"The hook's input is no event that is answered here: {error}.",
-            "memory-tui hook claude-code is called by the host itself: memory-tui connect registers it.",
-        ) from error
+        step = "memory-tui hook claude-code is called by the host itself: memory-tui connect registers it."
+        raise QueryError(f"The hook's input is no event that is answered here: {error}.", step) from error
 
 
 def context(text: str) -> dict[str, object]:

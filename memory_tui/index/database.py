@@ -322,10 +322,8 @@ def is_private(path: Path) -> bool:
 
 def refused(path: Path, what: str) -> IndexRefused:
     """Say that `path`, which `what` says more of, is left alone."""
-    return IndexRefused(
-        f"{path} {what}, so memory-tui leaves it alone.",
-        f"{_ANOTHER} If this was an index of memory-tui, delete it: it is made again from the notes.",
-    )
+    step = f"{_ANOTHER} If this was an index of memory-tui, delete it: it is made again from the notes."
+    return IndexRefused(f"{path} {what}, so memory-tui leaves it alone.", step)
 
 
 def check(index: Path) -> None:

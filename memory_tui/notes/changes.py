@@ -151,10 +151,8 @@ class Lines(Struct, frozen=True):
         """The lines of a note, none for one that is not there. Raises EditRefused for UTF-16 and UTF-32."""
         data = data or b""
         if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise EditRefused(
-                f"{path} is UTF-16, which is shown but not edited line by line.",
-                "The inbox writes it as UTF-8; it can be moved and deleted as a whole.",
-            )
+            step = "The inbox writes it as UTF-8; it can be moved and deleted as a whole."
+            raise EditRefused(f"{path} is UTF-16, which is shown but not edited line by line.", step)
         text = data.decode("utf-8", "surrogateescape")
         bom = text.startswith(BOM)
         lines = text[bom:].split("\n")
@@ -200,10 +198,8 @@ class Lines(Struct, frozen=True):
         if first == last == len(self.lines) + 1 and (not self.lines or end_of(self.lines[-1])):
             raise EditRefused(f"Line {first} of {path} is empty: the text ends above it.", "Choose lines with text.")
         if not 1 <= first <= last <= len(self.lines):
-            raise EditRefused(
-                f"{path} has {len(self.lines)} lines, so there are no lines {first} to {last}.",
-                "Look at the note again; it may have changed.",
-            )
+            step = "Look at the note again; it may have changed."
+            raise EditRefused(f"{path} has {len(self.lines)} lines, so there are no lines {first} to {last}.", step)
 
 
 class ShownLines(Struct, frozen=True):

@@ -295,10 +295,8 @@ class Journal:
             return None
         data = self._read(lambda connection: _text(connection, blob), None)
         if data is None:
-            raise EditFailed(
-                "A text of the journal is gone or damaged.",
-                f"It would be in {self.database}; the notes are as they are.",
-            )
+            step = f"It would be in {self.database}; the notes are as they are."
+            raise EditFailed("A text of the journal is gone or damaged.", step)
         return data
 
     def blob_of(self, data: bytes | None) -> int | None:

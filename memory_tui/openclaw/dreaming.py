@@ -87,10 +87,8 @@ def require_whole(path: str, before: bytes | None, after: bytes | None) -> None:
     if before is None or after is None:
         return
     if reason := broken(before.decode("utf-8", "replace"), after.decode("utf-8", "replace")):
-        raise EditRefused(
-            f"{path} was not written: {reason}.",
-            "Leave the markers as they are, or take the whole block away.",
-        )
+        step = "Leave the markers as they are, or take the whole block away."
+        raise EditRefused(f"{path} was not written: {reason}.", step)
 
 
 def _sides(text: str) -> dict[str, list[tuple[str, str]]]:

@@ -172,10 +172,8 @@ class Mirror:
         if failure is not None and (not record.workspaces or isinstance(failure, SettingError)):
             raise failure
         if busy and not record.workspaces:
-            raise MirrorFilling(
-                f"The mirror of {self._scope} is being filled for the first time.",
-                f"Ask again in a moment, or wait for it: memory-tui shared mirror {self._scope}.",
-            )
+            step = f"Ask again in a moment, or wait for it: memory-tui shared mirror {self._scope}."
+            raise MirrorFilling(f"The mirror of {self._scope} is being filled for the first time.", step)
         state = standing(str(self._scope), record, failure, answered=not busy and failure is None)
         if not record.workspaces:
             raise failed(self._access, "nothing", f"{self._scope}: {state.trouble or 'nothing is published'}.")
@@ -262,10 +260,8 @@ class Mirror:
     def _require_room(self, connection: Connection, numbers: list[int]) -> None:
         row = connection.execute("select memory_tui.passages(%s, %s)", (self._access.tenant, numbers)).fetchone()
         if row is not None and row[0] > self._most:
-            raise SettingError(
-                f"{self._scope} holds {row[0]:,} passages, and a mirror at most {self._most:,}.",
-                "Name fewer workspaces, or raise shared.mirror.maxChunks.",
-            )
+            step = "Name fewer workspaces, or raise shared.mirror.maxChunks."
+            raise SettingError(f"{self._scope} holds {row[0]:,} passages, and a mirror at most {self._most:,}.", step)
 
     def _bring_up_to_date(self, store: Store, connection: Connection, row: _Workspace) -> bool:
         """Write what is new of a workspace, all or nothing of it; False for what no publisher of ours wrote."""

@@ -37,10 +37,8 @@ class Scope(Struct, frozen=True):
         names = tuple(sorted({word for word in words if word != ALL and not word.startswith(GROUP)}))
         groups = tuple(sorted({word.removeprefix(GROUP) for word in words if word.startswith(GROUP)}))
         if not words or not all(name.count("/") == 1 for name in names) or "" in groups:
-            raise SettingError(
-                f"{text!r} names no scope of a shared index.",
-                "Write this, OWNER/NAME, group:ROLE or all, several apart by commas.",
-            )
+            step = "Write this, OWNER/NAME, group:ROLE or all, several apart by commas."
+            raise SettingError(f"{text!r} names no scope of a shared index.", step)
         return cls(every=True) if ALL in words else cls(names, groups)
 
 

@@ -255,9 +255,7 @@ def absent(notebook: Notebook, read: Callable[[str], Document]) -> tuple[str, ..
             missing += [f"{path}:{line}" for _, line in labels if line > text.count("\n") + 1]
         except MemoryTuiError as error:
             if blank := _BLANK.search(path):
-                raise LabelError(
-                    f"The labels are a template: there is no note {path}.",
-                    f"Write the name of the note in the place of {blank[0]}.",
-                ) from error
+                step = f"Write the name of the note in the place of {blank[0]}."
+                raise LabelError(f"The labels are a template: there is no note {path}.", step) from error
             missing.append(path)
     return tuple(missing)

@@ -126,10 +126,8 @@ def _joined(
 ) -> list[Chunk]:
     """Return the chunks of `runs` of segments. Raises Unreadable where these repeat too much."""
     if sum(sums[end] - sums[start] for start, end in runs) > MAX_CHUNKED_UNITS:
-        raise Unreadable(
-            f"Its long lines are repeated in {len(runs):,} overlapping chunks, too many to keep.",
-            "Break its longest lines, or make chunking.overlap smaller.",
-        )
+        step = "Break its longest lines, or make chunking.overlap smaller."
+        raise Unreadable(f"Its long lines are repeated in {len(runs):,} overlapping chunks, too many to keep.", step)
     chunks = []
     for start, end in runs:
         check()

@@ -102,10 +102,8 @@ def _snapshot(note: NoteFile) -> tuple[bytes, os.stat_result] | None:
         if not stat.S_ISREG(before.st_mode):
             raise Unreadable(f"{note.path} is not a regular file any more.", _KEEP)
         if before.st_size > MAX_BYTES:
-            raise Unreadable(
-                f"{note.path} has {before.st_size:,} bytes; at most {MAX_BYTES:,} are read.",
-                "Split it into days or topics.",
-            )
+            step = "Split it into days or topics."
+            raise Unreadable(f"{note.path} has {before.st_size:,} bytes; at most {MAX_BYTES:,} are read.", step)
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             # One byte more tells a file that grew.
             data = file.read(before.st_size + 1)

@@ -89,10 +89,8 @@ def locate(folder: str, archives: bool, path: str) -> NoteFile:
         if note.path == path:
             return note
     reason = next((left.detail for left in seen.left_out if left.path == path), "There is no such transcript.")
-    raise PathRefused(
-        f"{path} cannot be opened. {reason if folder else 'Sessions are not among the sources.'}",
-        "Look for its path in the list of files.",
-    )
+    step = "Look for its path in the list of files."
+    raise PathRefused(f"{path} cannot be opened. {reason if folder else 'Sessions are not among the sources.'}", step)
 
 
 def read(note: NoteFile) -> Transcript:
