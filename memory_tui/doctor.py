@@ -97,7 +97,15 @@ def examine(engine: Engine, checks: Sequence[Check], deadline: float = DEADLINE)
         yield result
     for check in left.values():
         still = f"Still running after {deadline:g} s."
-        yield Result(check.key, check.group, check.title, "no answer", still, _SLOW, 1000 * deadline)
+        yield Result(
+            check=check.key,
+            group=check.group,
+            title=check.title,
+            state="no answer",
+            evidence=still,
+            fix=_SLOW,
+            milliseconds=1000 * deadline,
+        )
 
 
 def verdict(results: Sequence[Result]) -> int:
@@ -148,6 +156,7 @@ def _index_folder(engine: Engine) -> CheckOutcome:
 
 
 def _sees_a_save(_: Engine) -> CheckOutcome:
+    """Save a file beside nothing of the user's, and tell whether the watcher notices."""
     reason, began = f"nothing was announced within {_SIGHT_SECONDS:.0f} s", time.monotonic()
     with tempfile.TemporaryDirectory(prefix="memory-tui-doctor-") as folder:
         try:
@@ -174,6 +183,7 @@ def _whole(engine: Engine) -> CheckOutcome:
 
 
 def _fresh(engine: Engine) -> CheckOutcome:
+    """Tell whether the index holds the notes as they are on disk."""
     status = engine.status()
     fresh = status.freshness
     pending = fresh.pending
@@ -216,6 +226,7 @@ def _remeasured(engine: Engine) -> CheckOutcome:
 
 
 def _provider(engine: Engine) -> CheckOutcome:
+    """Have one text embedded by whoever answers."""
     plan = engine.plan
     if plan.provider == "none":
         return skipped(f"Words alone are searched: none ({plan.provider_origin}).")
@@ -243,6 +254,7 @@ def _workspace(engine: Engine) -> CheckOutcome:
 
 
 def _curated(engine: Engine) -> CheckOutcome:
+    """Tell whether there is one MEMORY.md, and how one that was removed comes back."""
     folder = engine.plan.roots.workspace
     files = [folder / name for name in ("MEMORY.md", "memory.md") if (folder / name).exists()]
     if len(files) == 2 and not files[0].samefile(files[1]):
@@ -260,6 +272,7 @@ def _curated(engine: Engine) -> CheckOutcome:
 
 
 def _all_read(engine: Engine) -> CheckOutcome:
+    """Tell which notes cannot be read, are found in part, or are left out."""
     status = engine.status()
     others = beside(engine.plan.roots)
     aside = (
@@ -313,6 +326,7 @@ def _agents(engine: Engine) -> CheckOutcome:
 
 
 def _slot(engine: Engine) -> CheckOutcome:
+    """Tell whether OpenClaw's memory slot has this program, and ranks as this one does."""
     config = engine.plan.config
     if config.kind != "openclaw":
         return skipped("The configuration is not OpenClaw's.")

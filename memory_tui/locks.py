@@ -128,7 +128,8 @@ def wait_for(index: str | os.PathLike[str], stop: Stop | None = None, *, seconds
 
     Raises IndexBusy, and Cancelled when stopped.
     """
-    stop, until = stop or Stop(), time.monotonic() + seconds
+    stop = stop or Stop()
+    until = time.monotonic() + seconds
     while (lock := WriterLock.acquire(index)) is None and time.monotonic() < until:
         if stop.wait(_PAUSE_SECONDS):
             raise Cancelled

@@ -153,7 +153,8 @@ class Plan(Struct, frozen=True):
         # A named index is that of the ranking in force, whichever it is.
         stem, mark = self.index.stem, f"-{chunking}"
         if not self.options.index:
-            stem, mark = stem.removesuffix(_SUFFIX[own]), _SUFFIX[chunking]
+            stem = stem.removesuffix(_SUFFIX[own])
+            mark = _SUFFIX[chunking]
         return self.index.with_name(f"{stem}{mark}{self.index.suffix}")
 
     @property
@@ -270,11 +271,13 @@ def _roots(options: Options, config: Config, workspace: Path, provider: str, set
     sources = [str(name) for name in named] if isinstance(named, tuple) else []
     if config.value("experimental.sessionMemory") is not True:
         sources = [name for name in sources if name != "sessions"]
-    exclude, extra = settings.word("exclude"), (*config.extra_paths, *options.extra)
+    exclude = settings.word("exclude")
+    extra = (*config.extra_paths, *options.extra)
     # All notes below a folder are memory: facts beside their index, or where a person said so.
     whole = config.kind != "openclaw" and (shape_of(workspace) == "facts" or _whole(workspace).read().get("agreed"))
     if whole is True:
-        exclude, extra = ",".join((exclude, *HIDDEN)), (*extra, ".")
+        exclude = ",".join((exclude, *HIDDEN))
+        extra = (*extra, ".")
     copied = "sessions" in sources and places.agent_database(config.agent.id).is_file()
     return Roots.open(
         workspace,

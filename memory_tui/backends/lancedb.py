@@ -178,6 +178,7 @@ _SOURCE = re.compile(r",? ?/\S+\.rs:\d+:\d+")
 
 
 def _failure(folder: str, doing: str, error: BaseException) -> MemoriesUnavailable:
+    """Return why LanceDB failed at `doing` something with `folder`, as a sentence, or that it is damaged."""
     text = str(error)
     low = text.lower().replace(" ", "")
     for pattern, sentence, next_step in _REASONS:
@@ -303,6 +304,8 @@ class EntryTable:
         self._use("Joining the files of", run)
 
     def _use(self, doing: str, use: Callable[[Any], T], version: int = 0) -> T:
+        """Return what `use` makes of the table as it is, or as it was in `version`; one that fails is closed."""
+
         def run() -> T:
             if version:
                 older = _connected(self._folder).open_table(TABLE)
@@ -765,6 +768,7 @@ def answer(memories: Memories, tool: str, args: Mapping[str, Any]) -> ToolAnswer
 
 
 def _recall(memories: Memories, query: str, limit: int) -> ToolAnswer:
+    """Answer memory_recall: the entries most like `query`, by likeness; none where nothing can be ranked."""
     try:
         hits = memories.search(query, limit, TOOL_MIN)
     except (TableMissing, QueryError):
@@ -792,6 +796,7 @@ def _store(memories: Memories, text: str, importance: float, category: str) -> T
 
 
 def _forget(memories: Memories, key: str, query: str) -> ToolAnswer:
+    """Answer memory_forget: by an id, or by a query that means one entry; of several the candidates are named."""
     if key:
         if not is_id(key):
             raise EntryRefused(f"Invalid memory ID format: {safe(key[:60])}", "memory_recall names ids.")

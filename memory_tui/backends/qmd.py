@@ -187,7 +187,8 @@ def run(
 
     Raises QmdFailure (program, timeout, answer when it prints too much), and Cancelled when stopped.
     """
-    stop, end = stop or Stop(), time.monotonic() + seconds
+    stop = stop or Stop()
+    end = time.monotonic() + seconds
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
             process = subprocess.Popen(
@@ -379,7 +380,8 @@ def files_of(folder: str, pattern: str) -> Iterator[tuple[str, os.stat_result]]:
 
     Only a name in the list of a folder counts: on some file systems MEMORY.md opens memory.md too.
     """
-    masks, deep = re.split(r",(?![^{]*\})", pattern), bool(re.search(r"[/*?\[{]", pattern))
+    masks = re.split(r",(?![^{]*\})", pattern)
+    deep = bool(re.search(r"[/*?\[{]", pattern))
     for base, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if deep and name not in _SKIPPED and not name.startswith(".")]
         prefix = os.path.relpath(base, folder).replace(os.sep, "/") + "/"
@@ -434,7 +436,8 @@ def coverage(index: QmdIndex, specs: Sequence[Collection], updated: float) -> Co
             for below, status in files_of(item.path, item.pattern)
             if below in rows or not _is_blank(os.path.join(item.path, below), status.st_size)
         }
-        files, documents = files + len(there), documents + len(rows)
+        files += len(there)
+        documents += len(rows)
         lacking += len(there.keys() ^ rows)
         changed += sum(0 < updated < there[path] for path in there.keys() & rows)
     return Coverage(files, documents, lacking, changed)
@@ -762,7 +765,8 @@ class QmdClient:
             typed = "vsearch ran as query 'vec: …' --no-rerank, because QMD's generation model is not on disk."
             remarks.append(QmdRemark("typed", typed))
         args += ["--json", "-n", str(limit), *(word for name in state.collections for word in ("-c", name))]
-        environment, seconds = self.place.environment(), options.seconds("limits.timeoutMs")
+        environment = self.place.environment()
+        seconds = options.seconds("limits.timeoutMs")
         rows = rows_of(finished(run(state.words, args, environment, self.folder, seconds, stop), args[0]))
         every = [_hit(rank, row, state.collections, options.workspace) for rank, row in enumerate(rows, 1)]
         if not every and state.coverage.lacking:

@@ -40,7 +40,8 @@ def connect(args: argparse.Namespace) -> int:
     log = _log_agreed(args, row.title)
     chosen = wiring.Wiring(scope, Path.cwd(), wiring.command(), _arguments(args, row), args.profile, log)
     files, absent = _planned(args, row, chosen)
-    start, loss, changed = row.start(chosen), row.loss(), sum(file.now != file.then for file in files)
+    start, loss = row.start(chosen), row.loss()
+    changed = sum(file.now != file.then for file in files)
     report: dict[str, Any] = {"host": row.name, "scope": scope, "command": list(start.words), "profile": chosen.profile}
     report |= {"log": log, "files": [*map(_file, files)], "written": False, "loss": loss}
     absent += [wiring.SAMPLE_GOES] if any(wiring.SAMPLE in word for word in start.words) else []
@@ -137,6 +138,7 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def _state(host: Host, link: HostConnection) -> dict[str, Any]:
+    """Return what is recorded of a connection, what is wrong with it, and what its server answers now."""
     row: dict[str, Any] = {
         "host": link.host,
         "title": host.title,
@@ -167,6 +169,7 @@ def _logged(entry: RecallEntry | None) -> dict[str, object] | None:
 
 
 def _lines(row: dict[str, Any]) -> list[str]:
+    """Return a row of the status as text: the connection, then what needs attention."""
     if "scope" not in row:
         return [f"{row['title']}: not connected. memory-tui connect {row['host']} connects it."]
     where = f"{row['title']} ({row['project']})" if "project" in row else row["title"]

@@ -202,12 +202,14 @@ def _losers(trace: Trace) -> Iterator[str]:
 
 def get(args: argparse.Namespace) -> int:
     """Print a note, or some of its lines."""
-    plan, standing, (path, first, last) = planned(args), None, roots.named_lines(args.path)
+    plan, standing = planned(args), None
+    path, first, last = roots.named_lines(args.path)
     start, lines = getattr(args, "from"), args.lines
     if first is not None and (last or first) < first:
         raise SettingError(f"Line {last} of {path} stands before line {first}.", f"Write {path}:{last}-{first}.")
     if first is not None and start == 1:
-        start, lines = max(1, first), lines or (last or first) - first + 1
+        start = max(1, first)
+        lines = lines or (last or first) - first + 1
     if plan.backend == "builtin" and not workspace_of(path):
         note = notes.note_lines(roots.note(plan.roots, path), start, lines)
     else:

@@ -74,9 +74,11 @@ def _option(line: str) -> Option:
     if names[0].startswith("-") and not value:
         return Option(tuple(names), keywords | {"action": "store_true"})
     if names[-1].endswith("!"):
-        names[-1], keywords["required"] = names[-1][:-1], True
+        names[-1] = names[-1].removesuffix("!")
+        keywords["required"] = True
     if names[-1][-1] in "?*":
-        names[-1], keywords["nargs"] = names[-1][:-1], names[-1][-1]
+        keywords["nargs"] = names[-1][-1]
+        names[-1] = names[-1][:-1]
     if optional := re.fullmatch(r"\[(.*)\](?:=(.*))?", value):
         value = optional[1]
         keywords |= {"nargs": "?", "const": optional[2] or ""}

@@ -163,17 +163,16 @@ def show_app(
 
     # The screen is drawn on stderr.
     terminal = is_served() or (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty())
-    dumb, chosen = os.environ.get("TERM") == "dumb", None
+    dumb = os.environ.get("TERM") == "dumb"
+    chosen = None
     if not terminal or not (folder and os.path.isdir(os.path.expanduser(folder))):  # noqa: PTH111, PTH112 - no pathlib
         # What is wrong with the workspace comes first: nobody needs a terminal to be told.
         chosen = _with_workspace(options(), asks=terminal and not dumb and not is_served())
     if not terminal or dumb:
-        raise SettingError(
-            "This terminal cannot show the app: TERM is dumb."
-            if terminal
-            else "The app needs a terminal, and this is not one.",
-            "Use a command such as memory-tui search; memory-tui --help lists them.",
-        )
+        message = "The app needs a terminal, and this is not one."
+        if terminal:
+            message = "This terminal cannot show the app: TERM is dumb."
+        raise SettingError(message, "Use a command such as memory-tui search; memory-tui --help lists them.")
     return run(lambda: chosen or options(), query, suggestions, demo=demo)
 
 

@@ -90,6 +90,7 @@ def _may(notes: Curator, change: Change, args: argparse.Namespace) -> bool:
 
 
 def _finish(change: Change, done: AppliedChange | None, args: argparse.Namespace) -> int:
+    """Show a change, or what was `done` of it with the way back; without a yes the exit code is 2."""
     rows = change if done is None else done.change
     data = {
         "kind": rows.kind,
@@ -183,6 +184,7 @@ _SHOWN = 10
 
 
 def _listed(groups: Sequence[Group], findings: Findings, kind: str, *, every: bool) -> list[str]:
+    """Return the groups with their first passages, then how many there are, what is off and what is kept silent."""
     lines = []
     for group in groups:
         lines += [f"{group.id}  {checks.BY_KIND[group.kind].title}: {group.cause.message}"]
@@ -307,7 +309,8 @@ def since(args: argparse.Namespace) -> int:
                 journal.view()
                 last = "The next since starts from now; memory-tui since 2h looks back." if edits else ""
         else:
-            edits, then = tuple(edit for edit in journal.edits() if edit.at >= at and edit.kind == OTHERS), minute(at)
+            edits = tuple(edit for edit in journal.edits() if edit.at >= at and edit.kind == OTHERS)
+            then = minute(at)
             last = f"The record begins at {minute(start)}." if at < (start := journal.numbers().start or at) else ""
         entries = histories.by_others(edits, joined=not args.json)
         words = histories.news(edits)

@@ -40,7 +40,8 @@ def compare_index(args: argparse.Namespace) -> int:
     lines = [f"{label + ':':<15}{one_line(words)}" for label, words in compare.statements(outcome)]
     if isinstance(outcome, compare.HostProblem):
         error = MemoryTuiError(outcome.detail, outcome.next_step)
-        error.code, error.exit_status = outcome.state, 2 if outcome.state == "missing" else 1
+        error.code = outcome.state
+        error.exit_status = 2 if outcome.state == "missing" else 1
         raise error
     return show(args, trace_json.plain(outcome), lines)
 
@@ -112,6 +113,7 @@ def _revoke(engine: Engine) -> Answer:
 
 
 def _state(engine: Engine) -> Answer:
+    """Return what QMD is configured to do, what its index holds, and what is wrong."""
     client, status = engine.backend.client, engine.status()
     problem, words, coverage = "", [], qmd_backend.Coverage()
     try:
@@ -175,6 +177,7 @@ def _line(entry: MemoryEntry) -> str:
 
 
 def _list(opened: Memories, args: argparse.Namespace) -> Answer:
+    """Return the newest entries, and how many there are."""
     try:
         table = opened.table()
     except TableMissing as missing:

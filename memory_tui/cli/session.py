@@ -44,8 +44,8 @@ def prompt(args: argparse.Namespace) -> int:
         return _budget(args)
     chosen = planned(args)
     mode = args.citations or prompts.mode_of(chosen.config.value("memory.citations"))
-    private, disabled = prompts.is_direct(args.session), chosen.config.disabled
-    if disabled:
+    private = prompts.is_direct(args.session)
+    if disabled := chosen.config.disabled:
         say(disabled)
     section = "" if disabled else f"{prompts.recall_rule(mode)}\n"
     notes = _opening(chosen, args, private)

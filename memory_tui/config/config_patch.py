@@ -135,6 +135,7 @@ def _into(
     left: Iterable[tuple[str, str]],
     notes: Iterable[str],
 ) -> Patch:
+    """Return the patch that sets `values` where they stand, or where they belong. Raises ConfigError."""
     if config.path is None or config.tree is None:
         raise ConfigError("There is no configuration to write to.", "Name one with --config.")
     prefix, section = config.sections[-1] if config.sections else (config.layout, config.tree)
@@ -244,7 +245,8 @@ def digest(data: bytes | None) -> str:
 
 def write(path: Path, before: bytes | None, after: bytes) -> ConfigWrite:
     """Put `after` in the place of `before`, keeping a backup. Raises ConfigError when the file is another by now."""
-    real, stamp = Path(os.path.realpath(path)), time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    real = Path(os.path.realpath(path))
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     require_same(real, before)
     backup = back_up(backups() / f"{real.stem}-{stamp}-{digest(before)[:8]}{real.suffix}", before)
     done = ConfigWrite(str(real), backup, digest(before), digest(after), time.time())

@@ -240,8 +240,9 @@ def _behind(last: Node, parent: Node, item: str, indent: str | None) -> list[Spl
     at = last.end if comma is None else comma + 1
     if indent is None:
         return [Splice(at, at, f", {item}" if comma is None else f" {item},")]
-    at, added = _line_end(text, at), f"{_newline(text)}{indent}{item}{',' if comma is not None else ''}"
-    return [Splice(at, at, added)] if comma is not None else [Splice(last.end, last.end, ","), Splice(at, at, added)]
+    end = _line_end(text, at)
+    added = Splice(end, end, f"{_newline(text)}{indent}{item}{',' if comma is not None else ''}")
+    return [added] if comma is not None else [Splice(last.end, last.end, ","), added]
 
 
 def remove(parent: Node, child: Node) -> list[Splice]:
@@ -261,7 +262,8 @@ def remove(parent: Node, child: Node) -> list[Splice]:
     if len(siblings) == 1 and not text[parent.start + 1 : begin].strip() and not text[end : parent.end - 1].strip():
         begin, end = parent.start + 1, parent.end - 1
     elif text[line - 1 : line] == "\n" and text[rest : rest + 1] in ("\r", "\n"):
-        begin, end = line - 1 - (text[line - 2 : line - 1] == "\r"), rest
+        begin = line - 1 - (text[line - 2 : line - 1] == "\r")
+        end = rest
     elif after is not None and at + 1 < len(siblings):
         end = rest
     else:

@@ -400,6 +400,7 @@ class _Reading:
         self.problems.append(Problem.at(node, path, message, used))
 
     def _openclaw(self, agent: Agent) -> None:
+        """Take up what OpenClaw's file says: general settings, those of either layout, then those of the agent."""
         self._add(self.tree, "", FILE, strict=_STRICT)
         newer, older = self.tree.get(*NEWER.split(".")), self.tree.get(*OLDER.split("."))
         self.layout = NEWER if newer is not None else OLDER
@@ -534,7 +535,8 @@ class _Reading:
             self._report(node, path, error.message, used)
             return
         if key.kind == "paths" and before and isinstance(before.value, tuple) and isinstance(value, tuple):
-            value, places = tuple(dict.fromkeys([*before.value, *value])), (*before.places, *places)
+            value = tuple(dict.fromkeys([*before.value, *value]))
+            places = (*before.places, *places)
         self.entries[key.path] = ConfigValue(value, places, node)
 
 

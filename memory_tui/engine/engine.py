@@ -357,6 +357,7 @@ class Scopes:
         return access(self._plan)
 
     def _mirror(self, access: Access, text: str) -> Mirror:
+        """Return the mirror of a scope, cut as the own index is; two threads get the same. Raises MemoryTuiError."""
         from memory_tui.shared.mirror import Mirror
 
         plan = self._plan

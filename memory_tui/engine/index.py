@@ -557,7 +557,8 @@ class SyncProvider:
 
     def __init__(self, plan: Plan, chain: Chain) -> None:
         self._plan, self._chain, self._siblings, settings = plan, chain, plan.siblings, plan.settings
-        self._windows, self._caches = compares_windows(settings), settings.on("cache.enabled")
+        self._windows = compares_windows(settings)
+        self._caches = settings.on("cache.enabled")
         self._withholds = settings.on("remote.withholdSecrets")
         self._most_cached = plan.config.whole("cache.maxEntries")
         self._restored = 0

@@ -137,6 +137,7 @@ def _began_in(folder: Path) -> Path | None:
 
 
 def _memory(host: str, folder: Path, project: str, projects: Mapping[Path, list[Path]], until: float) -> Memory:
+    """Return what is in one memory; what cannot be read, or is cut by its host, is a finding."""
     findings: list[str] = []
     files, decisions = [], None
     try:

@@ -75,12 +75,13 @@ def markers(notes: Annotations) -> dict[str, Any]:
 def result(candidate: Candidate, profile: str) -> dict[str, Any]:
     """Return one hit in the documented shape, with its citation, and what OpenClaw 2026.9 adds to a hit."""
     place, added = _placed(candidate, profile), dict[str, Any]()
+    # The documented shape of a hit has no id.
+    del place["id"]
     if candidate.copies:
         added["alsoIn"] = [copy.citation for copy in candidate.copies]
     added |= overtaken(candidate.snippet, candidate.snippet_line)
     if candidate.newer:
         added["newerValue"] = candidate.newer
-    del place["id"]
     if candidate.provenance is not None:
         added |= {**markers(candidate.annotations), "provenance": plain(candidate.provenance)}
     return {

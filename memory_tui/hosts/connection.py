@@ -151,7 +151,8 @@ def effects(host: Host, files: Sequence[PlannedFile]) -> list[str]:
 
 def connect(host: Host, wiring: Wiring, agreed: Sequence[PlannedFile]) -> HostConnection:
     """Write what was `agreed` to, beside what the files hold by now. Raises ConfigError; then no file was written."""
-    files, record = planned(host, wiring), _record_path(host.name, wiring.scope, wiring.project)
+    files = planned(host, wiring)
+    record = _record_path(host.name, wiring.scope, wiring.project)
     if [file.changes for file in files] != [file.changes for file in agreed]:
         raise overtaken(files[0].path)
     earlier = _read(record)
@@ -482,15 +483,15 @@ def _proof(ask: Callable[[str, dict[str, Any]], dict[str, Any]], question: str) 
         raise NoAnswer(one_line(reason, 300), one_line(str(answer.get("action") or _DOCTOR), 300))
     hits = answer.get("results") or []
     return Proof(
-        str(info.get("name", "")),
-        str(info.get("version", "")),
-        round((listed - began) * 1000, 1),
-        round(took * 1000, 1),
-        str((result.get("_meta") or {}).get(PROFILE, "")),
-        str(answer.get("provider", "")),
-        question,
-        len(hits),
-        f"{hits[0]['path']}:{hits[0]['startLine']}" if hits else "",
+        server=str(info.get("name", "")),
+        version=str(info.get("version", "")),
+        tools_ms=round((listed - began) * 1000, 1),
+        answer_ms=round(took * 1000, 1),
+        profile=str((result.get("_meta") or {}).get(PROFILE, "")),
+        provider=str(answer.get("provider", "")),
+        question=question,
+        hits=len(hits),
+        first=f"{hits[0]['path']}:{hits[0]['startLine']}" if hits else "",
     )
 
 

@@ -324,7 +324,8 @@ class _Reader:
                 name = "apply_patch"
             case "CommandExecution":
                 # One that ended with a code of its own ran.
-                name, done = "exec_command", done or bool(item.get("exit_code"))
+                name = "exec_command"
+                done = done or bool(item.get("exit_code"))
                 args = {"command": item.get("command")}
                 cwd = unquote(str(item.get("cwd") or cwd).removeprefix("file://"))
             case "McpToolCall" if isinstance(item.get("result"), dict):

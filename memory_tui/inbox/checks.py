@@ -534,6 +534,7 @@ def grouped(suggestions: Iterable[Suggestion]) -> list[Group]:
 
 
 def _group(rows: tuple[Suggestion, ...]) -> Group:
+    """Return suggestions of one cause as a group, with what can be done about all of them."""
     first = rows[0]
     if len(rows) == 1:
         return Group(first.kind, first.finding, rows, first.actions)
@@ -583,6 +584,7 @@ def changes(rows: Sequence[Suggestion], action: Action, curator: Curator) -> Cha
 
 
 def _of_lines(spots: list[Spot], twins: list[Spot], action: Action, curator: Curator) -> Change:
+    """Return what `action` does to the lines at `spots`, of which `twins` say the same. Raises EditRefused."""
     planner = curator.plan
     if action == "mask":
         return planner.with_trust(_masked(spots, Known(cleared=cleared(curator.roots.workspace))))

@@ -214,6 +214,7 @@ class Corrections:
     def _is_put_away(
         self, values: list[frozenset[str]], unit: str, new: Line, old: Line, s_old: float, _: float
     ) -> bool:
+        """Tell whether a lasting line has an amount in `unit`, or one of the `values` that a new line puts away."""
         if old.day is not None or s_old < 0.4:
             return False
         if unit and unit == _amount(old.text) and len(new.terms & old.terms) >= 3:
@@ -226,6 +227,7 @@ class Corrections:
         )
 
     def _labelled(self) -> Iterator[Correction]:
+        """Yield lasting lines `label: value` of which a dated line under the same heading has another value."""
         by_label: dict[tuple[str, str], list[tuple[Line, str]]] = defaultdict(list)
         names: Counter[str] = Counter()
         for line, words in self._new_lines():
@@ -258,6 +260,7 @@ class Corrections:
                     break
 
     def _marked(self) -> Iterator[Correction]:
+        """Yield lines that are marked as overtaken, with the line soon below that holds instead."""
         for at, old in enumerate(self.lines):
             if not is_overtaken(old.text) or (not is_marked(old.text) and _TASK.search(old.text)):
                 continue

@@ -164,6 +164,7 @@ class Repeats:
     # --- copied files ----------------------------------------------------------------------------------------------
 
     def _files(self) -> None:
+        """Propose the copies of a file; a piece of it, or a copy of another day, is set aside."""
         keys = [{_CLOCK.sub("0:00", row.key) for row in rows if row.is_long} for rows in self._rows]
         holders: dict[str, list[int]] = defaultdict(list)
         for at, lines in enumerate(keys):
@@ -199,6 +200,7 @@ class Repeats:
     # --- copied blocks ---------------------------------------------------------------------------------------------
 
     def _blocks(self) -> None:
+        """Propose the longest runs of equal lines first; a line is in one proposal."""
         runs = [run for run in self._runs() if self._is_block(*run)]
         family = {at: members for members in _families((left, right) for left, right, *_ in runs) for at in members}
         covered: set[tuple[int, int]] = set()

@@ -172,6 +172,7 @@ class Writer:
             thread.join(0.75 * timeout / _TIMES)
 
     def _work(self) -> None:
+        """Do the jobs in their order until None comes; an error is the outcome of its job, and ends nothing."""
         try:
             while (job := self._jobs.get()) is not None:
                 run, outcome = job

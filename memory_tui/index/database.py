@@ -612,6 +612,7 @@ class Database:
 
 
 def _connect(path: Path) -> apsw.Connection:
+    """Return a connection that writes, with the tables of this version. Raises apsw.Error."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(5000)
@@ -676,6 +677,7 @@ def _connect_read_only(path: Path) -> tuple[apsw.Connection, bool]:
 
 
 def _copied(path: Path) -> apsw.Connection:
+    """Return a copy in memory of an index that cannot be read where it lies. Raises IndexUnavailable."""
     connection = apsw.Connection(":memory:")
     try:
         with tempfile.TemporaryDirectory(prefix="memory-tui-") as folder:

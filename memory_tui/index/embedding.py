@@ -414,7 +414,8 @@ class BatchJobs:
             if not (texts := self._texts(store, service, identity, mode)):
                 return
             job = _begin(store, identity, service.upload(list(texts.items())), texts)
-        remote_id, now = remote_id or service.create(job.file_id), service.settings.clock.now()
+        remote_id = remote_id or service.create(job.file_id)
+        now = service.settings.clock.now()
         with store.writing():
             store.query("UPDATE batch_jobs SET remote_id = ?, submitted_at = ? WHERE id = ?", (remote_id, now, job.id))
         self._news(remote_id, "submitted", 0, len(store.waiting(identity)), f"to the batch service of {service.label}")

@@ -226,6 +226,7 @@ def fail_file(store: Store, path: str, source: str, reason: str, state: str = "f
 
 
 def _drop_chunks(store: Store, file_ids: Sequence[int]) -> None:
+    """Take the chunks of files out of every table that knows them; their vectors stay in the cache."""
     ids = [(number,) for number in file_ids]
     live = "SELECT id FROM chunks WHERE file_id = ? AND occurrence = 0"
     # The text has to be handed back: an external-content table cannot find the words to take away by itself.

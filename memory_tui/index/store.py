@@ -150,14 +150,14 @@ class ChunkPage(Struct, frozen=True):
             vectors = np.empty((len(rows), 0), np.float32)
             pointing = np.array([blob is None or bool(blob) for blob in blobs], np.bool_)
         return cls(
-            np.array(rowids, np.int64),
-            np.array(notes, np.int64),
-            np.array([first, last], np.int32),
-            np.array(passages, np.int64),
-            chunk_ids,
-            marks,
-            marks & pointing,
-            vectors,
+            rowids=np.array(rowids, np.int64),
+            notes=np.array(notes, np.int64),
+            lines=np.array([first, last], np.int32),
+            passages=np.array(passages, np.int64),
+            chunk_ids=chunk_ids,
+            embedded=marks,
+            has_vector=marks & pointing,
+            vectors=vectors,
         )
 
 
@@ -256,7 +256,8 @@ class FullText:
         """Find the chunks that hold all, or any, of `words`. Raises QueryError, Cancelled."""
         if not words:
             return Matches(np.empty(0, np.int64), np.empty(0))
-        table, words = _TABLES[form], self._cut_short(words, form)
+        table = _TABLES[form]
+        words = self._cut_short(words, form)
         expression = or_query(words) if join == "any" else and_query(words)
         if "\0" in expression:
             raise QueryError("A query cannot hold NUL characters.")

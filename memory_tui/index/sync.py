@@ -558,6 +558,7 @@ class _Pass:
     # --- files -----------------------------------------------------------------------------------------------------
 
     def _forget(self, scan: Scan) -> None:
+        """Remove the notes that are gone; those whose folder may only be away are kept, and told of."""
         store, run, report = self._store, self._run, self._report
         before, now = store.devices(), devices_of(run.roots)
         self.vanished = sort_out(scan, store.indexed(), run.roots, before, run.accept_shrink)
@@ -576,6 +577,7 @@ class _Pass:
             index_write.remember(store, DEVICES, json.dumps(now, sort_keys=True))
 
     def _look_at(self, note: NoteFile, row: IndexedNote | None) -> None:
+        """Read a note that may have changed: cut it where its text did, else write down its times."""
         started = time.time()
         try:
             document = roots.read(note)

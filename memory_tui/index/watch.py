@@ -53,6 +53,7 @@ class _View(Struct, frozen=True):
 
     @classmethod
     def of(cls, roots: Roots) -> _View:
+        """Look at the folders to watch, and at the files that stand alone."""
         view, base = cls({}, {}), str(roots.workspace)
         # What is too large to be looked through is too large to be watched.
         extra = [path for path in roots.extra if not too_large(path)]
@@ -137,6 +138,7 @@ class Watcher:
     # --- on its thread ---------------------------------------------------------------------------------------------
 
     def _run(self, stop: Stop) -> None:
+        """Watch until `stop`; after a failure begin again, later each time."""
         pause = _FIRST_SECONDS
         while not stop.is_set():
             try:

@@ -278,6 +278,7 @@ class ServedMemory:
             threading.Thread(target=self._warm, name="memory-warm", daemon=True).start()
 
     def _warm(self) -> None:
+        """Do ahead of the first question what only that has to do; nothing where somebody asks already."""
         from memory_tui.providers import registry
 
         try:

@@ -485,6 +485,7 @@ def answer(memory: Engine, call: Call) -> dict[str, Any] | ToolAnswer:
 
 
 def _search(memory: Engine, call: Call) -> dict[str, Any]:
+    """Answer memory_search, and log what was delivered; with `late` words alone are searched."""
     rules, cancel = call.rules, call.caller.stop
     traced = memory_search(memory, call.args, rules, cancel, by_words=call.late)
     answer = traced.answer

@@ -276,6 +276,7 @@ class Connection(Struct):
                 stop.set()
 
     def _request(self, request: Request, id: Id) -> None:
+        """Answer what can be answered at once; a thread answers the rest."""
         try:
             if self._stateless is None:
                 self._stateless = request.method != "initialize" and _VERSION in members(request.params, "_meta")

@@ -264,8 +264,10 @@ def _results(claim: Claim, before: Bytes) -> tuple[Bytes, ...]:
     """Return what a note that held `before` may hold after a claim: with or without a line end that no patch names."""
     if claim.kind == "write":
         return (claim.text.encode("utf-8", "replace"),)
-    if claim.kind == "delete" or before is None:
-        return (None,) if claim.kind == "delete" and before is not None else ()
+    if before is None:
+        return ()
+    if claim.kind == "delete":
+        return (None,)
     text = before.decode("utf-8", "surrogateescape")
     is_patch = any(edit.line or edit.old.endswith("\n") for edit in claim.edits)
     place = 0
@@ -401,14 +403,15 @@ def _after(steps: Iterable[Step], change: NoteChange, *, escapes: bool) -> Bytes
     """Return what the note of `change` holds after `steps`."""
     now = change.before
     for step in steps:
-        name, args, text = step.words[0], step.args, _printed(step, escapes=escapes)
-        targets, appends = [step.target] if step.target else [], step.appends
+        name = step.words[0]
         if name == "tee":
-            text, targets, appends = step.text, args, "a" in step.options
+            text, targets, appends = step.text, step.args, "a" in step.options
+        else:
+            text, targets, appends = _printed(step, escapes=escapes), [*filter(None, [step.target])], step.appends
         if text is not None and any(_real(step.at(target)) == change.path for target in targets):
             now = (now or b"" if appends else b"") + text.encode("utf-8", "replace")
-        script = _SED.fullmatch(args[0]) if name == "sed" and step.options.startswith("-i") and args else None
-        if script is not None and now is not None and any(_is_at(change.path, step.at(word)) for word in args[1:]):
+        script = _SED.fullmatch(step.args[0]) if name == "sed" and step.options.startswith("-i") and step.args else None
+        if script is not None and now is not None and any(_is_at(change.path, step.at(word)) for word in step.args[1:]):
             now = _after_sed(script, now)
     return now
 

@@ -228,6 +228,7 @@ def _openclaw(text: str, host: HostLimit, name: str) -> State:
 
 
 def _claude(text: str, host: HostLimit) -> State:
+    """Return how much Claude Code reads, by lines or by bytes, whichever ends first, and where it cuts."""
     trimmed = text.strip(jsstring.WHITESPACE)
     lines, size = trimmed.count("\n") + 1 if trimmed else 0, len(trimmed.encode())
     by_lines = len("\n".join(trimmed.split("\n", CLAUDE_LINES)[:CLAUDE_LINES]))

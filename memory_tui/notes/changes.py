@@ -398,6 +398,7 @@ def brought_back(change: Change) -> tuple[str, ...]:
 
 
 def _diff_of(file: FileChange, context: int, mark: str) -> Iterator[DiffLine]:
+    """Yield the unified diff of one file, in which secrets are masked and lines keep their numbers."""
     before, after = _split(file.before), _split(file.after)
     marks: dict[str, str] = {}
     shown, new_shown = _masked_lines(file.before, SECRET, marks), _masked_lines(file.after, mark, marks)

@@ -251,11 +251,9 @@ class Curator:
         what = "was removed" if view.other is None else "is there already" if view.base is None else "has changed"
         if change.of:
             # The journal has this text already.
-            step = (
-                "Your change and theirs are in different lines. Use --merge to keep both."
-                if view.merge.merged is not None
-                else "Change the note by hand; the journal shows the old text."
-            )
+            step = "Change the note by hand; the journal shows the old text."
+            if view.merge.merged is not None:
+                step = "Your change and theirs are in different lines. Use --merge to keep both."
             return Conflict(f"{view.path} {what} since. Nothing was written.", step, view, change=change)
         number = self.journal.draft(view, change.title, draft).id
         message = f"{view.path} {what} since it was read, and the changes touch. Nothing was written."

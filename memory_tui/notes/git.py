@@ -104,6 +104,7 @@ class History:
             return False
 
     def _holds(self, commit: str, path: str, data: bytes | None) -> bool:
+        """Tell whether `path` is `data` in a commit; in the one of zeros, which is none, there is no note."""
         if not commit.strip("0"):
             return data is None
         top = self.top() or self._workspace

@@ -90,6 +90,7 @@ def entry_of(burst: Sequence[Edit]) -> JournalEntry:
 
 
 def _deeds(notes: Iterable[RecordedNote]) -> str:
+    """Say what was done to how many notes; what was removed here and made there was moved."""
     gone = Counter(note.before for note in notes if note.after is None)
     counts = Counter[str]()
     for note in notes:
@@ -168,12 +169,13 @@ def _back(
     """Go one version back: note in `lines` what came with `edit`; returns the older lines and where each stands now."""
     old = Lines.of(older).texts()
     moved, at = [-1] * len(old), 0
-    for a, b, c, d in [*changed_spans(old, now), (len(old), len(old), len(now), len(now))]:
-        moved[at:a] = places[c - (a - at) : c]
-        for place in places[c:d]:
+    for start, end, now_start, now_end in [*changed_spans(old, now), (len(old), len(old), len(now), len(now))]:
+        # What stands between two changes is the same in both versions.
+        moved[at:start] = places[now_start - (start - at) : now_start]
+        for place in places[now_start:now_end]:
             if place >= 0:
                 lines[place] = edit
-        at = b
+        at = end
     return old, moved
 
 

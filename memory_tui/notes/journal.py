@@ -577,6 +577,7 @@ class Journal:
         return connection.last_insert_rowid()
 
     def _forgotten(self, connection: apsw.Connection, scope: int) -> int:
+        """Delete what is older or more than the journal keeps; returns how many changes. An open one stays."""
         limit = self.clock() - self.most_days * _DAY_SECONDS
         last = connection.execute(_TOO_MUCH, (scope, self.most_bytes)).get
         connection.execute(
@@ -673,6 +674,7 @@ def counted(before: bytes | None, after: bytes | None) -> tuple[int, int]:
 
 
 def _packed(data: bytes, prefix: bytes | None) -> bytes:
+    """Compress a text: where it is near `prefix` as what differs, else whole, with `prefix` as dictionary."""
     size = len(data) + len(prefix or b"")
     if prefix is not None and size < _LARGE:
         head = _same(data, prefix)

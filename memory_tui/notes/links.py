@@ -148,6 +148,7 @@ class LinkIndex:
         return [link for path in sorted(self._links) for link in self._links[path] if link.target in targets]
 
     def _refresh(self) -> None:
+        """Read the notes that changed, and find their links; all links again where a note came, went or was renamed."""
         before, files = self._notes, [note for note in scan(self._roots).notes if note.path.endswith(".md")]
         if files == [note for note, _ in before.values()]:
             return

@@ -86,7 +86,8 @@ class Planner(Struct, frozen=True):
             if now is None:
                 what = f"These lines of {note.path} changed after you saw them."
                 raise EditRefused(what, "Nothing was changed. Look at them again.")
-            first, last = now[0], None if last is None else now[1]
+            first = now[0]
+            last = None if last is None else now[1]
         if last is None and 1 <= first <= len(lines.lines):
             first, last = block_at(lines.texts(), first)
         place = Spot(note.path, note.before, first, last if last is not None else first)

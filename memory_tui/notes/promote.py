@@ -192,10 +192,12 @@ def promote(spot: Spot, target: str, into: bytes | None, *, to: str = "", move: 
     note = _appended(note, section, items) if section is not None else _new_section(note, heading, items)
     name = heading if section is None else section.title if into is not None else ""
     title = f"Promote {spot} to {target}" + (f", {name}" if name else "")
-    files, notes = [FileChange(target, into, note.data)], [*same, *[f"The heading {heading} is new."] * bool(heading)]
+    files = [FileChange(target, into, note.data)]
+    notes = [*same, *[f"The heading {heading} is new."] * bool(heading)]
     if move:
         left, emptied = without(spot.lines(), spot.below_headings())
-        files, notes = [*files, FileChange(spot.path, spot.data, left.data)], [*notes, *emptied]
+        files.append(FileChange(spot.path, spot.data, left.data))
+        notes += emptied
     return Change("promote", title, tuple(files), tuple(notes))
 
 

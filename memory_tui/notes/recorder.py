@@ -110,6 +110,7 @@ class Recorder:
     # --- only while locked -------------------------------------------------------------------------------------------
 
     def _look(self, fingerprint: int | None) -> None:
+        """Record what changed since the last look; nothing where the scan has the `fingerprint` of that one."""
         start = time.time_ns()
         try:
             # A record that was emptied begins at another time.
@@ -210,6 +211,7 @@ class Recorder:
         return Sight(path, data, at, *now, fresh=fresh is None or status.st_ctime_ns >= fresh)
 
     def _missing(self, path: str) -> Sight | None:
+        """Return that a note is gone, when it is missing twice in a row on the disk that it was on; else None."""
         root, absolute, _ = destination(self._roots, path)
         folder = os.path.dirname(absolute)
         while not os.path.isdir(folder) and folder != os.path.dirname(folder):

@@ -340,7 +340,9 @@ def _written(folder: Folder, name: str, goal: FileChange, hidden: str, until: fl
         joined = joined or (after, displaced)
         if after == result.after:
             break
-        goal, late, hidden = replace(result, before=result.after, after=after), True, hidden + "+"
+        goal = replace(result, before=result.after, after=after)
+        late = True
+        hidden += "+"
     if clash is not None:
         raise clash
     left = () if final else tuple(folder.names(start))
@@ -389,6 +391,7 @@ def _round(
 def _exchanged(
     folder: Folder, name: str, note: int, goal: FileChange, hidden: str, *, late: bool
 ) -> tuple[FileChange, bytes | None, bool]:
+    """Put `goal` in the place of a note; returns what became of it, what it displaced, and if that is closed."""
     _wait_for_rest(folder, name, note, hidden + NEW)
     if not _same(os.fstat(note), folder.status(name)):
         raise _Replaced

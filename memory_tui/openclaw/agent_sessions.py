@@ -186,6 +186,7 @@ def live(agent: str) -> list[LiveSession]:
 
 
 def _live(connection: apsw.Connection) -> Iterator[LiveSession]:
+    """Yield the sessions that are not archived, with their size and last usage."""
     if not connection.table_exists(None, "session_nodes"):
         # A database of before, which held the memory's index alone.
         return

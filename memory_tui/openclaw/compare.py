@@ -215,7 +215,8 @@ def compare_workspace(
         "paused": "OpenClaw pauses its searches: they return nothing until you run "
         f"openclaw memory status --index --agent {agent}.",
     }
-    remarks, chunking = [_CUT_OFF] if copied else [], index.record.get("chunkingVersion")
+    remarks = [_CUT_OFF] if copied else []
+    chunking = index.record.get("chunkingVersion")
     if index.version > _NEWEST_SCHEMA or (isinstance(chunking, int) and chunking > _NEWEST_CHUNKING):
         remarks.append("It was written by a newer OpenClaw than memory-tui knows.")
     return IndexComparison(

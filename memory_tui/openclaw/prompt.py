@@ -169,7 +169,8 @@ def triggered(message: str, entries: Iterable[CuratedEntry], active: Collection[
         }
         outcome = next((name for name, there in hindrances.items() if there), "injected")
         if outcome == "injected":
-            taken, units = taken + 1, units + size
+            taken += 1
+            units += size
         decided.append(Triggered(entry, best, score, match, outcome))
     return decided
 

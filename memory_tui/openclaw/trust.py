@@ -170,6 +170,7 @@ class Trust:
         return None if ledger is None or ledger.absent or ledger.problem else self._of_disk(ledger, path)
 
     def _of_values(self, name: str, values: Sequence[tuple[str, str]] | None, version: int) -> Ledger:
+        """Read the rows of this workspace; what is of another version, or cannot be read, is a remark."""
         if values is None:
             return Ledger(name, absent=True)
         # The ledger names a workspace by its real path.
@@ -214,6 +215,7 @@ class Trust:
         return tuple(f"Trust: {words}" for words in effects if words)
 
     def _effect(self, ledger: Ledger, path: str, before: bytes | None, after: bytes | None) -> str:
+        """Say what a change of a note does to the trust that it has; empty where it has none, or keeps it."""
         trust = ledger.of(path, "" if before is None else text_hash(before))
         if trust.state in ("unrecorded", "untrusted"):
             # It has no trust to lose.

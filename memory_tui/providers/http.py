@@ -543,6 +543,7 @@ class Remote(Provider):
             attempt += 1
 
     def _checked(self, answer: object, count: int) -> Vectors:
+        """Return the unit vectors of an answer, of which the first tells the model's space. Raises ProviderFailure."""
         try:
             with self._checking:
                 dims = self.known.dims if self.known else None

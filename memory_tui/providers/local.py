@@ -66,13 +66,13 @@ def find(name: str, settings: ProviderSettings) -> Path:
     path = Path(os.path.expanduser(model))  # noqa: PTH111 - an unknown user is no error
     step = ""
     if model.startswith("hf:"):
-        path, step = path_of(model, settings), "To fetch it: memory-tui provider --fetch --yes."
+        path = path_of(model, settings)
+        step = "To fetch it: memory-tui provider --fetch --yes."
     try:
         good = _is_gguf(path)
     except OSError as error:
-        raise ProviderFailure(
-            Cause.NO_FILE, f"The model file {path.name} cannot be read: {error.strerror}.", step
-        ) from error
+        why = f"The model file {path.name} cannot be read: {error.strerror}."
+        raise ProviderFailure(Cause.NO_FILE, why, step) from error
     if not good:
         raise ProviderFailure(Cause.NO_FILE, f"The model file {path.name} is not in GGUF format.")
     return path

@@ -161,6 +161,7 @@ def gemini_model(text: str) -> str:
 
 
 def _gemini(row: ProviderRow, settings: ProviderSettings) -> Wire:
+    """Return how Gemini is asked: each text with its task, or after a prefix that the second model wants."""
     base = _endpoint(row, settings).partition("/openai")[0]
     model = gemini_model(settings.model or row.model)
     second = model.startswith("gemini-embedding-2")

@@ -153,7 +153,10 @@ def _turns(session: HostSession, log: Log, journal: Log) -> Iterator[AgentTurn]:
 
 
 def _recall(session: HostSession, use: ToolUse, log: Log, journal: Log, said: str, answer: str) -> TurnRecall:
-    """Return one recall with what became of it."""
+    """Return one recall with what became of it.
+
+    An answer quotes a passage where it repeats words that no other passage has, nor the person or the question.
+    """
     is_told = "results" in use.details or "path" in use.details
     result = use.details if is_told else answer_in(use.text)
     hits = [hit for hit in result.get("results", [result]) if isinstance(hit, dict)] if use.succeeded else []
@@ -163,8 +166,8 @@ def _recall(session: HostSession, use: ToolUse, log: Log, journal: Log, said: st
     runs = [_runs(text) - known for _, text in texts]
     common = Counter(run for each in runs for run in each)
     shared = [each & _runs(answer) for each in runs]
-    alone = [any(common[run] == 1 for run in each) for each in shared]
-    quoted = tuple(citation(hit.path, *hit.lines) for (hit, _), only in zip(texts, alone, strict=True) if only)
+    is_quoted = [any(common[run] == 1 for run in each) for each in shared]
+    quoted = tuple(citation(hit.path, *hit.lines) for (hit, _), marked in zip(texts, is_quoted, strict=True) if marked)
     entry = _entry(session, use, result, [hit for hit, _ in texts])
     logged = [each for each in log.entries if _is_same(each, entry, use.end)]
     # Only OpenClaw's own agents are in its journal.

@@ -66,6 +66,7 @@ def wiring_of(plan: Plan, row: Host, scope: wiring.Scope, project: Path, *, log:
 
 
 def _row(row: Host, made: connection.HostConnection | None, plan: Plan) -> AgentProgram:
+    """Return how a host stands to this memory: as it was `made` to, or as it would be."""
     lost: tuple[str, ...] = ()
     profile, difference, memory, problem = "", "", "", ""
     try:

@@ -138,6 +138,7 @@ def _key(value: LoggedHit | ChunkRef) -> tuple[str, int, int]:
 
 
 def _changes(entry: RecallEntry, now: Trace) -> tuple[HitChange, ...]:
+    """Return the hits of then and now, with their place and score in either; None where a hit was not."""
     old: dict[tuple[str, int, int], tuple[int, float | None]] = {}
     new = {_key(hit.chunk): (place, hit.score) for place, hit in enumerate(now.recalled, 1)}
     lines = {_key(hit.chunk): (hit.chunk.start_line, hit.last_line) for hit in now.recalled}
@@ -235,6 +236,7 @@ def replayed(again: Rerun) -> Iterator[str]:
 
 
 def _answers_now(again: Rerun) -> str:
+    """Say how the answer of now differs from what was delivered."""
     old = [change for change in again.changes if change.place_then is not None]
     still, others = sum(change.place_now is not None for change in old), len(again.changes) - len(old)
     if again.keeps_back:

@@ -424,7 +424,10 @@ _MOST_CHARACTERS = 2_000
 
 
 def lines_of(question: str, today: dt.date) -> list[list[Token]]:
-    """Return the kinds of `question` in each language of which it holds a word that may name a time."""
+    """Return the tokens of `question`, each with what it can be in a time, as read in each language.
+
+    A language counts of which it holds a word that may name a time, and each does where figures may.
+    """
     rest = re.sub(_QUOTED, lambda quote: "\0" * len(quote[0]), question[:_MOST_CHARACTERS])
     text = rest if re.search(r"\w", rest) else question[:_MOST_CHARACTERS]
     words, figures = {*re.findall(r"[^\W\d_]+", text.lower())}, re.search(_TELLING_FIGURES, text)

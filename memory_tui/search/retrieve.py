@@ -310,10 +310,11 @@ def _notices(corpus: Corpus, text: str, side: KeywordSide, *, vector: bool) -> l
 def _of_time(
     corpus: Corpus, time: Time | None, side: KeywordSide, eligible: Flags | None, most: int
 ) -> tuple[dict[int, float], list[int]]:
-    """Return the files of the time that was asked about or of soon after it, each with what it counts.
+    """Return what the files of a time count, by file, and rows that are candidates for their time alone.
 
-    And `most` rows of them, those first that count most, where the query says nothing else that a note holds; the
-    newest of what holds it where it asks for now.
+    The files are those of the time that was asked about, or of soon after it. Of their rows there are `most`, those
+    first that count most, where the query says nothing else that a note holds, and none elsewhere. A query without a
+    time has the newest rows of what holds it, where it asks for now.
     """
     if time is None:
         return {}, side.newest.tolist()

@@ -222,13 +222,13 @@ def access(plan: Plan) -> Access:
     hosts = parameters.get("host") or os.environ.get("PGHOST", "")
     database = parameters.get("dbname") or os.environ.get("PGDATABASE") or parameters.get("user", "")
     return Access(
-        _safe(parameters),
-        secret.value if secret else "",
-        f"{hosts or 'localhost'}:{parameters.get('port') or os.environ.get('PGPORT', '5432')}/{database}",
-        str(own.value("shared.tenant")),
-        str(own.value("shared.name") or ""),
-        own.whole("shared.silentAfterSeconds"),
-        own.whole("shared.askTimeoutMs"),
+        parameters=_safe(parameters),
+        password=secret.value if secret else "",
+        where=f"{hosts or 'localhost'}:{parameters.get('port') or os.environ.get('PGPORT', '5432')}/{database}",
+        tenant=str(own.value("shared.tenant")),
+        name=str(own.value("shared.name") or ""),
+        silent_seconds=own.whole("shared.silentAfterSeconds"),
+        timeout_ms=own.whole("shared.askTimeoutMs"),
     )
 
 

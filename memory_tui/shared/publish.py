@@ -187,6 +187,7 @@ class _Run:
         self._passages = Passages(store, allowed.cleared, self._base)
 
     def _take(self, recipe: Recipe) -> tuple[Any, ...]:
+        """Ask to be the one who publishes this workspace; returns the row of the database about it."""
         memory = self._memory.read()
         if (publisher := memory.get("publisher")) is None:
             self._memory.put("publisher", publisher := f"{socket.gethostname()} {secrets.token_hex(8)}")
@@ -250,6 +251,7 @@ class _Run:
         return f"{mark} {self._allowed.mark}"
 
     def _put(self, path: str, mark: str) -> None:
+        """Publish a note as it is indexed, without what may hold a secret."""
         with self._store.snapshot():
             if (note := self._store.file(path)) is None:
                 # It is gone since; the next run removes it.
@@ -439,7 +441,8 @@ def verify(access: Access, store: Store, allowed: Consent, disk: Roots | None = 
         wrong = connection.execute("select memory_tui.unsound(%s, %s)", (access.tenant, ws := row[0])).fetchall()
         problems = [text for (text,) in wrong]
         here = {path: note for path, note in store.indexed().items() if kind_of(note) in allowed.kinds}
-        there, passages = _there(connection, access, ws, "hash"), Passages(store, allowed.cleared, row[1])
+        there = _there(connection, access, ws, "hash")
+        passages = Passages(store, allowed.cleared, row[1])
         problems += (f"{path}: it is published, and not in the index" for path in there.keys() - here.keys())
         for path, note in here.items():
             if path not in there:

@@ -153,6 +153,7 @@ def parse(text: str, name: str = "the labels") -> Notebook:
 
 
 def _query(fields: dict[str, Any]) -> Query:
+    """Read one query with its labels, in any of the documented spellings. Raises ValueError, KeyError, TypeError."""
     text = next((fields.pop(name) for name in _QUERY if name in fields), None)
     if not isinstance(text, str) or not text.strip():
         raise ValueError(text)

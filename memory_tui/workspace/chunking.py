@@ -95,14 +95,16 @@ def chunk_sections(text: str, path: str, tokens: int = 400, overlap: int = 80, c
 
     No chunk begins inside a fence, a comment or a table that is no longer than a chunk. Raises Unreadable as it does.
     """
-    size, text = max(32, tokens * 4), jsstring.well_formed(text)
+    size = max(32, tokens * 4)
+    text = jsstring.well_formed(text)
     segments, numbers, sums = _segments(text, size)
     inside: set[int] = set()
     for first, last in together(text):
         start, end = (bisect_left(numbers, line) for line in (first, last + 1))
         inside.update(range(start + 1, end) if sums[end] - sums[start] <= size else ())
     check()
-    least, runs, start = min(LEAST_CURATED if path in CURATED else LEAST, size), list[tuple[int, int]](), 0
+    least = min(LEAST_CURATED if path in CURATED else LEAST, size)
+    runs, start = list[tuple[int, int]](), 0
     written = text.rstrip().count("\n")
     heads = (
         item.line
@@ -183,7 +185,8 @@ def windows(text: str) -> list[str]:
             parts, part = [*parts, *([part] if part else []), line[:at]], ""
             line = line[at:]
         if part and len(part) + len(line) >= most:
-            parts, part = [*parts, part], ""
+            parts.append(part)
+            part = ""
         part = f"{part}\n{line}" if part else line
     parts += [part] if part.strip() else []
     return parts if len(parts) > 1 else [text]

@@ -185,13 +185,13 @@ def note_lines(document: Document, start: int, lines: int | None, most: int | No
     asked_end = start - 1 + lines if lines else len(every)
     more = after <= min(asked_end, len(every)) and bool(taken)
     return NoteLines(
-        document.path,
-        start,
-        len(taken),
-        len(every),
-        "\n".join(taken) + ("\n" if taken else ""),
-        after if more else None,
-        start if taken and len(chosen[0]) > most else None,
+        path=document.path,
+        start=start,
+        lines=len(taken),
+        total_lines=len(every),
+        text="\n".join(taken) + ("\n" if taken else ""),
+        next_from=after if more else None,
+        cut_line=start if taken and len(chosen[0]) > most else None,
     )
 
 
@@ -344,7 +344,9 @@ def headings(text: str) -> Sequence[Heading]:
     """Return the headings of a note in order."""
     text, line, at, heads = f"\n{prose(text)}", 0, 0, list[Heading]()
     for match in _HEADING.finditer(text):
-        line, at = line + text.count("\n", at, match.start() + 1), match.start() + 1
+        begin = match.start() + 1
+        line += text.count("\n", at, begin)
+        at = begin
         heads.append(Heading(line, len(match["signs"]), _CLOSING.sub("", match["title"]).strip()))
     return heads
 
@@ -355,7 +357,8 @@ def together(text: str) -> Sequence[tuple[int, int]]:
     text, line, at, runs = f"\n{text}", 0, 0, list[tuple[int, int]]()
     patterns = (pattern for pattern in _SIGNS_OF if _may_hold(text, pattern))
     for start, end in sorted(match.span() for pattern in patterns for match in pattern.finditer(text)):
-        line, at = line + text.count("\n", at, start + 1), start + 1
+        line += text.count("\n", at, start + 1)
+        at = start + 1
         runs.append((line, line + text.count("\n", at, end)))
     return runs
 

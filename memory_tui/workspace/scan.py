@@ -222,6 +222,7 @@ class Walk:
         )
 
     def _single(self, absolute: str, stored: str, status: os.stat_result) -> None:
+        """Keep a note that is named by itself, or the reason why not."""
         root, name = os.path.split(absolute)
         if self._excluded is not None and self._excluded(stored):
             self.skip(stored, "excluded", _EXCLUDED)
@@ -256,6 +257,7 @@ class Walk:
             self.notes.append(NoteFile.of(stored, absolute, status, root))
 
     def _descend(self, absolute: str, stored: str, root: str) -> None:
+        """Look through a folder and all below it."""
         # A stack instead of recursion: folders may be nested deeper than Python's call stack.
         todo = [(absolute, stored)]
         while todo:
