@@ -78,15 +78,6 @@ def test_lines_that_were_promoted_are_not_promoted_again(notes, run, more):
     assert (notes / "MEMORY.md").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "place",
-    ["nonsense", f"{DAY}:99", f"{DAY}:{'9' * 5000}", f"{DAY}:2-99", "memory/none.md:1", "../x.md:1", "/etc/passwd:1"],
-)
-def test_lines_that_are_not_there_are_refused(notes, run, place):
-    code, _, err = run("promote", place, "--yes")
-    assert (code, err.partition(" ")[0]) == (2, "memory-tui:")
-
-
 def test_undo_of_a_note_that_changed_since_needs_merge(notes, run):
     run("promote", f"{DAY}:5", "--to", "food", "--yes")
     with (notes / "MEMORY.md").open("a") as file:

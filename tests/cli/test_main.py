@@ -123,6 +123,8 @@ REFUSED: list[tuple[list[str], str]] = [
     (["--worspace", "notes", "search", "x"], "Did you mean --workspace?"),
     (["frobnicate"], "There is no command 'frobnicate', and no such folder."),
     (["promote", "nope.md:1"], "There is no note nope.md."),
+    *((["promote", f"MEMORY.md:{lines}"], "") for lines in ("99", "9" * 5000, "2-99")),
+    *((["promote", place], "") for place in ("nonsense", "../x.md:1", "/etc/passwd:1")),
     (["restore"], "Which note is to be restored?"),
     (["undo"], "Nothing is left to undo."),
     (["undo", "999"], "There is no change 999."),
@@ -286,7 +288,7 @@ def test_status_counts_the_files_that_are_no_memory(run, workspace):
     assert json.loads(run("status", "--json")[1])["beside"] == 1
 
 
-def test_a_missing_an_empty_and_a_read_only_workspace(run, workspace, tmp_path):
+def test_a_missing_and_an_empty_workspace(run, tmp_path):
     code, _, err = run("search", "x", folder=tmp_path / "nowhere")
     assert (code, "nowhere" in err) == (2, True)
     (tmp_path / "bare").mkdir()
@@ -295,14 +297,6 @@ def test_a_missing_an_empty_and_a_read_only_workspace(run, workspace, tmp_path):
     code, out, err = run("search", "router", "--extra", "no/such")
     assert (code, bool(out), "--extra no/such: there is nothing at " in err) == (0, True, True)
     assert "nothing at" not in run("search", "router", "--extra", "memory")[2]
-    for folder in (workspace, workspace / "memory"):
-        folder.chmod(0o555)
-    try:
-        assert run("search", "router")[0] == 0
-    finally:
-        for folder in (workspace, workspace / "memory"):
-            folder.chmod(0o755)
-    assert sorted(p.name for p in workspace.rglob("*") if p.is_file()) == ["2026-11-18.md", "MEMORY.md"]
 
 
 SHOPPING = "this is not a database, it is my shopping list\n" * 100
@@ -337,6 +331,7 @@ def test_a_command_loads_only_what_it_needs(run, workspace, tmp_path, arguments)
     run("index")
     words = [*arguments, "--workspace", str(workspace), "--index", str(tmp_path / "index.sqlite")]
     heavy = {"numpy.ma", "rapidfuzz", "shtab", "watchfiles", "memory_tui.doctor", "memory_tui.demo", "memory_tui.notes"}
+    heavy |= {"textual", "rich", "openai", "google", "mcp"}
     code = f"import sys\nfrom memory_tui.cli import main\nmain.main({words})\nprint({heavy} & {{*sys.modules}})"
     assert alone(code).endswith("\nset()\n")
 

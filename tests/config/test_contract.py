@@ -164,12 +164,14 @@ def test_a_provider_with_a_known_wire_answers_by_its_documented_name(search, pro
         assert {one.headers["Authorization"] for one in play.asked} == {"Bearer k"}
 
 
-def test_a_key_of_one_address_is_not_sent_to_another(asked):
+def test_a_key_of_one_address_or_provider_is_not_sent_to_another(asked):
     account = {"baseUrl": "https://proxy.example/v1", "apiKey": "sk-of-the-proxy", "headers": {"X-Team": "notes"}}
     search = {"provider": "openai", "remote": {"baseUrl": "https://elsewhere.example/v1"}}
     found = settings(asked({"models": {"providers": {"openai": account}}, "memory": {"search": search}}))
     found = found.with_shared("openai")
     assert (found.base_url, found.spare_keys, found.headers) == ("https://elsewhere.example/v1", (), {})
+    found = settings(asked(PROXY, provider="voyage")).with_shared("voyage")
+    assert (found.base_url, found.api_keys, found.spare_keys) == ("", (), ())
 
 
 def test_a_provider_that_is_not_asked_is_named_and_words_answer(asked, printed):
@@ -194,11 +196,6 @@ def test_the_order_of_keys_is_openclaws(asked, tmp_path, monkeypatch):
     login(tmp_path, "main", profiles)
     assert key({}) == "sk-of-the-login"
     assert key({"remote": {"apiKey": "sk-of-the-search"}}) == "sk-of-the-search"
-
-
-def test_what_one_provider_is_told_is_never_sent_to_another(asked):
-    found = settings(asked(PROXY, provider="voyage")).with_shared("voyage")
-    assert (found.base_url, found.api_keys, found.spare_keys) == ("", (), ())
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from memory_tui.errors import PathRefused
 from memory_tui.explain import trace_json
 from memory_tui.index import index_write
 from memory_tui.plan import Options
-from tests.support.commands import alone
 from tests.support.waiting import LONG
 from tests.support.workspace import FACTS, options_in, put_all, synced
 
@@ -97,15 +96,6 @@ def test_closing_in_the_middle_of_a_sync_gives_it_up_and_loses_nothing(workspace
         assert report.found == 302
         assert report.indexed < 302, "what was indexed before is not indexed again"
         assert again.status().freshness.fresh == 302
-
-
-def test_neither_engine_nor_command_line_loads_a_screen_or_a_providers_software():
-    code = (
-        "import sys, memory_tui.engine.engine, memory_tui.cli.main, memory_tui.cli.output\n"
-        "print(sorted({'textual', 'rich', 'openai', 'google', 'mcp', 'tokenizers', 'watchfiles'}"
-        " & set(sys.modules)))"
-    )
-    assert alone(code) == "[]\n"
 
 
 QUERIES = ("garden roses", "oak", "who planted the tomato beside the garden", "zebra")

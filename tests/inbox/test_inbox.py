@@ -56,11 +56,6 @@ def test_entries_are_lines_of_the_note_in_order(text):
         last = entry.last
 
 
-def test_lines_that_differ_in_a_word_are_not_the_same():
-    lines = ("set the alarm for the bread oven by hand", "set the alarm for the cake oven by hand")
-    assert found(note("".join(f"- {line}\n" for line in lines))) == {}
-
-
 def test_links_that_lead_nowhere():
     there = {"memory/vlan.md", "memory/home/omada-router.md"}
 

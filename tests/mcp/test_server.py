@@ -220,19 +220,6 @@ def test_ids_of_every_kind_come_back_as_they_were(greeted):
     assert greeted.read() == {"jsonrpc": "2.0", "id": 2, "result": {}}
 
 
-def test_every_question_is_answered_where_the_input_ends_behind_it(arguments):
-    wire = Wire(arguments).greet()
-    calls = [("memory_search", {"query": "printer"}), ("memory_get", {"path": "MEMORY.md"})]
-    lines = [
-        json.dumps({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name, "arguments": args}})
-        for id, (name, args) in enumerate(calls, 1)
-    ]
-    out, _ = wire.process.communicate("\n".join(lines).encode(), timeout=LONG)
-    answers = {answer["id"]: answer["result"]["structuredContent"] for answer in map(json.loads, out.splitlines())}
-    assert answers[1]["results"]
-    assert answers[2]["text"]
-
-
 def test_a_line_of_many_megabytes_is_answered(greeted):
     answer = greeted.search(3, "printer " * 1_300_000)
     assert answer["id"] == 3

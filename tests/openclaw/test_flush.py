@@ -147,6 +147,7 @@ def entry(triggers="tea", text="- tea", **more):
         ("Which tea?", entry(trusted=False), 0.68, "untrusted"),
         ("Which tea?", entry(project="site"), 0.68, "other project"),
         ("Which tea?", entry(project="site; other"), 0.68, "other project"),
+        ("Which tea?", entry(project="other"), 0.68, "injected"),
         ("Which tea?", entry(text="x" * 1801), 0.68, "no room"),
         ("Which tea?", entry("coffee; Tea"), 0.68, "injected"),
         ("teapot", entry(), 0.0, "no phrase fits"),
@@ -160,16 +161,11 @@ def test_what_becomes_of_an_entry(message, one, match, outcome):
     assert (found.match, found.outcome) == (pytest.approx(match), outcome)
 
 
-def test_an_active_project_lets_its_entry_in():
-    assert triggered("tea", [entry(project="site")], active=("site",))[0].outcome == "injected"
-    assert triggered("coffee", [entry()])[0].outcome == "no phrase fits"
-    assert triggered("tea", [entry(triggers="")]) == []
-
-
 def test_what_fits_no_phrase_stands_last_whatever_search_says():
     found = triggered("tea", [entry("coffee", search=1.0), entry("tea oolong kettle pot")])
     assert [one.outcome for one in found] == ["below the line", "no phrase fits"]
     assert all(str(LINE) in one.reason for one in found[:1])
+    assert triggered("tea", [entry(triggers="")]) == []
 
 
 @given(st.lists(st.tuples(st.floats(-1, 2), st.integers(0, 900), st.booleans()), max_size=8))

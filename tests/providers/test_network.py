@@ -8,12 +8,11 @@ import ssl
 import subprocess
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from memory_tui.providers.base import Cause, ProviderFailure
-from tests.support.provider_server import Handler, Play, refusing, serving, status
+from tests.support.provider_server import Handler, Play, Quiet, refusing, serving, status
 from tests.support.waiting import LONG
 
 ELSEWHERE, PASSWORD = "http://embed.example/v1", "very-secret-word"
@@ -99,10 +98,10 @@ class Tunnel:
     ended: threading.Event = field(default_factory=threading.Event)
 
 
-class Tunnelling(BaseHTTPRequestHandler):
+class Tunnelling(Quiet):
     play: Tunnel
 
-    def do_CONNECT(self):
+    def do_CONNECT(self):  # noqa: N802 - the name that http.server calls
         self.play.asked.append((self.path, self.headers.get("Proxy-Authorization", "")))
         with socket.create_connection(("127.0.0.1", self.play.to)) as server:
             self.send_response(200)
@@ -119,9 +118,6 @@ class Tunnelling(BaseHTTPRequestHandler):
                 target.sendall(data)
         with contextlib.suppress(OSError):
             target.shutdown(socket.SHUT_WR)
-
-    def log_message(self, format, *args):
-        pass
 
 
 def test_encryption_goes_through_a_proxy_to_whom_the_environment_trusts(provider, tmp_path, monkeypatch):
