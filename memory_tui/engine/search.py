@@ -197,7 +197,7 @@ class Search:
                 question = question if settings is None else question.ranked_by(settings)
                 evidence = retrieve.gather(store, corpus, question, now, source)
                 # After the question, because it may be the one that the provider failed at.
-                who = chain.who(self._chain, corpus.identity, hybrid=self._plan.settings.on("query.hybrid.enabled"))
+                who = chain.who(self._chain, corpus.identity)
                 return replace(
                     evidence,
                     unsearchable=unsearchable,

@@ -132,7 +132,7 @@ def parse(text: str, today: dt.date, *, reads_time: bool = True, in_parts: bool 
     time = (time_in(text, today) or lately_in(text, today)) if reads_time else None
     for_now = words_for_now(text) if reads_time and time is None else ""
     value = value_asked(text) if in_parts and time is None and not for_now else ""
-    rest = without(text, time)
+    rest = without(text, time) if time else text
     parts, words = parts_of(rest) if in_parts else (), text[time.start : time.end] if time else ""
     return ParsedQuery(text, rest, time, for_now, value, parts, words, time_alone=time is not None and rest == text)
 
@@ -152,10 +152,8 @@ def time_in(question: str, today: dt.date) -> Time | None:
     return best
 
 
-def without(question: str, time: Time | None) -> str:
+def without(question: str, time: Time) -> str:
     """Return `question` without the words that name its time; the whole of it when nothing else is left."""
-    if time is None:
-        return question
     rest = re.sub(r"\s+", " ", f"{question[: time.start]} {question[time.end :]}").strip()
     return rest if re.search(r"\w", rest) else question
 

@@ -504,7 +504,8 @@ class SecondStage:
         self._pairs = np.array([tokens.is_cjk(word) for word in self._words], np.bool_)
         rarity = np.array(list(map(self._rarity_of, self._words)))
         self._known = rarity > 0
-        by_notes = _RAREST * self._idf / lucene_idf(0, chunks) * np.array(list(map(pair_weight, self._words)))
+        weighs = [pair_weight(word) if pair else 1.0 for word, pair in zip(self._words, self._pairs, strict=True)]
+        by_notes = _RAREST * self._idf / lucene_idf(0, chunks) * np.array(weighs)
         self._share = np.where(self._known, rarity, by_notes)
         # An answer holds what was said, not that it was (MemoryBank, whose doubted fall by a fifth; chats).
         saying = tokens.words_by_use()["says"]["en"].split("|")
@@ -581,7 +582,7 @@ class SecondStage:
         holding = (grams[:, :count] > 0).sum(axis=1).tolist()
         self._grams_idf = np.array([lucene_idf(number, count) for number in holding])
         known, pairs = (float(self._share[those].sum()) for those in (self._known, self._pairs))
-        pairs = pairs_of(self.query, pairs)
+        pairs = pairs_of(self.query, pairs) if pairs else 0.0
         if len(self._syllables[0]):
             known, pairs = 0.0, SYLLABIC
         windows = slice(int(every.windows_from[count]))
