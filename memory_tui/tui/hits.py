@@ -424,7 +424,7 @@ def long_sum(row: Row, trace: Trace, text: str, width: int) -> Content:
     for at, part in enumerate([*row.sums, Part("score", hit.score, figure=figure(hit.score))]):
         pairs = zip(looks(hit)[at], shares, strict=True) if at < 2 and shares[0] != 1.0 else ()
         way = " + ".join(f"{figure(points, digits)} x {figure(share, 4)}" for points, share in pairs if share)
-        words = f"{part.figure:<6}{way}{' = ' if way else ''}{figure(part.points, 3)}"
+        words = f"{part.figure:>4} {way}{' = ' if way else ''}{figure(part.points, 3)}"
         rows.append(Fact(words, label=part.name, style="bold"))
     for step in [*every, wording.file_line(hit.chunk.path, trace)]:
         words = f"{step.figure:<10}{one_line(step.detail.replace(' stage', ' look'))}"

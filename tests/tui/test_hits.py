@@ -333,8 +333,9 @@ def test_the_whole_sum_leads_to_the_numbers_of_the_pane(engine, evidence, profil
     for row in hits.rows(evidence, trace, 30):
         lines = hits.long_sum(row, trace, evidence.texts[row.hit.chunk.rowid], 120).plain.split("\n")
         steps = "\n".join(lines[len(row.sums) + 1 :])
+        assert row.place > 1 or max(map(len, lines[: len(row.sums)])) <= 54, "in one line each beside the list"
         for part, line in zip(row.sums, lines, strict=False):
-            name, (number, _, how) = line[:13].strip(), line[13:].partition("  ")
+            name, (number, _, how) = line[:13].strip(), line[13:].strip().partition(" ")
             assert (name, number.strip()) == (part.name, part.figure) or len(part.name) > 11
             if " x " in how:
                 made, _, total = how.partition(" = ")
