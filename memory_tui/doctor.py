@@ -342,7 +342,8 @@ def _slot(engine: Engine) -> CheckOutcome:
         return failed(f"The plug-in starts {command}, which is not there: the agent's recalls fail.", _CONNECT)
     if changed := openclaw.outdated_plugin(folder):
         return warning(f"The plug-in in {folder} is of another version: {', '.join(changed)}.", _CONNECT)
-    agent, here = engine.plan.with_profile("auto").word("profile"), engine.plan.settings.word("profile")
+    agent = engine.plan.with_profile("auto").word("profile")
+    here = engine.plan.settings.word("profile")
     if agent != here:
         step = "Leave --profile out to see what the agent gets."
         return warning(f"The agent recalls by profile {agent}; what you see here is ranked by {here}.", step)

@@ -609,7 +609,8 @@ def rows_of(stdout: str) -> list[Any]:
 
 def _inside(folder: str, below: str) -> str:
     """Return the real path of a file in a folder; empty where that leads out."""
-    absolute, root = os.path.realpath(os.path.join(folder, below)), os.path.realpath(folder)
+    absolute = os.path.realpath(os.path.join(folder, below))
+    root = os.path.realpath(folder)
     return absolute if absolute.startswith(root.rstrip(os.sep) + os.sep) else ""
 
 

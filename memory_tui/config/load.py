@@ -429,7 +429,8 @@ class _Reading:
         name = "openai-compatible" if wire in keys.COMPATIBLE_APIS else wire
         if name not in registry.ACCOUNTS:
             return
-        self.entries["provider"], self.account = replace(named, value=name), str(named.value)
+        self.entries["provider"] = replace(named, value=name)
+        self.account = str(named.value)
         for part in ("baseUrl", "apiKey", "headers"):
             # Nothing of another account of that wire goes to this one's address.
             key = BY_PATH[f"models.providers.{registry.ACCOUNTS[name]}.{part}"]
@@ -469,7 +470,8 @@ class _Reading:
         ):
             unknown = value.get(key) not in (*PROVIDERS, "")
             warn(key, unknown, f"{key} names a provider that memory-tui does not ask.", used)
-        sources, allowed = value.get("sources"), value.get("experimental.sessionMemory") is True
+        sources = value.get("sources")
+        allowed = value.get("experimental.sessionMemory") is True
         useless = isinstance(sources, tuple) and "sessions" in sources and not allowed
         not_allowed = "sources names sessions, which experimental.sessionMemory has to allow."
         warn("sources", useless, not_allowed, "transcripts are not searched")

@@ -371,7 +371,9 @@ class Index:
         """Compare `disk` (None: as it is now) and index, and remember what a search could not find."""
         if self._is_copied(store):
             return Freshness(0, 0, {}, ())
-        has, roots, rows = store.recipe(), self._plan.roots, store.indexed()
+        has = store.recipe()
+        roots = self._plan.roots
+        rows = store.indexed()
         self.batches.waiting = len(store.waiting(has.identity)) if has else 0
         rebuild = differences(has, self._wish(has.identity)) if has else ()
         every = disk or scan(roots, None if rebuild else store.settled(), partly=True)

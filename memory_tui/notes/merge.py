@@ -78,9 +78,9 @@ def merge(base: bytes | None, mine: bytes | None, other: bytes | None, *, mine_f
     if any(hunk.side == "conflict" for hunk in hunks):
         return Merge(hunks, None)
     merged = b"".join(line for hunk in hunks for line in hunk.lines)
-    open_ends = [text == before for text, before in zip(closed, (base, mine, other), strict=True)]
-    ended = open_ends[1] if open_ends[1] != open_ends[0] else open_ends[2]
-    return Merge(hunks, merged if ended else merged.removesuffix(end))
+    was_ended, mine_is, other_is = (text == before for text, before in zip(closed, (base, mine, other), strict=True))
+    is_ended = mine_is if mine_is != was_ended else other_is
+    return Merge(hunks, merged if is_ended else merged.removesuffix(end))
 
 
 def common_head(first: bytes, second: bytes) -> bytes | None:

@@ -317,6 +317,7 @@ def write(roots: Roots, change: FileChange, hidden: str, until: float = 0.0) -> 
 def _written(folder: Folder, name: str, goal: FileChange, hidden: str, until: float) -> Written:
     """Make `goal` in as many rounds as it takes until nobody added to a file that was replaced."""
     clash: SameLinesChanged | None = None
+    # Of the first round in which somebody wrote: the text with both changes, and theirs alone.
     joined: tuple[bytes | None, bytes | None] | None = None
     start, final, late = hidden, True, False
     while True:

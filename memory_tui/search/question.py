@@ -596,7 +596,10 @@ def _asian_piece() -> re.Pattern[str]:
 
 
 def _asian(question: str) -> list[Token]:
-    """Return the kinds of Chinese, Japanese and Korean words."""
+    """Return the tokens of Chinese, Japanese and Korean words: a number's kind is what it counts.
+
+    A piece has no kind where a longer word goes on, and another one where the piece before it decides.
+    """
     tokens: list[Token] = []
     for piece in _asian_piece().finditer(question):
         name, (start, end) = piece.lastgroup or "x", piece.span()

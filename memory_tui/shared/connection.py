@@ -157,7 +157,8 @@ def failure(access: Access, code: str, detail: str = "") -> SharedUnavailable:
 
 def explained(error: psycopg.Error, access: Access) -> SharedUnavailable:
     """Return what `error` means."""
-    state, detail = error.sqlstate or "", " ".join((error.diag.message_primary or str(error)).split())
+    state = error.sqlstate or ""
+    detail = " ".join((error.diag.message_primary or str(error)).split())
     for fault in FAULTS:
         if state in fault.states if state else fault.words and re.search(fault.words, detail):
             return failure(access, fault.code, detail)

@@ -379,7 +379,9 @@ class Publisher:
         tell: Callable[[str], None],
     ) -> None:
         self._plan, self._reader, self._keeps, self._tell = plan, reader, keeps, tell
-        self._stop, self._due, self._failure = Stop(), threading.Event(), ""
+        self._stop = Stop()
+        self._due = threading.Event()
+        self._failure = ""
         self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
         self._due.set()
         self._thread.start()

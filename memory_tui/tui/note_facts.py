@@ -234,10 +234,11 @@ def recall_uses(engine: Engine) -> Callable[[str, dt.date | None], str]:
     recalls = [recall for session in sessions for turn in session.turns for recall in turn.recalls]
     recalled = Counter(path for recall in recalls for path in recall.entry.delivered)
     used = frozenset(path for recall in recalls for path in recall.used)
-    total = log.delivered | recalled
+    # The log and the transcripts tell of the same recalls: the one that knows of more counts.
+    at_least = log.delivered | recalled
 
     def use(path: str, day: dt.date | None) -> str:
-        if times := total[path]:
+        if times := at_least[path]:
             unused = recalled[path] >= _OFTEN and path not in used
             return f"recalled {plural(times, 'time')}{', unused' if unused else ', often' * (times >= _OFTEN)}"
         since = dt.date.fromtimestamp(log.since)
