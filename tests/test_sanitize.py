@@ -57,6 +57,7 @@ def test_lines_are_those_of_the_note_however_they_are_split(text):
         "", "plain words", "[x] [a](b) [/b] [@click=app.quit]go[/]", "\\[x]", "中文 日本語 한국어", "café cafe\u0301",
         "👩\u200d💻 ❤ 👍 🇨🇦",
         "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f", "نمی\u200cخواهم", "a\u00a0b",
+        "葛\U000e0100城",
     ],
 )  # fmt: skip
 def test_shown_as_typed(text):
@@ -90,10 +91,6 @@ def test_kept_lines_end_in_line_feeds_only():
     assert safe("a\r\nb\rc\nd\x0be\u2029f", keep_newlines=True) == "a\nb␍c\nd␋e␤f"
 
 
-def test_one_line_collapses_white_space():
-    assert one_line("  a\n\n b\t\tc\u3000d ") == "a b c d"
-
-
 @pytest.mark.parametrize(
     ("text", "width", "shown"),
     [
@@ -101,6 +98,7 @@ def test_one_line_collapses_white_space():
         ("中文", 4, "中文"), ("中文", 3, "中…"), ("中文字", 4, "中…"), ("e\u0301e\u0301e", 3, "e\u0301e\u0301e"),
         ("a bc", 3, "a…"), ("\x1b[1m", 3, "␛[…"),
         ("a⚠\ufe0fbc", 3, "a⚠…"), ("a⚠\ufe0fb", 3, "a⚠b"), ("⌚\ufe0fb", 3, "⌚b"),
+        ("  a\n\n b\t\tc\u3000d ", 9, "a b c d"),
     ],
 )  # fmt: skip
 def test_one_line_is_cut_to_terminal_cells(text, width, shown):
@@ -143,10 +141,6 @@ def test_an_emoji_has_the_cells_that_every_terminal_gives_it(text):
     # tmux 3.3 gives a selector none and a tone of the skin two; rich widens by the one, and joins the other.
     assert safe(text) == bare(text)
     assert cell_len(safe(text)) == (2 if text[0] in "👍👩⌚" else 1)
-
-
-def test_a_selector_of_a_letter_stays():
-    assert safe("葛\U000e0100城") == "葛\U000e0100城"
 
 
 @pytest.mark.parametrize(

@@ -367,9 +367,7 @@ def test_what_is_utf8_stays_beside_bytes_that_are_not():
     # Two programs wrote into one log, each in its own way.
     assert _written("- Grüße\n".encode() + "- Müller\n".encode("cp1252")) == "- Grüße\n- Müller\n"
     assert _written(b"\x81") == "\x81"
-
-
-def test_two_accents_that_meet_are_western_and_longer_runs_are_not():
+    # Two accents that meet are western, and longer runs are not.
     assert _written("une page créée\n".encode("cp1252")) == "une page créée\n"
     with pytest.raises(EditRefused, match="neither UTF-8"):
         _written("# 笔记\n我们明天去成都\n".encode("gbk"))
