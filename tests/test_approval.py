@@ -16,21 +16,12 @@ from tests.support.provider_server import status
 from tests.support.workspace import synced
 
 pytest_plugins = ("tests.support.provided",)
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 @pytest.fixture
-def play(elsewhere):
-    return elsewhere
-
-
-@pytest.fixture
-def workspace(notes):
-    return notes
-
-
-@pytest.fixture
-def approvals(workspace, tmp_path):
-    return Approvals(workspace, tmp_path / "state" / "consent")
+def approvals(notes, tmp_path):
+    return Approvals(notes, tmp_path / "state" / "consent")
 
 
 def options(tmp_path, named="", /, **section):
@@ -51,11 +42,11 @@ def test_an_agreement_is_for_one_workspace_provider_and_host(approvals, tmp_path
     assert (made.how, made.workspace) == ("index --yes", os.path.realpath(tmp_path / "notes"))
 
 
-def test_it_is_remembered_once_with_its_date_and_can_be_taken_back(approvals, workspace):
+def test_it_is_remembered_once_with_its_date_and_can_be_taken_back(approvals, notes):
     first = approvals.approve("openai", "api.openai.com", "index --yes")
     assert approvals.approve("openai", "api.openai.com", "again") == first
     second = approvals.approve("voyage", "api.voyageai.com", "in the app")
-    again = Approvals(workspace, approvals.folder)
+    again = Approvals(notes, approvals.folder)
     assert again.every() == (first, second)
     assert again.revoke("openai") == (first,)
     assert approvals.find("openai", "api.openai.com") is None
@@ -79,10 +70,10 @@ def test_a_file_that_cannot_be_read_is_no_agreement(approvals, text, tmp_path):
     assert approvals.every() == ()
 
 
-def test_what_cannot_be_remembered_is_said(workspace, tmp_path):
+def test_what_cannot_be_remembered_is_said(notes, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ApprovalUnsaved, match="cannot be saved"):
-        Approvals(workspace, tmp_path / "file").approve("openai", "api.openai.com", "index --yes")
+        Approvals(notes, tmp_path / "file").approve("openai", "api.openai.com", "index --yes")
 
 
 HERE = "127.0.0.1:80/v1 localhost:11434 [::1]:8080/v1 127.9.9.9 user:pass@localhost/v1 [::1]"
@@ -95,7 +86,7 @@ def test_loopback_alone_is_this_machine(addresses, here):
         assert on_this_machine(host_of(f"http://{address}")) is here, address
 
 
-def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(play, workspace, tmp_path):
+def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(play, notes, tmp_path):
     with synced(options(tmp_path)) as engine:
         assert engine.search.search("omada").mode == "hybrid"
         assert engine.status().provider == "builtin"
@@ -105,7 +96,7 @@ def test_a_key_alone_sends_nothing_and_meaning_is_there_from_the_first_start(pla
     assert play.asked == []
 
 
-def test_with_a_word_auto_takes_the_first_that_has_a_key(play, workspace, tmp_path):
+def test_with_a_word_auto_takes_the_first_that_has_a_key(play, notes, tmp_path):
     with synced(options(tmp_path)) as engine:
         made = engine.providers.approve()
         assert (made.provider, made.host, made.how) == ("openai", "embed.example", "in the app")
@@ -116,7 +107,7 @@ def test_with_a_word_auto_takes_the_first_that_has_a_key(play, workspace, tmp_pa
     assert any("Omada" in text for text in sent(play))
 
 
-def test_the_word_holds_for_the_next_process_and_until_it_is_taken_back(play, workspace, tmp_path):
+def test_the_word_holds_for_the_next_process_and_until_it_is_taken_back(play, notes, tmp_path):
     chosen = options(tmp_path, provider="openai")
     with Engine.open(chosen) as engine:
         engine.providers.approve(sync=False)
@@ -125,27 +116,27 @@ def test_the_word_holds_for_the_next_process_and_until_it_is_taken_back(play, wo
         asked = len(play.asked)
         assert [made.provider for made in engine.providers.revoke("openai")] == ["openai"]
         assert engine.search.search("omada").mode == "keywords only"
-        (workspace / "memory" / "new.md").write_text("quokka\n")
+        (notes / "memory" / "new.md").write_text("quokka\n")
         engine.index.sync()
         assert len(play.asked) == asked
 
 
-def test_taking_it_back_in_another_process_stops_this_one(play, workspace, tmp_path):
+def test_taking_it_back_in_another_process_stops_this_one(play, notes, tmp_path):
     with Engine.open(options(tmp_path, provider="openai")) as engine:
         engine.providers.approve(sync=False)
         engine.index.sync()
         asked = len(play.asked)
-        Approvals(workspace).revoke()
+        Approvals(notes).revoke()
         assert engine.search.search("omada").mode == "keywords only"
-        (workspace / "memory" / "new.md").write_text("quokka\n")
+        (notes / "memory" / "new.md").write_text("quokka\n")
         assert "approved" in engine.index.sync().error
         assert len(play.asked) == asked
 
 
-def test_a_remote_fallback_needs_a_word_of_its_own(play, workspace, tmp_path, monkeypatch):
+def test_a_remote_fallback_needs_a_word_of_its_own(play, notes, tmp_path, monkeypatch):
     monkeypatch.setenv("MISTRAL_API_KEY", "m-0123456789")
     play.usual = status(401, {"error": {"message": "no"}})
-    Approvals(workspace).approve("openai", "embed.example", "before")
+    Approvals(notes).approve("openai", "embed.example", "before")
     with synced(options(tmp_path, "openai", fallback="mistral")) as engine:
         assert engine.search.search("omada").mode == "keywords only"
         assert engine.providers.chain.members()[1].approved is False
@@ -153,7 +144,7 @@ def test_a_remote_fallback_needs_a_word_of_its_own(play, workspace, tmp_path, mo
     assert {request.path.split("/v1")[0] for request in play.asked} == {"http://embed.example"}
 
 
-def test_a_try_sends_a_sentence_of_its_own_and_no_note(play, workspace, tmp_path):
+def test_a_try_sends_a_sentence_of_its_own_and_no_note(play, notes, tmp_path):
     with synced(options(tmp_path, provider="openai")) as engine:
         assert engine.providers.chain.try_out()["ok"]
         assert engine.search.search("omada").mode == "keywords only"

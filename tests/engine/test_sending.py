@@ -17,13 +17,9 @@ from tests.support.provider_server import Play, serving, status
 from tests.support.workspace import put, synced
 
 pytest_plugins = ("tests.support.provided",)
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 SECRET = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"
-
-
-@pytest.fixture
-def play(elsewhere):
-    return elsewhere
 
 
 @pytest.fixture

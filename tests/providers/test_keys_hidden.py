@@ -17,13 +17,9 @@ from tests.support.provider_server import echo_headers, html, reset, status, wel
 
 KEY, OTHER, HEADER = "sk-hidden-0123456789abcdef", "m-hidden-fedcba9876543210", "team-hidden-55aa55aa55"
 pytest_plugins = ("tests.support.provided",)
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 HIDDEN = (KEY, OTHER, HEADER)
-
-
-@pytest.fixture
-def play(elsewhere):
-    return elsewhere
 
 
 @pytest.fixture
