@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList
@@ -18,7 +16,6 @@ from textual.worker import get_current_worker
 from memory_tui.engine.engine import Engine
 from memory_tui.formatting import safe
 from memory_tui.tui.dialogs import Dialog
-from memory_tui.tui.keys import bindings
 from memory_tui.tui.rows import Rows
 from memory_tui.tui.view import View
 
@@ -119,14 +116,7 @@ Gather = Callable[[Engine], Iterator[Sequence[Fact]]]
 class Listing(Dialog[None]):
     """The page of `gather` over `view`, which says what was refused."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("text.back")
     FOCUS = "Facts"
-
-    @dataclass
-    class Gathered(Message):
-        """More is known."""
-
-        facts: Sequence[Fact]
 
     def __init__(self, title: str, view: View, gather: Gather, waiting: str = "Reading ...") -> None:
         super().__init__(title)
@@ -151,16 +141,15 @@ class Listing(Dialog[None]):
             for facts in self.gather(engine):
                 if worker.is_cancelled:
                     break
-                self.post_message(self.Gathered(tuple(facts)))
+                self.call_later(self.gathered, tuple(facts))
             return True
 
         if not self.view.attempt(run) and not worker.is_cancelled:
-            self.post_message(self.Gathered((Fact("Nothing could be read; the message says why.", style=MUTED),)))
+            self.call_later(self.gathered, [Fact("Nothing could be read; the message says why.", style=MUTED)])
 
-    @on(Gathered)
-    def gathered(self, message: Gathered) -> None:
+    def gathered(self, facts: Sequence[Fact]) -> None:
         """Show the rows."""
-        self.query_one(Facts).show(message.facts)
+        self.query_one(Facts).show(facts)
 
     @on(OptionList.OptionSelected)
     async def selected(self, event: OptionList.OptionSelected) -> None:

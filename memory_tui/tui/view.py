@@ -35,12 +35,6 @@ class View(Vertical):
     """Selects what has the focus when it is opened: the last that is there."""
 
     @dataclass
-    class Done(Message):
-        """A deed was done on a worker thread."""
-
-        then: Callable[[], object]
-
-    @dataclass
     class Asks(Message):
         """Show `text`; `deed` is done where a person agrees, and `then` shows it."""
 
@@ -101,13 +95,7 @@ class View(Vertical):
         if words:
             self.notify(one_line(words), markup=False)
         if words is not None:
-            self.post_message(self.Done(then))
-
-    @on(Done)
-    def done(self, message: Done) -> None:
-        """Show what was done."""
-        message.stop()
-        message.then()
+            self.call_later(lambda: then())  # noqa: PLW0108 - Textual looks at a signature, which `str` has none of
 
     @on(Asks)
     async def confirm(self, message: Asks) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import ClassVar, Literal
@@ -15,7 +14,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -180,20 +178,6 @@ class HistoryView(View):
     FOCUS = "#history-list"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("history", "text.back"), *named("Next filter", "notes.filter")]
 
-    @dataclass
-    class Gathered(Message):
-        """The journal was read."""
-
-        past: Past
-        path: str
-
-    @dataclass
-    class Compared(Message):
-        """What a change did was worked out."""
-
-        key: str
-        text: Content
-
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.past = Past()
@@ -243,17 +227,16 @@ class HistoryView(View):
 
         known = self.attempt(read)
         if known is not None:
-            self.post_message(self.Gathered(known, path))
+            self.call_later(self.gathered, known, path)
         if known is not None and (known.entries or not known.problem):
             self.attempt(lambda engine: engine.notes.viewed())
-            self.post_message(self.Gathered(self.attempt(read) or known, path))
+            self.call_later(self.gathered, self.attempt(read) or known, path)
 
-    @on(Gathered)
-    def gathered(self, message: Gathered) -> None:
+    def gathered(self, past: Past, path: str) -> None:
         """List the changes."""
-        if message.past == self.past and message.path == self.path and self.past.entries:
+        if past == self.past and path == self.path and self.past.entries:
             return
-        self.past, self.path = message.past, message.path
+        self.past, self.path = past, path
         self.show_rows()
 
     def show_rows(self) -> None:
@@ -288,13 +271,12 @@ class HistoryView(View):
         width = self.query_one("#history-right").scrollable_content_region.width
         text = self.attempt(partial(what_changed, entry=entry, width=width))
         if text is not None:
-            self.post_message(self.Compared(key_of(entry), text))
+            self.call_later(self.compared, key_of(entry), text)
 
-    @on(Compared)
-    def compared(self, message: Compared) -> None:
+    def compared(self, key: str, text: Content) -> None:
         """Show what the change did."""
-        if self.entry is not None and key_of(self.entry) == message.key:
-            self.query_one("#history-text", Static).update(message.text)
+        if self.entry is not None and key_of(self.entry) == key:
+            self.query_one("#history-text", Static).update(text)
             self.query_one("#history-right").scroll_home(animate=False)
 
     @on(OptionList.OptionSelected)

@@ -252,7 +252,7 @@ class InboxView(View):
             return findings, hidden, time.thread_time() - begun
 
         result = self.attempt(look)
-        self.post_message(self.Done(partial(self.examined, worker, result)))
+        self.call_later(self.examined, worker, result)
 
     def examined(self, look: Worker[None], result: tuple[Findings, dict[str, float], float] | None) -> None:
         """Show what the last look found, and say what went with a change that was about something else."""
@@ -333,7 +333,7 @@ class InboxView(View):
             outcome: Change | str = checks.changes(group.suggestions, group.proposal, engine.notes.curator)
         except MemoryTuiError as error:
             outcome = f"{error.message} {error.next_step}"
-        self.post_message(self.Done(partial(self.show_plan, key, outcome)))
+        self.call_later(self.show_plan, key, outcome)
 
     def show_plan(self, key: str, change: Change | str) -> None:
         """Show the change of the row."""

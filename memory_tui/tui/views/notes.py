@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -150,7 +149,7 @@ class NotesView(View):
         use = self.attempt(tui.note_facts.recall_uses)
         if use is not None:
             self.use = use
-            self.post_message(self.Done(self.on_resize))
+            self.call_later(self.on_resize)
 
     def events_arrived(self, events: Sequence[Event]) -> None:
         """Read the note again after a sync: links and passages may be others."""
@@ -178,23 +177,16 @@ class NotesView(View):
             return
         self.listed = key
         draw = partial(tui.note_facts.list_row, today=tui.note_facts.today_of(engine.plan), width=width)
-        with self.prevent_reading():
-            rows.refill(Option(draw(row, marked=row.path in self.marked), id=row.path) for row in files)
-            if self.path and (at := rows.position(self.path)) is not None:
-                rows.highlighted = at
+        # The cursor is put elsewhere without reading: a note that vanished stays in front, and says so.
+        self.is_filling = True
+        rows.refill(Option(draw(row, marked=row.path in self.marked), id=row.path) for row in files)
+        if self.path and (at := rows.position(self.path)) is not None:
+            rows.highlighted = at
+        self.is_filling = False
         count = f"{len(files)} of {len(self.session.files)}" if letters else f"{len(files)}"
         rows.border_title = f"Notes {count}" + f", {len(self.marked)} marked" * bool(self.marked)
         if letters or not self.path:
             self.cursor_moved()
-
-    @contextmanager
-    def prevent_reading(self) -> Iterator[None]:
-        """Let the cursor be put elsewhere without reading: a note that vanished stays in front, and says so."""
-        self.is_filling = True
-        try:
-            yield
-        finally:
-            self.is_filling = False
 
     def cursor_moved(self) -> None:
         """Read the note under the cursor when it rests."""
@@ -226,15 +218,11 @@ class NotesView(View):
         event.stop()
         self.origin = ""
         self.follow()
-        self.to_text()
+        self.screen.set_focus(self.reader)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Keep whether the text or the list is in front."""
         self.set_class(event.widget is self.reader, "-reading")
-
-    def to_text(self) -> None:
-        """Put the text in front and the cursor into it."""
-        self.screen.set_focus(self.reader)
 
     @on(ReadNote)
     def reads(self, message: ReadNote) -> None:
@@ -247,7 +235,7 @@ class NotesView(View):
             self.path, self.goal = message.path, message.line
         else:
             self.open_note(message.path, message.line)
-        self.to_text()
+        self.screen.set_focus(self.reader)
 
     # --- the note ---------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -12,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Horizontal
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
@@ -29,7 +27,7 @@ from memory_tui.providers import registry
 from memory_tui.shared.scope import Standing
 from memory_tui.tui.dialogs import Box, Dialog, Options
 from memory_tui.tui.facts import Facts, Listing, coloured
-from memory_tui.tui.keys import bindings, named
+from memory_tui.tui.keys import named
 from memory_tui.tui.session import OpenView, ReadNote, Reopen, Session, opener_of
 from memory_tui.tui.status_facts import doctor, news, sent, statements
 from memory_tui.tui.view import View
@@ -248,14 +246,7 @@ def shown_patch(setup: ProviderSetup) -> Content:
 class SetUp(Dialog[ProviderSetup]):
     """The form over `view`; enter goes from line to line, and on the last one asks the provider."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("text.back")
     FOCUS = "Rows"
-
-    @dataclass
-    class Tested(Message):
-        """The provider answered, or why not."""
-
-        outcome: ProviderSetup | MemoryTuiError
 
     def __init__(self, view: View) -> None:
         super().__init__("Set up a provider")
@@ -331,15 +322,14 @@ class SetUp(Dialog[ProviderSetup]):
         except MemoryTuiError as error:
             outcome = error
         if not get_current_worker().is_cancelled:
-            self.post_message(self.Tested(outcome))
+            self.call_later(self.tested, outcome)
 
-    @on(Tested)
-    def tested(self, message: Tested) -> None:
+    def tested(self, outcome: ProviderSetup | MemoryTuiError) -> None:
         """Hand on what answered; say why something did not, and leave the form as it is."""
-        if isinstance(message.outcome, MemoryTuiError):
-            self.say(f"{message.outcome.message} {message.outcome.next_step}", "$error")
+        if isinstance(outcome, MemoryTuiError):
+            self.say(f"{outcome.message} {outcome.next_step}", "$error")
         else:
-            self.dismiss(message.outcome)
+            self.dismiss(outcome)
 
 
 def _hint(name: str) -> str:
