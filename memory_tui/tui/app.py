@@ -217,6 +217,9 @@ class MemoryApp(App[int]):
     def on_notify(self, event: Notify) -> None:
         """Say nothing again while it stands, as a key that is held down would."""
         new, last = event.notification, self.said
+        # Textual keeps a line for each that went.
+        for holder in self.screen.query("ToastHolder:empty"):
+            holder.display = not holder.is_mounted
         if last is not None and last.message == new.message and not last.has_expired:
             event.prevent_default()
         else:
@@ -327,6 +330,8 @@ class MemoryApp(App[int]):
         if focus := self.view.query(self.view.FOCUS):
             self.screen.set_focus(focus.first() if is_here else focus.last())
 
+    action_view = open_view
+
     @on(Tabs.TabActivated)
     async def tab(self, event: Tabs.TabActivated) -> None:
         """Go where the mouse points; what Tabs says of its first tab comes late, when a key may have gone elsewhere."""
@@ -398,10 +403,6 @@ class MemoryApp(App[int]):
         """Offer other scopes only where there is a shared index."""
         return action != "scope" or (self.session.engine is not None and self.session.engine.scopes.configured)
 
-    async def action_view(self, name: str) -> None:
-        """Go to a view."""
-        await self.open_view(name)
-
     async def action_ask(self) -> None:
         """Go to the query box."""
         await self.open_view("search")
@@ -420,7 +421,7 @@ class MemoryApp(App[int]):
 
     async def action_help(self) -> None:
         """Say what each view is for."""
-        await self.push_screen(tui.help.Help(self._keymap, self.size.width))
+        await self.push_screen(tui.help.Help(self._keymap, tui.dialogs.dialog_width(self.size.width)))
 
     async def action_keys(self) -> None:
         """List the keys that work where the focus is."""

@@ -69,7 +69,7 @@ def is_writable(view: View) -> bool:
     if view.session.engine is None:
         view.notify("The index is being opened; try again in a moment.", markup=False)
     elif view.session.read_only:
-        view.notify("memory-tui was started with --read-only. Start without it to change notes.", markup=False)
+        view.notify("memory-tui was started with --read-only. Start without it to write.", markup=False)
     return not view.session.read_only
 
 
@@ -206,7 +206,7 @@ async def ask(view: View, change: Change, deed: Deed, then: Then | None = None) 
         if yes:
             make(view, deed, then)
 
-    text = await asyncio.to_thread(difference, change, dialog_width(view.app))
+    text = await asyncio.to_thread(difference, change, dialog_width(view.app.size.width))
     question = Confirm(one_line(change.title), text, _DEEDS.get(change.kind, "Do it"))
     await view.app.push_screen(question, answered)
 
@@ -236,9 +236,13 @@ def finish(view: View, done: AppliedChange, then: Then | None) -> None:
     view.session.made.append(entry)
     others = f" What others wrote to {one_line(', '.join(done.merged))} stays." if done.merged else ""
     back = "" if entry.undoes else " u takes it back."
-    title = one_line(change.title)
-    words = f"Taken back{title.removeprefix('Undo')}" if entry.undoes else f"Done: {title}"
-    view.notify(f"{words.rstrip('.')}.{others}{back}", markup=False)
+    first, paths = change.files[0], [file.path for file in change.files if file.after is not None]
+    notes, *more = paths or change.paths
+    # Several may have changed because links follow.
+    became = "gone" if first.after is None else "changed" if more or first.before is not None else "new"
+    notes = plural(len(more) + 1, "note") if more else one_line(notes)
+    words = f"You took back the change of {notes}." if entry.undoes else f"{notes} {'are' if more else 'is'} {became}."
+    view.notify(f"{words}{others}{back}", markup=False)
     for each in view.screen.query(View):
         if each is not view or entry.undoes:
             each.notes_changed()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from textual import events, on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
-def dialog_width(app: App[object]) -> int:
-    """Return the cells of a line of a dialog: of the window, less its margins, the border and the scrollbar."""
-    return min(110, app.size.width * 9 // 10) - 5
+def dialog_width(width: int) -> int:
+    """Return the cells of a line of a dialog: of the window's, less its border and the scrollbar."""
+    return min(120, width) - 5
 
 
 class Dialog(ModalScreen[Answer], Generic[Answer]):
@@ -36,7 +36,7 @@ class Dialog(ModalScreen[Answer], Generic[Answer]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("text.back")
-    FOCUS: ClassVar[str] = ""
+    FOCUS: ClassVar[str]
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -46,7 +46,8 @@ class Dialog(ModalScreen[Answer], Generic[Answer]):
         with Vertical(classes="dialog") as box:
             box.border_title = Content(self.heading)
             yield from self.body()
-            yield Hints()
+        # In the last line, where they take the place of those of the view.
+        yield Hints()
 
     def body(self) -> ComposeResult:
         """Return what stands in the box."""
@@ -54,8 +55,7 @@ class Dialog(ModalScreen[Answer], Generic[Answer]):
 
     def on_mount(self) -> None:
         """Focus at once, not when its turn comes: keys typed ahead would be lost."""
-        if self.FOCUS:
-            self.set_focus(self.query_one(self.FOCUS))
+        self.set_focus(self.query_one(self.FOCUS))
 
     def action_back(self) -> None:
         """Close it without an answer."""

@@ -75,8 +75,7 @@ class Help(Page):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("question_mark", "all", "All keys")]
 
     def __init__(self, keymap: Mapping[str, str], width: int) -> None:
-        # Of the window, less its margins, the border and the scrollbar.
-        super().__init__("What is where", text(keymap, width * 9 // 10 - 5))
+        super().__init__("What is where", text(keymap, width))
 
     async def action_all(self) -> None:
         """List every key."""

@@ -144,7 +144,7 @@ def test_an_edit_in_the_editor_is_undone_on_screen(tmp_path, monkeypatch):
         assert window.notices[-1] == "MEMORY.md is as it was."
         an_editor(monkeypatch, "open(path, 'ab').write(b'- written elsewhere\\n')")
         window.press("E")
-        assert window.notices[-1].startswith("Done: Edit MEMORY.md in the outside editor python")
+        assert window.notices[-1] == "MEMORY.md is changed. u takes it back."
         window.press("h")
         assert "written elsewhere" in window.text
         window.press("u")

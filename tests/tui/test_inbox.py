@@ -88,7 +88,9 @@ def test_what_the_checks_keep_silent_is_counted_and_shown_on_demand(inbox):
     inbox.resize(*LARGE)
     reason = next(iter(findings.quiet))
     go(inbox, reason).press("enter")
+    assert f"{reason}: {findings.quiet[reason]:,}  enter hides them" in inbox.text
     assert findings.silent[reason][0].place.path in inbox.text
+    assert "enter shows why" in go(inbox, "more that need nothing").press("enter").text
 
 
 @pytest.mark.parametrize("size", [TINY, SMALL, LARGE])
@@ -177,15 +179,16 @@ def test_what_is_kept_or_put_off_is_counted_shown_on_demand_and_taken_back(inbox
     assert "3 kept or put off" in inbox.text
     assert "3 kept or put off. Enter shows them." in go(inbox, "kept or put off").text
     inbox.press("enter")
+    assert "3 kept or put off. Enter hides them." in inbox.text
     assert "kept until changed: MEMORY.md:1" in inbox.text
     inbox.press("down")
     assert "K Ask again" in inbox.text
     assert "K Keep" not in inbox.text
     inbox.press("u")
     assert "links to a file that is" in inbox.text
-    assert any(said.startswith("Taken back: 1 finding put off until ") for said in inbox.notices)
+    assert any(said.startswith("You took back 1 finding put off until ") for said in inbox.notices)
     inbox.press("u")
-    assert "Taken back: 2 findings kept until changed." in inbox.notices
+    assert "You took back 2 findings kept until changed." in inbox.notices
     assert "2 lines of 2 notes look like they hold a secret" in " ".join(inbox.text.split())
     assert texts(workspace) == before
 

@@ -296,7 +296,7 @@ class HistoryView(View):
 
     async def open_page(self, entry: JournalEntry) -> None:
         """Show what a change did, wrapped for the page."""
-        shown = partial(what_changed, entry=entry, width=dialog_width(self.app))
+        shown = partial(what_changed, entry=entry, width=dialog_width(self.app.size.width))
         if (text := await asyncio.to_thread(self.attempt, shown)) is not None:
             await self.app.push_screen(ChangePage("What this changed", text))
 

@@ -98,20 +98,23 @@ def listed(
 
 def _quiet(findings: Findings, hidden: Mapping[str, float], unfolded: set[str]) -> Iterator[Fact]:
     """Yield what was decided and what is silent, each as a count that opens, and which checks are off."""
+
+    def does(key: str, what: str = "them") -> str:
+        return "enter hides them" if key in unfolded else f"enter shows {what}"
+
     kept = [item for item in findings.suggestions if item.id in hidden]
     silent = sum(findings.quiet.values())
     yield Fact("")
     if kept:
-        yield Fact(f"{len(kept):,} kept or put off", QUIET, style=MUTED, does="enter shows them")
+        yield Fact(f"{len(kept):,} kept or put off", QUIET, style=MUTED, does=does(QUIET))
     for item in kept if QUIET in unfolded else ():
         yield Fact(f"{until(hidden[item.id], item)}: {line(item)}", f"line:{item.id}", indent=2, style=MUTED, most=1)
     if silent:
-        yield Fact(
-            f"{silent:,} more that need{'s' * (silent == 1)} nothing", SILENT, style=MUTED, does="enter shows why"
-        )
+        words = f"{silent:,} more that need{'s' * (silent == 1)} nothing"
+        yield Fact(words, SILENT, style=MUTED, does=does(SILENT, "why"))
     for reason, count in findings.quiet.items() if SILENT in unfolded else ():
         key = f"{SILENT}:{reason}"
-        yield Fact(f"{one_line(reason)}: {count:,}", key, indent=2, style=MUTED, does="enter shows them")
+        yield Fact(f"{one_line(reason)}: {count:,}", key, indent=2, style=MUTED, does=does(key))
         for item in findings.silent[reason][:_MOST] if key in unfolded else ():
             yield Fact(line(item), indent=4, style=MUTED, most=1)
     for check in (check for check in checks.CHECKS if check.off):
@@ -481,7 +484,7 @@ class InboxView(View):
     def undo(self) -> bool:
         """Take the last decision back; a change of notes is the app's to take back."""
         if last := self.steps.pop() if self.steps else None:
-            words, ends = f"Taken back: {last[0]}.", last[1]
+            words, ends = f"You took back {last[0]}.", last[1]
             self.perform(lambda engine: self.put(engine, ends) or words, partial(self.hide, ends, again=True))
         return last is not None
 
