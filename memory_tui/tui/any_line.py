@@ -43,17 +43,20 @@ def lines_holding(engine: Engine, typed: str) -> list[Place]:
 
     The index says in which notes to look for whole words; where it cannot tell, every note is read.
     """
+    every = engine.search.on_snapshot(lambda store: frozenset(note.shown for note in store.indexed().values()))
     if re.fullmatch(r"\S+:\d+", typed.strip()):
+        # A name without its folders is enough where one note alone has it.
+        name, _, number = typed.strip().rpartition(":")
+        ends = [path for path in every if f"/{path}".endswith(f"/{name}")]
         try:
             with engine.search.reader() as store:
-                path, line = named(engine.plan.roots, store, typed.strip())
+                path, line = named(engine.plan.roots, store, f"{ends[0] if len(ends) == 1 else name}:{number}")
             return [Place(path, line or 1, engine.notes.read(path).text.split("\n")[(line or 1) - 1])]
         except MemoryTuiError:
             # Then it is words that look like a place.
             pass
     words = re.findall(r"\w+", typed.casefold())
     holding = [each for word in words[:-1] if (each := engine.search.holding([word])) is not None]
-    every = engine.search.on_snapshot(lambda store: frozenset(note.shown for note in store.indexed().values()))
     places: list[Place] = []
     for path in sorted(every.intersection(*holding)) if words else ():
         try:

@@ -94,6 +94,11 @@ def named(words: str, *names: str, action: str = "") -> list[BindingType]:
     return [replace(b, action=action or b.action, description=words or b.description, show=bool(words)) for b in made]
 
 
+def by_state(name: str, action: str, *words: str) -> list[BindingType]:
+    """Return a binding of a key for each of the `words`, of which `check_action` lets through those that hold."""
+    return [each for word in words for each in named(word, name, action=f"{action}('{word}')")]
+
+
 def read_keymap(path: Path) -> Mapping[str, str]:
     """Return what `path` puts on other keys, by id; nothing where there is no such file. Raises ConfigError.
 

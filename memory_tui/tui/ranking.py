@@ -32,7 +32,11 @@ Effects = Mapping[tuple[str, int], str]
 class Knobs(Rows):
     """The knobs that have an effect; left and right try a step, escape folds them."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("knob"), *named("Write", "change.do"), *named("", "list.open")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("knob", "text.back"),
+        *named("Write", "change.do"),
+        *named("", "list.open"),
+    ]
 
     @dataclass
     class Stepped(Message):

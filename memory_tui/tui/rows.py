@@ -39,6 +39,17 @@ class Rows(OptionList):
     def __init__(self, *options: Option, id: str | None = None) -> None:
         super().__init__(*options, id=id, markup=False)
 
+    def action_cursor_up(self) -> None:
+        """Go up; at the top it stays, where Textual goes on at the end."""
+        if any(not each.disabled for each in self.options[: self.highlighted]):
+            super().action_cursor_up()
+
+    def action_cursor_down(self) -> None:
+        """Go down, and stay at the end."""
+        at = -1 if self.highlighted is None else self.highlighted
+        if any(not each.disabled for each in self.options[at + 1 :]):
+            super().action_cursor_down()
+
     def refill(self, options: Iterable[Option], default: int = 0) -> None:
         """Show other options, with the cursor on the id it was on, else on number `default`."""
         at, now = self.highlighted, self.highlighted_option

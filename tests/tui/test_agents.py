@@ -134,7 +134,7 @@ def test_enter_says_why_and_asks_again_with_the_knobs_of_then(asked):
     assert " Of then " in asked.text
     assert ", of then" in asked.text
     asked.press("u")
-    assert asked.notices[-1] == "Taken back: the knobs of then."
+    assert asked.notices[-1] == "You took back the knobs of then."
     assert not asked.app.session.tried
     go(asked.press("6"), "omada router").press("enter", "y").until(lambda: asked.app.view.NAME == "search")
     asked.until(lambda: " Of then " in asked.text)

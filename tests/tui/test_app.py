@@ -106,17 +106,27 @@ def test_the_tour_goes_on_by_what_a_person_does(workspace):
 
 def test_a_sentence_that_stands_is_said_once_and_what_was_taken_back_is_said_no_more(workspace):
     with Window(make_app(workspace), toasts=True) as window:
-        window.ask().press("right_square_bracket", "enter").until(lambda: "Tried: " in window.text)
-        window.press("u").until(lambda: "Tried: " not in window.text)
-        window.press("right_square_bracket", "enter").until(lambda: "Tried: " in window.text)
+        window.ask().press("right_square_bracket", "enter").until(lambda: "The ranking has " in window.text)
+        window.press("u").until(lambda: "You took back " in window.lines[0])
+        window.press("right_square_bracket", "enter").until(lambda: "The ranking has " in window.text)
         window.app.notify("The disk is full.", severity="error")
         for words in ("one", "two", "two"):
             window.app.notify(f"Say {words}.")
         window.until(lambda: "Say two." in window.text).settle()
-        assert "Tried: " in window.text
+        assert "The ranking has " in window.text
         assert "The disk is full." in window.text
         assert "Say one." in window.text
         assert window.text.count("Say two.") == 1
+
+
+def test_a_dialog_is_as_wide_as_the_window_and_its_keys_stand_in_the_last_line(reader):
+    reader.ask().resize(*SMALL).press("m")
+    assert "esc Back" in reader.lines[-1]
+    assert "Quit" not in reader.text, "no key of the view looks as if it worked"
+    assert reader.app.screen.query_one(".dialog").region.width == SMALL[0], "no word beside it is cut"
+    reader.press("up")
+    assert reader.app.screen.query_one(Rows).highlighted == 0
+    reader.press("end", "down", "escape")
 
 
 def test_the_key_that_ends_programs_says_which_one_does_here(screen):

@@ -8,7 +8,9 @@ from textual.widgets import Input, OptionList, Static
 
 from memory_tui.config.places import own_path
 from memory_tui.errors import Cancelled
+from memory_tui.tui.any_line import lines_holding
 from memory_tui.tui.reader import Reader
+from memory_tui.tui.views import search
 from memory_tui.tui.views.notes import NotesView
 from memory_tui.tui.views.search import LONGEST, SearchView
 from tests.support.tui import LARGE, QUESTION, SMALL, TINY, Window, make_app, sample
@@ -126,18 +128,38 @@ def test_the_deciding_line_stands_second(reader):
         assert passage.line == view(reader).row.line  # type: ignore[union-attr]
 
 
-def test_the_whole_sum_takes_the_place_of_the_three(reader):
+def test_the_whole_sum_takes_the_place_of_the_three_and_the_list_is_walked_on(reader):
     reader.ask().press("s")
     assert "bm25" in reader.text
     assert "both" in reader.text
+    first = str(view(reader).query_one("#steps", Static).content)
+    reader.press("down")
+    assert view(reader).row.place == 2
+    assert str(view(reader).query_one("#steps", Static).content) != first
+    assert " s Close " in reader.lines[-1]
+    reader.press("tab")
+    assert view(reader).query_one("#whole").has_focus
     reader.press("s")
     assert "bm25" not in reader.text
+    assert " s Sum " in reader.lines[-1]
+    assert " esc Back " in reader.press("tab").lines[-1], "who reads the passage"
+    assert " Back " not in reader.press("escape").lines[-1]
+
+
+def test_the_cursor_stays_at_the_ends_of_a_list(reader):
+    reader.ask().press("up")
+    assert view(reader).row.place == 1
+    reader.press("end", "down")
+    assert view(reader).hits.highlighted == len(listed(reader)) - 1
 
 
 def test_more_opens_what_is_weaker(reader):
     reader.ask().press("end")
     count = len(listed(reader))
     assert "more, weaker" in listed(reader)[-1]
+    assert reader.lines[-1].startswith("⏎ Open ")
+    more = int(listed(reader)[-1].split()[0])
+    assert f"enter lists {more} weaker passages. W asks about any line." in reader.text
     reader.press("enter")
     assert len(listed(reader)) > count
     assert "more, weaker" not in listed(reader)[-1]
@@ -180,7 +202,7 @@ def test_a_remedy_is_tried_and_taken_back(screen):
 
 
 def test_a_word_more_is_a_remedy_too(screen):
-    screen.ask().press("right_square_bracket", "end")
+    screen.ask().press("right_square_bracket", "tab", "end")
     remedy = view(screen).remedies[-1]
     assert remedy.text.endswith("in the question")
     screen.press("enter")
@@ -194,7 +216,7 @@ def test_of_an_answer_that_is_kept_back_only_what_sends_a_passage_is_offered(tmp
         window.ask("gym membership cancelled").press("right_square_bracket")
         assert [remedy.text for remedy in view(window).remedies if "in the question" not in remedy.text] == []
         assert "gone" not in window.text
-        window.press("down", "enter")
+        window.press("tab", "down", "enter")
         assert view(window).row.sent
         window.press("u", *["down"] * 6)
         assert view(window).row.place == 7
@@ -210,19 +232,40 @@ def test_the_keys_over_the_remedies_are_those_that_try_one_from_there(screen):
     screen.press("right_square_bracket", "s", "escape")
     assert "] then enter tries it" in screen.text
     screen.press("right_square_bracket")
-    assert f"Line {view(screen).row.line} would be sent with   enter tries it" in screen.text
+    assert f"Line {view(screen).row.line} would be sent with   enter tries it, tab: others" in screen.text
+    assert "▌7 results" not in screen.text, "the arrow keys walk the list"
+    screen.press("tab")
+    assert "tab: others" not in screen.text
     assert "▌7 results" in screen.text
+    assert screen.lines[-1].startswith("⏎ Try esc Back ")
     assert view(screen).row.place == 7
     screen.press("enter")
     assert "tried" in level(screen)
 
 
-def test_each_bracket_goes_to_the_next_miss(reader):
+def test_each_bracket_goes_to_the_next_miss_and_the_list_is_walked_on_from_there(reader):
     reader.ask().press("right_square_bracket")
     first = view(reader).row
     reader.press("right_square_bracket")
     second = view(reader).row
     assert second.place == first.place + 1
+    assert reader.lines[-1].startswith("⏎ Try ")
+    assert view(reader).row.place == second.place
+    reader.press("down")
+    assert view(reader).row.place == second.place + 1
+    assert reader.lines[-1].startswith("⏎ Read ")
+    reader.press("escape")
+
+
+def test_what_would_have_a_passage_sent_is_worked_out_once(reader, monkeypatch):
+    asked = []
+    flips = search.flips
+    monkeypatch.setattr(search, "flips", lambda *args: asked.append(args) or flips(*args))
+    reader.ask("where is the stopcock").press(*["down"] * 6)
+    asked.clear()
+    reader.press("down", "right_square_bracket", "s", "escape")
+    assert len(asked) == 1
+    assert view(reader).remedies
 
 
 def test_a_knob_moves_the_list_and_says_what_steps_do(screen):
@@ -297,7 +340,7 @@ def test_a_judgment_marks_the_row_measures_rankings_and_is_taken_back(screen):
     assert "order 1.00 of 1." in screen.text, "what is measured is not cut"
     screen.press("u", "escape", "S").until(lambda: "1 useful, 5 not judged of 6 sent" in screen.text)
     screen.press("escape").ask("where is the stopcock").press("u")
-    assert screen.notices[-1].startswith("Taken back: “✓ It answers the question” of ")
+    assert screen.notices[-1].startswith("You took back “✓ It answers the question” of ")
     assert screen.notices[-1].endswith(f", for “{QUESTION}”.")
     assert listed(screen.ask())[0][3] == " "
 
@@ -353,6 +396,7 @@ def test_what_is_said_of_a_copy_leaves_the_passage_in_sight(workspace, size):
         window.until(lambda: "clipboard" in window.text)
         assert max(toast.size.height for toast in window.app.query("Toast")) <= 4
         assert f"#L{view(window).row.line}" in window.text
+        assert max(toast.region.bottom for toast in window.app.query("Toast")) <= 4, "over no number"
 
 
 def test_a_line_that_is_no_candidate_has_the_pane_of_the_others(workspace):
@@ -423,3 +467,9 @@ def test_a_line_that_is_sent_is_named_and_shown_as_sent(screen):
     screen.press("down")
     assert view(screen).query_one(Reader).line == view(screen).row.line
     screen.press("W").type("omada").press("enter").until(lambda: len(screen.app.screen_stack) == 1)
+
+
+@pytest.mark.parametrize(("name", "path"), [("people.md", "memory/people.md"), ("memory/people.md",) * 2])
+def test_a_note_that_alone_ends_so_is_named_without_its_folder(reader, name, path):
+    places = lines_holding(reader.ask().app.session.engine, f"{name}:3")
+    assert [(place.path, place.line) for place in places] == [(path, 3)]

@@ -35,7 +35,7 @@ from memory_tui.events import Event, IndexChanged, SyncFinished
 from memory_tui.explain import wording
 from memory_tui.explain.counterfactuals import Change, Rephrased, flips, rephrase, that_send
 from memory_tui.explain.why_not import WhyNot, row_of
-from memory_tui.formatting import one_line, safe
+from memory_tui.formatting import one_line, plural, safe
 from memory_tui.notices import as_notice, ordinal, why_empty
 from memory_tui.providers import registry
 from memory_tui.search.excerpts import Excerpt
@@ -46,12 +46,12 @@ from memory_tui.search.trace import ChunkRef, Trace
 from memory_tui.shared.scope import ALL, OWN, MirrorFilling, Standing, workspace_of
 from memory_tui.tui import hits, knobs, ranking, saved
 from memory_tui.tui.any_line import AnyLine, Place
-from memory_tui.tui.changes import ahead, in_time, overtake, promote
+from memory_tui.tui.changes import ahead, in_time, is_writable, overtake, promote
 from memory_tui.tui.compare import Compare
 from memory_tui.tui.dialogs import Box, Choice, Confirm, Line, Page
 from memory_tui.tui.facts import MUTED, WARN
 from memory_tui.tui.hits import Remedy, Row
-from memory_tui.tui.keys import bindings, named
+from memory_tui.tui.keys import bindings, by_state, named
 from memory_tui.tui.ranking import Effects, Knobs
 from memory_tui.tui.reader import Reader
 from memory_tui.tui.rows import Rows
@@ -156,7 +156,17 @@ class Query(Box):
 class Hits(Rows):
     """The passages; the first click selects one, the next opens it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = named("Read", "list.open")
+    BINDINGS: ClassVar[list[BindingType]] = by_state("list.open", "take", "Read", "Try", "Open")
+    does = "Open"
+    """What enter does with the row under the cursor."""
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Have the footer say what enter does there."""
+        return action != "take" or parameters == (self.does,)
+
+    async def action_take(self, does: str) -> None:
+        """Try what would have the passage sent, else read it."""
+        await self.screen.query_one(Remedies).action_choose() if does == "Try" else self.action_select()
 
     async def _on_click(self, event: events.Click) -> None:
         event.prevent_default()
@@ -170,7 +180,8 @@ class Hits(Rows):
 class Remedies(Rows):
     """What would have a passage sent; enter tries it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Try", id="list.open")]
+    BINDINGS: ClassVar[list[BindingType]] = [*named("Try", "list.open", action="choose"), *bindings("text.back")]
+    BINDINGS += named("", "note.copy")
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id)
@@ -196,11 +207,12 @@ class SearchView(View):
         *named("Read", "list.open"),
         *named("Copy", "note.copy"),
         *bindings("note.cite"),
-        *named("Sum", "search.sum"),
+        *by_state("search.sum", "sum", "Sum", "Close", ""),
         *named("Why not", "search.miss"),
         *named("Turn", "search.turn"),
         *bindings("search.compare", "search.judge", "search.line", "search.saved"),
-        *named("", "text.back", "change.do", "note.promote", "note.overtake"),
+        *by_state("text.back", "back", "Back", ""),
+        *named("", "change.do", "note.promote", "note.overtake"),
     ]
 
     def __init__(self, session: Session) -> None:
@@ -217,7 +229,11 @@ class SearchView(View):
         self.turned = "", 0
         """The knob that was turned last, and how many things were tried by then."""
         self.remedies: list[Remedy] = []
-        self.filling = self.keyed = self.known = False
+        self.solved: tuple[Row | None, list[Remedy], str] = None, [], ""
+        """The passage of which everything is known that would have it sent, and what that is."""
+        self.filling = self.known = False
+        self.armed: Row | None = None
+        """The passage of which enter tries a remedy."""
         self.timer: Timer | None = None
         self.looking = Stop()
         """Ends the look for remedies."""
@@ -435,10 +451,6 @@ class SearchView(View):
         if self.is_going and not self.box.has_focus:
             await self.arrive(answer)
         self.draw()
-        if not self.keyed:
-            # The footer mounts its keys anew each time: only where they change.
-            self.keyed = True
-            self.refresh_bindings()
 
     def unanswered(self, number: int, error: MemoryTuiError) -> None:
         """Say why there is no answer."""
@@ -588,6 +600,9 @@ class SearchView(View):
         if self.timer is not None:
             self.timer.stop()
         row, answer, qmd = self.row, self.answer, self.qmd_hit
+        self.armed = row if row is self.armed else None
+        self.hits.does = "Try" if self.armed else "Read" if row or qmd else "Open"
+        self.refresh_bindings()
         if qmd is not None and answer is not None and answer.qmd is not None:
             self.clear_why()
             self.write("#verdict", f"QMD's {ordinal(qmd.rank)} by {answer.qmd.mode}, of {one_line(qmd.collection)}.")
@@ -595,9 +610,13 @@ class SearchView(View):
             return
         if row is None or answer is None:
             self.clear_why()
+            if answer is not None and (option := self.hits.highlighted_option) and option.id == MORE:
+                more = plural(len(answer.trace.lost) - answer.request.misses, "weaker passage")
+                self.write("#verdict", f"enter lists {more}. W asks about any line.")
             return
         text, trace = answer.evidence.texts.get(row.hit.chunk.rowid, row.hit.snippet), answer.trace
-        self.entitle(self.why, f"Why it is {ordinal(row.place)}" if row.sent else "Why not")
+        scrolls = "   tab, then ↓ scrolls" * self.why.has_class("-sum")
+        self.entitle(self.why, (f"Why it is {ordinal(row.place)}" if row.sent else "Why not") + scrolls)
         spoken = wording.asked_words(trace, text)
         unsent = answer.why.unsent if answer.why is not None and row.hit.chunk.rowid == self.line_asked[0] else ""
         words = f"{unsent} {hits.verdict(row, trace, spoken)}".lstrip()
@@ -617,7 +636,9 @@ class SearchView(View):
     def show_miss(self, row: Row) -> None:
         """Keep a place for what would have a passage sent, where it is not."""
         self.why.set_class(not row.sent, "-miss")
-        if not row.sent:
+        if row is self.solved[0]:
+            self.show_remedies(*self.solved[1:])
+        elif not row.sent:
             self.query_one(Remedies).known.clear()
             self.show_remedies([], "looking for what would have it sent ...")
 
@@ -628,7 +649,7 @@ class SearchView(View):
             return
         self.show_miss(row)
         self.looking = Stop(answer.request.stop)
-        if not row.sent:
+        if not row.sent and row is not self.solved[0]:
             self.remedy(answer, row, self.looking)
 
     @work(thread=True, exclusive=True, group="why")
@@ -667,7 +688,8 @@ class SearchView(View):
         if answer is not None and row is not None and trace is answer.trace and row.hit.chunk.rowid == rowid:
             none = f"No single knob of {profile_named(trace.profile).title} and no word more has it sent."
             none = "" if remedies else none if is_last else "looking for a word to add ..."
-            self.show_remedies(remedies, f"{without} {none}".strip())
+            self.solved = row if is_last else None, remedies, f"{without} {none}".strip()
+            self.show_remedies(*self.solved[1:])
             if remedies or is_last:
                 self.query_one(Remedies).known.set()
 
@@ -681,7 +703,9 @@ class SearchView(View):
 
     def entitle_remedies(self) -> None:
         """Say over the remedies which keys try one, from where the focus is."""
-        keys = "enter tries it" if self.query_one(Remedies).has_focus else "] then enter tries it"
+        is_here = self.query_one(Remedies).has_focus
+        keys = "enter tries it" if is_here or self.armed else "] then enter tries it"
+        keys += ", tab: others" * (self.armed is not None and len(self.remedies) > 1 and not is_here)
         what = f"Line {self.line_of(self.row)}" if self.row is not None else "It"
         title = Content.assemble((f"{what} would be sent with", "bold"), (f"   {keys}" if self.remedies else "", MUTED))
         self.write("#remedies-title", title)
@@ -697,7 +721,7 @@ class SearchView(View):
             place = Place(row.hit.chunk.path, self.line_of(row), "")
             self.steps.append((remedy.text, partial(self.put, self.box.value, place)))
             self.put(remedy.remedy.query, place)
-            self.notify(f"Asked with {remedy.text}. u takes it back.", markup=False)
+            self.notify(f"Your question is another one: {remedy.text}. u takes it back.", markup=False)
         self.action_back()
 
     def put(self, query: str, place: Place | None = None) -> None:
@@ -760,7 +784,7 @@ class SearchView(View):
             self.turned = knob, len(self.steps)
         self.rerank()
         if words:
-            self.notify(f"Tried: {words}. u takes it back.", markup=False)
+            self.notify(f"The ranking has {words} now. u takes it back.", markup=False)
 
     def untry(self) -> None:
         """Take back the last ranking."""
@@ -868,7 +892,7 @@ class SearchView(View):
             words, step = self.steps.pop()
             if step is not None:
                 step()
-                self.notify(f"Taken back: {words}.", markup=False)
+                self.notify(f"You took back {words}.", markup=False)
             return step is not None
         answer = self.answer
         if answer is not None and answer.trace.plan.readings and not answer.request.as_written:
@@ -887,6 +911,10 @@ class SearchView(View):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys of passages are there with passages."""
+        reads, is_sum = isinstance(self.screen.focused, Reader), bool(self.query("#why.-sum"))
+        hints = {"back": "Back" if reads else "", "sum": "Close" if is_sum else "" if reads else "Sum"}
+        if action in hints and parameters and parameters != (hints[action],):
+            return False
         if action in {"copy", "sum", "miss", "compare", "judge", "promote", "overtake"}:
             return self.answer is not None and not self.knobs.has_focus
         return super().check_action(action, parameters)
@@ -928,9 +956,10 @@ class SearchView(View):
         elif (row := self.row) is not None:
             self.post_message(ReadNote(row.hit.chunk.path, self.line_of(row)))
 
-    def action_back(self) -> None:
+    def action_back(self, _hint: str = "") -> None:
         """Go back to the passages."""
         self.close_pane()
+        self.armed = None
         self.why.remove_class("-turning", "-sum")
         self.moved()
         self.screen.set_focus(self.hits)
@@ -940,8 +969,8 @@ class SearchView(View):
         self.query_one(Reader).action_copy(text, "tab goes to the lines around it: y copies another, space marks more.")
 
     def unfold(self, name: str, part: str) -> bool:
-        """Show `part` in the place of others and return True, or fold it."""
-        if self.query_one(part).has_focus:
+        """Show a part of the pane in the place of others, with the focus on `part`, and return True, or fold it."""
+        if self.why.has_class(name):
             self.action_back()
             return False
         self.why.remove_class("-turning", "-sum").add_class(name)
@@ -949,9 +978,9 @@ class SearchView(View):
         self.screen.set_focus(self.query_one(part))
         return True
 
-    def action_sum(self) -> None:
-        """Show the whole sum in the place of the three, or the three again."""
-        if self.unfold("-sum", "#whole"):
+    def action_sum(self, _hint: str = "") -> None:
+        """Show the whole sum in the place of the three, or the three again; the list is walked on beside it."""
+        if self.unfold("-sum", "#whole" if self.has_class("-single") else "#search-list"):
             self.moved()
 
     def action_miss(self) -> None:
@@ -959,14 +988,17 @@ class SearchView(View):
         if self.answer is None:
             return
         misses, row = [each for each in self.answer.rows if not each.sent], self.row
-        at = misses.index(row) + self.query_one(Remedies).has_focus if row in misses else 0
+        remedies = self.query_one(Remedies)
+        at = misses.index(row) + (self.armed is not None or remedies.has_focus) if row in misses else 0
         if at >= len(misses):
             self.notify("No passage more is listed." if misses else "Nothing is left out.", markup=False)
             return
         self.why.remove_class("-turning", "-sum")
-        self.hits.highlighted = self.hits.position(str(misses[at].hit.chunk.rowid))
+        self.armed = misses[at]
+        self.hits.highlighted = self.hits.position(str(self.armed.hit.chunk.rowid))
         self.open_pane()
-        self.screen.set_focus(self.query_one(Remedies))
+        self.screen.set_focus(remedies if self.has_class("-single") else self.hits)
+        self.moved()
 
     async def action_promote(self) -> None:
         """Copy or move the marked lines, else the deciding one, to MEMORY.md."""
@@ -1078,9 +1110,7 @@ class SearchView(View):
         """Write the ranking that is tried into the configuration, shown first."""
         if not self.session.tried:
             self.notify("This ranking is the configured one. t turns it; then d writes it.", markup=False)
-        elif self.session.read_only:
-            self.notify("memory-tui was started with --read-only. Start without it to write.", markup=False)
-        else:
+        elif is_writable(self):
             await ahead(self, self.propose_write(self.session.tried[-1]))
 
     async def propose_write(self, settings: Settings) -> None:
