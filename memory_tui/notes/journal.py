@@ -435,7 +435,7 @@ class Journal:
     def begin(self, change: Change) -> JournalEntry:
         """Write down what is about to be done; its files have mode and time of the notes. Only while `locked`."""
         undoes, redoes = (change.of, 0) if change.kind == "undo" else (0, change.of)
-        entry = JournalEntry(0, self.clock(), "intent", change.kind, change.title, (), undoes, redoes)
+        entry = JournalEntry(0, self.clock(), "intent", change.kind, change.title, undoes=undoes, redoes=redoes)
 
         def begin(connection: apsw.Connection, scope: int) -> JournalEntry:
             # What somebody else made of the notes before comes first.

@@ -79,7 +79,7 @@ def _row(row: Host, made: connection.HostConnection | None, plan: Plan) -> Agent
     except MemoryTuiError as error:
         problem = f"{error.message} {error.next_step}".rstrip()
     _, failed = newest(row, Path(memory) if memory else plan.roots.workspace)
-    return AgentProgram(row, made, profile, difference, memory, lost, failed, problem)
+    return AgentProgram(row, made, profile, difference, memory, lost=lost, failed=failed, problem=problem)
 
 
 def newest(row: Host, workspace: Path) -> tuple[RecallEntry | None, RecallEntry | None]:

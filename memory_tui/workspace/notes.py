@@ -267,7 +267,7 @@ def read_media(note: NoteFile) -> MediaDocument:
     label, mime = f"{kind.capitalize()} file: {note.path}", f"{kind}/{_TYPES.get(ending, ending)}"
     entry = {"path": note.path, "contentText": label, "mimeType": mime, "dataHash": hashlib.sha256(data).hexdigest()}
     digest = jsstring.sha256_hex(json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
-    return MediaDocument(note.path, label, digest, len(data), mtime_ns, 0, False, mime, data)
+    return MediaDocument(note.path, label, digest, len(data), mtime_ns, replaced=0, nul=False, mime=mime, data=data)
 
 
 def path_in(text: str, digest: str) -> str:
