@@ -7,8 +7,6 @@ surrogate. Everything has a fast path for text without such characters.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from itertools import accumulate
 
 WHITESPACE = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -33,13 +31,6 @@ def has_astral(text: str) -> bool:
 def utf16_len(text: str) -> int:
     """Length of `text` in UTF-16 units."""
     return len(text) if text.isascii() else len(_units(text)) // 2
-
-
-def utf16_places(text: str) -> Sequence[int]:
-    """Where each character of `text` begins in UTF-16 units, and where the last one ends."""
-    if len(text) == (length := utf16_len(text)):
-        return range(length + 1)
-    return [0, *accumulate(2 if character > "\uffff" else 1 for character in text)]
 
 
 def utf16_slices(text: str, size: int) -> list[str]:

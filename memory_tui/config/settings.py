@@ -323,8 +323,6 @@ class Profile(Struct, frozen=True):
     """Whether chunks of a note that the question names come first, in groups of their own."""
     chunking: Literal["2026.3", "2026.9", "headings"] = "2026.3"
     """The release by whose rules notes are cut, or that chunks end at headings."""
-    snippet: Literal["head", "window"] = "head"
-    """The first 700 characters of a chunk, or 700 around the words that matched."""
     builtin_floor: float = 0.0
     """What a cosine of 0 scores by the built-in table, which OpenClaw does not have: minScore is set for models whose
     cosines are higher, and where all words must match most hits have a cosine alone."""
@@ -404,7 +402,6 @@ RECOMMENDED = Profile(
     chunking="headings",
     fewest_candidates=60,
     missing_side="computed",
-    snippet="window",
     second_stage=True,
     one_place=True,
     values={

@@ -140,7 +140,7 @@ class HitText(Struct, frozen=True):
 def hit_text(candidate: Candidate, text: str, words: MatchedWords, now: float, most: int = LONGEST) -> HitText:
     """Return what a list says of `candidate`, whose chunk holds `text`, at `now` (epoch seconds), `most` characters."""
     lines = text[:LOOKED_AT].split("\n")
-    at = candidate.second.line - candidate.chunk.start_line if candidate.second is not None else -1
+    at = candidate.line - candidate.chunk.start_line
     if not 0 <= at < len(lines) or not lines[at].strip():
         at = next((at for at, line in enumerate(lines) if words.spans(line)), 0)
     # A heading further down names what comes after it.

@@ -79,7 +79,7 @@ def result(candidate: Candidate, profile: str) -> dict[str, Any]:
     del place["id"]
     if candidate.copies:
         added["alsoIn"] = [copy.citation for copy in candidate.copies]
-    added |= overtaken(candidate.snippet, candidate.snippet_line)
+    added |= overtaken(candidate.snippet, candidate.chunk.start_line)
     if candidate.newer:
         added["newerValue"] = candidate.newer
     if candidate.provenance is not None:
@@ -115,7 +115,7 @@ def components(value: Candidate) -> dict[str, Any]:
     if value.first_share != 1.0:
         numbers["firstShare"] = value.first_share
     if value.second:
-        numbers["second"] = plain(value.second)
+        numbers["second"] = {**plain(value.second), "line": value.line}
     numbers["mmr"] = plain(value.mmr)
     if value.factors:
         numbers |= {"lexical": plain(value.lexical), "factors": plain(value.factors)}
@@ -226,11 +226,10 @@ def trace(value: Trace) -> dict[str, Any]:
 
 def passage(value: Excerpt, profile: str) -> dict[str, Any]:
     """Return a hit as `result` does, with the lines and the text of its passage, where that is not its snippet."""
-    if value.text == value.hit.snippet:
+    if not value.hit.line:
         return result(value.hit, profile)
     place = replace(value.hit.chunk, start_line=value.first, end_line=value.last)
-    text = {"snippet": value.text, "snippet_line": value.first, "last_line": value.last}
-    return result(replace(value.hit, chunk=place, **text), profile)
+    return result(replace(value.hit, chunk=place, snippet=value.text, last_line=value.last), profile)
 
 
 def answer(value: Trace, passages: Sequence[Excerpt] = (), *, explain: bool = True) -> dict[str, Any]:

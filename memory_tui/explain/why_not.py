@@ -350,8 +350,8 @@ class WhyNot(Struct, frozen=True):
 
 def sends(evidence: Evidence, trace: Trace, rowid: int, line: int | None) -> bool:
     """Return whether an agent gets `line` of a chunk by this answer; of the chunk anything without one."""
-    parts = excerpts(trace, evidence, trace.settings.whole("query.maxCharacters"))
-    return not trace.keeps_back and any(part.hit.chunk.rowid == rowid and not part.leaves_out(line) for part in parts)
+    parts = () if trace.keeps_back else excerpts(trace, evidence, trace.settings.whole("query.maxCharacters"))
+    return any(part.hit.chunk.rowid == rowid and not part.leaves_out(line) for part in parts)
 
 
 def of_line(evidence: Evidence, settings: Settings, roots: Roots, store: Store, path: str, line: int | None) -> WhyNot:

@@ -328,7 +328,7 @@ def _second(candidate: Candidate) -> list[ScoreLine]:
     lines = [ScoreLine("", f"answers the part{how}: {part.asked}")] if part.asked else []
     lines += map(_measure, part.measures)
     first, last = part.window
-    where = f"line {part.line}" + (f", lines {first}-{last}" if last > first else "")
+    where = f"line {candidate.line}" + (f", lines {first}-{last}" if last > first else "")
     total = " + ".join(f"{measure.points:.4f}" for measure in part.measures)
     detail = f"{total} = {part.score:.3f}, best at {where}  {_weight(part.weight)}"
     # The sum comes before what it is made of, because a pane of few lines ends there.

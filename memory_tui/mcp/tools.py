@@ -32,7 +32,7 @@ from memory_tui.recalls.recall_log import NONE_NEAR, LoggedHit, RecallEntry, hit
 from memory_tui.search import excerpts
 from memory_tui.search.excerpts import Excerpt
 from memory_tui.search.retrieve import Evidence
-from memory_tui.search.trace import AnswerLevel, Mode, Trace
+from memory_tui.search.trace import Mode, Trace
 from memory_tui.secrets import instructions
 from memory_tui.workspace import roots
 from memory_tui.workspace.annotations import Annotations, is_overtaken, without_markers
@@ -98,12 +98,13 @@ def memory_search(
             return TracedAnswer(_of_qmd(of_qmd, request, manner), None)
         rank = partial(memory.search.ranked, request["query"], settings, cancel, source)
         trace, evidence = rank(by_words=True) if by_words else _waited(memory, rank, cancel)
-        parts = excerpts.excerpts(trace, evidence, settings.whole("query.maxCharacters"))
+        is_sent = request.get("nearest", False) or not trace.keeps_back
+        parts = excerpts.excerpts(trace, evidence, settings.whole("query.maxCharacters")) if is_sent else ()
     except (QueryError, Cancelled):
         raise
     except MemoryTuiError as error:
         return TracedAnswer(unavailable(error), None)
-    reply = _ranked_answer(trace, parts, memory.plan.provider, manner, nearest=request.get("nearest", False))
+    reply = _ranked_answer(trace, parts, memory.plan.provider, manner)
     if standing is None:
         _say_what_is_lost(reply, memory.index.root_watch.lost())
     else:
@@ -190,13 +191,8 @@ def _wait(memory: Engine, seconds: float, cancel: Stop) -> None:
 # --- answers -------------------------------------------------------------------------------------------------------
 
 
-def _ranked_answer(
-    trace: Trace, parts: Sequence[Excerpt], provider: str, manner: AnswerRules, *, nearest: bool
-) -> dict[str, Any]:
-    """Return what an agent is told of a ranking; `provider` is the one that was asked for.
-
-    Where nothing holds what was asked there are no `parts` of notes, unless the `nearest` are wanted.
-    """
+def _ranked_answer(trace: Trace, parts: Sequence[Excerpt], provider: str, manner: AnswerRules) -> dict[str, Any]:
+    """Return what an agent is told of a ranking, of which it gets `parts`; `provider` is the one that was asked for."""
     reply: dict[str, Any] = {
         "about": UNTRUSTED,
         "results": [_row(part) for part in parts],
@@ -209,7 +205,9 @@ def _ranked_answer(
     if (instead := _instead(trace, provider)) is not None:
         reply["fallback"] = instead
     if trace.level is not None and trace.recalled:
-        _add_level(reply, trace.level, nearest=nearest)
+        level = {"level": trace.level.level, "held": trace.level.signals.share}
+        nearest = {} if parts else {"nearest": len(trace.recalled)}
+        reply["answerLevel"] = {**level, "sentence": one_line(trace.level.sentence), **nearest}
     if trace.empty is not None:
         sentence, step = map(one_line, why_empty(trace.empty, trace.profile))
         reply["empty"] = {"reason": trace.empty.kind, "sentence": sentence, "nextStep": step}
@@ -229,14 +227,6 @@ def _ranked_answer(
     if notices := [row for row in trace.notices if not row.not_copied and row.kind != spared]:
         reply["notices"] = [one_line(notice.sentence) for notice in notices]
     return reply
-
-
-def _add_level(answer: dict[str, Any], level: AnswerLevel, *, nearest: bool) -> None:
-    """Add whether the notes hold what was asked, and keep hits back that are probably not it."""
-    answer["answerLevel"] = {"level": level.level, "held": level.signals.share, "sentence": one_line(level.sentence)}
-    if level.keeps_back and not nearest:
-        answer["answerLevel"]["nearest"] = len(answer["results"])
-        answer["results"] = []
 
 
 def _instead(trace: Trace, provider: str) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from memory_tui.formatting import one_line, plural
 from memory_tui.notices import ordinal
 from memory_tui.openclaw.prompt import GET, SEARCH, citation
 from memory_tui.recalls.recall_log import BY_LEVEL, IN_PART, LOG_RECALLS, NOTHING, Log, LoggedHit, RecallEntry, moment
-from memory_tui.search.excerpts import Excerpt
+from memory_tui.search.excerpts import Excerpt, excerpts
 from memory_tui.search.rank import rank
 from memory_tui.search.retrieve import Evidence
 from memory_tui.search.trace import ChunkRef, Trace
@@ -272,5 +272,5 @@ def record(again: Rerun) -> Mapping[str, Any]:
         "same": again.same,
         "since": list(again.since),
         "changes": plain(again.changes),
-        "now": answer(again.now),
+        "now": answer(again.now, excerpts(again.now, again.evidence, again.settings.whole("query.maxCharacters"))),
     }

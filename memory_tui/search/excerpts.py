@@ -1,51 +1,42 @@
 """Excerpts are what an agent reads of an answer: a passage of each hit, all within a budget of characters.
 
-A chunk spends most of a budget on lines that do not answer. So each hit gives the line that answers best, and what is
-left of the budget goes to the lines around, best hit first. No hit is left out: what is recalled is what an agent gets.
+A chunk spends most of a budget on lines that do not answer. So each hit gives the line by which it was scored, and what
+is left of the budget goes to the lines around, best hit first. No hit is left out: what is recalled is what an agent
+gets.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Sequence, Set
 
 from msgspec import Struct
 
 from memory_tui import jsstring, tokens
 from memory_tui.search.retrieve import Evidence
-from memory_tui.search.score import kept_stage
-from memory_tui.search.second_stage import Window
-from memory_tui.search.trace import Candidate, ChunkRef, Trace
+from memory_tui.search.trace import Candidate, Trace
 
-# --- snippets ------------------------------------------------------------------------------------------------------
+# --- cutting -------------------------------------------------------------------------------------------------------
 
 LENGTH = 700
 """UTF-16 units of a snippet (OpenClaw)."""
 
 
-class Snippet(Struct, frozen=True):
-    """The text shown, and how many lines of the chunk stand before it."""
-
-    text: str
-    lines_before: int
-
-
-def head(text: str) -> Snippet:
+def head(text: str) -> str:
     """Return the first 700 UTF-16 units, never half a character (OpenClaw)."""
-    return Snippet(jsstring.utf16_head(text, LENGTH), 0)
+    return jsstring.utf16_head(text, LENGTH)
 
 
-def matches(text: str, weights: Mapping[str, float]) -> list[tuple[int, str]]:
-    """Return where the words of `weights` stand in `text`, as (character, word) in order; words match by stem."""
-    stem_of = {stem: word for word in weights for stem in tokens.word_stems(word)}
+def _matches(text: str, words: Collection[str]) -> list[tuple[int, str]]:
+    """Return where `words` stand in `text`, as (character, word) in order; words match by stem."""
+    stem_of = {stem: word for word in words for stem in tokens.word_stems(word)}
     result = [(start, stem_of[stem]) for start, _, stem in tokens.spans(text) if stem in stem_of]
     if not text.isascii():
         data = text.encode("utf-8", "replace")
         result = [(len(data[:start].decode("utf-8", "replace")), word) for start, word in result]
     # unicode61 sees a whole clause of Chinese as one word, so bigrams are looked up as they are.
-    for gram in (word for word in weights if tokens.is_cjk(word)):
+    for gram in filter(tokens.is_cjk, words):
         result += [(match.start(), gram) for match in re.finditer(f"(?={re.escape(gram)})", text)]
     return sorted(result)
 
@@ -54,33 +45,30 @@ _WITHIN_WORD = re.compile(r"[^\W\u2e80-\uffff]{2}")
 """Two characters of one word, where words end with a space."""
 
 
-def window(text: str, weights: Mapping[str, float], length: int = LENGTH) -> Snippet:
-    """Return `length` UTF-16 units around the words that say most, no half of a line end at their end."""
-    units, start = jsstring.utf16_places(text), 0
-    if units[-1] > length and (words := matches(text, weights)):
-        first, last = _densest([(units[at], units[at] + jsstring.utf16_len(word), word) for at, word in words], weights)
-        room = length - (last - first)
-        start = text.rfind("\n", 0, bisect_left(units, first)) + 1
-        # Begin with the line of the first word when it is near, otherwise where the room allows.
-        if first - units[start] > room:
-            start = bisect_left(units, max(0, min(first - room // 2, units[-1] - length)))
-        if start and _WITHIN_WORD.match(text, start - 1):
-            start = next((at + 1 for at in range(start, bisect_left(units, first)) if text[at].isspace()), start)
-    return Snippet(jsstring.utf16_head(text[start:], length).removesuffix("\r"), text.count("\n", 0, start))
+def window(line: str, words: Collection[str], length: int = LENGTH) -> str:
+    """Return the `length` characters of a line that hold most of `words`, from the first on when they are near."""
+    start = 0
+    if len(line) > length and (places := _matches(line, words)):
+        first, last = _densest(places, length)
+        if last > length:
+            start = max(0, min(first - (length - (last - first)) // 2, len(line) - length))
+        if start and _WITHIN_WORD.match(line, start - 1):
+            start = next((at + 1 for at in range(start, first) if line[at].isspace()), start)
+    return line[start : start + length]
 
 
-def _densest(words: Sequence[tuple[int, int, str]], weights: Mapping[str, float]) -> tuple[int, int]:
-    """Return where the window of LENGTH begins and ends whose distinct `words` (start, end, word) weigh most."""
+def _densest(places: Sequence[tuple[int, str]], length: int) -> tuple[int, int]:
+    """Return where the window of `length` begins and ends that holds most of the words in `places`."""
     best, bounds, end, inside = -1.0, (0, 0), 0, Counter[str]()
-    for at, (start, _, first) in enumerate(words):
+    for at, (start, first) in enumerate(places):
         # The window moves along the words: each enters it once and leaves it once.
-        while end < len(words) and (end < at or words[end][1] <= start + LENGTH):
-            inside[words[end][2]] += 1
+        while end < len(places) and (end < at or places[end][0] + len(places[end][1]) <= start + length):
+            inside[places[end][1]] += 1
             end += 1
         # A repeated word counts a little, so that of two windows with the same words the denser one wins.
-        value = sum(weights[word] for word, count in inside.items() if count) + 0.01 * (end - at)
+        value = sum(count > 0 for count in inside.values()) + 0.01 * (end - at)
         if value > best:
-            best, bounds = value, (start, words[end - 1][1] if end > at else start)
+            best, bounds = value, (start, places[end - 1][0] + len(places[end - 1][1]) if end > at else start)
         inside[first] -= end > at
     return bounds
 
@@ -107,14 +95,15 @@ class Excerpt(Struct, frozen=True):
     @property
     def lines(self) -> tuple[int, int]:
         """Return the first and the last line of the note that an agent reads."""
-        first = self.hit.snippet_line if self.text == self.hit.snippet else self.first
-        return first, min(self.last, first + self.text.count("\n"))
+        return self.first, min(self.last, self.first + self.text.count("\n"))
 
     def leaves_out(self, line: int | None) -> str:
         """Return that `line` of the hit's chunk is not sent, and what is, as a sentence; empty for one that is sent."""
         first, last = self.lines
         sent = f"an agent gets {self.hit.chunk.path}#L{first}-L{last} of it"
-        return "" if first <= (line or first) <= last else f"Line {line} is not sent: {sent}."
+        # The pieces of one long line are lines of the chunk's text, which so has more of them than the note.
+        is_sent = first <= min(line or first, self.hit.chunk.end_line) <= last
+        return "" if is_sent else f"Line {line} is not sent: {sent}."
 
 
 class _Line(Struct, frozen=True):
@@ -126,7 +115,7 @@ class _Line(Struct, frozen=True):
 
 
 class _Core(Struct, frozen=True):
-    """Lines `first` to `last` (from 0) of the `lines` of a chunk: the one that answers best, with where it leads."""
+    """Lines `first` to `last` (from 0) of the `lines` of a chunk: the one that decided, with where it leads."""
 
     lines: Sequence[_Line]
     first: int
@@ -141,31 +130,32 @@ class _Core(Struct, frozen=True):
 def excerpts(trace: Trace, evidence: Evidence, characters: int) -> tuple[Excerpt, ...]:
     """Return what an agent gets of the answer: a passage of each recalled hit, in their order.
 
-    `evidence` is what `trace` was made of. Without `characters`, or a second stage, they are the snippets.
+    `evidence` is what `trace` was made of. Without `characters` each has LENGTH; without a second stage they are the
+    snippets.
     """
-    stage = kept_stage(evidence, trace.mode)
     texts = [evidence.texts[hit.chunk.rowid] for hit in trace.recalled]
-    if stage is None or not characters:
+    if not all(hit.line for hit in trace.recalled):
         return tuple(
             Excerpt(hit, hit.chunk.start_line, hit.last_line, hit.snippet, hit.snippet.strip() == text.strip())
             for hit, text in zip(trace.recalled, texts, strict=True)
         )
-    weights, taken, cores = dict.fromkeys(trace.plan.words, 1.0), set[_Line](), list[_Core]()
-    for hit, text, items in zip(trace.recalled, texts, stage.windows(texts), strict=True):
-        cores.append(_core(_lines(hit.chunk, text, weights), items, taken))
-        taken.update(cores[-1].own)
-    # The best line of each hit stays whole up to half its share; the rest goes to the best hits (FAQs, chats, XQuAD).
+    words, left, result = trace.plan.words, characters, list[Excerpt]()
+    cores = [_core(hit, text, words) for hit, text in zip(trace.recalled, texts, strict=True)]
+    taken = {line for core in cores for line in core.own}
+    # The line that decided stays whole up to half its share; the rest goes to the best hits (FAQs, chats, XQuAD).
     share = characters // (2 * len(cores) or 1)
-    reserved, result = sum(min(_cost(core.own), share) for core in cores), list[Excerpt]()
+    reserved = sum(min(_cost(core.own), share) for core in cores)
     for hit, text, core in zip(trace.recalled, texts, cores, strict=True):
         reserved -= min(_cost(core.own), share)
-        room = characters - reserved
-        own = _grown(core, room, taken)
+        room = max(0, left - reserved - 1) if characters else LENGTH
+        own = _grown(core, room + 1, taken)
         taken.update(own)
-        piece = window("\n".join(line.text for line in own), weights, max(0, room - 1))
-        first, last = (own[at].number for at in (piece.lines_before, piece.lines_before + piece.text.count("\n")))
-        result.append(Excerpt(hit, first, last, piece.text, piece.text.strip() == text.strip()))
-        characters -= len(piece.text) + 1
+        # Only where there is no room for the core something is cut, and then the line that decided stands first.
+        lines = window(own[0].text, words, room), *(line.text for line in own[1:])
+        piece = "\n".join(lines)[:room].removesuffix("\r")
+        last = own[piece.count("\n")].number
+        result.append(Excerpt(hit, own[0].number, last, piece, piece.strip() == text.strip()))
+        left -= len(piece) + 1
     return tuple(result)
 
 
@@ -173,17 +163,15 @@ def _cost(lines: Sequence[_Line]) -> int:
     return sum(len(line.text) + 1 for line in lines)
 
 
-def _lines(ref: ChunkRef, text: str, weights: Mapping[str, float]) -> list[_Line]:
-    """The lines of a chunk; of long ones what is around the words asked."""
-    return [
-        _Line(ref.path, min(number, ref.end_line), line if len(line) <= MOST else window(line, weights).text)
-        for number, line in enumerate(text.split("\n"), ref.start_line)
+def _core(hit: Candidate, text: str, words: Collection[str]) -> _Core:
+    """Return the line that decided of a hit, whose chunk holds `text`, and where it leads; of long lines what is around
+    the `words` asked.
+    """
+    lines = [
+        _Line(hit.chunk.path, min(number, hit.chunk.end_line), line if len(line) <= MOST else window(line, words))
+        for number, line in enumerate(text.split("\n"), hit.chunk.start_line)
     ]
-
-
-def _core(lines: Sequence[_Line], items: Sequence[Window], taken: Set[_Line]) -> _Core:
-    """Return the line of `lines` that answers best, where there is one that was not `taken`, and where it leads."""
-    first = max(items, key=lambda item: (lines[item.line] not in taken, item.share)).line if items else 0
+    first = hit.line - hit.chunk.start_line
     last = _led_to(lines, first)
     return _Core(lines, first, last if last < len(lines) else first)
 
@@ -205,8 +193,6 @@ def _grown(core: _Core, room: int, taken: Set[_Line]) -> Sequence[_Line]:
             last = below
         if first and fits(first - 1, last):
             first -= 1
-    while first < last and _led_to(lines, last) == len(lines):
-        last -= 1
     while first < last and not lines[first].text.strip():
         first += 1
     return lines[first : last + 1]

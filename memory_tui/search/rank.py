@@ -21,7 +21,7 @@ from memory_tui import jsstring, tokens
 from memory_tui.config.settings import OWN_PROFILE, Profile, Scalar, Settings, profile_named
 from memory_tui.notices import Notice, notice, other_vectors
 from memory_tui.search import lexical_2026_9, trace
-from memory_tui.search.excerpts import head, window
+from memory_tui.search.excerpts import head
 from memory_tui.search.keyword import LATIN, KeywordSide
 from memory_tui.search.question import newer_values
 from memory_tui.search.retrieve import MOST_CANDIDATES, Evidence
@@ -38,7 +38,7 @@ from memory_tui.search.score import (
     side_of,
     tuned,
 )
-from memory_tui.search.second_stage import MEASURES
+from memory_tui.search.second_stage import MEASURES, SecondStage
 from memory_tui.search.trace import Candidate, ChunkRef, Flags, Floats, Rows, Table, Trace
 from memory_tui.tokens import as_asked, left_out
 from memory_tui.workspace.annotations import NOTHING_SAID, origin_class
@@ -48,9 +48,9 @@ from memory_tui.workspace.roots import MEMORY
 def mmr_tokens(profile: Profile, text: str) -> frozenset[str]:
     """Return what MMR compares of a chunk: the ASCII words of its snippet (OpenClaw), or its words and bigrams."""
     if profile.exact_paths:
-        return lexical_2026_9.mmr_tokens(head(text).text)
-    snippet = head(text).text.lower()
-    if profile.snippet == "head":
+        return lexical_2026_9.mmr_tokens(head(text))
+    snippet = head(text).lower()
+    if not profile.second_stage:
         return frozenset(LATIN.findall(snippet))
     return frozenset(tokens.WORD.findall(tokens.segmented(snippet)))
 
@@ -123,12 +123,10 @@ def rank(evidence: Evidence, settings: Settings) -> Trace:
 
 def _marked(recalled: tuple[Candidate, ...], evidence: Evidence, words: Sequence[str]) -> tuple[Candidate, ...]:
     """Return the hits, each of which states an older value with the line that has a newer one."""
-    best = [(hit, hit.second.line) for hit in recalled if hit.second is not None and hit.second.line]
-    texts = [evidence.texts[hit.chunk.rowid].split("\n")[line - hit.chunk.start_line] for hit, line in best]
-    newer = newer_values(texts, [hit.age_days for hit, _ in best], words)
-    places = {
-        hit.row: f"{best[at][0].chunk.path}:{best[at][1]}" for (hit, _), at in zip(best, newer, strict=True) if at >= 0
-    }
+    best = [hit for hit in recalled if hit.line]
+    texts = [evidence.texts[hit.chunk.rowid].split("\n")[hit.line - hit.chunk.start_line] for hit in best]
+    newer = newer_values(texts, [hit.age_days for hit in best], words)
+    places = {hit.row: f"{best[at].chunk.path}:{best[at].line}" for hit, at in zip(best, newer, strict=True) if at >= 0}
     return tuple(replace(hit, newer=places[hit.row]) if hit.row in places else hit for hit in recalled)
 
 
@@ -380,8 +378,6 @@ class Ranking(Struct, frozen=True):
     look."""
     floor: float
     relaxed: bool
-    weights: Mapping[str, float]
-    """What each word of the question counts in a snippet."""
     keeps_back: bool = False
     """Whether the level of the answer keeps its hits back."""
 
@@ -424,8 +420,7 @@ class Ranking(Struct, frozen=True):
         plain = by_worth[passed[by_worth]][: rules.results]
         table["displaced"][plain] = (table["place"][plain] > rules.results) & bool(table["chosen"].any())
         candidates = _in_order(candidates, np.concatenate([through, order[~passed[order]]]))
-        weights = {word: np.log1p(len(evidence.refs) / (1 + side.frequency.get(word, 0))) for word in side.plan.words}
-        return cls(evidence, side, rules, candidates, candidates.table, _measured(candidates), floor, relaxed, weights)
+        return cls(evidence, side, rules, candidates, candidates.table, _measured(candidates), floor, relaxed)
 
     def fresh(self) -> int:
         """Count those that were stopped and would reach minScore without age."""
@@ -460,8 +455,6 @@ class Ranking(Struct, frozen=True):
         row, verdict = entry["row"], self._verdict(entry)
         ref = evidence.refs[row]
         text = evidence.texts[ref.rowid]
-        is_head = not isinstance(verdict, trace.Recalled) or rules.profile.snippet == "head"
-        snippet = head(text) if is_head else window(text, self.weights)
         annotations = evidence.lexical.annotations.get(row, NOTHING_SAID)
         copies = np.flatnonzero(evidence.shown == row).tolist() if rules.profile.one_place else ()
         second = self._second(at, entry)
@@ -471,8 +464,8 @@ class Ranking(Struct, frozen=True):
             *columns,
             chunk=ref,
             verdict=verdict,
-            snippet=snippet.text,
-            snippet_line=min(ref.end_line, ref.start_line + snippet.lines_before),
+            snippet=head(text),
+            line=self._line(entry, text) if entry["inside"] or isinstance(verdict, trace.Recalled) else 0,
             last_line=ref.shown(evidence.texts).end_line,
             vector_weight=rules.vector_weight,
             text_weight=rules.text_weight,
@@ -499,10 +492,9 @@ class Ranking(Struct, frozen=True):
         weight = rules.share(candidates.dated) * rules.second_weight
         if not entry["inside"]:
             return trace.SecondPart(weight, 0.0, 0.0)
-        stages, part = candidates.stages[1:] or candidates.stages, max(0, entry["part"])
-        line, window = stages[part].places(entry["row"])
-        first, values = entry["first_line"], self.measured[part]
-        columns = values[at].tolist(), values.max(axis=0).tolist(), stages[part].weights.tolist()
+        stage, values = self._stage(entry), self.measured[max(0, entry["part"])]
+        first, (_, window) = entry["first_line"], stage.places(entry["row"])
+        columns = values[at].tolist(), values.max(axis=0).tolist(), stage.weights.tolist()
         measures = tuple(
             trace.MeasurePart(
                 measure.name, value, top, share := value / top if top > 0 else 0.0, weighs, share * weighs
@@ -517,11 +509,24 @@ class Ranking(Struct, frozen=True):
             measures=measures,
             lost=entry["lost"],
             beside=self._ref(entry["beside"]) if entry["lost"] else None,
-            line=first + line,
             window=(first + window[0], first + window[1]),
-            asked=stages[part].query if len(stages) > 1 else "",
+            asked=stage.query if entry["part"] >= 0 else "",
             leads=entry["leads"],
         )
+
+    def _stage(self, entry: _Entry) -> SecondStage:
+        """Return what looked for the part of the question that a candidate answers, else for all of it."""
+        number: int = 1 + entry["part"]
+        return self.candidates.stages[number]
+
+    def _line(self, entry: _Entry, text: str) -> int:
+        """Return the line of a candidate, whose chunk holds `text`, that answers best; 0 where no second stage ran."""
+        if not self.candidates.stages:
+            return 0
+        stage = self._stage(entry)
+        # Among those recalled may be one that was not looked into.
+        stage.measure([entry["row"]], [text])
+        return int(entry["first_line"]) + stage.places(entry["row"])[0]
 
     def _choice(self, entry: _Entry) -> trace.MmrPart:
         twin = self._ref(entry["twin"]) if entry["twin"] >= 0 else None

@@ -368,7 +368,7 @@ def _stages(
     """Return the second stage of one search by each part of the question, kept for rankings of the same evidence."""
     plan, stages = side.plan, list[SecondStage]()
     searched, left_out = ((), ()) if mode == "vectors only" else ((*plan.words, *plan.counted), plan.dropped)
-    # That of the whole question comes first: the level of an answer and its passages go by it.
+    # That of the whole question comes first: the level of an answer goes by it.
     asked = [(evidence.query, searched)]
     asked += [(part.asked, tuple(word for word in searched if word in part.words)) for part in plan.parts]
     for query, words in asked:
@@ -380,12 +380,6 @@ def _stages(
             evidence.reusable[key] = SecondStage(*looked, reference, meaning=meaning)
         stages.append(evidence.reusable[key])
     return tuple(stages)
-
-
-def kept_stage(evidence: Evidence, mode: Mode) -> SecondStage | None:
-    """Return the second stage that looked for the whole question of `evidence` in `mode`; None where none ran."""
-    stages = tuple(evidence.reusable.items())
-    return next((stage for key, stage in stages if key[1] == mode and key[-1] == evidence.query), None)
 
 
 def _keyword_score(hit: Hit | None, mode: Mode) -> float:

@@ -25,7 +25,6 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from memory_tui import tokens
 from memory_tui.errors import ProviderError
@@ -421,7 +420,6 @@ MEASURES = (
     Measure("like words", 0.20, "words"),
 )
 """A fifth more or less of one weight costs at most .005 of nDCG (FAQs, chats, MemoryBank)."""
-_LETTERS = 2
 LEAST_ALIKE = 0.5
 """Less alike in their letters are words that have nothing to do with each other (German and Russian XQuAD)."""
 LEFT_OUT = 0.4
@@ -457,18 +455,6 @@ class _Inside(NamedTuple):
     held: Floats
     each: Floats
     grams: tuple[Rows, Rows]
-
-
-class Window(Struct, frozen=True):
-    """A window of a chunk: its `first` and `last` line and the `line` of it that answers best, counted from 0.
-
-    `share` is what its measures give beside those of the other windows, from 0 to 1.
-    """
-
-    first: int
-    last: int
-    line: int
-    share: float
 
 
 class SecondStage:
@@ -610,25 +596,6 @@ class SecondStage:
         idf = np.where(list(map(asks, self._words)), 0.0, self._idf)
         lines = idf @ (stem_counts(self._keys, every.passages) > 0)
         return np.asarray(np.maximum.reduceat(lines, every.lines_from[:-1]), dtype=np.float64)
-
-    def windows(self, texts: Sequence[str]) -> list[list[Window]]:
-        """Return every window of each of `texts`, weighed as MEASURES are, without letters."""
-        if not texts:
-            return []
-        self.measure((), ())
-        every = joined(passages_of(texts, self._vocabulary))
-        numbers, starts = every.passages.lines, every.passages.window_from
-        inside = self._inside(every.passages, stem_counts(self._every, every.passages))
-        words = np.maximum.reduceat(inside.lines, starts)
-        values, weights = np.stack([words, inside.window_cosine, inside.held]), np.delete(self.weights, _LETTERS)
-        best = values.max(axis=1, keepdims=True)
-        over = np.divide(values, best, out=np.zeros_like(values), where=best > 0)
-        share = weights @ over / (float(weights.sum()) or 1.0)
-        bounds = np.append(starts, len(numbers))
-        line = best_of_each(inside.lines, inside.line_cosine, bounds)
-        columns = (numbers[starts], numbers[bounds[1:] - 1], numbers[line], share)
-        result = list(map(Window, *(column.tolist() for column in columns)))
-        return [result[a:b] for a, b in pairwise(every.windows_from.tolist())]
 
     def _inside(self, passages: Passages, every: Floats) -> _Inside:
         starts, lengths = passages.window_from, passages.stem_counts.astype(np.float64)

@@ -170,8 +170,8 @@ class SecondPart(Struct, frozen=True):
     """What the second stage found inside a chunk; without `measures` it was not among those looked into.
 
     `score` is the sum of what the measures give, of which `weight` counts: `points`. It `lost` points because it
-    stands `beside` a better candidate. `line` is the line of the note that answers best, `window` the first and last
-    line of the best window, 0 where nothing was looked into.
+    stands `beside` a better candidate. `window` is the first and last line of the best window, 0 where nothing was
+    looked into.
     """
 
     weight: float
@@ -180,7 +180,6 @@ class SecondPart(Struct, frozen=True):
     measures: tuple[MeasurePart, ...] = ()
     lost: float = 0.0
     beside: ChunkRef | None = None
-    line: int = 0
     window: tuple[int, int] = (0, 0)
     asked: str = ""
     """The part of the question that the chunk was measured by; empty where the question is one."""
@@ -270,8 +269,8 @@ class Candidate(Numbers, frozen=True, kw_only=True):
     chunk: ChunkRef
     verdict: Verdict
     snippet: str
-    snippet_line: int
-    """Line of the file at which the snippet starts."""
+    line: int
+    """The line of the note that answers best; 0 where no second stage looked."""
     last_line: int
     """The last line of the chunk in its note; unlike `chunk.end_line` never one that is not there."""
     vector_weight: float

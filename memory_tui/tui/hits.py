@@ -39,8 +39,8 @@ WORDS, MEANING, AGE = "█", "▒", "░"
 BESIDE, BESIDE_SHORT = "beside a better passage", "beside a better one"
 BAR, AGE_CELLS, LEAD = 8, 9, 8
 """Cells of a row: its bar, its age, and what stands before the bar."""
-OLDER, UNSENT = "older value · ", "not sent: "
-"""What leads the text of a row of which a newer line states another value, or whose line the agent does not get."""
+OLDER = "older value · "
+"""What leads the text of a row of which a newer line states another value."""
 LONGEST = 160
 """Characters of a row's text."""
 FEWEST, MOST = 6, 24
@@ -160,8 +160,8 @@ class Row:
 
     @property
     def line(self) -> int:
-        """Return the line of the note that decided, else the first that the agent reads."""
-        return self.hit.second.line if self.hit.second and self.hit.second.line else self.hit.snippet_line
+        """Return the line of the note that decided, else the first of its chunk."""
+        return self.hit.line or self.hit.chunk.start_line
 
     def drawn(self, width: int, lines: int) -> Content:
         """Return one or two lines of exactly `width` cells; one for what is not sent."""
@@ -181,8 +181,7 @@ class Row:
         # The age of a note of a later day is longer.
         age = Content.styled(f" {self.age:>{AGE_CELLS}}", MUTED)
         room = width - lead.cell_length - age.cell_length
-        remarks = OLDER * bool(self.hit.newer) + UNSENT * bool(self.passage and self.passage.leaves_out(self.line))
-        older, body = (remarks, "$warning"), marked(self.body, self.marks)
+        older, body = (OLDER * bool(self.hit.newer), "$warning"), marked(self.body, self.marks)
         if lines == 1:
             return Content.assemble(lead, fit(Content.assemble(older, f"{self.name} · ", body), room), age)
         title = fit(Content.styled(self.name, "bold" if self.sent else ""), room)
@@ -210,7 +209,7 @@ def rows(
     `also` is that chunk; what is no candidate has no place in the ranking: 0.
     """
     words, scale = MatchedWords.of(trace), perfect(trace)
-    passages = excerpts(trace, evidence, trace.settings.whole("query.maxCharacters"))
+    passages = () if trace.keeps_back else excerpts(trace, evidence, trace.settings.whole("query.maxCharacters"))
     read = {part.hit.chunk.rowid: part for part in passages}
     result: list[Row] = []
     listed = [*enumerate([*trace.recalled, *trace.lost[:most]], 1)]

@@ -66,14 +66,13 @@ def label_of(row: Row, trace: Trace, text: str, grade: int, line: int = 0) -> La
     """Return the judgment of a passage: of `line`, else of the one that decided, else of that with most words."""
     chunk, lines = row.hit.chunk, text.split("\n")
     words = MatchedWords(trace.plan, trace.profile)
-    start, decided = row.hit.snippet_line - chunk.start_line, (line or row.line) - chunk.start_line
+    decided = (line or row.hit.line) - chunk.start_line
     usable = [at for at, line in enumerate(lines) if line.strip()] or [0]
 
-    def merit(at: int) -> tuple[int, int]:
-        return sum(count > 0 for count in words.counts(lines[at]).values()), -abs(at - start)
+    def merit(at: int) -> int:
+        return sum(count > 0 for count in words.counts(lines[at]).values())
 
-    looked_into = row.hit.second is not None and bool(row.hit.second.measures)
-    best = decided if (line or looked_into) and decided in usable else max(usable, key=merit)
+    best = decided if decided in usable else max(usable, key=merit)
     return Label(chunk.path, min(chunk.end_line, chunk.start_line + best), grade, lines[best].strip()[:ANSWER])
 
 

@@ -22,6 +22,7 @@ from memory_tui.explain import trace_json
 from memory_tui.notes.journal import Journal, Typing
 from memory_tui.plan import Options
 from memory_tui.recalls import recall_log
+from memory_tui.search.excerpts import excerpts
 from memory_tui.tui.run import run
 from tests.demo import demo_log
 from tests.support.index import run_sql
@@ -211,7 +212,8 @@ def answers(workspaces, queries, index, profile, results=20, now=AFTER_THE_LAST_
         changes = (("profile", profile), ("query.maxResults", str(results)))
         with synced(options_of(workspaces / name, index / name / "index.sqlite", *changes, now=now)) as engine:
             for query in asked:
-                found[query["id"]] = trace_json.answer(engine.search.search(query["question"]))["results"]
+                trace, evidence = engine.search.ranked(query["question"], engine.plan.settings)
+                found[query["id"]] = trace_json.answer(trace, excerpts(trace, evidence, 0))["results"]
     return found
 
 

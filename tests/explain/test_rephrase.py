@@ -84,10 +84,10 @@ def test_words_of_the_line_that_was_asked_about_come_first_and_say_where_they_st
 
 def test_a_knob_that_sends_the_passage_without_the_line_is_named(engine):
     evidence = engine.search.gather("when is wei's mother leaving")
-    miss = next(hit for hit in engine.search.rank(evidence, engine.plan.settings).lost if hit.second.line)
-    answer = engine.search.why(evidence, miss.chunk.path, miss.second.line)
+    miss = next(hit for hit in engine.search.rank(evidence, engine.plan.settings).lost if hit.line)
+    answer = engine.search.why(evidence, miss.chunk.path, line := miss.last_line)
     changes = remedies(answer, engine.plan.with_profile, engine.search.gather)
-    said = f"With results 7 its passage would be sent, but not line {miss.second.line} of it."
+    said = f"With results 7 its passage would be sent, but not line {line} of it."
     assert said in [*hit_text.answer(answer, changes)]
     assert "results 7" not in map(wording.turn, (change.turns[0] for change in changes.singles))
 

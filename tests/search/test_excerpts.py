@@ -50,13 +50,11 @@ def test_a_line_that_leads_to_another_comes_with_it_or_not_at_all(tmp_path):
     (tmp_path / "MEMORY.md").write_text("# Pay the plumber of the harbour\n\n")
     options = Options(str(tmp_path), extra=(str(tmp_path),), index=str(tmp_path / "i"), provider="builtin", now=NOW)
     with synced(options) as opened:
-        lasts = {
-            one.text.split("\n")[-1]
-            for characters, most in ((1000, 1), (2000, 2), (9000, 6), (90_000, 50))
-            for one in given(opened, "plumber", characters, maxResults=most)
-        }
+        budgets = ((1000, 1), (2000, 2), (9000, 6), (90_000, 50))
+        parts = [part for room, most in budgets for part in given(opened, "plumber", room, maxResults=most)]
     leads = {*"\n".join(_LEADING).split("\n"), "# Plumber", "## Boat"} - {"Plumber"}
-    assert not leads & lasts
+    lasts = {part.text.split("\n")[-1]: part.hit.line == part.last for part in parts}
+    assert all(lasts[line] for line in leads & lasts.keys()), "only a line that decided may lead to nothing"
     assert any(last.startswith("Call") for last in lasts)
     assert "# Pay the plumber of the harbour" in lasts, "nothing follows it"
 
@@ -81,6 +79,7 @@ def test_no_budget_leaves_a_hit_out(engine, question, characters):
     assert [one.hit for one in found] == list(trace.recalled)
     assert all(one.text for one in found)
     assert not characters or sum(len(one.text) for one in found) <= characters
+    assert not [one for one in found if one.leaves_out(one.hit.line)], "each holds the line that decided"
 
 
 @pytest.mark.parametrize("characters", [0, 2500, 3600])
@@ -106,5 +105,6 @@ def test_a_line_that_any_passage_holds_is_sent(tmp_path, characters):
 
 def test_without_a_second_stage_they_are_the_snippets(engine):
     evidence = engine.search.gather("router")
+    engine.search.rank(evidence, engine.plan.with_profile("recommended"))
     trace = engine.search.rank(evidence, engine.plan.with_profile("openclaw-2026.3"))
     assert [one.text for one in excerpts(trace, evidence, 2100)] == [hit.snippet for hit in trace.recalled]

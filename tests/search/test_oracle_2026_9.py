@@ -146,7 +146,7 @@ def texts_of(name):
             seen[place] += 1
             yield (*place, seen[place]), row
 
-    texts = {place: head(row["text"]).text for place, row in placed(lines(RELEASE / base / "chunks.jsonl"))}
+    texts = {place: head(row["text"]) for place, row in placed(lines(RELEASE / base / "chunks.jsonl"))}
     return {row["chunk_rowid"]: texts[place] for place, row in placed(lines(own)) if place in texts}
 
 

@@ -160,7 +160,7 @@ def test_the_line_that_answers_beats_twenty_that_do_not():
     found = one_note(texts, [0.5, 0.5], {0: -2.0, 1: -2.2}, ("router", "password", "book"))
     hits = rank(found, made.settings("recommended")).recalled
     assert hits[0].chunk.rowid == 0
-    assert hits[0].second.line == hits[0].chunk.start_line + 20
+    assert hits[0].line == hits[0].chunk.start_line + 20
 
 
 def test_a_table_that_cannot_be_read_leaves_words_and_says_so(monkeypatch):
