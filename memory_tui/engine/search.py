@@ -70,6 +70,7 @@ class Search:
         self._plan, self._chain, self.index = plan, chain, index
         # What a plan works out anew for whoever looks, and every question needs.
         self._zone, self._projects = plan.config.time_zone, plan.projects
+        self._reads_time, self._spells = map(plan.settings.on, ("questionTime.enabled", "spelling.enabled"))
         self.plan_notices = notices_of(plan)
         """What the configuration has to say, as it is now."""
         # Only a profile of a release that has a ledger knows one.
@@ -226,17 +227,15 @@ class Search:
         self, query: str, identity: Identity | None, *, by_words: bool, as_written: bool
     ) -> retrieve.Question:
         """Return the question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
-        settings = self._plan.settings
         provider = self._chain.provider(identity) if identity and not by_words else None
-        withheld = None
-        if provider and provider.host and settings.on("remote.withholdSecrets") and not provider.takes_secrets:
-            withheld = self._withheld(query, provider.host)
+        host = provider.host if provider and not provider.takes_secrets else ""
+        withheld = self._withheld(query, host) if host and self._plan.settings.on("remote.withholdSecrets") else None
         question = retrieve.embed(query, identity, None if withheld else provider)
         return replace(
             question,
             notices=(withheld,) if withheld else question.notices,
-            reads_time=not as_written and settings.on("questionTime.enabled"),
-            spells=not as_written and settings.on("spelling.enabled"),
+            reads_time=not as_written and self._reads_time,
+            spells=not as_written and self._spells,
             in_parts=not as_written,
             zone=self._zone,
         )

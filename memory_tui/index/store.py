@@ -230,7 +230,7 @@ _MOST_TOKENS = 10_000
 _MOST_LIKE = 12_000
 """Characters of a pattern: SQLite takes 50,000 bytes, and a character takes up to four."""
 _MOST_TRIGRAMS = 1_000
-"""Trigrams by which a word is found."""
+"""Trigrams by which a word is found: FTS5 takes 20 KB for each."""
 _TABLES = {"plain": "chunks_fts", "stemmed": "chunks_words"}
 
 
@@ -257,7 +257,8 @@ class FullText:
         if not words:
             return Matches(np.empty(0, np.int64), np.empty(0))
         table = _TABLES[form]
-        words = self._cut_short(words, form)
+        if form == "plain" and self.cut() == "trigram":
+            words = [word[:_MOST_TRIGRAMS] for word in words]
         expression = or_query(words) if join == "any" else and_query(words)
         if "\0" in expression:
             raise QueryError("A query cannot hold NUL characters.")
@@ -271,12 +272,6 @@ class FullText:
             raise failure from None
         both = np.fromiter(itertools.chain.from_iterable(pairs), np.float64, 2 * len(pairs)).reshape(-1, 2)
         return Matches(both[:, 0].astype(np.int64), both[:, 1].copy())
-
-    def _cut_short(self, words: Sequence[str], form: Form) -> Sequence[str]:
-        """Return the beginnings of `words` where trigrams find them: FTS5 takes 20 KB for each trigram of a word."""
-        if form == "stemmed" or self.cut() != "trigram":
-            return words
-        return [word[:_MOST_TRIGRAMS] for word in words]
 
     def _look_at_tokens(self, table: str) -> None:
         """Make the table of the tokens of a full-text table, once a connection."""
@@ -302,7 +297,7 @@ class FullText:
                 counts[form, word] = self._index.value(sql, (token,)) or 0
             else:
                 sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"
-                expression = or_query(self._cut_short([word.replace("\0", " ")], form))
+                expression = or_query([word.replace("\0", " ")[: None if into_words else _MOST_TRIGRAMS]])
                 counts[form, word] = self._index.value(sql, (expression,))
         return [counts[form, word] for word in words]
 
