@@ -228,7 +228,7 @@ class Search:
     ) -> retrieve.Question:
         """Return the question as it is asked of an index with vectors in the space `identity`. Raises QueryError."""
         provider = self._chain.provider(identity) if identity and not by_words else None
-        host = provider.host if provider and not provider.takes_secrets else ""
+        host = provider.host if provider and provider.host and not provider.takes_secrets else ""
         withheld = self._withheld(query, host) if host and self._plan.settings.on("remote.withholdSecrets") else None
         question = retrieve.embed(query, identity, None if withheld else provider)
         return replace(
